@@ -1,0 +1,61 @@
+"""overread: a workbench for visually grounded radiology reasoning.
+
+For research and education; not for patient care.
+
+>>> import overread
+>>> overread.__version__.count(".")
+2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from overread.benchmarks import check, load, write
+    from overread.core import Case, Defect, Entry, Finding, Reading, Step, Trace, Truth
+
+# The public names and where they live. Imported when first asked for, so that
+# `import overread` stays instant and loads neither numpy nor nibabel.
+_PUBLIC = {
+    "load": "overread.benchmarks",
+    "check": "overread.benchmarks",
+    "write": "overread.benchmarks",
+    "Case": "overread.core",
+    "Defect": "overread.core",
+    "Entry": "overread.core",
+    "Finding": "overread.core",
+    "Reading": "overread.core",
+    "Step": "overread.core",
+    "Trace": "overread.core",
+    "Truth": "overread.core",
+}
+
+__all__ = [
+    "Case",
+    "Defect",
+    "Entry",
+    "Finding",
+    "Reading",
+    "Step",
+    "Trace",
+    "Truth",
+    "__version__",
+    "check",
+    "load",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'overread' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

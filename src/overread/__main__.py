@@ -1,0 +1,5 @@
+"""`python -m overread` is `overread`."""
+
+from overread.cli.main import main
+
+main()

@@ -1,0 +1,85 @@
+"""WHICH exam? The benchmarks, and the three things one does with any of them.
+
+The folders here are the only places that may name a benchmark's columns and quirks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from overread import catalog
+from overread.core import Benchmark, Defect, Progress, Release
+from overread.errors import ReleaseError, UsageError
+
+
+def load(
+    benchmark: str,
+    root: str | Path,
+    split: str = "test",
+    *,
+    form: str | None = None,
+    pictures: str | Path | None = None,
+) -> Release:
+    """One split of a copy of a benchmark; iterate it for cases, without their truth.
+
+    `form` picks one where a split is stored in several; `pictures` names the folder of the
+    pictures where they do not lie inside `root`. No pixel is read before it is asked for.
+    """
+    part = _found(benchmark, split)
+    folder = Path(pictures) if pictures is not None else None
+    return part.load(Path(root), split, form=form, pictures=folder)
+
+
+def check(
+    benchmark: str,
+    root: str | Path,
+    split: str = "test",
+    *,
+    form: str | None = None,
+    pictures: str | Path | None = None,
+    open_pictures: bool = True,
+    progress: Progress | None = None,
+) -> Iterator[Defect]:
+    """Every defect of one split of a copy, one by one."""
+    part = _found(benchmark, split)
+    folder = Path(pictures) if pictures is not None else None
+    try:
+        yield from part.check(
+            Path(root),
+            split,
+            form=form,
+            pictures=folder,
+            open_pictures=open_pictures,
+            progress=progress,
+        )
+    except ReleaseError as error:
+        # The release cannot even be opened: that is its one defect.
+        found = f"{error.what}; {error.remedy}" if error.remedy else error.what
+        yield Defect(code="missing-file", file=error.where, expected="a release", found=found)
+
+
+def write(
+    release: Release,
+    out: str | Path,
+    *,
+    form: str | None = None,
+    pictures: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """Write one split in its benchmark's own layout; load → write → load is the identity."""
+    part = _found(release.benchmark, release.split)
+    if form is not None and form not in part.forms:
+        raise catalog.unknown("form", form, part.forms)
+    return part.write(release, Path(out), form=form, pictures=pictures, progress=progress)
+
+
+def _found(benchmark: str, split: str) -> Benchmark:
+    part = cast(Benchmark, catalog.find("benchmarks", benchmark))
+    if split not in part.splits:
+        raise UsageError(
+            f"{part.title} has no split '{split}'",
+            remedy=f"it has {', '.join(part.splits)}",
+        )
+    return part

@@ -1,0 +1,143 @@
+"""What the checks of all benchmarks share: ids, patients, pictures, values that come and go."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from overread.benchmarks.release import FolderRelease, Scanned
+from overread.core import Defect, Entry, Image
+from overread.errors import NotThere, PictureError, Refused, Truncated
+
+T = TypeVar("T")
+
+
+def picture_defect(error: PictureError, **where: object) -> Defect:
+    """What went wrong with a file, as a defect."""
+    code = "unreadable-file"
+    for kind, name in ((NotThere, "missing-file"), (Truncated, "truncated-file")):
+        code = name if isinstance(error, kind) else code
+    code = "refused-file" if isinstance(error, Refused) else code
+    found = error.what + (f" ({error.remedy})" if error.remedy else "")
+    return Defect.model_validate(
+        {"code": code, "expected": "a readable file", "found": found, **where}
+    )
+
+
+def flat_picture_defects(
+    release: FolderRelease, scanned: Scanned, images: Iterable[tuple[str, str]], *, look: bool
+) -> Iterator[Defect]:
+    """Defects of flat pictures given as (field, file): are they there, and, with `look`, whole."""
+    from overread.pixels.flat import verify_image
+
+    case = scanned.entry.case.id if scanned.entry else None
+    for name, file in images:
+        try:
+            source = release.source(file)
+            if look:
+                verify_image(source, name=file)
+        except PictureError as error:
+            yield picture_defect(error, file=file, row=scanned.row, case=case, field=name)
+
+
+def image_files(entry: Entry) -> list[tuple[str, str]]:
+    """(name, file) of the flat pictures of a case."""
+    return [(p.name, p.file) for p in entry.case.pictures if isinstance(p, Image) and p.file]
+
+
+def ahead(
+    items: Iterable[T], work: Callable[[T], list[Defect]]
+) -> Iterator[tuple[T, list[Defect]]]:
+    """Each item with its defects, in order, worked out a few at a time by threads.
+
+    Decoders let go of the interpreter, so threads are enough; the window bounds the memory.
+    """
+    workers = min(8, os.cpu_count() or 1)
+    waiting: deque[tuple[T, Future[list[Defect]]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) >= 4 * workers:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass
+class Ids:
+    """Ids that must be unique within a split."""
+
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def defects(self, scanned: Scanned, case_id: str, *, column: str) -> Iterator[Defect]:
+        """A defect when the id was seen before."""
+        first = self.seen.setdefault(case_id, scanned.row)
+        if first != scanned.row:
+            yield Defect(
+                code="duplicate-id",
+                file=scanned.file,
+                row=scanned.row,
+                case=case_id,
+                field=column,
+                expected="an id of its own",
+                found=f"the id of row {first}",
+            )
+
+
+@dataclass
+class Gaps:
+    """Optional values that some rows have and others lack: one warning a field."""
+
+    have: dict[str, int] = field(default_factory=dict)
+    lack: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def saw(self, name: str, row: int, *, filled: bool) -> None:
+        """Take one value into account."""
+        if filled:
+            self.have[name] = self.have.get(name, 0) + 1
+        else:
+            first, count = self.lack.get(name, (row, 0))
+            self.lack[name] = (first, count + 1)
+
+    def defects(self, file: str) -> Iterator[Defect]:
+        """A warning for each field that is empty in some rows only."""
+        for name, (row, count) in self.lack.items():
+            if self.have.get(name):
+                yield Defect(
+                    code="missing-value",
+                    file=file,
+                    row=row,
+                    field=name,
+                    expected=f"a value, as in {self.have[name]} other place(s)",
+                    found=f"nothing, here and in {count - 1} more" if count > 1 else "nothing",
+                )
+
+
+def shared_patients(
+    release: FolderRelease, here: dict[str, int], others: Iterable[FolderRelease]
+) -> Iterator[Defect]:
+    """A warning for each patient who is in another split too."""
+    for other in others:
+        told: set[str] = set()
+        for scanned in other.scan():
+            patient = scanned.entry.case.patient if scanned.entry else None
+            if patient in here and patient not in told:
+                told.add(patient)
+                yield Defect(
+                    code="patient-in-two-splits",
+                    file=scanned.file,
+                    row=scanned.row,
+                    case=scanned.entry.case.id if scanned.entry else None,
+                    field="patient",
+                    expected=f"a patient of split '{other.split}' alone",
+                    found=f"{patient}, also in split '{release.split}' (row {here[patient]})",
+                )

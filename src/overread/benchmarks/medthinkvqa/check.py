@@ -1,0 +1,217 @@
+"""Every defect of a copy of MedThinkVQA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from overread.benchmarks.checking import (
+    Gaps,
+    Ids,
+    ahead,
+    flat_picture_defects,
+    image_files,
+    shared_patients,
+)
+from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, plain
+from overread.benchmarks.release import Scanned
+from overread.core import Defect, Entry, Progress, Truth
+from overread.ontology import modalities
+
+
+def check(
+    root: Path,
+    split: str,
+    *,
+    form: str | None = None,
+    pictures: Path | None = None,
+    open_pictures: bool = True,
+    progress: Progress | None = None,
+) -> Iterator[Defect]:
+    """Every defect of one split, in each form it is there in (or in the one asked for)."""
+    first = MedThinkVQARelease(root, split, form=form, pictures=pictures)
+    checks = [_FormCheck(first, look=open_pictures)]
+    for other in first.forms() if form is None else ():
+        if other != first.form:
+            # The second form names the same pictures; looking at them twice tells nothing new.
+            twin = MedThinkVQARelease(root, split, form=other, pictures=pictures)
+            checks.append(_FormCheck(twin, look=False))
+    for part in checks:
+        yield from part.defects(progress)
+    for part in checks[1:]:
+        if part.rows != checks[0].rows:
+            expected = f"{checks[0].rows}, as in {checks[0].file}"
+            yield Defect(
+                code="count-mismatch",
+                file=part.file,
+                field="rows",
+                expected=expected,
+                found=str(part.rows),
+            )
+    if not checks[0].rows:
+        yield Defect(code="empty-split", file=checks[0].file, expected="cases", found="none")
+    yield from shared_patients(first, checks[0].ids.seen, first.other_splits())
+
+
+class _FormCheck:
+    """The check of one file of rows."""
+
+    def __init__(self, release: MedThinkVQARelease, *, look: bool) -> None:
+        self.release = release
+        self.file = release.files[0]
+        self.look = look
+        self.rows = 0
+        self.ids = Ids()
+        self.gaps = Gaps()
+        self.words = _Words()
+        self.answered = 0
+        self.unanswered: list[Scanned] = []
+
+    def defects(self, progress: Progress | None) -> Iterator[Defect]:
+        total = self.release.count()
+        for scanned, picture_defects in ahead(self.release.scan(), self._pictures):
+            self.rows += bool(scanned.row)
+            yield from scanned.defects
+            yield from picture_defects
+            if scanned.entry is not None:
+                yield from self.ids.defects(scanned, scanned.entry.case.id, column="title")
+                yield from _case_defects(scanned, scanned.entry)
+                self._take(scanned, scanned.entry)
+            if progress is not None:
+                progress(self.rows, total)
+        yield from self._withheld()
+        yield from self.gaps.defects(self.file)
+        yield from self.words.defects()
+
+    def _pictures(self, scanned: Scanned) -> list[Defect]:
+        files = image_files(scanned.entry) if scanned.entry else []
+        return list(flat_picture_defects(self.release, scanned, files, look=self.look))
+
+    def _take(self, scanned: Scanned, entry: Entry) -> None:
+        truth = entry.truth or Truth()
+        if truth.answer is None:
+            self.unanswered.append(scanned)
+        else:
+            self.answered += 1
+        _note_gaps(self.gaps, scanned.row, entry, truth)
+        self.words.take(scanned, truth)
+
+    def _withheld(self) -> Iterator[Defect]:
+        """Answers that are missing: everywhere, they are withheld; here and there, an error."""
+        if self.answered:
+            for scanned in self.unanswered:
+                yield _at(scanned, "missing-field", "correct_answer", "a letter A to E", "nothing")
+        elif self.unanswered:
+            yield Defect(
+                code="withheld-truth",
+                file=self.file,
+                field="correct_answer",
+                expected="answers",
+                found=f"none in {len(self.unanswered)} rows",
+            )
+
+
+def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
+    case, truth = entry.case, entry.truth or Truth()
+    texts = {option.letter: option.text for option in case.options}
+    if truth.answer is not None and truth.answer not in texts:
+        expected = "one of " + ", ".join(texts)
+        yield _at(scanned, "answer-not-an-option", "correct_answer", expected, truth.answer)
+    elif truth.answer is not None and truth.answer_text is not None:
+        if plain(truth.answer_text) != plain(texts[truth.answer]):
+            yield _at(
+                scanned,
+                "answer-not-an-option",
+                "correct_answer_text",
+                f"option {truth.answer}, '{texts[truth.answer]}'",
+                f"'{truth.answer_text}'",
+            )
+    elif truth.answer is None and truth.answer_text is not None:
+        found = f"'{truth.answer_text}' and no letter"
+        yield _at(scanned, "answer-not-an-option", "correct_answer", "a letter", found)
+    if truth.image_count is not None and truth.image_count != len(case.pictures):
+        yield _at(
+            scanned,
+            "count-mismatch",
+            "image_count",
+            f"{len(case.pictures)}, the number of filled slots",
+            str(truth.image_count),
+        )
+    several = None if truth.timepoints is None else truth.timepoints > 1
+    if None not in (truth.longitudinal, several) and truth.longitudinal != several:
+        expected = "2 or more" if truth.longitudinal else "at most 1"
+        found = f"{truth.timepoints} with is_longitudinal {truth.longitudinal}"
+        yield _at(scanned, "timepoint-mismatch", "timepoint_count", expected, found)
+    files = [picture.file for picture in case.pictures]
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            field = f"image_{number + 1:02d}_path"
+            yield _at(scanned, "doubled-picture", field, "a picture of its own", file)
+    by_name = {picture.name: picture.file for picture in case.pictures}
+    for note in truth.notes:
+        stem = Path(by_name[note.picture]).stem
+        if note.id is not None and stem != note.id:
+            field = f"{note.picture.replace('-', '_')}_id"
+            yield _at(scanned, "picture-id-mismatch", field, f"'{stem}', as its file", note.id)
+
+
+def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
+    values = {
+        "title": truth.title,
+        "IMAGING_FINDINGS": truth.report,
+        "discussion": truth.discussion,
+        "correct_answer_text": truth.answer_text,
+        "image_count": truth.image_count,
+        "is_longitudinal": truth.longitudinal,
+        "timepoint_count": truth.timepoints,
+        "ICD Chapter": truth.icd_chapter,
+        "ICD Block": truth.icd_block,
+        "ICD Category": truth.icd_category,
+    }
+    for name, value in values.items():
+        gaps.saw(name, row, filled=value is not None)
+    captioned = {region.picture for finding in truth.findings for region in finding.regions}
+    notes = {note.picture: note for note in truth.notes}
+    for picture in entry.case.pictures:
+        note = notes.get(picture.name)
+        gaps.saw("image_NN_caption", row, filled=picture.name in captioned)
+        gaps.saw("image_NN_id", row, filled=bool(note and note.id))
+        gaps.saw("image_NN_modality", row, filled=bool(note and note.modality))
+        gaps.saw("image_NN_sub_modality", row, filled=bool(note and note.sub_modality))
+
+
+class _Words:
+    """Modalities that the ontology does not know: one warning a word, with its first place."""
+
+    def __init__(self) -> None:
+        self._unknown: dict[tuple[str, str, str], tuple[Scanned, int]] = {}
+        self._known = modalities()
+
+    def take(self, scanned: Scanned, truth: Truth) -> None:
+        for note in truth.notes:
+            if note.modality is not None and self._known.find(note.modality) is None:
+                self._count("unknown-modality", "image_NN_modality", note.modality, scanned)
+            if note.sub_modality is not None and not self._known.knows_sub(note.sub_modality):
+                field = "image_NN_sub_modality"
+                self._count("unknown-sub-modality", field, note.sub_modality, scanned)
+
+    def _count(self, code: str, field: str, word: str, scanned: Scanned) -> None:
+        first, count = self._unknown.get((code, field, word), (scanned, 0))
+        self._unknown[(code, field, word)] = (first, count + 1)
+
+    def defects(self) -> Iterator[Defect]:
+        for (code, field, word), (scanned, count) in self._unknown.items():
+            found = f"'{word}'" + (f", {count} times" if count > 1 else "")
+            yield _at(scanned, code, field, "a name of `overread list modalities`", found)
+
+
+def _at(scanned: Scanned, code: str, field: str, expected: str, found: str) -> Defect:
+    return Defect(
+        code=code,
+        file=scanned.file,
+        row=scanned.row,
+        case=scanned.entry.case.id if scanned.entry else None,
+        field=field,
+        expected=expected,
+        found=found,
+    )

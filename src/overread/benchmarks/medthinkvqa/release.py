@@ -1,0 +1,278 @@
+"""MedThinkVQA: several pictures and a history → findings → summary → one of five diagnoses.
+
+One row is one case, in jsonl and in parquet alike; pictures lie under `images/` or are embedded
+in the parquet file. Copies differ in harmless ways (options as a JSON string, null or missing
+slots, extra columns), and all of them become the same records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic_core import from_json
+
+from overread.benchmarks.embedded import EmbeddedPictures
+from overread.benchmarks.fields import RowReader
+from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
+from overread.core import (
+    Case,
+    Entry,
+    Finding,
+    Image,
+    Option,
+    PictureNote,
+    Truth,
+    Whole,
+)
+from overread.errors import NotThere, UsageError
+from overread.pixels.fence import Fence
+
+SPLITS = ("train", "test")
+FORMS = ("jsonl", "parquet")
+LETTERS = "ABCDE"
+
+SLOTS = 49
+SLOT_FIELDS = ("id", "path", "caption", "modality", "sub_modality", "timepoint")
+_SLOT = re.compile(r"image_(\d{1,4})(?:_(id|path|caption|modality|sub_modality|timepoint))?")
+ROW_FIELDS = (
+    "title",
+    "CLINICAL_HISTORY",
+    "IMAGING_FINDINGS",
+    "discussion",
+    "options",
+    "correct_answer",
+    "correct_answer_text",
+    "ICD Chapter",
+    "ICD Block",
+    "ICD Category",
+    "is_longitudinal",
+    "timepoint_count",
+    "interval_text",
+    "image_count",
+)
+_ROW_FIELDS = frozenset(ROW_FIELDS)
+# Column → (slot, field), for the columns every official row has: a lookup, not a match, per cell.
+_SLOT_COLUMNS = {
+    f"image_{slot:02d}_{field}": (slot, field)
+    for slot in range(1, SLOTS + 1)
+    for field in SLOT_FIELDS
+}
+
+
+class MedThinkVQARelease(FolderRelease):
+    """One split of a copy of MedThinkVQA."""
+
+    benchmark = "medthinkvqa"
+
+    def __init__(
+        self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
+    ) -> None:
+        """Find the split's files; jsonl is read where both forms are there."""
+        super().__init__(root, split, form=form, pictures=pictures)
+        files = _files(self.fence, split)
+        if not files:
+            raise no_split(self.fence, split, SPLITS)
+        self.form = form or next(iter(files))
+        if self.form not in files:
+            raise UsageError(
+                f"split '{split}' is not there as {self.form}",
+                where=str(root),
+                remedy=f"use --form {next(iter(files))}",
+            )
+        self.files = files[self.form]
+        self._embedded = EmbeddedPictures(
+            [self.fence.path(file) for file in files.get("parquet", [])]
+        )
+
+    def scan(self) -> Iterator[Scanned]:
+        """Every row as an entry or None, and what is wrong with it."""
+        for file in self.files:
+            for row in rows_of(self.fence, file):
+                if row.data is None:
+                    defects = [row.defect] if row.defect else []
+                    yield Scanned(file, row.number, None, defects)
+                    continue
+                reader = RowReader(row.data, file=file, number=row.number)
+                entry = read_row(reader, split=self.split)
+                yield Scanned(file, row.number, entry, reader.defects)
+
+    def forms(self) -> list[str]:
+        """The forms that this split is there in."""
+        return list(_files(self.fence, self.split))
+
+    def other_splits(self) -> Iterator[MedThinkVQARelease]:
+        """The other splits of the same copy."""
+        for split in SPLITS:
+            if split != self.split and _files(self.fence, split):
+                yield MedThinkVQARelease(self.root, split)
+
+    def count(self) -> int | None:
+        """How many rows the split has."""
+        counts = [row_count(self.fence, file) for file in self.files]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def source(self, file: str) -> Path | bytes:
+        """The picture's file, or its embedded bytes where there is no such file."""
+        try:
+            return self.picture_fence.path(file)
+        except NotThere:
+            if not self._embedded:
+                raise
+            return self._embedded.read(file)
+
+
+def _files(fence: Fence, split: str) -> dict[str, list[str]]:
+    return {form: files for form, files in split_files(fence, split).items() if form in FORMS}
+
+
+def read_row(row: RowReader, *, split: str) -> Entry | None:
+    """One row as an entry; None where it cannot become one, with the reason noted."""
+    slots, extra = _slots(row)
+    title = row.text("title")
+    paths = {slot: _slot_path(row, slot, cells) for slot, cells in slots.items()}
+    case_id = _case_id(title, next(iter(paths.values()), None), row.number)
+    row.case = case_id
+    options = _options(row)
+    history = row.text("CLINICAL_HISTORY")
+    if history is None and not row.broken:
+        row.note("missing-field", "CLINICAL_HISTORY", "a history", "nothing")
+    images: list[Image] = []
+    notes: list[PictureNote] = []
+    findings: list[Finding] = []
+    for order, (slot, cells) in enumerate(slots.items(), 1):
+        name = f"image-{order}"
+        cell = RowReader(cells, file=row.file, number=row.number)
+        images.append(Image(name=name, file=paths[slot] or "", timepoint=cell.integer("timepoint")))
+        note = PictureNote(
+            picture=name,
+            id=cell.text("id"),
+            modality=cell.text("modality"),
+            sub_modality=cell.text("sub_modality"),
+        )
+        if note != PictureNote(picture=name):
+            notes.append(note)
+        caption = cell.text("caption")
+        if caption is not None:
+            findings.append(Finding(text=caption, regions=(Whole(picture=name),)))
+        for defect in cell.defects:
+            row.fail(defect.code, f"image_{slot:02d}_{defect.field}", defect.expected, defect.found)
+    if not images:
+        row.note("missing-field", "image_01_path", "at least one picture", "none")
+    truth = Truth(
+        title=title,
+        answer=_letter(row),
+        answer_text=row.text("correct_answer_text"),
+        findings=tuple(findings),
+        report=row.text("IMAGING_FINDINGS"),
+        discussion=row.text("discussion"),
+        notes=tuple(notes),
+        longitudinal=row.truth_value("is_longitudinal"),
+        timepoints=row.integer("timepoint_count"),
+        interval=row.text("interval_text"),
+        image_count=row.integer("image_count"),
+        icd_chapter=row.text("ICD Chapter"),
+        icd_block=row.text("ICD Block"),
+        icd_category=row.text("ICD Category"),
+    )
+    if row.broken:
+        return None
+    case = Case(
+        id=case_id,
+        benchmark="medthinkvqa",
+        split=split,
+        patient=case_id,
+        pictures=tuple(images),
+        history=history,
+        options=options,
+    )
+    return Entry(case=case, truth=None if truth == _NO_TRUTH else truth, extra=extra)
+
+
+_NO_TRUTH = Truth()
+
+
+def _slots(row: RowReader) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
+    """Filled picture slots in order, and the columns that belong to nobody."""
+    slots: dict[int, dict[str, Any]] = {}
+    extra: dict[str, Any] = {}
+    for column, value in row.data.items():
+        place = _SLOT_COLUMNS.get(column)
+        if place is None:
+            if column in _ROW_FIELDS:
+                continue
+            match = _SLOT.fullmatch(column)
+            if match is None:
+                extra[column] = value
+                continue
+            if match[2] is None:
+                continue  # the viewer's image feature: pixels, not a column of the row
+            place = (int(match[1]), match[2])
+        if value is not None and value != "":
+            slots.setdefault(place[0], {})[place[1]] = value
+    return {slot: slots[slot] for slot in sorted(slots)}, extra
+
+
+def _slot_path(row: RowReader, slot: int, cells: dict[str, Any]) -> str | None:
+    path = cells.get("path")
+    if isinstance(path, str):
+        return path
+    found = "nothing" if path is None else path
+    row.fail(
+        "missing-field" if path is None else "wrong-type", f"image_{slot:02d}_path", "a path", found
+    )
+    return None
+
+
+def _case_id(title: str | None, path: str | None, number: int) -> str:
+    """'case19254' from the picture's folder or the title; else the title as a slug."""
+    parts = PurePosixPath(path or "").parts
+    if len(parts) > 2 and parts[0] == "images":
+        return parts[1]
+    numbered = re.fullmatch(r"case (?:number )?(\d+)", (title or "").strip(), re.IGNORECASE)
+    if numbered:
+        return f"case{numbered[1]}"
+    slug = re.sub(r"[^\w.]+", "-", title or "").strip("-")[:80]
+    return slug or f"row-{number}"
+
+
+def _options(row: RowReader) -> tuple[Option, ...]:
+    """The options from a mapping, a list or a JSON string of either."""
+    value = row.data.get("options")
+    if isinstance(value, str) and value.strip():
+        try:
+            value = from_json(value)
+        except ValueError:
+            row.fail("wrong-type", "options", "a mapping of letters to texts", value)
+            return ()
+    if isinstance(value, list):
+        value = dict(zip(LETTERS, value, strict=False)) if len(value) == 5 else None
+    if not value:
+        row.fail("missing-field", "options", "five options A to E", row.data.get("options"))
+        return ()
+    if not isinstance(value, dict):
+        row.fail("wrong-type", "options", "a mapping of letters to texts", value)
+        return ()
+    filled = {letter: text for letter, text in value.items() if text is not None}
+    if not filled or not all(isinstance(text, str) for text in filled.values()):
+        row.fail("bad-options", "options", "five texts", value)
+        return ()
+    letters = {str(letter).strip().upper(): str(text) for letter, text in filled.items()}
+    if sorted(letters) != list(LETTERS) or not all(text.strip() for text in letters.values()):
+        row.note("bad-options", "options", "five texts A to E", value)
+    elif len({plain(text) for text in letters.values()}) < 5:
+        row.note("bad-options", "options", "five distinct texts", value)
+    return tuple(Option(letter=letter, text=letters[letter]) for letter in sorted(letters))
+
+
+def _letter(row: RowReader) -> str | None:
+    answer = row.text("correct_answer")
+    return answer.strip().upper() if answer else None
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: case, white space and punctuation do not count."""
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,159 @@
+"""Cases as MedThinkVQA rows: jsonl, parquet, or parquet with the pictures embedded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from overread.benchmarks.medthinkvqa.release import LETTERS, ROW_FIELDS, SLOT_FIELDS, SLOTS
+from overread.benchmarks.writing import copy_file, free, write_jsonl
+from overread.core import Entry, Image, Progress, Release, Truth
+from overread.pixels.files import written
+
+_BATCH = 64
+_INTEGERS = ("timepoint_count", "image_count")
+
+
+def write(
+    release: Release,
+    out: Path,
+    *,
+    form: str | None = None,
+    pictures: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """Write one split to `out` and return its file of rows."""
+    form = form or release.form or "jsonl"
+    embed = form == "parquet-embedded"
+    path = free(out / f"{release.split}.{'jsonl' if form == 'jsonl' else 'parquet'}")
+    total = release.count()
+
+    def rows() -> Iterator[tuple[Entry, dict[str, Any]]]:
+        for done, entry in enumerate(release.entries(), 1):
+            if pictures and not embed:
+                for picture in entry.case.pictures:
+                    copy_file(release, picture.file, out)
+            yield entry, row_of(entry)
+            if progress is not None:
+                progress(done, total)
+
+    if form == "jsonl":
+        return write_jsonl(path, (row for _, row in rows()))
+    _write_parquet(release, path, rows(), embed=embed)
+    return path
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """The row of one entry, with the columns in the official order and filled slots only."""
+    case, truth = entry.case, entry.truth or Truth()
+    row: dict[str, Any] = {
+        "title": truth.title,
+        "CLINICAL_HISTORY": case.history,
+        "IMAGING_FINDINGS": truth.report,
+        "discussion": truth.discussion,
+        "options": {option.letter: option.text for option in case.options},
+        "correct_answer": truth.answer,
+        "correct_answer_text": truth.answer_text,
+        "ICD Chapter": truth.icd_chapter,
+        "ICD Block": truth.icd_block,
+        "ICD Category": truth.icd_category,
+        "is_longitudinal": truth.longitudinal,
+        "timepoint_count": truth.timepoints,
+        "interval_text": truth.interval,
+        "image_count": truth.image_count,
+    }
+    row = {column: value for column, value in row.items() if value is not None}
+    captions = {f.regions[0].picture: f.text for f in truth.findings if f.regions}
+    notes = {note.picture: note for note in truth.notes}
+    for slot, picture in enumerate(case.pictures, 1):
+        note = notes.get(picture.name)
+        cells = {
+            "id": note and note.id,
+            "path": picture.file,
+            "caption": captions.get(picture.name),
+            "modality": note and note.modality,
+            "sub_modality": note and note.sub_modality,
+            "timepoint": picture.timepoint if isinstance(picture, Image) else None,
+        }
+        row |= {f"image_{slot:02d}_{k}": v for k, v in cells.items() if v is not None}
+    return row | entry.extra
+
+
+def _write_parquet(
+    release: Release, path: Path, rows: Iterator[tuple[Entry, dict[str, Any]]], *, embed: bool
+) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema, packed = _schema(release, embed=embed)
+    with written(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+        batch: list[dict[str, Any]] = []
+
+        def flush() -> None:
+            if batch:
+                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+                batch.clear()
+
+        for entry, row in rows:
+            for column in packed & row.keys():
+                row[column] = json.dumps(row[column], ensure_ascii=False)
+            for slot, picture in enumerate(entry.case.pictures, 1) if embed else ():
+                source = release.source(picture.file)
+                data = source if isinstance(source, bytes) else source.read_bytes()
+                row[f"image_{slot:02d}"] = {"bytes": data, "path": Path(picture.file).name}
+            batch.append(row)
+            if len(batch) == _BATCH:
+                flush()
+        flush()
+
+
+def _schema(release: Release, *, embed: bool) -> tuple[Any, set[str]]:
+    """Column types for all rows, and the columns that must be stored as JSON text.
+
+    Extra columns are anything at all, so they are looked at once before a row is written.
+    """
+    import pyarrow as pa
+
+    slots, timed, lettered = SLOTS, False, True
+    extras: dict[str, list[Any]] = {}
+    for entry in release.entries():
+        slots = max(slots, len(entry.case.pictures))
+        timed |= any(picture.timepoint is not None for picture in entry.case.pictures)
+        lettered &= {option.letter for option in entry.case.options} <= set(LETTERS)
+        for column, value in entry.extra.items():
+            extras.setdefault(column, []).append(value)
+    text = pa.string()
+    columns: dict[str, Any] = dict.fromkeys(ROW_FIELDS, text)
+    columns["options"] = pa.struct([(letter, text) for letter in LETTERS]) if lettered else text
+    columns["is_longitudinal"] = pa.bool_()
+    columns |= dict.fromkeys(_INTEGERS, pa.int64())
+    for slot in range(1, slots + 1):
+        for field in SLOT_FIELDS:
+            if field != "timepoint":
+                columns[f"image_{slot:02d}_{field}"] = text
+            elif timed:
+                columns[f"image_{slot:02d}_{field}"] = pa.int64()
+        if embed:
+            columns[f"image_{slot:02d}"] = pa.struct([("bytes", pa.binary()), ("path", text)])
+    packed = set() if lettered else {"options"}
+    for column, values in extras.items():
+        columns[column] = _type_of(values)
+        if columns[column] is None:
+            columns[column] = text
+            packed.add(column)
+    return pa.schema(list(columns.items())), packed
+
+
+def _type_of(values: list[Any]) -> Any:
+    """A parquet type that holds these values exactly, or None."""
+    import pyarrow as pa
+
+    try:
+        kind = pa.infer_type(values)
+        if pa.types.is_null(kind):
+            return pa.string()
+        return kind if pa.array(values, type=kind).to_pylist() == values else None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None

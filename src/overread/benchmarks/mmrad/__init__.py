@@ -1,0 +1,28 @@
+"""MMRad-IVL-22K: a chest X-ray → an interleaved trace of looks and words → a report."""
+
+from overread.benchmarks.mmrad.check import check
+from overread.benchmarks.mmrad.release import FORMS, SPLITS, THINKVG, MMRadRelease
+from overread.benchmarks.mmrad.write import write
+from overread.core import Benchmark, Hub
+
+BENCHMARK = Benchmark(
+    name="mmrad",
+    title="MMRad-IVL-22K",
+    about="a chest X-ray → an interleaved trace of looks and words over 35 regions → a report",
+    splits=SPLITS,
+    forms=(*FORMS, *(THINKVG + form for form in FORMS)),
+    load=MMRadRelease,
+    check=check,
+    write=write,
+    licence="not published; the radiographs: PhysioNet Credentialed Health Data License",
+    terms="the radiographs may only be used by credentialed persons under PhysioNet's agreement, "
+    "and may not be handed on or sent to services that keep them",
+    cite="Zhao et al., Thinking Like a Radiologist (MMRad-IVL-22K)",
+    hub=Hub(
+        repo="",
+        gated=True,
+        note="the authors announce the data at github.com/qiuzyc/thinking_like_a_radiologist; the "
+        "question rows it was made from are BoKelvin/GEMeX-ThinkVG on the hub, the radiographs "
+        "MIMIC-CXR-JPG on PhysioNet",
+    ),
+)

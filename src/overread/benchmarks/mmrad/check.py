@@ -1,0 +1,149 @@
+"""Every defect of a copy of MMRad-IVL or of GEMeX-ThinkVG rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from overread.benchmarks.checking import Ids, ahead, picture_defect, shared_patients
+from overread.benchmarks.mmrad.release import MMRadRelease
+from overread.benchmarks.release import Scanned
+from overread.core import Box, Defect, Entry, Progress, Truth
+from overread.errors import PictureError
+from overread.ontology import xray_regions
+
+
+def check(
+    root: Path,
+    split: str,
+    *,
+    form: str | None = None,
+    pictures: Path | None = None,
+    open_pictures: bool = True,
+    progress: Progress | None = None,
+) -> Iterator[Defect]:
+    """Every defect of one split, in each form it is there in (or in the one asked for)."""
+    first = MMRadRelease(root, split, form=form, pictures=pictures)
+    patients: dict[str, int] = {}
+    yield from _check_form(first, patients, look=open_pictures, progress=progress)
+    for other in first.forms() if form is None else ():
+        twin = MMRadRelease(root, split, form=other, pictures=pictures)
+        if twin.files != first.files:
+            yield from _check_form(twin, patients, look=open_pictures, progress=progress)
+    yield from shared_patients(first, patients, first.other_splits())
+
+
+def _check_form(
+    release: MMRadRelease, patients: dict[str, int], *, look: bool, progress: Progress | None
+) -> Iterator[Defect]:
+    ids, words = Ids(), _Words()
+    rows = told = 0
+    total = release.count()
+
+    def work(scanned: Scanned) -> list[Defect]:
+        if scanned.entry is None:
+            return []
+        return list(_picture_defects(release, scanned, scanned.entry, look=look))
+
+    for scanned, picture_defects in ahead(release.scan(), work):
+        rows += bool(scanned.row)
+        yield from scanned.defects
+        yield from picture_defects
+        if scanned.entry is not None:
+            case, truth = scanned.entry.case, scanned.entry.truth
+            yield from ids.defects(scanned, case.id, column="images")
+            if case.patient is not None:
+                patients.setdefault(case.patient, scanned.row)
+            told += truth is not None
+            for box in boxes(truth):
+                if not box.is_proper:
+                    yield _at(
+                        scanned, "inverted-box", "response", "x1 < x2 and y1 < y2", _shown(box)
+                    )
+                words.take(scanned, box)
+        if progress is not None:
+            progress(rows, total)
+    file = release.files[0]
+    if not rows:
+        yield Defect(code="empty-split", file=file, expected="traces", found="none")
+    elif not told:
+        yield Defect(
+            code="withheld-truth",
+            file=file,
+            field="response",
+            expected="responses",
+            found=f"none in {rows} rows",
+        )
+    yield from words.defects()
+
+
+def boxes(truth: Truth | None) -> Iterator[Box]:
+    """All boxes of a trace, in order."""
+    steps = truth.trace.steps if truth is not None and truth.trace is not None else ()
+    for step in steps:
+        for region in step.regions:
+            if isinstance(region, Box):
+                yield region
+
+
+def _picture_defects(
+    release: MMRadRelease, scanned: Scanned, entry: Entry, *, look: bool
+) -> Iterator[Defect]:
+    """Are the radiograph and the crops there, whole, and do the boxes stay inside?"""
+    from overread.pixels.flat import verify_image
+
+    sizes: dict[str, tuple[int, int]] = {}
+    files = [(picture.name, picture.file) for picture in entry.case.pictures]
+    steps = entry.truth.trace.steps if entry.truth and entry.truth.trace else ()
+    files += [("crop", step.crop) for step in steps if step.crop is not None]
+    for name, file in files:
+        try:
+            source = release.source(file)
+            if look:
+                sizes[name] = verify_image(source, name=file)
+        except PictureError as error:
+            yield picture_defect(
+                error, file=file, row=scanned.row, case=entry.case.id, field="images"
+            )
+    for box in boxes(entry.truth):
+        width, height = sizes.get(box.picture, (0, 0))
+        inside = min(box.x1, box.x2) >= 0 and min(box.y1, box.y2) >= 0
+        inside = inside and max(box.x1, box.x2) <= width and max(box.y1, box.y2) <= height
+        if width and not inside:
+            expected = f"a box inside {width}×{height} pixels"
+            yield _at(scanned, "box-outside-picture", "response", expected, _shown(box))
+
+
+class _Words:
+    """Region names that are not among the regions in use: one warning a name."""
+
+    def __init__(self) -> None:
+        self._unknown: dict[str, tuple[Scanned, int]] = {}
+        self._regions = xray_regions()
+
+    def take(self, scanned: Scanned, box: Box) -> None:
+        if box.label is not None and not self._regions.find(box.label):
+            first, count = self._unknown.get(box.label, (scanned, 0))
+            self._unknown[box.label] = (first, count + 1)
+
+    def defects(self) -> Iterator[Defect]:
+        for word, (scanned, count) in self._unknown.items():
+            found = f"'{word}'" + (f", {count} times" if count > 1 else "")
+            expected = "a name of `overread list regions`"
+            yield _at(scanned, "unknown-region", "response", expected, found)
+
+
+def _shown(box: Box) -> str:
+    return f"[{box.x1:g}, {box.y1:g}, {box.x2:g}, {box.y2:g}]"
+
+
+def _at(scanned: Scanned, code: str, field: str, expected: str, found: str) -> Defect:
+    return Defect(
+        code=code,
+        file=scanned.file,
+        row=scanned.row,
+        case=scanned.entry.case.id if scanned.entry else None,
+        field=field,
+        expected=expected,
+        found=found,
+    )

@@ -1,0 +1,187 @@
+"""MMRad-IVL rows: a radiograph, an interleaved trace of looks and words, a report.
+
+Two layouts come under this name: the interleaved records (prompt, response, images), and the
+question rows of its parent GEMeX-ThinkVG (image_path, question, question_type, response), a
+source of traces. The first row of a file tells which one it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from overread.benchmarks.fields import RowReader
+from overread.benchmarks.mmrad.traces import IMAGE, Parsed, interleaved, thinking
+from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
+from overread.core import Case, Entry, Image, Truth
+from overread.errors import UsageError
+
+SPLITS = ("train", "val", "test")
+FORMS = ("jsonl", "parquet", "json")
+THINKVG = "thinkvg-"
+XRAY = "xray"
+
+
+class MMRadRelease(FolderRelease):
+    """One split of a copy of MMRad-IVL, or of GEMeX-ThinkVG."""
+
+    benchmark = "mmrad"
+
+    def __init__(
+        self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
+    ) -> None:
+        """Find the split's files and tell their layout from the first row."""
+        super().__init__(root, split, form=form, pictures=pictures)
+        files = split_files(self.fence, split)
+        if not files:
+            raise no_split(self.fence, split, SPLITS)
+        stored = (form or next(iter(files))).removeprefix(THINKVG)
+        if stored not in files:
+            raise UsageError(
+                f"split '{split}' is not there as {form}",
+                where=str(root),
+                remedy=f"use --form {next(iter(files))}",
+            )
+        self.files = files[stored]
+        first = next((row.data for row in rows_of(self.fence, self.files[0]) if row.data), {})
+        self.is_thinkvg = "question" in first and "prompt" not in first
+        self.form = f"{THINKVG}{stored}" if self.is_thinkvg else stored
+
+    def forms(self) -> list[str]:
+        """How this split is stored: jsonl, parquet, json."""
+        return list(split_files(self.fence, self.split))
+
+    def other_splits(self) -> Iterator[MMRadRelease]:
+        """The other splits of the same copy."""
+        for split in SPLITS:
+            if split != self.split and split_files(self.fence, split):
+                yield MMRadRelease(self.root, split)
+
+    def count(self) -> int | None:
+        """How many rows the split has."""
+        counts = [row_count(self.fence, file) for file in self.files]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def scan(self) -> Iterator[Scanned]:
+        """Every row as an entry or None, and what is wrong with it."""
+        before = 0
+        for file in self.files:
+            number = 0
+            for row in rows_of(self.fence, file):
+                number = row.number
+                if row.data is None:
+                    yield Scanned(file, row.number, None, [row.defect] if row.defect else [])
+                    continue
+                reader = RowReader(row.data, file=file, number=row.number)
+                if self.is_thinkvg:
+                    entry = read_question(reader, split=self.split, place=before + row.number)
+                else:
+                    entry = read_trace(reader, split=self.split)
+                yield Scanned(file, row.number, entry, reader.defects)
+            before += number
+
+
+def read_trace(row: RowReader, *, split: str) -> Entry | None:
+    """One interleaved record as an entry."""
+    prompt = row.text("prompt")
+    if prompt is None and not row.broken:
+        row.fail("missing-field", "prompt", "an instruction with <image>", "nothing")
+    response = row.text("response")
+    images = row.data.get("images")
+    if not isinstance(images, list) or not all(isinstance(file, str) for file in images):
+        row.fail("wrong-type", "images", "a list of paths", images)
+    if row.broken or prompt is None or not isinstance(images, list):
+        return None
+    row.case = _record_id(images[0] if images else "", row.number)
+    shown = prompt.count(IMAGE)
+    looked = response.count(IMAGE) if response else 0
+    if shown + looked != len(images):
+        expected = f"{shown + looked}, one for each {IMAGE}"
+        row.fail("count-mismatch", "images", expected, f"{len(images)}")
+    if not shown:
+        row.fail("count-mismatch", "prompt", f"one {IMAGE}", "none")
+    if row.broken:
+        return None
+    names = [XRAY] if shown == 1 else [f"{XRAY}-{number}" for number in range(1, shown + 1)]
+    extra = {k: v for k, v in row.data.items() if k not in ("prompt", "response", "images")}
+    instruction = " ".join(prompt.replace(IMAGE, " ").split())
+    if prompt != f"{instruction} {IMAGE}":
+        extra["prompt"] = prompt  # so that it is written back as it was
+    truth = None
+    if response is not None:
+        parsed = interleaved(response, images[shown:], picture=names[0])
+        _note(row, parsed)
+        truth = Truth(findings=parsed.findings, trace=parsed.trace, report=parsed.report)
+    return Entry(
+        case=Case(
+            id=row.case,
+            benchmark="mmrad",
+            split=split,
+            patient=_patient(images[0]),
+            pictures=tuple(
+                Image(name=name, file=file) for name, file in zip(names, images, strict=False)
+            ),
+            instruction=instruction,
+        ),
+        truth=truth,
+        extra=extra,
+    )
+
+
+def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
+    """One GEMeX-ThinkVG question as an entry."""
+    path, question = row.text("image_path"), row.text("question")
+    response = row.text("response")
+    for field, value in (("image_path", path), ("question", question)):
+        if value is None and not row.broken:
+            row.fail("missing-field", field, "text", "nothing")
+    if row.broken or path is None or question is None:
+        return None
+    file = path.lstrip("/")  # the published rows begin their relative paths with a slash
+    row.case = f"{PurePosixPath(file).stem}-q{place}"
+    extra: dict[str, Any] = {
+        key: value
+        for key, value in row.data.items()
+        if key not in ("image_path", "question", "response")
+    }
+    if file != path:
+        extra["image_path"] = path
+    truth = None
+    if response is not None:
+        parsed = thinking(response, picture=XRAY)
+        _note(row, parsed)
+        truth = Truth(answer=parsed.answer, trace=parsed.trace)
+    return Entry(
+        case=Case(
+            id=row.case,
+            benchmark="mmrad",
+            split=split,
+            patient=_patient(file),
+            pictures=(Image(name=XRAY, file=file),),
+            instruction=question,
+        ),
+        truth=truth,
+        extra=extra,
+    )
+
+
+def _note(row: RowReader, parsed: Parsed) -> None:
+    for code, expected, found in parsed.oddities:
+        row.note(code, "response", expected, found)
+
+
+def _record_id(file: str, number: int) -> str:
+    """'<id>' of 'IVLImage/<id>/problem_image_1.jpg'."""
+    parts = PurePosixPath(file).parts
+    if len(parts) > 1 and parts[-2] not in ("/", "..", "."):
+        return parts[-2]
+    return PurePosixPath(file).stem or f"row-{number}"
+
+
+def _patient(file: str) -> str | None:
+    """'p10000032' of a MIMIC-CXR path."""
+    match = re.search(r"(?:^|/)(p\d{8})(?:/|_)", file)
+    return match[1] if match else None

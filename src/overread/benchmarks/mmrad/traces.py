@@ -1,0 +1,178 @@
+"""Responses as traces, and traces as responses: looks and words in the order they came.
+
+Nothing of a response is lost: the texts of the steps, joined, and the report after them are the
+response again, letter by letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overread.core import Box, Finding, Step, Trace
+from overread.ontology import xray_regions
+
+IMAGE = "<image>"
+
+_NUMBER = r"\s*(-?\d{1,7}(?:\.\d{1,6})?)\s*"
+_BOX = re.compile(rf"\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]")
+_BRACKET = re.compile(r"\[[\d\s.,+-]*\]")
+_MENTION = re.compile(rf"\(([^()\[\]]{{0,120}})\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]\s*\)")
+# What announces a look: "I will highlight the lung region of this X-ray."
+_ANNOUNCED = (
+    re.compile(r"\bhighlight(?:ing)? (?:the )?(.{2,80}?) (?:of|in|on) (?:this|the) ", re.I),
+    re.compile(r"\banaly[sz]e (?:the )?(.{2,80}?)[.,\n]", re.I),
+)
+# Where the announcement of the next look begins, after what was said of the last one.
+_NEXT = re.compile(
+    r"(?:\b\w{1,12},? )?\bI (?:now )?(?:need to|will|shall) (?:next )?(?:analy|highlight)", re.I
+)
+# What announces the report: words that sum up, in a clause that ends in a colon.
+_CUES = (
+    re.compile(r"\b(?:summari[sz]\w*|in summary|to sum up|in conclusion)\b[^:\n]{0,200}:\s*", re.I),
+    re.compile(r"\breport\b[^:.\n]{0,100}:\s*", re.I),
+)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A response taken apart, and what was odd about it as (code, expected, found)."""
+
+    trace: Trace
+    findings: tuple[Finding, ...]
+    report: str | None
+    answer: str | None
+    oddities: tuple[tuple[str, str, str], ...]
+
+
+def join(trace: Trace, report: str | None) -> str:
+    """The response that a trace and its report came from."""
+    return "".join(step.text for step in trace.steps) + (report or "")
+
+
+def interleaved(response: str, crops: Sequence[str], *, picture: str) -> Parsed:
+    """A response with `<image>` where each crop was looked at, and a report at its end."""
+    steps: list[Step] = []
+    findings: list[Finding] = []
+    odd: list[tuple[str, str, str]] = []
+    *looked, last = response.split(IMAGE)
+    said, cue, report = _report(last)
+    parts = [*looked, said]
+    for number, words in enumerate(parts):
+        odd += [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _bad_boxes(words)]
+        if not number:
+            steps += _said(words)
+            continue
+        box = _first_box(words, picture, _announced(parts[number - 1]))
+        place = (box,) if box is not None else ()
+        if box is None:
+            odd.append(("no-box", f"a box [x1, y1, x2, y2] after look {number}", "none"))
+        steps.append(Step(kind="look", text=IMAGE, regions=place, crop=crops[number - 1]))
+        following = _NEXT.search(words) if number < len(parts) - 1 else None
+        about = words[: following.start()] if following else words
+        steps += _said(about, *place)
+        steps += _said(words[len(about) :])
+        finding = _after_box(about)
+        if finding:
+            findings.append(Finding(text=finding, regions=place))
+    if cue:
+        steps.append(Step(kind="conclude", text=cue))
+    if report is None:
+        odd.append(("no-report", "a summing-up clause with a colon, then the report", "none"))
+    return Parsed(Trace(steps=tuple(steps)), tuple(findings), report, None, tuple(odd))
+
+
+def thinking(response: str, *, picture: str) -> Parsed:
+    """A response with boxes in its thinking, `(region [x1, y1, x2, y2])`, and tags at its end."""
+    steps: list[Step] = []
+    odd = [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _bad_boxes(response)]
+    answer = _tagged(response, "answer")
+    if answer is None:
+        odd.append(("missing-field", "an <answer>", "none"))
+    body, tail = _thought(response)
+    at = 0
+    for mention in _MENTION.finditer(body):
+        if mention.start() > at:
+            steps.append(Step(kind="say", text=body[at : mention.start()]))
+        label = mention[1].strip(" :;,") or _region_before(body[: mention.start()])
+        box = _box(mention.groups()[1:], picture, label or None)
+        steps.append(Step(kind="look", text=mention[0], regions=(box,)))
+        at = mention.end()
+    if at < len(body):
+        steps.append(Step(kind="say", text=body[at:]))
+    if tail:
+        place = (_tagged(tail, "ref") or "").strip() or None
+        boxes = tuple(_box(match.groups(), picture, place) for match in _BOX.finditer(tail))
+        steps.append(Step(kind="conclude", text=tail, regions=boxes))
+    return Parsed(Trace(steps=tuple(steps)), (), None, answer, tuple(odd))
+
+
+def _announced(words: str) -> str | None:
+    for pattern in _ANNOUNCED:
+        found = pattern.findall(words)
+        if found:
+            return str(found[-1]).strip()
+    return None
+
+
+def _first_box(words: str, picture: str, label: str | None) -> Box | None:
+    match = _BOX.search(words)
+    return _box(match.groups(), picture, label) if match else None
+
+
+def _box(numbers: Sequence[str], picture: str, label: str | None) -> Box:
+    x1, y1, x2, y2 = (float(number) for number in numbers)
+    return Box(picture=picture, x1=x1, y1=y1, x2=x2, y2=y2, label=label)
+
+
+def _bad_boxes(words: str) -> list[str]:
+    """Brackets with numbers in them that are not four numbers."""
+    return [
+        match[0][:80]
+        for match in _BRACKET.finditer(words)
+        if "," in match[0] and not _BOX.fullmatch(match[0])
+    ]
+
+
+def _said(words: str, *places: Box) -> list[Step]:
+    return [Step(kind="say", text=words, regions=places)] if words else []
+
+
+def _after_box(words: str) -> str:
+    """What is said of a region, without the sentence that gives its box."""
+    match = _BOX.search(words)
+    return words[match.end() if match else 0 :].strip(" .\n")
+
+
+def _report(words: str) -> tuple[str, str, str | None]:
+    """The last part of a response: findings, the cue, the report."""
+    for pattern in _CUES:
+        cue = pattern.search(words)
+        if cue and words[cue.end() :].strip():
+            # The clause begins after the last full stop or line before the words that sum up.
+            begin = max(words.rfind(mark, 0, cue.start()) for mark in (". ", "\n")) + 1
+            return words[:begin], words[begin : cue.end()], words[cue.end() :]
+    return words, "", None
+
+
+def _thought(response: str) -> tuple[str, str]:
+    """The thinking, and from the first tag of the answer on the rest."""
+    starts = [response.find(tag) for tag in ("<response>", "<answer>", "<location>")]
+    first = min((start for start in starts if start >= 0), default=len(response))
+    return response[:first], response[first:]
+
+
+def _tagged(text: str, tag: str) -> str | None:
+    before, _, inside = text.partition(f"<{tag}>")
+    inside, closing, _ = inside.partition(f"</{tag}>")
+    return inside.strip() if closing and before != text else None
+
+
+def _region_before(words: str) -> str | None:
+    """The longest known region name that ends the words: 'hilar structures ([…])'."""
+    tail = re.findall(r"[\w/-]+", words[-120:])[-5:]
+    for first in range(len(tail)):
+        if xray_regions().find(" ".join(tail[first:])):
+            return " ".join(tail[first:])
+    return None

@@ -1,0 +1,83 @@
+"""Cases as interleaved MMRad records, or as GEMeX-ThinkVG question rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from overread.benchmarks.mmrad.release import THINKVG
+from overread.benchmarks.mmrad.traces import IMAGE, join
+from overread.benchmarks.writing import copy_file, free, write_jsonl
+from overread.core import Entry, Progress, Release, Trace, Truth
+from overread.errors import UsageError
+from overread.pixels.files import written
+
+
+def write(
+    release: Release,
+    out: Path,
+    *,
+    form: str | None = None,
+    pictures: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """Write one split to `out` and return its file of rows."""
+    form = form or release.form or "jsonl"
+    stored = form.removeprefix(THINKVG)
+    if release.form is not None and release.form.startswith(THINKVG) != form.startswith(THINKVG):
+        raise UsageError(
+            "question rows and interleaved records are not made from each other here",
+            remedy=f"use --form {release.form}, or build traces from questions",
+        )
+    row_of = question_row if form.startswith(THINKVG) else trace_row
+    path = free(out / f"{release.split}.{stored}")
+    total = release.count()
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for done, entry in enumerate(release.entries(), 1):
+            for file in _files(entry) if pictures else ():
+                copy_file(release, file, out)
+            yield row_of(entry)
+            if progress is not None:
+                progress(done, total)
+
+    if stored == "jsonl":
+        return write_jsonl(path, rows())
+    with written(path) as stream:
+        if stored == "json":
+            stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
+        else:
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            parquet.write_table(pa.Table.from_pylist(list(rows())), stream)
+    return path
+
+
+def trace_row(entry: Entry) -> dict[str, Any]:
+    """The interleaved record of one entry."""
+    truth = entry.truth or Truth()
+    row: dict[str, Any] = {"prompt": f"{entry.case.instruction or ''} {IMAGE}"}
+    if entry.truth is not None:
+        row["response"] = join(truth.trace or Trace(), truth.report)
+    row["images"] = _files(entry)
+    return row | entry.extra
+
+
+def question_row(entry: Entry) -> dict[str, Any]:
+    """The question row of one entry."""
+    row: dict[str, Any] = {
+        "image_path": entry.case.pictures[0].file,
+        "question": entry.case.instruction,
+    }
+    if entry.truth is not None:
+        row["response"] = join(entry.truth.trace or Trace(), None)
+    return row | entry.extra
+
+
+def _files(entry: Entry) -> list[str]:
+    steps = entry.truth.trace.steps if entry.truth and entry.truth.trace else ()
+    crops = [step.crop for step in steps if step.crop is not None]
+    return [picture.file for picture in entry.case.pictures] + crops

@@ -1,0 +1,27 @@
+"""ReXGroundingCT: a sentence of a report → a 3D mask in a chest CT."""
+
+from overread.benchmarks.rexgroundingct.check import check
+from overread.benchmarks.rexgroundingct.release import FORMS, SPLITS, ReXGroundingCTRelease
+from overread.benchmarks.rexgroundingct.write import write
+from overread.core import Benchmark, Hub
+
+BENCHMARK = Benchmark(
+    name="rexgroundingct",
+    title="ReXGroundingCT",
+    about="a sentence from a report → a 3D mask in a chest CT",
+    splits=SPLITS,
+    forms=tuple(FORMS),
+    load=ReXGroundingCTRelease,
+    check=check,
+    write=write,
+    licence="CC BY-NC-SA 4.0",
+    terms="CT-RATE scans and reports with annotations; research only, no commercial use; the CTs "
+    "are CT-RATE's and are fetched there, under its own terms",
+    cite="ReXGroundingCT, arXiv 2507.22030",
+    hub=Hub(
+        repo="rajpurkarlab/ReXGroundingCT",
+        gated=True,
+        note="the CTs come from ibrahimhamamci/CT-RATE, which is gated too; put them under "
+        "images/ or name their folder with --pictures",
+    ),
+)

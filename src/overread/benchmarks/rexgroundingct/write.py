@@ -1,0 +1,101 @@
+"""Cases as a ReXGroundingCT release: the list, the CTs flat, the masks in the official order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from overread.benchmarks.release import FolderRelease
+from overread.benchmarks.rexgroundingct.release import CT, FORMS, SIDECARS, SPLITS
+from overread.benchmarks.rows import read_json
+from overread.benchmarks.writing import copied, copy_file
+from overread.core import Entry, Progress, Release, Truth, Volume
+from overread.errors import UsageError
+from overread.pixels.fence import Fence
+from overread.pixels.files import written
+
+
+def write(
+    release: Release,
+    out: Path,
+    *,
+    form: str | None = None,
+    pictures: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """Write one split to `out`, beside the splits that are there, and return the list file."""
+    path = out / FORMS[form or release.form or "base"]
+    listed = _listed(path)
+    if listed.get(release.split):
+        raise UsageError(
+            f"{path} has a split '{release.split}' already", remedy="choose another folder"
+        )
+    rows: list[dict[str, Any]] = []
+    total = release.count()
+    for done, entry in enumerate(release.entries(), 1):
+        if pictures:
+            _write_pictures(release, entry, out)
+        rows.append(row_of(entry))
+        if progress is not None:
+            progress(done, total)
+    _copy_sidecars(release, out)
+    listed[release.split] = rows
+    with written(path) as stream:
+        stream.write(json.dumps(listed, ensure_ascii=False, indent=1).encode("utf-8"))
+    return path
+
+
+def _copy_sidecars(release: Release, out: Path) -> None:
+    """Files beside the list that no record holds (their keys are unpublished), byte for byte."""
+    if isinstance(release, FolderRelease):
+        for file in SIDECARS:
+            if release.fence.has(file) and not (out / file).exists():
+                copied(release.fence.path(file), Fence(out).place(file))
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """The row of one entry."""
+    volume, truth = entry.case.picture(CT), entry.truth or Truth()
+    found = {finding.query: finding for finding in truth.findings}
+    row: dict[str, Any] = {
+        "name": volume.file,
+        "findings": {query.id: query.text for query in entry.case.queries},
+        "categories": {key: f.category for key, f in found.items() if f.category is not None},
+        "entity_counts": {key: f.entities for key, f in found.items() if f.entities is not None},
+        "pixels": {key: f.voxels for key, f in found.items() if f.voxels is not None},
+        "shape": list(volume.shape) if isinstance(volume, Volume) and volume.shape else None,
+        "protocol": truth.protocol,
+    }
+    return {key: value for key, value in row.items() if value} | entry.extra
+
+
+def _listed(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {split: [] for split in SPLITS}
+    data, defect = read_json(path, path.name)
+    if defect is not None or not isinstance(data, dict):
+        raise UsageError(f"{path} is no list of cases", remedy="choose another folder")
+    return data
+
+
+def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
+    from overread.pixels.masks import layout, read_channel, write_mask
+    from overread.pixels.nifti import read_header
+
+    volume = entry.case.picture(CT)
+    copy_file(release, volume.file, out, to=f"images/{volume.file}")
+    masks = {region.file for f in (entry.truth or Truth()).findings for region in f.regions
+             if region.kind == "mask"}  # fmt: skip
+    for file in masks:
+        source = release.source(file)
+        header = read_header(source, name=file)
+        space, count = release.geometry(volume), len(entry.case.queries)
+        kind = layout(header.shape, space.shape, count, where=file)
+        if kind == "FHWD" and header.dtype == np.uint8 and not header.is_scaled:
+            copy_file(release, file, out)
+            continue
+        channels = [read_channel(source, n, space.shape, count, name=file) for n in range(count)]
+        write_mask(Fence(out).place(file), channels, np.asarray(space.affine))

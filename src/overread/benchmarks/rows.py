@@ -1,0 +1,232 @@
+"""Rows of a release, one at a time: jsonl, JSON lists, parquet; each row a mapping or a defect.
+
+Everything that can be wrong with a file that holds rows is told here, so that the benchmarks
+only have to say what their columns mean.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from overread.core import Defect
+from overread.errors import NotThere, PictureError, ReleaseError
+from overread.pixels.fence import Fence
+
+MAX_LINE = 64 << 20
+MAX_JSON = 1 << 30
+_EMBEDDED = re.compile(r"image_\d+")
+_NOT_FINITE = re.compile(rb"NaN|Infinity|\d[eE]\+?\d{3}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its number, counted from 1, and either its columns or what is wrong with it."""
+
+    number: int
+    data: dict[str, Any] | None
+    defect: Defect | None = None
+
+
+def split_files(fence: Fence, split: str) -> dict[str, list[str]]:
+    """Form → files of a split, as they are named in the wild: by split, or in numbered shards."""
+    found: dict[str, list[str]] = {}
+    for form in ("jsonl", "parquet", "json"):
+        if fence.has(f"{split}.{form}"):
+            found[form] = [f"{split}.{form}"]
+            continue
+        # 'train-00000-of-00003.parquet', 'data/test-….parquet', 'mmrad_test.jsonl'; not 'latest'.
+        named = re.compile(rf"(?:.*[^a-z])?{split}(?:[^a-z].*)?\.{form}")
+        for folder in (fence.root, fence.root / "data"):
+            files = sorted(folder.iterdir()) if folder.is_dir() else []
+            shards = [path for path in files if named.fullmatch(path.name.lower())]
+            if shards:
+                found[form] = [str(path.relative_to(fence.root)) for path in shards]
+                break
+    return found
+
+
+def no_split(fence: Fence, split: str, known: tuple[str, ...]) -> ReleaseError:
+    """The error for a split that has no file, naming the splits that have."""
+    there = [name for name in known if split_files(fence, name)]
+    remedy = f"use --split {there[0]}" if there else "is this the folder of the release?"
+    return ReleaseError(
+        f"the release has no split '{split}' (no {split}.jsonl, no {split}.parquet)",
+        where=str(fence.root),
+        remedy=remedy,
+    )
+
+
+def rows_of(fence: Fence, file: str) -> Iterator[Row]:
+    """All rows of one file."""
+    try:
+        path = fence.path(file)
+    except NotThere:
+        yield Row(0, None, _defect("missing-file", file, "the file", "nothing"))
+        return
+    except PictureError as error:
+        yield Row(0, None, _defect("refused-file", file, "a file of the release", str(error)))
+        return
+    reader = {".parquet": _parquet, ".json": _json_list}.get(path_suffix(file), _jsonl)
+    yield from reader(path, file)
+
+
+def row_count(fence: Fence, file: str) -> int | None:
+    """How many rows a file has, without parsing them; None where that cannot be told."""
+    try:
+        path = fence.path(file)
+        if path_suffix(file) == ".parquet":
+            from pyarrow import parquet
+
+            return int(parquet.read_metadata(path).num_rows)
+        if path_suffix(file) == ".json":
+            return None
+        with path.open("rb") as lines:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: lines.read(1 << 20), b""))
+    except (PictureError, OSError, ValueError):
+        return None
+
+
+def path_suffix(file: str) -> str:
+    """The last suffix of a name, in lower case."""
+    return Path(file).suffix.lower()
+
+
+def parsed(raw: bytes) -> Any:
+    """JSON of bytes, with NaN read as null, as data frames write empty cells."""
+    value = from_json(raw, allow_inf_nan=True)
+    return _finite(value) if _NOT_FINITE.search(raw) else value
+
+
+def read_json(path: Path, file: str) -> tuple[Any, Defect | None]:
+    """A whole JSON file, or what is wrong with it."""
+    if path.stat().st_size > MAX_JSON:
+        return None, _defect("refused-file", file, f"at most {MAX_JSON:,} bytes", "more")
+    try:
+        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        return None, _defect("unreadable-file", file, "a readable file", str(error.strerror))
+    try:
+        return _finite(from_json(raw, allow_inf_nan=True)), None
+    except ValueError as error:
+        return None, _json_defect(file, None, raw, error)
+
+
+def _jsonl(path: Path, file: str) -> Iterator[Row]:
+    try:
+        with path.open("rb") as lines:
+            number = 0
+            while line := lines.readline(MAX_LINE):
+                number += 1
+                if len(line) >= MAX_LINE and not line.endswith(b"\n"):
+                    found = f"a line of over {MAX_LINE:,} bytes"
+                    yield Row(number, None, _defect("refused-file", file, "rows", found, number))
+                    return
+                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                if text.isspace():
+                    continue
+                yield _row(text, file, number)
+    except OSError as error:
+        defect = _defect("unreadable-file", file, "a readable file", str(error.strerror or error))
+        yield Row(0, None, defect)
+
+
+def _row(text: bytes, file: str, number: int) -> Row:
+    try:
+        data = parsed(text)
+    except ValueError as error:
+        return Row(number, None, _json_defect(file, number, text, error))
+    if not isinstance(data, dict):
+        found = f"a {type(data).__name__}"
+        return Row(number, None, _defect("bad-row", file, "a JSON object", found, number))
+    return Row(number, data)
+
+
+def _json_list(path: Path, file: str) -> Iterator[Row]:
+    data, defect = read_json(path, file)
+    if defect is not None:
+        yield Row(0, None, defect)
+        return
+    if not isinstance(data, list):
+        yield Row(0, None, _defect("bad-row", file, "a JSON list of rows", type(data).__name__))
+        return
+    for number, item in enumerate(data, 1):
+        if isinstance(item, dict):
+            yield Row(number, item)
+        else:
+            found = f"a {type(item).__name__}"
+            yield Row(number, None, _defect("bad-row", file, "a JSON object", found, number))
+
+
+def _parquet(path: Path, file: str) -> Iterator[Row]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    number = 0
+    try:
+        with parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as table:
+            # Embedded pictures stay in the file until somebody asks for their pixels.
+            columns = [
+                field.name
+                for field in table.schema_arrow
+                if not (_EMBEDDED.fullmatch(field.name) and pa.types.is_struct(field.type))
+            ]
+            for batch in table.iter_batches(batch_size=128, columns=columns):
+                for item in batch.to_pylist():
+                    number += 1
+                    yield Row(number, {key: _plain(value) for key, value in item.items()})
+    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
+        found = " ".join(str(error).split())[:200]
+        kind = "truncated-file" if number else "unreadable-file"
+        yield Row(number, None, _defect(kind, file, "a parquet file", found))
+
+
+def _plain(value: Any) -> Any:
+    """A parquet value as JSON has it."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime.date | datetime.time | datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal | datetime.timedelta):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return str(value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _json_defect(file: str, number: int | None, raw: bytes, error: ValueError) -> Defect:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        found = f"byte 0x{raw[wrong.start]:02x} at {wrong.start}"
+        return _defect("wrong-encoding", file, "UTF-8", found, number)
+    return _defect("bad-row", file, "JSON", f"{error}"[:200], number)
+
+
+def _defect(code: str, file: str, expected: str, found: str, row: int | None = None) -> Defect:
+    return Defect(code=code, file=file, row=row, expected=expected, found=found)

@@ -1,0 +1,48 @@
+"""Writing a release: rows in the benchmark's own layout, pictures beside them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from overread.core import Release
+from overread.errors import UsageError
+from overread.pixels.fence import Fence
+from overread.pixels.files import written
+
+
+def free(path: Path) -> Path:
+    """The path, if nothing stands there: a release is never written over another one."""
+    if path.exists():
+        raise UsageError(
+            f"{path} is there already", remedy="choose another folder, or remove it first"
+        )
+    return path
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    """Rows as JSON lines; the file appears when the last one is written."""
+    with written(path) as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
+    return path
+
+
+def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) -> None:
+    """Copy one picture of a release to the same relative place under `out`, or to another."""
+    target = Fence(out).place(to or file)
+    if not target.exists():
+        copied(release.source(file), target)
+
+
+def copied(source: Path | bytes, target: Path) -> None:
+    """Write the bytes of a file, or a buffer, to `target` as they are."""
+    with written(target, packed=False) as copy:
+        if isinstance(source, bytes):
+            copy.write(source)
+        else:
+            with source.open("rb") as original:
+                shutil.copyfileobj(original, copy, 1 << 20)

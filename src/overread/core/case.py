@@ -1,0 +1,123 @@
+"""The case a reader may see, and its truth: two objects, and neither refers to the other.
+
+A reader, a workflow or a prompt is handed a `Case`. Only code that scores, checks, writes or
+shows the truth on purpose asks the release for an `Entry`, the pair of both.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field, JsonValue
+
+from overread.core.pictures import Picture
+from overread.core.record import Record
+from overread.core.trace import Finding, Trace
+
+
+class Option(Record):
+    """One answer to choose from."""
+
+    letter: str
+    """How it is chosen: 'A' to 'E'."""
+    text: str
+    """What it says."""
+
+
+class Query(Record):
+    """One question about the pictures: a sentence to be found in them."""
+
+    id: str
+    """Key within the case, as the release numbers them."""
+    text: str
+    """The sentence."""
+
+
+class Case(Record):
+    """What a reader may see of one patient problem, and nothing else.
+
+    `id`, `patient` and the pictures' `file` are handles for the record and for opening pixels;
+    they may hint at the truth, so a dump of the case (`model_dump`) leaves them out.
+    """
+
+    id: str = Field(exclude=True)
+    """Key of the case within its benchmark and split."""
+    benchmark: str
+    """Catalog name of the benchmark."""
+    split: str
+    """Which part of the release it belongs to."""
+    patient: str | None = Field(default=None, exclude=True, repr=False)
+    """Whose case it is, where the release tells; cases of one patient are not independent."""
+    pictures: tuple[Picture, ...] = ()
+    """The pictures in the order they are shown."""
+    history: str | None = None
+    """Clinical history."""
+    instruction: str | None = None
+    """What the reader is asked to do, where the release words it."""
+    options: tuple[Option, ...] = ()
+    """The diagnoses to choose from."""
+    queries: tuple[Query, ...] = ()
+    """Sentences to be found in the pictures."""
+
+    def picture(self, name: str) -> Picture:
+        """The picture of that name."""
+        return next(picture for picture in self.pictures if picture.name == name)
+
+
+class PictureNote(Record):
+    """What the release says about one picture and a reader may not see."""
+
+    picture: str
+    """Name of the picture."""
+    id: str | None = None
+    """The release's own id of the picture."""
+    modality: str | None = None
+    """Level-1 modality in the release's words ('CT')."""
+    sub_modality: str | None = None
+    """Level-2 modality in the release's words ('HRCT / Thin-slice CT')."""
+
+
+class Truth(Record):
+    """What is true of a case, and every hint of it. Absent fields were not released."""
+
+    title: str | None = None
+    """Title of the case."""
+    answer: str | None = None
+    """Letter of the right option, or the words of the right answer where there are no options."""
+    answer_text: str | None = None
+    """Text of the right option."""
+    findings: tuple[Finding, ...] = ()
+    """The findings, with their places where these are known."""
+    report: str | None = None
+    """The report, or the integrated imaging findings."""
+    discussion: str | None = None
+    """The teaching discussion."""
+    trace: Trace | None = None
+    """The reference reading, step by step."""
+    notes: tuple[PictureNote, ...] = ()
+    """What is known of each picture."""
+    longitudinal: bool | None = None
+    """Whether the pictures show the patient at more than one time."""
+    timepoints: int | None = None
+    """How many times the patient was examined."""
+    interval: str | None = None
+    """Time between the examinations, in words."""
+    image_count: int | None = None
+    """How many pictures the release says the case has."""
+    icd_chapter: str | None = None
+    """ICD-10 chapter of the diagnosis."""
+    icd_block: str | None = None
+    """ICD-10 block of the diagnosis."""
+    icd_category: str | None = None
+    """ICD-10 three-character category of the diagnosis."""
+    protocol: str | None = None
+    """How the case was annotated."""
+
+
+class Entry(Record):
+    """One row of a release, whole: for those who score, check and write, never for readers."""
+
+    case: Case
+    """What a reader may see."""
+    truth: Truth | None = None
+    """What is true; absent when the release withholds it."""
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
+    """Columns that are no part of the benchmark; kept, and written back."""

@@ -1,0 +1,96 @@
+"""Defects: what can be wrong with a copy of a release, each with one name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from overread.core.record import Record
+
+Severity = Literal["error", "warning"]
+
+ERRORS: dict[str, str] = {
+    "missing-file": "a file that the release names is not there",
+    "unreadable-file": "a file is there and cannot be read as what it should be",
+    "truncated-file": "a file ends before it should",
+    "refused-file": "a path leaves the release, or a file would use up the memory",
+    "bad-row": "a row is not the record it should be",
+    "missing-field": "a field that every row needs is absent or empty",
+    "wrong-type": "a field holds another kind of value than it should",
+    "wrong-encoding": "text or voxels are stored in another encoding than the release's",
+    "duplicate-id": "two rows have the same id",
+    "count-mismatch": "a stated count disagrees with what is there",
+    "shape-mismatch": "a stated shape, or that of a mask, disagrees with the CT",
+    "answer-not-an-option": "the right answer is not among the options",
+    "bad-options": "the options are not five distinct texts A to E",
+    "unknown-category": "a category code is not in the ontology",
+    "inverted-box": "a box ends before it begins",
+    "bad-box": "something that should be a box is not four numbers",
+    "keys-mismatch": "two parts of a row that must speak of the same things do not",
+    "missing-slice": "slices are missing between two others of a series",
+    "uneven-slices": "slices of a series do not lie at even distances on one line",
+    "mixed-slices": "a slice differs from its series in size, spacing or turn; it was left out",
+    "conflicting-slice": "two different slices of a series lie at one place; one was left out",
+}
+
+WARNINGS: dict[str, str] = {
+    "patient-in-two-splits": "cases of one patient are in two splits",
+    "box-outside-picture": "a box leaves the picture (the frame of the boxes is not published)",
+    "unknown-modality": "a modality is not in the ontology",
+    "unknown-sub-modality": "a sub-modality is not in the ontology",
+    "unknown-region": "a region is not among the regions in use",
+    "mask-header": "the header of a mask disagrees with its CT; the CT's geometry is used",
+    "mask-variant": "a mask is not stored as (findings, H, W, D); it was understood all the same",
+    "empty-mask": "a finding has no voxel",
+    "empty-split": "a split has no cases",
+    "withheld-truth": "the truth of this split is not in the release",
+    "no-box": "a look says nowhere where it looked",
+    "no-report": "no report could be told from the reasoning that leads to it",
+    "missing-value": "a value that other rows have is absent here",
+    "timepoint-mismatch": "the number of time points and the longitudinal flag disagree",
+    "doubled-picture": "a case shows the same file twice",
+    "picture-id-mismatch": "a picture's id and its file name disagree",
+    "no-pictures": "the pictures of this benchmark come from elsewhere and are not here",
+}
+
+KINDS: dict[str, str] = {**ERRORS, **WARNINGS}
+
+
+class Defect(Record):
+    """One thing that is wrong with a release, and where."""
+
+    code: str
+    """Name of the kind of defect, one of `KINDS`."""
+    file: str
+    """File it stands in, relative to the release."""
+    row: int | None = None
+    """Line of a jsonl file or entry of a list, counted from 1."""
+    case: str | None = None
+    """Id of the case, when the row got far enough to have one."""
+    field: str | None = None
+    """Field or column."""
+    expected: str = ""
+    """What should have been there."""
+    found: str = ""
+    """What was there."""
+
+    @property
+    def severity(self) -> Severity:
+        """Errors make a check fail; warnings do not."""
+        return "error" if self.code in ERRORS else "warning"
+
+    @property
+    def where(self) -> str:
+        """File, row and field in one phrase."""
+        row = f", row {self.row}" if self.row is not None else ""
+        case = f" ({self.case})" if self.case else ""
+        field = f", {self.field}" if self.field else ""
+        return f"{self.file}{row}{case}{field}"
+
+    def __str__(self) -> str:
+        """One sentence.
+
+        >>> print(Defect(code="count-mismatch", file="test.jsonl", row=3, field="image_count",
+        ...              expected="4", found="3"))
+        count-mismatch in test.jsonl, row 3, image_count: expected 4, found 3
+        """
+        return f"{self.code} in {self.where}: expected {self.expected}, found {self.found}"

@@ -1,0 +1,66 @@
+"""Findings, steps and readings: what was seen, thought and concluded, and where."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from overread.core.record import Record
+from overread.core.regions import Region
+
+
+class Finding(Record):
+    """One observation in words, with the places it was seen."""
+
+    text: str
+    """The observation, in the words of whoever made it."""
+    regions: tuple[Region, ...] = ()
+    """Where it was seen; empty when no place is known."""
+    category: str | None = None
+    """Code in the finding ontology ('2d'), when one was given."""
+    query: str | None = None
+    """The query of the case that this finding answers, when it answers one."""
+    entities: int | None = None
+    """How many separate lesions it is said to be, as the release states it."""
+    voxels: int | None = None
+    """How many voxels it is said to fill, as the release states it."""
+
+
+class Step(Record):
+    """One move of a reader: words said, a look taken, a conclusion drawn."""
+
+    kind: Literal["say", "look", "ask", "conclude"]
+    """What sort of move it was."""
+    text: str = ""
+    """The words of the step, exactly as they were written."""
+    regions: tuple[Region, ...] = ()
+    """What the step looked at or spoke of."""
+    crop: str | None = None
+    """File of the cut-out that was shown at this look, relative to the release or run."""
+
+
+class Trace(Record):
+    """The steps of one reading, in order."""
+
+    steps: tuple[Step, ...] = ()
+    """The steps, first to last."""
+
+
+class Reading(Record):
+    """What one reader made of one case. Absent means not attempted."""
+
+    case_id: str
+    """The case that was read."""
+    reader: str
+    """Who read it."""
+    choice: str | None = None
+    """The chosen option's letter."""
+    findings: tuple[Finding, ...] | None = None
+    """What was observed."""
+    report: str | None = None
+    """The report, or the integrated summary of several pictures."""
+    discussion: str | None = None
+    """The teaching discussion."""
+    trace: Trace | None = None
+    """How the reading went."""
+    error: str | None = None
+    """Why there is no reading; a failed reading scores the worst value."""

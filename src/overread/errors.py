@@ -1,0 +1,80 @@
+"""Everything overread raises on purpose.
+
+    OverreadError              one sentence: what, where, what was expected, what to do
+    ├── UsageError             the caller asked for something that cannot be asked
+    │   └── UnknownName        a name that is in no catalog (with the nearest ones)
+    ├── ReleaseError           a release, or one row of it, cannot be read (carries the defect)
+    ├── PictureError           a picture cannot be read as what it claims to be
+    │   ├── NotThere           the file is not where the release says it is
+    │   ├── Truncated          the file ends before it should
+    │   └── Refused            a file that would use the memory, or leave the root
+    ├── MissingPart            an optional package or program is not installed
+    └── AccessError            a download that needs a network, a licence or a login
+
+Anything else that escapes is a bug of ours, and the command line says so.
+"""
+
+from __future__ import annotations
+
+
+class OverreadError(Exception):
+    """Base of all errors a user can do something about.
+
+    >>> print(OverreadError("no such split 'dev'", where="release/", remedy="use --split test"))
+    no such split 'dev' (in release/): use --split test
+    """
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        """Keep the three parts apart so that a page can show them apart."""
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        super().__init__(what, where, remedy)
+
+    def __str__(self) -> str:
+        text = f"{self.what} (in {self.where})" if self.where else self.what
+        return f"{text}: {self.remedy}" if self.remedy else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders in the pool; keyword-only arguments need telling.
+        return (_rebuild, (type(self), self.what, self.where, self.remedy))
+
+
+class UsageError(OverreadError):
+    """The caller asked for something that cannot be asked."""
+
+
+class UnknownName(UsageError):
+    """A name that is in no catalog."""
+
+
+class ReleaseError(OverreadError):
+    """A release, or one row of it, cannot be read."""
+
+
+class PictureError(OverreadError):
+    """A picture cannot be read as what it claims to be."""
+
+
+class NotThere(PictureError):
+    """The file is not where the release says it is."""
+
+
+class Truncated(PictureError):
+    """The file ends before it should."""
+
+
+class Refused(PictureError):
+    """A file that would use the memory, or leave the root; it was not opened further."""
+
+
+class MissingPart(OverreadError):
+    """An optional package or program is not installed."""
+
+
+class AccessError(OverreadError):
+    """A download that needs a network, a licence or a login."""
+
+
+def _rebuild(kind: type[OverreadError], what: str, where: str, remedy: str) -> OverreadError:
+    return kind(what, where=where, remedy=remedy)

@@ -1,0 +1,19 @@
+"""WHICH words do we share? Categories, regions, modalities, error types: data files, one loader."""
+
+from overread.ontology.findings import FindingTree, findings
+from overread.ontology.modalities import Modalities, modalities
+from overread.ontology.regions import XrayRegions, xray_regions
+from overread.ontology.terms import Terms, education, report_regions, step_errors
+
+__all__ = [
+    "FindingTree",
+    "Modalities",
+    "Terms",
+    "XrayRegions",
+    "education",
+    "findings",
+    "modalities",
+    "report_regions",
+    "step_errors",
+    "xray_regions",
+]

@@ -1,0 +1,107 @@
+"""Bytes of a file or a buffer, inflated on the way where they are gzip, never more than asked."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from zlib_ng import gzip_ng, zlib_ng
+
+from overread.errors import NotThere, PictureError, Truncated
+
+GZIP_MAGIC = b"\x1f\x8b"
+DEFLATE_LIMIT = 1032
+"""No deflate stream grows by more than this: a larger claim is a lie, known before reading."""
+
+_BROKEN: Any = (OSError, zlib.error, zlib_ng.error, ValueError)
+
+
+class ByteStream:
+    """Reads forward through a file, plain or gzip, with errors that name the file."""
+
+    def __init__(self, raw: BinaryIO, *, name: str, stored: int) -> None:
+        """`stored` is the size on disk, which bounds what the stream can hold."""
+        self.name = name
+        magic = raw.read(2)
+        raw.seek(0)
+        self.is_gzip = magic == GZIP_MAGIC
+        self.most = stored * DEFLATE_LIMIT if self.is_gzip else stored
+        inflating: Any = gzip_ng.GzipNGFile
+        self._in: Any = inflating(fileobj=raw, mode="rb") if self.is_gzip else raw
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes."""
+        data = bytearray(size)
+        self.fill(memoryview(data))
+        return bytes(data)
+
+    def fill(self, buffer: memoryview) -> None:
+        """Fill the whole buffer, or raise `Truncated`."""
+        done = 0
+        view = buffer.cast("B")
+        try:
+            while done < len(view):
+                got = self._in.readinto(view[done:])
+                if not got:
+                    break
+                done += got
+        except EOFError:
+            raise self._short(done, len(view)) from None
+        except _BROKEN as error:
+            raise PictureError(
+                f"the compressed data are damaged ({error})", where=self.name, remedy=_AGAIN
+            ) from None
+        if done < len(view):
+            raise self._short(done, len(view))
+
+    def skip(self, size: int, scratch: memoryview) -> None:
+        """Go `size` bytes on, through a buffer that is thrown away."""
+        while size > 0:
+            step = min(size, len(scratch))
+            self.fill(scratch[:step])
+            size -= step
+
+    def finish(self) -> None:
+        """Read to the end, so that a cut or damaged tail is noticed too."""
+        scratch = memoryview(bytearray(1 << 16))
+        try:
+            while self._in.readinto(scratch):
+                pass
+        except EOFError:
+            raise Truncated("the gzip stream is cut off", where=self.name, remedy=_AGAIN) from None
+        except _BROKEN as error:
+            raise PictureError(
+                f"the compressed data are damaged ({error})", where=self.name, remedy=_AGAIN
+            ) from None
+
+    def _short(self, done: int, wanted: int) -> Truncated:
+        kind = "gzip stream" if self.is_gzip else "file"
+        return Truncated(
+            f"the {kind} is cut off: {wanted - done:,} more bytes were expected",
+            where=self.name,
+            remedy=_AGAIN,
+        )
+
+
+_AGAIN = "fetch or copy the file again"
+
+
+@contextmanager
+def opened(source: Path | bytes, *, name: str = "") -> Iterator[ByteStream]:
+    """Open a path or a buffer as a `ByteStream`."""
+    if isinstance(source, bytes):
+        yield ByteStream(io.BytesIO(source), name=name or "a buffer", stored=len(source))
+        return
+    label = name or str(source)
+    try:
+        raw = source.open("rb")
+    except FileNotFoundError:
+        raise NotThere("there is no such file", where=label) from None
+    except OSError as error:
+        raise PictureError(f"the file cannot be opened ({error.strerror})", where=label) from None
+    with raw:
+        yield ByteStream(raw, name=label, stored=source.stat().st_size)

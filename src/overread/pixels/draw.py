@@ -1,0 +1,106 @@
+"""Crops, boxes and mask outlines on a picture, in colours a colour-blind person can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Pillow
+from PIL import ImageDraw, ImageFont
+
+from overread.core import Box
+from overread.errors import PictureError
+
+Colour = tuple[int, int, int]
+
+# Okabe and Ito's palette, without the black that no radiograph would show.
+COLOURS: tuple[Colour, ...] = (
+    (230, 159, 0),
+    (86, 180, 233),
+    (0, 158, 115),
+    (240, 228, 66),
+    (0, 114, 178),
+    (213, 94, 0),
+    (204, 121, 167),
+)
+
+
+def crop(picture: NDArray[Any], box: Box, *, margin: int = 0) -> NDArray[Any]:
+    """The part of the picture inside the box, widened by `margin`, clipped at the edges."""
+    height, width = picture.shape[:2]
+    left, top = max(0, int(np.floor(box.x1)) - margin), max(0, int(np.floor(box.y1)) - margin)
+    right = min(width, int(np.ceil(box.x2)) + margin)
+    bottom = min(height, int(np.ceil(box.y2)) + margin)
+    if left >= right or top >= bottom:
+        raise PictureError(
+            f"the box [{box.x1:g}, {box.y1:g}, {box.x2:g}, {box.y2:g}] holds no pixel of a "
+            f"{width}×{height} picture",
+            remedy="boxes are [left, top, right, bottom] in pixels",
+        )
+    return picture[top:bottom, left:right]
+
+
+def colour(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Any picture as 8-bit colour; 16-bit greys are stretched between their ends."""
+    if picture.dtype != np.uint8:
+        low, high = float(picture.min(initial=0)), float(picture.max(initial=1))
+        picture = ((picture - low) * (255 / max(high - low, 1e-9))).astype(np.uint8)
+    return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
+
+
+def outline(
+    picture: NDArray[Any], mask: NDArray[Any], tint: Colour, *, fill: float = 0.18
+) -> NDArray[np.uint8]:
+    """The picture with the mask's border drawn and its inside lightly tinted."""
+    canvas = colour(picture).astype(np.float32)
+    inside = np.asarray(mask) != 0
+    padded = np.pad(inside, 1)
+    eroded = padded[1:-1, 1:-1] & padded[:-2, 1:-1] & padded[2:, 1:-1]
+    eroded &= padded[1:-1, :-2] & padded[1:-1, 2:]
+    tone = np.array(tint, dtype=np.float32)
+    canvas[inside] = canvas[inside] * (1 - fill) + tone * fill
+    canvas[inside & ~eroded] = tone
+    return canvas.astype(np.uint8)
+
+
+def boxes(picture: NDArray[Any], places: Sequence[Box], *, width: int = 2) -> NDArray[np.uint8]:
+    """The picture with each box drawn in its own colour, and its label above it."""
+    canvas = Pillow.fromarray(colour(picture))
+    pen = ImageDraw.Draw(canvas)
+    font = ImageFont.load_default(size=max(10, canvas.height // 28))
+    for number, box in enumerate(places):
+        tint = COLOURS[number % len(COLOURS)]
+        left, right = sorted((box.x1, box.x2))
+        top, bottom = sorted((box.y1, box.y2))
+        pen.rectangle((left, top, right, bottom), outline=tint, width=width)
+        if box.label:
+            pen.text((left + 3, top + 1), box.label, fill=tint, font=font)
+    return np.asarray(canvas)
+
+
+def titled(picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255)) -> NDArray[Any]:
+    """The picture with one line of text in its upper left corner."""
+    canvas = Pillow.fromarray(colour(picture))
+    pen = ImageDraw.Draw(canvas)
+    pen.text((5, 3), title, fill=tint, font=ImageFont.load_default(size=14))
+    return np.asarray(canvas)
+
+
+def montage(pictures: Sequence[NDArray[Any]], *, columns: int, gap: int = 4) -> NDArray[np.uint8]:
+    """Pictures side by side on black, each centred in a cell as large as the largest."""
+    if not pictures:
+        raise PictureError("a montage needs at least one picture")
+    tiles = [colour(picture) for picture in pictures]
+    height = max(tile.shape[0] for tile in tiles)
+    width = max(tile.shape[1] for tile in tiles)
+    columns = min(columns, len(tiles))
+    rows = -(-len(tiles) // columns)
+    sheet = np.zeros((rows * (height + gap) - gap, columns * (width + gap) - gap, 3), np.uint8)
+    for number, tile in enumerate(tiles):
+        row, column = divmod(number, columns)
+        top = row * (height + gap) + (height - tile.shape[0]) // 2
+        left = column * (width + gap) + (width - tile.shape[1]) // 2
+        sheet[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
+    return sheet

@@ -1,0 +1,122 @@
+"""Flat pictures: PNG and JPEG, sized before they are decoded.
+
+Only these two decoders are ever tried, whatever the name says. Pixels are given as stored: an
+orientation tag in a JPEG is not applied, since the official pipelines do not apply it either.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Pillow
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
+
+from overread.errors import NotThere, PictureError, Refused, Truncated
+from overread.pixels.files import written
+
+MAX_PIXELS = 100_000_000
+"""The largest flat picture that is decoded; a 16-bit mammogram has about 20 million pixels."""
+
+Pixels = NDArray[np.uint8] | NDArray[np.uint16]
+
+_AGAIN = "fetch or copy the file again"
+_DAMAGE = (OSError, ValueError, SyntaxError, EOFError, zlib.error, struct.error, IndexError)
+_DAMAGE_MORE = (KeyError, TypeError, MemoryError, OverflowError, AttributeError, Warning)
+
+
+def read_image(source: Path | bytes, *, name: str = "") -> Pixels:
+    """Pixels as (H, W) grey, 8 or 16 bits, or (H, W, 3) colour."""
+    with _opened(source, name) as picture:
+        _decode(picture)
+        if picture.mode.startswith("I;16") or picture.mode == "I":
+            grey = np.asarray(picture).astype(np.int64).clip(0, 65535)
+            return grey.astype(np.uint16)
+        if picture.mode in ("1", "L", "LA", "La"):
+            return np.asarray(picture.convert("L"))
+        if picture.mode == "P" and _is_grey_palette(picture):
+            return np.asarray(picture.convert("L"))
+        if picture.mode in ("P", "PA"):
+            picture = picture.convert("RGBA")
+        return np.asarray(picture.convert("RGB"))
+
+
+def image_size(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
+    """(width, height) from the header alone."""
+    with _opened(source, name) as picture:
+        return picture.size
+
+
+def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
+    """Decode the whole picture and forget it; (width, height) where all of it is there."""
+    with _opened(source, name) as picture:
+        size = picture.size
+        # A JPEG decoded at an eighth of its size still reads every byte of its stream.
+        picture.draft(None, (max(1, size[0] // 8), max(1, size[1] // 8)))
+        _decode(picture)
+        return size
+
+
+def write_image(path: Path, pixels: NDArray[Any]) -> None:
+    """Write pixels as PNG, or as JPEG where the name says so."""
+    kind = "JPEG" if path.suffix.lower() in (".jpg", ".jpeg") else "PNG"
+    with written(path) as out:
+        # 4:4:4 chroma: half-resolution colour smears the thin lines of overlays.
+        options: dict[str, Any] = {"quality": 92, "subsampling": 0} if kind == "JPEG" else {}
+        Pillow.fromarray(np.ascontiguousarray(pixels)).save(out, kind, **options)
+
+
+@contextmanager
+def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
+    where = name or ("a buffer" if isinstance(source, bytes) else str(source))
+    try:
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as stream:
+            mark = stream.read(3)
+            stream.seek(0)
+            # The two decoders by name, not through `Image.open`: no other one can be tricked into
+            # opening the file, and the size is judged by us before anything is decoded.
+            if mark == b"\x89PN":
+                picture: Pillow.Image = PngImageFile(stream)
+            elif mark == b"\xff\xd8\xff":
+                picture = JpegImageFile(stream)
+            else:
+                raise PictureError("this is neither PNG nor JPEG", where=where, remedy=_AGAIN)
+            width, height = picture.size
+            if width * height > MAX_PIXELS:
+                raise Refused(
+                    f"a picture of {width}×{height} pixels is more than overread decodes",
+                    where=where,
+                    remedy="scale it down first",
+                )
+            yield picture
+    except PictureError as error:
+        error.where = error.where or where
+        raise
+    except FileNotFoundError:
+        raise NotThere("there is no such file", where=where) from None
+    except (*_DAMAGE, *_DAMAGE_MORE) as error:
+        raise PictureError(
+            f"the picture cannot be decoded ({error})", where=where, remedy=_AGAIN
+        ) from None
+
+
+def _decode(picture: Pillow.Image) -> None:
+    try:
+        picture.load()
+    except OSError as error:
+        if "truncated" in str(error).lower():
+            raise Truncated("the picture is cut off", remedy=_AGAIN) from None
+        raise
+
+
+def _is_grey_palette(picture: Pillow.Image) -> bool:
+    palette = picture.getpalette("RGB") or []
+    return palette[0::3] == palette[1::3] == palette[2::3]

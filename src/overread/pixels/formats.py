@@ -1,0 +1,64 @@
+"""Any picture file, told by its content: the formats in the order they are tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from overread.errors import NotThere, PictureError
+
+Format = Literal["png", "jpeg", "gzip", "dicom", "nifti"]
+
+# (format, where its mark stands, the mark). Names are not believed: a pickle called .png is none.
+MARKS: tuple[tuple[Format, int, bytes], ...] = (
+    ("png", 0, b"\x89PNG\r\n\x1a\n"),
+    ("jpeg", 0, b"\xff\xd8\xff"),
+    ("dicom", 128, b"DICM"),
+    ("gzip", 0, b"\x1f\x8b"),
+    ("nifti", 344, b"n+1\0"),
+    ("nifti", 4, b"n+2\0"),
+)
+
+
+def told(source: Path | bytes, *, name: str = "") -> Format | None:
+    """The format of a file by its mark, or None."""
+    if isinstance(source, bytes):
+        head = source[:352]
+    else:
+        try:
+            with source.open("rb") as file:
+                head = file.read(352)
+        except FileNotFoundError:
+            raise NotThere("there is no such file", where=name or str(source)) from None
+        except OSError as error:
+            raise PictureError(
+                f"the file cannot be opened ({error.strerror})", where=name or str(source)
+            ) from None
+    for kind, at, mark in MARKS:
+        if head[at : at + len(mark)] == mark:
+            return kind
+    return None
+
+
+def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
+    """Pixels of any picture: (H, W) or (H, W, 3) of a flat one, (H, W, D) of a volume in HU."""
+    kind = told(source, name=name)
+    if kind in ("png", "jpeg"):
+        from overread.pixels.flat import read_image
+
+        return read_image(source, name=name)
+    if kind in ("gzip", "nifti"):
+        from overread.pixels.nifti import read_volume
+
+        return read_volume(source, name=name)[0]
+    if kind == "dicom":
+        from overread.pixels.dicom import read_dicom
+
+        return read_dicom(source)
+    raise PictureError(
+        "this is no picture that overread reads",
+        where=name or ("a buffer" if isinstance(source, bytes) else str(source)),
+        remedy="it reads PNG, JPEG, DICOM and NIfTI",
+    )
