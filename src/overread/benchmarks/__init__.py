@@ -75,6 +75,26 @@ def write(
     return part.write(release, Path(out), form=form, pictures=pictures, progress=progress)
 
 
+def splits_of(benchmark: str, root: str | Path) -> list[str]:
+    """The splits that a copy has cases in."""
+    part = cast(Benchmark, catalog.find("benchmarks", benchmark))
+    there = []
+    for split in part.splits:
+        try:
+            release = part.load(Path(root), split)
+        except ReleaseError:
+            continue
+        if release.count() != 0:
+            there.append(split)
+    if not there:
+        raise ReleaseError(
+            f"no split of {part.title} is there",
+            where=str(root),
+            remedy="is this the folder of the release?",
+        )
+    return there
+
+
 def _found(benchmark: str, split: str) -> Benchmark:
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
     if split not in part.splits:

@@ -2,7 +2,7 @@
 
 from overread.ontology.findings import FindingTree, findings
 from overread.ontology.modalities import Modalities, modalities
-from overread.ontology.regions import XrayRegions, xray_regions
+from overread.ontology.regions import XrayRegions, use_regions, xray_regions
 from overread.ontology.terms import Terms, education, report_regions, step_errors
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "modalities",
     "report_regions",
     "step_errors",
+    "use_regions",
     "xray_regions",
 ]

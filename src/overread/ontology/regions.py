@@ -97,6 +97,13 @@ def xray_regions(file: Path | None = None) -> XrayRegions:
     return _read(chosen)
 
 
+def use_regions(file: Path) -> XrayRegions:
+    """Take the user's own file as the regions in use, in this process and its children."""
+    regions = xray_regions(file)
+    os.environ["OVERREAD_REGIONS"] = str(file.resolve())
+    return regions
+
+
 @cache
 def _read(chosen: str) -> XrayRegions:
     return read(XrayRegions, Path(chosen) if chosen else "xray_regions.toml")

@@ -142,7 +142,7 @@ def _said(words: str, *places: Box) -> list[Step]:
 def _after_box(words: str) -> str:
     """What is said of a region, without the sentence that gives its box."""
     match = _BOX.search(words)
-    return words[match.end() if match else 0 :].strip(" .\n")
+    return words[match.end() if match else 0 :].lstrip(" .\n").rstrip()
 
 
 def _report(words: str) -> tuple[str, str, str | None]:

@@ -1,0 +1,117 @@
+"""`overread check`: every defect of a copy of a benchmark."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from overread.cli.arguments import AnySplit, AsJson, Benchmark, Form, Pictures, Root
+
+if TYPE_CHECKING:
+    from overread.core import Defect
+
+
+def check(
+    benchmark: Benchmark,
+    root: Root,
+    split: AnySplit = "test",
+    as_json: AsJson = False,
+    form: Form = None,
+    pictures: Pictures = None,
+    no_pixels: Annotated[
+        bool, typer.Option("--no-pixels", help="See whether pictures are there; open none.")
+    ] = False,
+    regions: Annotated[
+        Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Defects to print; --json gives all of them.")] = 60,
+) -> None:
+    """Read a release and name every defect: file, row, field, what was expected and found.
+
+    Exit code 1 when there are errors, 0 when there are only warnings or none.
+    """
+    import overread
+    from overread.benchmarks import splits_of
+    from overread.cli.console import print_json, progress
+    from overread.ontology import use_regions
+
+    if regions is not None:
+        use_regions(regions)
+    found: list[Defect] = []
+    splits = splits_of(benchmark, root) if split == "all" else [split]
+    for name in splits:
+        with progress(f"checking {benchmark} {name}", quiet=as_json) as told:
+            found += overread.check(
+                benchmark,
+                root,
+                name,
+                form=form,
+                pictures=pictures,
+                open_pictures=not no_pixels,
+                progress=told,
+            )
+    found = list(dict.fromkeys(found))  # two splits may name the same thing
+    errors = sum(defect.severity == "error" for defect in found)
+    if as_json:
+        print_json(_summary(benchmark, root, splits, found, errors=errors))
+    else:
+        _print(found, errors=errors, title=f"{benchmark} {', '.join(splits)}", limit=limit)
+    sys.exit(1 if errors else 0)
+
+
+def _summary(
+    benchmark: str, root: Path, splits: list[str], found: list[Defect], *, errors: int
+) -> dict[str, Any]:
+    return {
+        "benchmark": benchmark,
+        "root": str(root),
+        "splits": splits,
+        "ok": not errors,
+        "errors": errors,
+        "warnings": len(found) - errors,
+        "defects": [
+            {"severity": defect.severity, **defect.model_dump(exclude_none=True)}
+            for defect in found
+        ],
+    }
+
+
+def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from overread.cli.console import out
+    from overread.core.defects import KINDS
+
+    console = out()
+    ordered = sorted(found, key=lambda defect: defect.severity)
+    if ordered:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name in ("", "defect", "where", "expected", "found"):
+            table.add_column(name, overflow="fold")
+        for defect in ordered[:limit]:
+            colour = "red" if defect.severity == "error" else "yellow"
+            table.add_row(
+                f"[{colour}]{defect.severity}[/]",
+                *(escape(text) for text in (defect.code, defect.where)),
+                escape(defect.expected),
+                escape(defect.found),
+            )
+        console.print(table)
+        if len(ordered) > limit:
+            console.print(f"… and {len(ordered) - limit} more (--limit N, or --json for all)")
+        console.print()
+        counts = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        counts.add_column("times", justify="right")
+        counts.add_column("kind", overflow="fold")
+        counts.add_column("meaning", overflow="fold")
+        for code, times in Counter(defect.code for defect in ordered).most_common():
+            counts.add_row(f"{times:,}", code, KINDS[code])
+        console.print(counts)
+        console.print()
+    verdict = "[red]has errors[/]" if errors else "[green]is intact[/]"
+    console.print(f"{title} {verdict}: {errors:,} error(s), {len(found) - errors:,} warning(s)")

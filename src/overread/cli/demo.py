@@ -1,0 +1,54 @@
+"""`overread demo`: the main job on synthetic cases, with no download."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_MARK = ".made-by-overread-demo"
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
+        "overread-demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Another seed, other patients.")] = 0,
+) -> None:
+    """Write a tiny synthetic release of each of the three layouts, check it and show it."""
+    from overread import catalog, check, load
+    from overread.cli.console import out as console
+    from overread.cli.show import print_case, save_pictures
+    from overread.errors import UsageError
+    from overread.phantom.sketch import write_sketch
+
+    if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    (out / _MARK).touch()
+    screen = console()
+    screen.print("[bold]Writing[/] synthetic patients; they are no one, and show nothing real")
+    write_sketch(out, seed=seed, told=lambda line: screen.print(f"  {line}"))
+    for name in catalog.names("benchmarks"):
+        part = catalog.find("benchmarks", name)
+        root = out / name
+        if not root.exists():
+            continue
+        screen.print(f"\n[bold]{part.title}[/]: {part.about}")
+        defects = [defect for split in ("train", "test") for defect in check(name, root, split)]
+        for defect in defects:
+            screen.print(f"  {defect}")
+        screen.print(f"  checked: {len(defects)} defect(s)")
+        release = load(name, root)
+        entry = next(iter(release.entries()))
+        print_case(release, entry, truth=True)
+        for path in save_pictures(release, entry, out / "pictures", truth=True):
+            screen.print(f"  picture: {path}")
+    screen.print(
+        f"\nNow try:  overread show rexgroundingct {out / 'rexgroundingct'} '#1' --truth\n"
+        f"          overread check mmrad {out / 'mmrad'} --split all\n"
+        "          overread list"
+    )

@@ -1,0 +1,123 @@
+"""`overread doctor`: what is installed, what is missing, how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from overread.cli.arguments import AsJson
+
+# name → (what it is for, how to get it). The first table is needed, the second is not.
+_NEEDED = {
+    "pydantic": "records",
+    "numpy": "arrays",
+    "pillow": "PNG and JPEG",
+    "nibabel": "NIfTI headers",
+    "zlib-ng": "fast gzip",
+    "pydicom": "DICOM",
+    "python-gdcm": "compressed DICOM",
+    "pyarrow": "parquet",
+    "huggingface_hub": "fetching releases (overread get)",
+    "typer": "the command line",
+    "rich": "tables and progress",
+}
+_EXTRAS = {
+    "torch": ("local models and training, not used yet", "pip install torch"),
+    "transformers": ("local vision-language models, not used yet", "pip install transformers"),
+}
+_PROGRAMS = {
+    "node": ("building the page, not used yet", "apt-get install nodejs"),
+    "chromium": ("testing the page, not used yet", "apt-get install chromium"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that was looked for."""
+
+    name: str
+    found: str | None
+    purpose: str
+    remedy: str
+    needed: bool = True
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what is installed, what is missing and how to get it."""
+    from overread.cli.console import print_json
+
+    parts = examined()
+    if as_json:
+        print_json({"ok": _well(parts), "parts": [asdict(part) for part in parts]})
+    else:
+        _print(parts)
+    sys.exit(0 if _well(parts) else 1)
+
+
+def examined() -> list[Part]:
+    """Everything the doctor looks at."""
+    new_enough = sys.version_info >= (3, 11)
+    parts = [
+        Part(
+            name="python",
+            found=platform.python_version() if new_enough else None,
+            purpose="3.11 or newer",
+            remedy="install Python 3.11",
+        )
+    ]
+    for name, purpose in _NEEDED.items():
+        parts.append(Part(name, _version(name), purpose, f"pip install {name}"))
+    for name, able in _decoders().items():
+        remedy = "pip install python-gdcm"
+        parts.append(Part(name, "yes" if able else None, "DICOM transfer syntax", remedy))
+    for name, (purpose, remedy) in _EXTRAS.items():
+        parts.append(Part(name, _version(name), purpose, remedy, needed=False))
+    for name, (purpose, remedy) in _PROGRAMS.items():
+        parts.append(Part(name, shutil.which(name), purpose, remedy, needed=False))
+    return parts
+
+
+def _decoders() -> dict[str, bool]:
+    try:
+        from overread.pixels.dicom import decodable
+    except ImportError:
+        return {}
+    return decodable()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _well(parts: list[Part]) -> bool:
+    return all(part.found is not None for part in parts if part.needed)
+
+
+def _print(parts: list[Part]) -> None:
+    from rich.table import Table
+
+    from overread import __version__
+    from overread.cli.console import out
+
+    table: Any = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("", "part", "found", "for", "how to get it"):
+        table.add_column(column, overflow="fold")
+    for part in parts:
+        there = part.found is not None
+        mark = "[green]✓[/]" if there else "[red]✗[/]" if part.needed else "[yellow]–[/]"
+        remedy = "" if there else part.remedy
+        table.add_row(mark, part.name, part.found or "missing", part.purpose, remedy)
+    console = out()
+    console.print(table)
+    missing = [part for part in parts if part.needed and part.found is None]
+    if missing:
+        console.print(f"\noverread {__version__}: {len(missing)} needed part(s) are missing")
+    else:
+        console.print(f"\noverread {__version__} has all it needs; '–' is optional")

@@ -1,0 +1,167 @@
+"""`overread list`: what there is to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from overread.cli.arguments import AsJson
+
+Rows = list[dict[str, Any]]
+
+
+def listing(
+    kind: Annotated[
+        str, typer.Argument(metavar="[KIND]", help="What to list; all kinds without it.")
+    ] = "",
+    as_json: AsJson = False,
+    regions: Annotated[
+        Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
+    ] = None,
+) -> None:
+    """List benchmarks, readers, workflows, metrics, regions, categories and other words."""
+    from overread.catalog import unknown
+    from overread.cli.console import out, print_json
+    from overread.ontology import use_regions
+
+    if regions is not None:
+        use_regions(regions)
+    if kind and kind not in KINDS:
+        raise unknown("list", kind, KINDS)
+    if as_json:
+        print_json(KINDS[kind]() if kind else {name: rows() for name, rows in KINDS.items()})
+        return
+    if kind:
+        _print(KINDS[kind](), empty=f"no {kind} yet")
+        return
+    console = out()
+    for name, rows in KINDS.items():
+        console.print(f"{name:<16}{len(rows()):>4}   overread list {name}")
+
+
+def _print(rows: Rows, *, empty: str) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from overread.cli.console import out
+
+    if not rows:
+        out().print(empty)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in rows[0]:
+        table.add_column(column.replace("_", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(_cell(value)) for value in row.values()))
+    out().print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(str(item) for item in value) if isinstance(value, list) else str(value)
+
+
+def _benchmarks() -> Rows:
+    from overread import catalog
+
+    parts = [catalog.find("benchmarks", name) for name in catalog.names("benchmarks")]
+    return [
+        {
+            "name": part.name,
+            "title": part.title,
+            "about": part.about,
+            "splits": list(part.splits),
+            "forms": list(part.forms),
+            "licence": part.licence,
+        }
+        for part in parts
+    ]
+
+
+def _parts(kind: Any) -> Callable[[], Rows]:
+    def rows() -> Rows:
+        from overread import catalog
+
+        return [{"name": name} for name in catalog.names(kind)]
+
+    return rows
+
+
+def _regions() -> Rows:
+    from overread.ontology import xray_regions
+
+    return [
+        {"region": name, "major_region": group.name}
+        for group in xray_regions().groups
+        for name in group.members
+    ]
+
+
+def _categories() -> Rows:
+    from overread.ontology import findings
+
+    tree = findings()
+    return [
+        {
+            "code": code,
+            "category": category.name,
+            "focal": bool(category.focal),
+            "parent": tree.parent_of(code).name,
+            "includes": list(category.includes),
+        }
+        for code, category in tree.categories.items()
+    ]
+
+
+def _modalities() -> Rows:
+    from overread.ontology import modalities
+
+    return [
+        {"modality": item.name, "sub_modalities": [*item.published, *item.sub]}
+        for item in modalities().items
+    ]
+
+
+def _terms(name: str) -> Callable[[], Rows]:
+    def rows() -> Rows:
+        from overread import ontology
+
+        terms = getattr(ontology, name)()
+        return [{"code": t.code, "name": t.name, "about": t.about} for t in terms.item]
+
+    return rows
+
+
+def _windows() -> Rows:
+    from overread.pixels.windows import WINDOWS
+
+    return [{"window": n, "centre": w.centre, "width": w.width} for n, w in WINDOWS.items()]
+
+
+def _defects() -> Rows:
+    from overread.core.defects import ERRORS, KINDS
+
+    return [
+        {"defect": code, "severity": "error" if code in ERRORS else "warning", "meaning": meaning}
+        for code, meaning in KINDS.items()
+    ]
+
+
+KINDS: dict[str, Callable[[], Rows]] = {
+    "benchmarks": _benchmarks,
+    "readers": _parts("readers"),
+    "workflows": _parts("workflows"),
+    "metrics": _parts("metrics"),
+    "regions": _regions,
+    "categories": _categories,
+    "modalities": _modalities,
+    "step-errors": _terms("step_errors"),
+    "education": _terms("education"),
+    "report-regions": _terms("report_regions"),
+    "windows": _windows,
+    "defects": _defects,
+}

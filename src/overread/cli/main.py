@@ -1,0 +1,95 @@
+"""The `overread` command: its verbs, and what becomes of errors.
+
+Exit codes: 0 all is well; 1 something is wrong with the data; 2 the command was not understood;
+70 a bug of ours; 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from overread import __version__
+from overread.cli.check import check
+from overread.cli.demo import demo
+from overread.cli.doctor import doctor
+from overread.cli.get import get
+from overread.cli.listing import listing
+from overread.cli.show import show
+from overread.cli.write import write
+from overread.errors import OverreadError, UsageError
+
+app = typer.Typer(
+    name="overread",
+    help="A workbench for visually grounded radiology reasoning. For research and education; "
+    "not for patient care.",
+    epilog="Any verb takes --debug, which shows the traceback behind an error.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo)
+app.command("check")(check)
+app.command("show")(show)
+app.command("list")(listing)
+app.command("write")(write)
+app.command("get")(get)
+app.command("doctor")(doctor)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"overread {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options before the verb."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and leave with its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
+    words = [word for word in words if word != "--debug"]
+    try:
+        app(words, prog_name="overread")
+    except OverreadError as error:
+        _leave(str(error), 2 if isinstance(error, UsageError) else 1, debug=debug)
+    except KeyboardInterrupt:
+        _leave("stopped", 130, debug=False)
+    except BrokenPipeError:
+        # The reader of our output went away (`overread list | head`): that is no error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        _leave("out of memory: close other programs, or work on a smaller split", 1, debug=debug)
+    except OSError as error:
+        place = f" (in {error.filename})" if error.filename else ""
+        _leave(f"{error.strerror or error}{place}", 1, debug=debug)
+    except Exception as error:  # the last line of defence: a bug is told as one
+        told = f"{type(error).__name__}: {error}"
+        _leave(
+            f"this is a bug in overread ({told}): run it again with --debug and report what it "
+            "prints",
+            70,
+            debug=debug,
+        )
+
+
+def _leave(sentence: str, code: int, *, debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    sys.stderr.write(f"overread: {sentence}\n")
+    sys.exit(code)

@@ -1,0 +1,36 @@
+"""`overread write`: a copy of a benchmark, written out again in its own layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from overread.cli.arguments import AnySplit, Benchmark, Pictures, Root
+
+
+def write(
+    benchmark: Benchmark,
+    root: Root,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; made if need be.")],
+    split: AnySplit = "test",
+    form: Annotated[
+        str | None, typer.Option("--to", help="The form to write; the same as read by default.")
+    ] = None,
+    read: Annotated[str | None, typer.Option("--from", help="The form to read.")] = None,
+    pictures: Pictures = None,
+    no_pictures: Annotated[
+        bool, typer.Option("--no-pictures", help="Write the rows and copy no picture.")
+    ] = False,
+) -> None:
+    """Bring a copy into one vocabulary and out again, in the benchmark's own layout."""
+    import overread
+    from overread.benchmarks import splits_of
+    from overread.cli.console import progress
+
+    for name in splits_of(benchmark, root) if split == "all" else [split]:
+        release = overread.load(benchmark, root, name, form=read, pictures=pictures)
+        with progress(f"writing {benchmark} {name}") as told:
+            path = overread.write(release, out, form=form, pictures=not no_pictures, progress=told)
+        typer.echo(f"wrote {path}")
