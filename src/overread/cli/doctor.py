@@ -71,9 +71,12 @@ def examined() -> list[Part]:
     ]
     for name, purpose in _NEEDED.items():
         parts.append(Part(name, _version(name), purpose, f"pip install {name}"))
-    for name, able in _decoders().items():
-        remedy = "pip install python-gdcm"
-        parts.append(Part(name, "yes" if able else None, "DICOM transfer syntax", remedy))
+    syntaxes = _decoders()
+    able = [name for name, can in syntaxes.items() if can]
+    parts.append(Part("DICOM syntaxes", f"{len(able)} can be decoded", "compressed pictures", ""))
+    for name in syntaxes.keys() - able:
+        remedy = "decompress such files first, for example with dcmdjpeg or gdcmconv"
+        parts.append(Part(name, None, "DICOM transfer syntax", remedy, needed=False))
     for name, (purpose, remedy) in _EXTRAS.items():
         parts.append(Part(name, _version(name), purpose, remedy, needed=False))
     for name, (purpose, remedy) in _PROGRAMS.items():

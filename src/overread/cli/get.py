@@ -27,10 +27,10 @@ def get(
     part = catalog.find("benchmarks", benchmark)
     typer.echo(f"{part.title}\n  licence: {part.licence}\n  terms:   {part.terms}")
     typer.echo(f"  cite:    {part.cite}")
-    if part.hub.note:
-        typer.echo(f"  note:    {part.hub.note}")
     if not part.hub.repo:
         raise AccessError(f"{part.title} is not on the hub", remedy=part.hub.note)
+    if part.hub.note:
+        typer.echo(f"  note:    {part.hub.note}")
     if not yes:
         if not sys.stdin.isatty():
             raise AccessError("the terms were not accepted", remedy="read them and add --yes")

@@ -37,7 +37,8 @@ def _check_form(
     release: MMRadRelease, patients: dict[str, int], *, look: bool, progress: Progress | None
 ) -> Iterator[Defect]:
     ids, words = Ids(), _Words()
-    rows = told = 0
+    rows = told = failed = 0
+    untold: list[Scanned] = []
     total = release.count()
 
     def work(scanned: Scanned) -> list[Defect]:
@@ -47,6 +48,7 @@ def _check_form(
 
     for scanned, picture_defects in ahead(release.scan(), work):
         rows += bool(scanned.row)
+        failed += scanned.entry is None
         yield from scanned.defects
         yield from picture_defects
         if scanned.entry is not None:
@@ -55,6 +57,8 @@ def _check_form(
             if case.patient is not None:
                 patients.setdefault(case.patient, scanned.row)
             told += truth is not None
+            if truth is None:
+                untold.append(scanned)
             for box in boxes(truth):
                 if not box.is_proper:
                     yield _at(
@@ -64,9 +68,12 @@ def _check_form(
         if progress is not None:
             progress(rows, total)
     file = release.files[0]
-    if not rows:
+    if not rows and not failed:
         yield Defect(code="empty-split", file=file, expected="traces", found="none")
-    elif not told:
+    elif told:
+        for scanned in untold:
+            yield _at(scanned, "missing-field", "response", "a response", "nothing")
+    elif untold:
         yield Defect(
             code="withheld-truth",
             file=file,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from overread.benchmarks.checking import Ids, ahead, picture_defect, shared_patients
+from overread.benchmarks.checking import Gaps, Ids, ahead, picture_defect, shared_patients
 from overread.benchmarks.release import Scanned
 from overread.benchmarks.rexgroundingct.release import CT, FORMS, ReXGroundingCTRelease
-from overread.core import Defect, Entry, Geometry, Progress, Truth
+from overread.core import Defect, Entry, Geometry, Progress, Truth, Volume
 from overread.errors import PictureError
 from overread.ontology import findings
 
@@ -38,7 +38,7 @@ def _check_list(
     release: ReXGroundingCTRelease, seen: set[str], *, look: bool, progress: Progress | None
 ) -> Iterator[Defect]:
     """Defects of one list of cases; scans in `seen` were looked at already."""
-    ids = Ids()
+    ids, gaps = Ids(), Gaps()
     patients: dict[str, int] = {}
     stated = False
 
@@ -58,10 +58,14 @@ def _check_list(
             if case.patient is not None:
                 patients.setdefault(case.patient, scanned.row)
             yield from _category_defects(scanned, truth)
+            _note_gaps(gaps, scanned.row, scanned.entry, truth)
             stated |= any(finding.voxels is not None for finding in truth.findings)
         if progress is not None:
             progress(rows, release.count())
     seen.update(ids.seen)
+    yield from gaps.defects(release.file)
+    if not rows and release.count() is None:
+        return  # the list itself is broken, and that was told
     if not rows:
         others = [f"{count} in {name}" for name, count in release.splits().items() if count]
         found = "none" + (f" ({', '.join(others)})" if others else "")
@@ -102,6 +106,16 @@ def _absent(release: ReXGroundingCTRelease, *, stated: bool) -> Iterator[Defect]
             )
 
 
+def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
+    volume = entry.case.picture(CT)
+    gaps.saw("shape", row, filled=isinstance(volume, Volume) and volume.shape is not None)
+    gaps.saw("protocol", row, filled=truth.protocol is not None)
+    for finding in truth.findings:
+        gaps.saw("categories", row, filled=finding.category is not None)
+        gaps.saw("entity_counts", row, filled=finding.entities is not None)
+        gaps.saw("pixels", row, filled=finding.voxels is not None)
+
+
 def _category_defects(scanned: Scanned, truth: Truth) -> Iterator[Defect]:
     known = findings().categories
     for finding in truth.findings:
@@ -130,7 +144,7 @@ def _file_defects(
             yield picture_defect(
                 error, file=volume.file, row=scanned.row, case=entry.case.id, field="name"
             )
-    stated = getattr(volume, "shape", None)
+    stated = volume.shape if isinstance(volume, Volume) else None
     if space is not None and stated is not None and stated != space.shape:
         yield _at(scanned, "shape-mismatch", "shape", f"{space.shape}, as the CT", str(stated))
     shape = space.shape if space is not None else stated

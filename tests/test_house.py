@@ -1,0 +1,120 @@
+"""The habits of the house, held by tests."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import overread
+from overread import core, ontology
+from overread.core import Record
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+HEAVY = ("numpy", "torch", "nibabel", "pydicom", "PIL", "pyarrow", "huggingface_hub", "pydantic")
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(overread.__path__, "overread.")
+    return [module.name for module in found if module.name != "overread.__main__"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import overread", "import sys; sys.argv[1:] = ['--help']; from overread.cli.main import app"],
+)
+def test_start_up_loads_no_heavy_package(code: str) -> None:
+    """Importing overread, or its command line, loads none of the heavy packages."""
+    told = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(sorted(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(eval(told.stdout))
+    assert not loaded & set(HEAVY)
+
+
+def test_help_loads_no_heavy_package() -> None:
+    """`overread --help` itself, run to its end, loads none of them either."""
+    code = (
+        "import sys\n"
+        "from overread.cli.main import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "sys.exit(f'loaded {loaded}' if loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", [core, ontology], ids=["core", "ontology"])
+def test_every_field_of_every_record_is_explained_in_one_line(module: object) -> None:
+    """A record's fields each have a docstring, and it fits on a line."""
+    package = module.__name__  # type: ignore[attr-defined]
+    records = {
+        value
+        for name in modules()
+        if name.startswith(package)
+        for value in vars(importlib.import_module(name)).values()
+        if inspect.isclass(value) and issubclass(value, Record) and value is not Record
+    }
+    assert records
+    for record in records:
+        for name, field in record.model_fields.items():
+            assert field.description, f"{record.__name__}.{name} has no docstring"
+            assert "\n" not in field.description, f"{record.__name__}.{name}"
+        assert record.model_config["frozen"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_small(path: Path) -> None:
+    """No source file is over 400 lines, and none is called utils."""
+    assert len(path.read_text("utf-8").splitlines()) <= 400
+    assert "util" not in path.stem
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings_run(name: str) -> None:
+    """The examples in a module's docstrings print what they say."""
+    failures, _ = doctest.testmod(importlib.import_module(name))
+    assert failures == 0
+
+
+@pytest.mark.parametrize("name", modules())
+def test_public_functions_have_docstrings(name: str) -> None:
+    """Every public function and class says what it is for."""
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for word, value in vars(module).items():
+        own = getattr(value, "__module__", None) == name
+        if (
+            own
+            and not word.startswith("_")
+            and (inspect.isclass(value) or inspect.isfunction(value))
+        ):
+            assert value.__doc__, f"{name}.{word}"
+
+
+def test_versions_agree() -> None:
+    """The package says the version that its metadata says."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert overread.__version__ == project["version"]
+
+
+def test_public_names_are_there() -> None:
+    """Every name of overread.__all__ can be had, and another one gives an AttributeError."""
+    for name in overread.__all__:
+        assert getattr(overread, name) is not None
+    with pytest.raises(AttributeError):
+        _ = overread.nothing  # type: ignore[attr-defined]
