@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -294,7 +294,9 @@ PAIRS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any], str]] = {
     "mask of 3 findings, one channel": (channel_ours, channel_peer, "nibabel"),
     "DICOM series of 100 slices": (series_ours, series_peer, "SimpleITK"),
 }
-WITH_MEMORY = tuple(name for name in PAIRS if name.startswith("mask"))
+MEMORY: dict[str, Callable[[Path], Any]] = {
+    work.__name__: work for work in (cases, tally_ours, tally_peer, channel_ours, channel_peer)
+}
 
 
 # ---- jobs, each in a process of its own ----------------------------------------------------
@@ -320,12 +322,13 @@ def best_pair(name: str, folder: Path) -> list[float]:
 
 def growth(work: Callable[[Path], Any], folder: Path) -> float:
     """Megabytes by which the peak of this process grows while it works."""
-    import nibabel  # noqa: F401 - the peers' packages are not what is measured
-    import numpy  # noqa: ICN001, F401
-
+    # What the packages themselves take is not what is measured.
+    import nibabel
     import overread.benchmarks.medthinkvqa
-    import overread.pixels.masks  # noqa: F401
+    import overread.pixels.masks
 
+    assert nibabel
+    assert overread
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     work(folder)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -339,14 +342,86 @@ def traced(folder: Path) -> float:
     return tracemalloc.get_traced_memory()[1] / MEGABYTE
 
 
-def job(name: str, folder: Path, seed: int) -> Any:
-    """Do one job by its name."""
-    kind, _, rest = name.partition(":")
+def do(kind: str, name: str, folder: Path, seed: int) -> Any:
+    """One job, in this process."""
     if kind == "make":
         make_rows(folder, seed)
         return make_pixels(folder, seed)
+    if kind == "cases":
+        if cases(folder) != ROWS:
+            raise SystemExit("not every row became a case")
+        return min(timed(lambda: cases(folder)) for _ in range(ROUNDS))
     if kind == "pair":
-        return best_pair(rest, folder)
-    if kind == "memory":
-        return [growth(PAIRS[rest][which], folder) for which in (0,)][0]
-    raise SystemExit(f"no job is called {name}")
+        return best_pair(name, folder)
+    return growth(MEMORY[name], folder) if kind == "memory" else traced(folder)
+
+
+def ask(kind: str, folder: Path, seed: int, name: str = "") -> Any:
+    """One job, in a process of its own."""
+    words = [__file__, "--seed", str(seed), "--job", kind, name, str(folder)]
+    done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+# ---- the table -----------------------------------------------------------------------------
+
+
+def fresh(*words: str, expected: str = "") -> float:
+    """Best of five seconds of a whole process, which must succeed and say what is expected."""
+
+    def run() -> None:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode or expected not in done.stdout:
+            raise SystemExit(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
+
+    return min(timed(run) for _ in range(ROUNDS))
+
+
+def measure(folder: Path, seed: int) -> Iterator[Line]:
+    """All measurements, one by one."""
+    overread = str(Path(sys.executable).with_name("overread"))
+    yield Line("start-up: python -c pass (the floor)", fresh(sys.executable, "-c", "pass"), "s")
+    started = fresh(sys.executable, "-c", "import overread")
+    yield Line("start-up: import overread", started, "s", limit=0.3)
+    yield Line("start-up: overread --help", fresh(overread, "--help"), "s", limit=0.3)
+    ask("make", folder, seed)
+    yield Line(f"{ROWS:,} rows as cases", ask("cases", folder, seed), "s", limit=3)
+    grown = ask("memory", folder, seed, "cases")
+    yield Line(f"{ROWS:,} rows as cases, peak growth", grown, "MB", limit=300)
+    held = ask("traced", folder, seed)
+    yield Line(f"{ROWS:,} rows as cases, Python objects", held, "MB", limit=300)
+    words = (overread, "check", "medthinkvqa", str(folder), "--split", "train", "--no-pixels")
+    checked = fresh(*words, expected=" 0 error(s), 0 warning(s)")
+    yield Line(f"{ROWS:,} rows checked, pictures unopened", checked, "s", limit=6)
+    for name, (ours, peer, peer_name) in PAIRS.items():
+        best, beside = ask("pair", folder, seed, name)
+        yield Line(name, best, "s", peer=beside, peer_name=peer_name)
+        if ours.__name__ in MEMORY:
+            best, beside = (ask("memory", folder, seed, work.__name__) for work in (ours, peer))
+            yield Line(f"{name}, peak", best, "MB", peer=beside, peer_name=peer_name)
+
+
+def main() -> None:
+    """Measure, print, and leave with 1 where a stated limit is exceeded."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=7, help="of the synthetic data")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    parser.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.job:
+        kind, name, folder = options.job
+        print(json.dumps(do(kind, name, Path(folder), options.seed)))
+        return
+    lines: list[Line] = []
+    with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:
+        for line in measure(Path(made), options.seed):
+            lines.append(line)
+            print(line, flush=True)
+    if options.json:
+        table = [asdict(line) | {"ratio": line.ratio, "verdict": line.verdict} for line in lines]
+        options.json.write_text(json.dumps(table, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    sys.exit(any(line.limit is not None and line.verdict == "over" for line in lines))
+
+
+if __name__ == "__main__":
+    main()

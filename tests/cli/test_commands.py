@@ -1,0 +1,298 @@
+"""The commands as a person types them: real processes, their words and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import read_rows, write_rows
+from overread.cli import main as command
+from overread.errors import PictureError
+from overread.pixels.flat import read_image
+
+Copy = Callable[[str], Path]
+
+
+def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of one overread command in its own process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "overread", *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_demo_writes_checks_and_shows(tmp_path: Path) -> None:
+    """One command from nothing: three intact releases, three cases on the screen, pictures."""
+    code, out, err = run("demo", cwd=tmp_path)
+    assert (code, err) == (0, "")
+    for title in ("MedThinkVQA", "ReXGroundingCT", "MMRad-IVL-22K"):
+        assert title in out
+    assert out.count("checked: 0 defect(s)") == 3
+    pictures = sorted((tmp_path / "overread-demo" / "pictures").iterdir())
+    assert len(pictures) == 5
+    assert all(read_image(path).std() > 10 for path in pictures)
+    assert run("demo", cwd=tmp_path)[0] == 0  # a demo may be made again in its own place
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    code, _, err = run("demo", "--out", "mine", cwd=tmp_path)
+    assert code == 2
+    assert "choose another --out" in err
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+def test_seeds_make_other_patients(tmp_path: Path) -> None:
+    """The same seed gives the same bytes, another one other pictures."""
+    for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        run("demo", "--out", tmp_path / name, "--seed", seed)
+    scan = "rexgroundingct/images/test_3_a_1.nii.gz"
+    a, b, c = ((tmp_path / name / scan).read_bytes() for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize("benchmark", ["medthinkvqa", "rexgroundingct", "mmrad"])
+def test_check_of_an_intact_release(sketch: Path, benchmark: str) -> None:
+    """Exit 0, in words and in JSON, for one split and for all."""
+    code, out, _ = run("check", benchmark, sketch / benchmark)
+    assert code == 0
+    assert "is intact: 0 error(s), 0 warning(s)" in out
+    code, out, err = run("check", benchmark, sketch / benchmark, "--split", "all", "--json")
+    told = json.loads(out)
+    assert (code, err, told["ok"], told["defects"]) == (0, "", True, [])
+    assert set(told["splits"]) == {"train", "test"}
+
+
+def test_check_names_defects_in_words_and_json(copy: Copy) -> None:
+    """File, row, field, expected and found; errors exit 1, warnings alone exit 0."""
+    root = copy("medthinkvqa")
+    rows = read_rows(root / "test.jsonl")
+    rows[1]["image_count"] = 9
+    write_rows(root / "test.jsonl", rows)
+    code, out, _ = run("check", "medthinkvqa", root)
+    assert code == 1
+    for word in ("count-mismatch", "test.jsonl, row 2", "image_count", "9", "has errors: 1"):
+        assert word in out
+    code, out, _ = run("check", "medthinkvqa", root, "--json")
+    (defect,) = json.loads(out)["defects"]
+    assert code == 1
+    assert defect == {
+        "severity": "error",
+        "code": "count-mismatch",
+        "file": "test.jsonl",
+        "row": 2,
+        "case": "case00004",
+        "field": "image_count",
+        "expected": "3, the number of filled slots",
+        "found": "9",
+    }
+    rows[1]["image_count"] = 3
+    rows[1]["image_01_sub_modality"] = "[red]Tea[/red] leaves"
+    write_rows(root / "test.jsonl", rows)
+    code, out, _ = run("check", "medthinkvqa", root)
+    assert code == 0
+    assert "[red]Tea[/red] leaves" in out  # what stands in a file is never taken as markup
+
+
+def test_check_of_many_defects_stays_readable(copy: Copy) -> None:
+    """A long list is cut with the way to see the rest; the counts are whole."""
+    root = copy("medthinkvqa")
+    rows = read_rows(root / "test.jsonl")[:1] * 300
+    write_rows(root / "test.jsonl", rows)
+    code, out, _ = run("check", "medthinkvqa", root, "--limit", "5")
+    assert code == 1
+    assert "294 more" in out
+    assert "299  duplicate-id" in out
+
+
+def test_a_progress_bar_is_shown_to_people_only(sketch: Path) -> None:
+    """On a terminal there is a bar; in a pipe there is none."""
+    words = [sys.executable, "-m", "overread", "check", "rexgroundingct"]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*words, str(sketch / "rexgroundingct")], stderr=theirs, stdout=subprocess.DEVNULL
+    ) as process:
+        assert process.wait(60) == 0
+    os.close(theirs)
+    seen = os.read(ours, 100_000).decode("utf-8", "replace")
+    assert "checking rexgroundingct test" in seen
+    assert run("check", "rexgroundingct", sketch / "rexgroundingct")[2] == ""
+
+
+@pytest.mark.parametrize("benchmark", ["medthinkvqa", "rexgroundingct", "mmrad"])
+def test_show_hides_the_truth_until_asked(sketch: Path, tmp_path: Path, benchmark: str) -> None:
+    """Without --truth neither words nor JSON nor pictures have it; with --truth all do."""
+    root = sketch / benchmark
+    code, blind, _ = run("show", benchmark, root, "#1", "--save", tmp_path / "blind")
+    assert code == 0
+    _, told, _ = run("show", benchmark, root, "#1", "--truth", "--save", tmp_path / "told")
+    hidden = {"medthinkvqa": "Parapneumonic effusion is", "rexgroundingct": "1 entity"}
+    secret = hidden.get(benchmark, "Normal heart size.")
+    assert secret not in blind
+    assert secret in told
+    as_json = json.loads(run("show", benchmark, root, "#1", "--json")[1])
+    assert "truth" not in as_json
+    assert secret not in json.dumps(as_json)
+    assert json.loads(run("show", benchmark, root, "#1", "--json", "--truth")[1])["truth"]
+    pictures = [sorted((tmp_path / name).iterdir()) for name in ("blind", "told")]
+    differ = [
+        (read_image(a).shape != read_image(b).shape) or (read_image(a) != read_image(b)).any()
+        for a, b in zip(*pictures, strict=True)
+    ]
+    assert any(differ) == (benchmark != "medthinkvqa")
+
+
+def test_show_of_a_withheld_truth(copy: Copy) -> None:
+    """Where there is none, --truth says so."""
+    root = copy("mmrad")
+    rows = [
+        {"prompt": row["prompt"], "images": row["images"][:1]}
+        for row in read_rows(root / "test.jsonl")
+    ]
+    write_rows(root / "test.jsonl", rows)
+    assert "withheld" in run("show", "mmrad", root, "#1", "--truth")[1]
+
+
+def test_list_in_words_and_json() -> None:
+    """Every kind is listed; regions are 35, categories 62; the user's regions replace ours."""
+    code, out, _ = run("list")
+    assert code == 0
+    kinds = json.loads(run("list", "--json")[1])
+    assert {line.split()[0] for line in out.splitlines()} == set(kinds)
+    assert len(kinds["regions"]) == 35
+    assert len(kinds["categories"]) == 62
+    assert [row["name"] for row in kinds["benchmarks"]] == [
+        "medthinkvqa",
+        "rexgroundingct",
+        "mmrad",
+    ]
+    assert "pulmonary nodules or masses" in run("list", "categories")[1]
+    assert json.loads(run("list", "regions", "--json")[1]) == kinds["regions"]
+
+
+def test_regions_of_ones_own(sketch: Path, tmp_path: Path) -> None:
+    """A file of the user's is listed, and checked against."""
+    file = tmp_path / "mine.toml"
+    file.write_text('title="t"\nsource="s"\n[[group]]\nname="lung region"\nsingle=["thorax"]\n')
+    assert "thorax" in run("list", "regions", "--regions", file)[1]
+    code, out, _ = run("check", "mmrad", sketch / "mmrad", "--regions", file)
+    assert code == 0
+    assert "unknown-region" in out
+
+
+def test_doctor_says_what_is_there() -> None:
+    """Everything needed is found here; optional parts are named with how to get them."""
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "has all it needs" in out
+    told = json.loads(run("doctor", "--json")[1])
+    assert told["ok"]
+    assert {"python", "pydicom", "torch"} <= {part["name"] for part in told["parts"]}
+
+
+def test_write_brings_a_copy_out_again(sketch: Path, tmp_path: Path) -> None:
+    """All splits, another form; what comes out is intact, and is not written over."""
+    words = ("write", "medthinkvqa", sketch / "medthinkvqa", tmp_path / "out", "--split", "all")
+    code, out, _ = run(*words, "--to", "parquet-embedded")
+    assert code == 0
+    assert out.count("wrote") == 2
+    assert run("check", "medthinkvqa", tmp_path / "out", "--split", "all")[0] == 0
+    code, _, err = run(*words, "--to", "parquet-embedded")
+    assert code == 2
+    assert "already" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["check", "medthink", "."], 2, "did you mean 'medthinkvqa'?"),
+        (["check", "mmrad", "nowhere"], 2, "does not exist"),
+        (["check", "mmrad", ".", "--split", "dev"], 2, "has no split 'dev'"),
+        (["check", "mmrad", ".", "--split", "all"], 1, "is this the folder of the release?"),
+        (["show", "mmrad", ".", "x"], 1, "has no split 'test'"),
+        (["list", "regoins"], 2, "did you mean 'regions'?"),
+        (["list", "regions", "--regions", "none.toml"], 2, "no such ontology file"),
+        (["chek"], 2, "check"),
+        (["get", "mmrad", "--yes"], 1, "GEMeX-ThinkVG"),
+        (["get", "medthinkvqa"], 1, "add --yes"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    """No traceback: what, where, and what to do instead, with the exit code that says whose fault."""
+    got, out, err = run(*words, cwd=tmp_path)
+    assert got == code
+    assert said in err
+    if words[0] not in ("chek", "get"):
+        assert err.startswith("overread: ")
+        assert err.count("\n") == 1
+        assert out == ""
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    """--debug, anywhere on the line, shows what lies behind the sentence."""
+    done = subprocess.run(
+        [sys.executable, "-m", "overread", "show", "mmrad", str(tmp_path), "x", "--debug"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "overread: the release has no split" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ZeroDivisionError("x"), 70, "this is a bug in overread (ZeroDivisionError: x)"),
+        (KeyboardInterrupt(), 130, "stopped"),
+        (MemoryError(), 1, "out of memory"),
+        (PermissionError(13, "Permission denied", "a/b"), 1, "Permission denied (in a/b)"),
+        (PictureError("broken", where="x.png"), 1, "broken (in x.png)"),
+    ],
+)
+def test_whatever_happens_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    said: str,
+) -> None:
+    """Bugs, Ctrl-C, memory and the file system each have their sentence and exit code."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command, "app", broken)
+    with pytest.raises(SystemExit) as left:
+        command.main(["list"])
+    assert left.value.code == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_pipe_that_closes_is_no_error() -> None:
+    """`overread list defects | head -1` ends quietly."""
+    done = subprocess.run(
+        f"{sys.executable} -m overread list --json | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert np.array(list(done.stdout)).size > 0
