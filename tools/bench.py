@@ -7,6 +7,7 @@ peak memory that a process reports counts what its parent held when it was start
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import random
 import resource
@@ -30,12 +31,12 @@ FINDINGS = 3
 DICOM_SLICES = 100
 MEGABYTE = 1 << 20
 
-WORDS = (
+TEXT = (
     "axial coronal sagittal image shows a well defined hypodense lesion in the right left upper "
     "lower lobe with peripheral enhancement after contrast and no sign of bone destruction while "
     "adjacent vessels are patent on T2 weighted sequences there is high signal consistent with "
     "oedema the patient presented with abdominal pain fever weight loss for three weeks"
-).split()
+)
 MODALITIES = (
     ("CT", "Contrast-enhanced CT"),
     ("MRI", "Conventional MRI"),
@@ -72,8 +73,8 @@ class Line:
     def __str__(self) -> str:
         beside = "" if self.limit is None else f"limit {self.limit:g} {self.unit}"
         if self.ratio is not None:
-            beside = f"{self.peer_name} {self.peer:.3f} {self.unit}, ratio {self.ratio:.2f}"
-        return f"{self.name:<46}{self.value:>9.3f} {self.unit:<3} {beside:<44}{self.verdict}"
+            beside = f"{self.peer_name} {self.peer:.4f} {self.unit}, ratio {self.ratio:.2f}"
+        return f"{self.name:<46}{self.value:>9.4f} {self.unit:<3} {beside:<42}{self.verdict}"
 
 
 # ---- synthetic data ------------------------------------------------------------------------
@@ -126,7 +127,7 @@ _CELLS = ("id", "path", "caption", "modality", "sub_modality")
 
 
 def _words(dice: random.Random, count: int) -> str:
-    return " ".join(dice.choices(WORDS, k=count))
+    return " ".join(dice.choices(TEXT.split(), k=count))
 
 
 def make_pixels(folder: Path, seed: int) -> None:
@@ -185,6 +186,17 @@ def _make_dicom(folder: Path, volume: Any) -> None:
 
 # ---- the work, ours and the peers' ---------------------------------------------------------
 
+Work = Callable[[], Any]
+
+PEERS = {
+    "CT 512×512×300, all voxels": "nibabel",
+    "CT, geometry alone": "nibabel",
+    "CT, first ten slices": "nibabel",
+    "mask of 3 findings, entities counted": "nibabel+numpy",
+    "mask of 3 findings, one channel": "nibabel",
+    "DICOM series of 100 slices": "SimpleITK",
+}
+
 
 def cases(folder: Path) -> int:
     """Iterate the cases of the train split and keep none."""
@@ -193,152 +205,83 @@ def cases(folder: Path) -> int:
     return sum(1 for _ in overread.load("medthinkvqa", folder, "train"))
 
 
-def volume_ours(folder: Path) -> Any:
-    """The CT's voxels."""
-    from overread.pixels.nifti import read_volume
-
-    return read_volume(folder / "ct.nii.gz")[0]
-
-
-def volume_peer(folder: Path) -> Any:
-    """The CT's voxels by nibabel."""
-    return _nibabel(folder / "ct.nii.gz")
-
-
-def geometry_ours(folder: Path) -> Any:
-    """Shape and orientation from the header."""
-    from overread.pixels.nifti import read_geometry
-
-    return list(read_geometry(folder / "ct.nii.gz").shape)
-
-
-def geometry_peer(folder: Path) -> Any:
-    """Shape and orientation from the header by nibabel."""
-    import nibabel as nib
-
-    image = nib.load(folder / "ct.nii.gz")
-    nib.aff2axcodes(image.affine)
-    return list(image.shape)
-
-
-def slices_ours(folder: Path) -> Any:
-    """The first ten slices."""
-    from overread.pixels.nifti import read_slices
-
-    return read_slices(folder / "ct.nii.gz", 0, 9)
-
-
-def slices_peer(folder: Path) -> Any:
-    """The first ten slices by nibabel."""
+def pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
+    """For each name in PEERS: the work as overread does it, and as the peer does it."""
     import nibabel as nib
     import numpy as np
-
-    return np.asanyarray(nib.load(folder / "ct.nii.gz").dataobj[..., :10])
-
-
-def tally_ours(folder: Path) -> Any:
-    """Voxels of each entity of each finding."""
-    from overread.pixels.masks import tally
-
-    return tally(folder / "masks.nii.gz", CT, FINDINGS)
-
-
-def tally_peer(folder: Path) -> Any:
-    """Voxels of each entity of each finding by nibabel and numpy."""
-    import numpy as np
-
-    counted = [np.unique(one, return_counts=True) for one in _nibabel(folder / "masks.nii.gz")]
-    return [{int(v): int(n) for v, n in zip(*one, strict=True) if v} for one in counted]
-
-
-def channel_ours(folder: Path) -> Any:
-    """The labels of the second finding."""
-    from overread.pixels.masks import read_channel
-
-    return read_channel(folder / "masks.nii.gz", 1, CT, FINDINGS)
-
-
-def channel_peer(folder: Path) -> Any:
-    """The labels of the second finding by nibabel, as an array of its own."""
-    return _nibabel(folder / "masks.nii.gz")[1].copy(order="F")
-
-
-def series_ours(folder: Path) -> Any:
-    """A folder of DICOM slices as a volume."""
-    from overread.pixels.series import read_series
-
-    return read_series(folder / "dicom").volume
-
-
-def series_peer(folder: Path) -> Any:
-    """A folder of DICOM slices as a volume by SimpleITK."""
     import SimpleITK as sitk  # noqa: N813
 
-    reader = sitk.ImageSeriesReader()
-    reader.SetFileNames(reader.GetGDCMSeriesFileNames(str(folder / "dicom")))
-    return sitk.GetArrayFromImage(reader.Execute()).transpose(2, 1, 0)
+    from overread.pixels import masks, nifti, series
 
+    ct, mask, slices = folder / "ct.nii.gz", folder / "masks.nii.gz", folder / "dicom"
 
-def _nibabel(path: Path) -> Any:
-    import nibabel as nib
-    import numpy as np
+    def voxels(path: Path) -> Any:
+        return np.asanyarray(nib.load(path).dataobj)
 
-    return np.asanyarray(nib.load(path).dataobj)
+    def geometry() -> Any:
+        image = nib.load(ct)
+        return image.shape, nib.aff2axcodes(image.affine)
 
+    def our_geometry() -> Any:
+        space = nifti.read_geometry(ct)
+        return space.shape, tuple(space.axes)
 
-PAIRS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any], str]] = {
-    "CT 512×512×300, all voxels": (volume_ours, volume_peer, "nibabel"),
-    "CT, geometry alone": (geometry_ours, geometry_peer, "nibabel"),
-    "CT, first ten slices": (slices_ours, slices_peer, "nibabel"),
-    "mask of 3 findings, entities counted": (tally_ours, tally_peer, "nibabel+numpy"),
-    "mask of 3 findings, one channel": (channel_ours, channel_peer, "nibabel"),
-    "DICOM series of 100 slices": (series_ours, series_peer, "SimpleITK"),
-}
-MEMORY: dict[str, Callable[[Path], Any]] = {
-    work.__name__: work for work in (cases, tally_ours, tally_peer, channel_ours, channel_peer)
-}
+    def tally() -> Any:
+        counted = [np.unique(one, return_counts=True) for one in voxels(mask)]
+        return [{int(v): int(n) for v, n in zip(*one, strict=True) if v} for one in counted]
+
+    def stack() -> Any:
+        reader = sitk.ImageSeriesReader()
+        reader.SetFileNames(reader.GetGDCMSeriesFileNames(str(slices)))
+        return sitk.GetArrayFromImage(reader.Execute()).transpose(2, 1, 0)
+
+    works: list[tuple[Work, Work]] = [
+        (lambda: nifti.read_volume(ct)[0], lambda: voxels(ct)),
+        (our_geometry, geometry),
+        (lambda: nifti.read_slices(ct, 0, 9), lambda: np.asarray(nib.load(ct).dataobj[..., :10])),
+        (lambda: masks.tally(mask, CT, FINDINGS), tally),
+        (lambda: masks.read_channel(mask, 1, CT, FINDINGS), lambda: voxels(mask)[1].copy("F")),
+        (lambda: series.read_series(slices).volume, stack),
+    ]
+    return dict(zip(PEERS, works, strict=True))
 
 
 # ---- jobs, each in a process of its own ----------------------------------------------------
 
 
-def timed(work: Callable[[], Any]) -> float:
+def timed(work: Work) -> float:
     """Seconds of one run."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
-def best_pair(name: str, folder: Path) -> list[float]:
+def best_pair(ours: Work, peer: Work) -> list[float]:
     """Best of five of ours and of the peer, in turns, after they were seen to agree."""
     import numpy as np
 
-    ours, peer, _ = PAIRS[name]
-    if not np.array_equal(ours(folder), peer(folder)):
-        raise SystemExit(f"{name}: ours and the peer's result differ")
-    times = [[timed(lambda: ours(folder)), timed(lambda: peer(folder))] for _ in range(ROUNDS)]
+    if not _same(ours(), peer(), np.array_equal):
+        raise SystemExit("ours and the peer's result differ")
+    times = [(timed(ours), timed(peer)) for _ in range(ROUNDS)]
     return [min(column) for column in zip(*times, strict=True)]
 
 
-def growth(work: Callable[[Path], Any], folder: Path) -> float:
-    """Megabytes by which the peak of this process grows while it works."""
-    # What the packages themselves take is not what is measured.
-    import nibabel
-    import overread.benchmarks.medthinkvqa
-    import overread.pixels.masks
+def _same(one: Any, other: Any, arrays: Callable[[Any, Any], bool]) -> bool:
+    return arrays(one, other) if hasattr(one, "dtype") else bool(one == other)
 
-    assert nibabel
-    assert overread
+
+def growth(work: Work) -> float:
+    """Megabytes by which the peak of this process grows while it works."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    work(folder)
+    work()
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return (after - before) / (MEGABYTE if sys.platform == "darwin" else 1024)
 
 
-def traced(folder: Path) -> float:
-    """Megabytes of Python objects alive at once while the cases go by."""
+def traced(work: Work) -> float:
+    """Megabytes of Python objects alive at once while it works."""
     tracemalloc.start()
-    cases(folder)
+    work()
     return tracemalloc.get_traced_memory()[1] / MEGABYTE
 
 
@@ -347,16 +290,20 @@ def do(kind: str, name: str, folder: Path, seed: int) -> Any:
     if kind == "make":
         make_rows(folder, seed)
         return make_pixels(folder, seed)
-    if kind == "cases":
-        if cases(folder) != ROWS:
-            raise SystemExit("not every row became a case")
-        return min(timed(lambda: cases(folder)) for _ in range(ROUNDS))
-    if kind == "pair":
-        return best_pair(name, folder)
-    return growth(MEMORY[name], folder) if kind == "memory" else traced(folder)
+    if kind in ("ours", "peer", "pair"):
+        ours, peer = pairs(folder)[name]
+        return best_pair(ours, peer) if kind == "pair" else growth(ours if kind == "ours" else peer)
+    # What the packages themselves take is not what is measured.
+    importlib.import_module("overread.benchmarks.medthinkvqa")
+    how = {"growth": growth, "traced": traced}.get(name)
+    if how is not None:
+        return how(lambda: cases(folder))
+    if cases(folder) != ROWS:
+        raise SystemExit("not every row became a case")
+    return min(timed(lambda: cases(folder)) for _ in range(ROUNDS))
 
 
-def ask(kind: str, folder: Path, seed: int, name: str = "") -> Any:
+def ask(kind: str, name: str, folder: Path, seed: int) -> Any:
     """One job, in a process of its own."""
     words = [__file__, "--seed", str(seed), "--job", kind, name, str(folder)]
     done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True, check=True)
@@ -384,21 +331,20 @@ def measure(folder: Path, seed: int) -> Iterator[Line]:
     started = fresh(sys.executable, "-c", "import overread")
     yield Line("start-up: import overread", started, "s", limit=0.3)
     yield Line("start-up: overread --help", fresh(overread, "--help"), "s", limit=0.3)
-    ask("make", folder, seed)
-    yield Line(f"{ROWS:,} rows as cases", ask("cases", folder, seed), "s", limit=3)
-    grown = ask("memory", folder, seed, "cases")
-    yield Line(f"{ROWS:,} rows as cases, peak growth", grown, "MB", limit=300)
-    held = ask("traced", folder, seed)
-    yield Line(f"{ROWS:,} rows as cases, Python objects", held, "MB", limit=300)
+    ask("make", "", folder, seed)
+    rows = f"{ROWS:,} rows as cases"
+    yield Line(rows, ask("cases", "time", folder, seed), "s", limit=3)
+    for name, title in (("growth", "peak growth"), ("traced", "Python objects")):
+        yield Line(f"{rows}, {title}", ask("cases", name, folder, seed), "MB", limit=300)
     words = (overread, "check", "medthinkvqa", str(folder), "--split", "train", "--no-pixels")
     checked = fresh(*words, expected=" 0 error(s), 0 warning(s)")
     yield Line(f"{ROWS:,} rows checked, pictures unopened", checked, "s", limit=6)
-    for name, (ours, peer, peer_name) in PAIRS.items():
-        best, beside = ask("pair", folder, seed, name)
-        yield Line(name, best, "s", peer=beside, peer_name=peer_name)
-        if ours.__name__ in MEMORY:
-            best, beside = (ask("memory", folder, seed, work.__name__) for work in (ours, peer))
-            yield Line(f"{name}, peak", best, "MB", peer=beside, peer_name=peer_name)
+    for name, peer_name in PEERS.items():
+        best, peer = ask("pair", name, folder, seed)
+        yield Line(name, best, "s", peer=peer, peer_name=peer_name)
+        if name.startswith("mask"):
+            best, peer = (ask(whose, name, folder, seed) for whose in ("ours", "peer"))
+            yield Line(f"{name}, peak", best, "MB", peer=peer, peer_name=peer_name)
 
 
 def main() -> None:

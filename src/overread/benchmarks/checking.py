@@ -18,14 +18,17 @@ T = TypeVar("T")
 
 def picture_defect(error: PictureError, **where: object) -> Defect:
     """What went wrong with a file, as a defect."""
-    code = "unreadable-file"
-    for kind, name in ((NotThere, "missing-file"), (Truncated, "truncated-file")):
-        code = name if isinstance(error, kind) else code
-    code = "refused-file" if isinstance(error, Refused) else code
     found = error.what + (f" ({error.remedy})" if error.remedy else "")
-    return Defect.model_validate(
-        {"code": code, "expected": "a readable file", "found": found, **where}
-    )
+    code, expected = "unreadable-file", "a readable file"
+    if isinstance(error, NotThere):
+        code, expected = "missing-file", "the file"
+        found = "nothing" if found.startswith("there is no") else found
+    elif isinstance(error, Truncated):
+        code = "truncated-file"
+    elif isinstance(error, Refused):
+        code, expected = "refused-file", "a file of the release"
+    told = {"code": code, "expected": expected, "found": found}
+    return Defect.model_validate(told | where)
 
 
 def flat_picture_defects(

@@ -76,7 +76,7 @@ def boxes(picture: NDArray[Any], places: Sequence[Box], *, width: int = 2) -> ND
         top, bottom = sorted((box.y1, box.y2))
         pen.rectangle((left, top, right, bottom), outline=tint, width=width)
         if box.label:
-            pen.text((left + 3, top + 1), box.label, fill=tint, font=font)
+            _write(pen, (left + 4, top + 2), box.label, tint, font)
     return np.asarray(canvas)
 
 
@@ -84,8 +84,15 @@ def titled(picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255))
     """The picture with one line of text in its upper left corner."""
     canvas = Pillow.fromarray(colour(picture))
     pen = ImageDraw.Draw(canvas)
-    pen.text((5, 3), title, fill=tint, font=ImageFont.load_default(size=14))
+    _write(pen, (5, 3), title, tint, ImageFont.load_default(size=14))
     return np.asarray(canvas)
+
+
+def _write(
+    pen: ImageDraw.ImageDraw, at: tuple[float, float], text: str, tint: Colour, font: Any
+) -> None:
+    """Words with a dark rim, which stay readable on white lungs and on black air."""
+    pen.text(at, text, fill=tint, font=font, stroke_width=2, stroke_fill=(0, 0, 0))
 
 
 def montage(pictures: Sequence[NDArray[Any]], *, columns: int, gap: int = 4) -> NDArray[np.uint8]:

@@ -1,0 +1,79 @@
+"""Draws docs/picture.png: the three exams of one sketched patient, side by side.
+
+Usage: python tools/draw_picture.py OUT.png
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Pillow
+from PIL import ImageDraw, ImageFont
+
+import overread
+from overread.phantom.sketch import write_sketch
+from overread.pixels.casework import case_pictures
+from overread.pixels.draw import colour, montage
+
+HEIGHT = 440
+INK, PAPER = (230, 235, 240), (18, 22, 28)
+
+
+def fitted(picture: NDArray[Any], height: int) -> NDArray[Any]:
+    """The picture in colour, scaled to a height."""
+    image = Pillow.fromarray(colour(picture))
+    size = (round(image.width * height / image.height), height)
+    return np.asarray(image.resize(size, Pillow.Resampling.LANCZOS))
+
+
+def panel(title: str, words: str, picture: NDArray[Any]) -> Pillow.Image:
+    """One exam: its title, what it asks, its picture."""
+    sheet = Pillow.new("RGB", (picture.shape[1] + 24, HEIGHT + 78), PAPER)
+    pen = ImageDraw.Draw(sheet)
+    pen.text((12, 8), title, fill=INK, font=ImageFont.load_default(size=22))
+    pen.text((12, 38), words, fill=(150, 165, 180), font=ImageFont.load_default(size=15))
+    sheet.paste(Pillow.fromarray(picture), (12, 68))
+    return sheet
+
+
+def exam(root: Path, benchmark: str, *, truth: bool) -> list[NDArray[Any]]:
+    """The pictures of the last training case."""
+    release = overread.load(benchmark, root / benchmark, "train")
+    entry = list(release.entries())[-1]
+    return [pixels for _, pixels in case_pictures(release, entry, truth=truth)]
+
+
+def main(out: Path) -> None:
+    """Draw the three panels and save them."""
+    with TemporaryDirectory() as folder:
+        write_sketch(Path(folder))
+        shots = [
+            fitted(shot, HEIGHT // 2 - 2) for shot in exam(Path(folder), "medthinkvqa", truth=False)
+        ]
+        (scan,) = exam(Path(folder), "rexgroundingct", truth=True)
+        (film,) = exam(Path(folder), "mmrad", truth=True)
+    panels = [
+        panel(
+            "MedThinkVQA",
+            "several images and a history: which of five?",
+            montage(shots[:2], columns=1),
+        ),
+        panel("ReXGroundingCT", "a sentence of a report: where in the CT?", fitted(scan, HEIGHT)),
+        panel("MMRad-IVL-22K", "looks and words in turn, then the report", fitted(film, HEIGHT)),
+    ]
+    whole = Pillow.new("RGB", (sum(p.width for p in panels), panels[0].height), PAPER)
+    left = 0
+    for part in panels:
+        whole.paste(part, (left, 0))
+        left += part.width
+    out.parent.mkdir(parents=True, exist_ok=True)
+    whole.save(out, optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
