@@ -74,7 +74,7 @@ class Line:
         beside = "" if self.limit is None else f"limit {self.limit:g} {self.unit}"
         if self.ratio is not None:
             beside = f"{self.peer_name} {self.peer:.4f} {self.unit}, ratio {self.ratio:.2f}"
-        return f"{self.name:<46}{self.value:>9.4f} {self.unit:<3} {beside:<42}{self.verdict}"
+        return f"{self.name:<46}{self.value:>9.4f} {self.unit:<3} {beside:<46}{self.verdict}"
 
 
 # ---- synthetic data ------------------------------------------------------------------------
@@ -192,7 +192,7 @@ PEERS = {
     "CT 512×512×300, all voxels": "nibabel",
     "CT, geometry alone": "nibabel",
     "CT, first ten slices": "nibabel",
-    "mask of 3 findings, entities counted": "nibabel+numpy",
+    "mask of 3 findings, entities counted": "nibabel+np.unique",
     "mask of 3 findings, one channel": "nibabel",
     "DICOM series of 100 slices": "SimpleITK",
 }
@@ -240,7 +240,10 @@ def pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
         (our_geometry, geometry),
         (lambda: nifti.read_slices(ct, 0, 9), lambda: np.asarray(nib.load(ct).dataobj[..., :10])),
         (lambda: masks.tally(mask, CT, FINDINGS), tally),
-        (lambda: masks.read_channel(mask, 1, CT, FINDINGS), lambda: voxels(mask)[1].copy("F")),
+        (
+            lambda: masks.read_channel(mask, 1, CT, FINDINGS),
+            lambda: np.asarray(nib.load(mask).dataobj[1]),
+        ),
         (lambda: series.read_series(slices).volume, stack),
     ]
     return dict(zip(PEERS, works, strict=True))

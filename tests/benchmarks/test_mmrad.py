@@ -196,6 +196,18 @@ BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str, str]] = {
     "three numbers": (lambda r: _boxed(r, "[133, 173, 241]"), "bad-box", "error"),
     "outside": (lambda r: _boxed(r, "[133, 173, 941, 962]"), "box-outside-picture", "warning"),
     "no box": (lambda r: _boxed(r, "nowhere"), "no-box", "warning"),
+    "second box inverted": (
+        lambda r: r.update(response=r["response"].replace("Normal heart", "Also [90, 90, 10, 10]")),
+        "inverted-box",
+        "error",
+    ),
+    "box before a look": (
+        lambda r: r.update(response="Seen [9, 9, 1, 1]. " + r["response"]),
+        "inverted-box",
+        "error",
+    ),
+    "not a number": (lambda r: _boxed(r, "[nan, 173, 241, 262]"), "bad-box", "error"),
+    "semicolons": (lambda r: _boxed(r, "[133; 173; 241; 262]"), "bad-box", "error"),
     "no prompt": (lambda r: r.pop("prompt"), "missing-field", "error"),
     "no images": (lambda r: r.pop("images"), "wrong-type", "error"),
     "odd images": (lambda r: r.update(images=[1, 2, 3]), "wrong-type", "error"),
@@ -265,3 +277,15 @@ def test_a_prompt_of_another_shape_is_written_back_as_it_was(copy: Copy, tmp_pat
     assert entries(root)[0].case.instruction == "Write a report."
     overread.write(overread.load("mmrad", root), tmp_path / "out")
     assert read_rows(tmp_path / "out" / "test.jsonl") == rows
+
+
+def test_columns_of_some_rows_survive_parquet(copy: Copy, tmp_path: Path) -> None:
+    """An extra of the second row only, a response of the second only, mixed types: all come back."""
+    root = copy("mmrad")
+    rows = read_rows(root / "test.jsonl")
+    del rows[0]["response"]
+    rows[0]["images"] = rows[0]["images"][:1]
+    rows[0]["study"], rows[1]["study"], rows[1]["only"] = "x", 1, 2**65
+    write_rows(root / "test.jsonl", rows)
+    overread.write(overread.load("mmrad", root), tmp_path / "out", form="parquet")
+    assert entries(tmp_path / "out") == entries(root)

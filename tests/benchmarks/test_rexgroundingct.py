@@ -159,6 +159,54 @@ def test_an_official_release_is_intact(copy: Copy) -> None:
     assert first.truth.findings[0].regions == ()
 
 
+def test_an_official_release_can_be_written(copy: Copy, tmp_path: Path) -> None:
+    """Without CTs, the list and the masks go out and come in again."""
+    root = copy("rexgroundingct")
+    shutil.rmtree(root / "images")
+    overread.write(overread.load("rexgroundingct", root, "train"), tmp_path / "out")
+    assert entries(tmp_path / "out", "train") == entries(root, "train")
+    assert found(tmp_path / "out", "train") == {"no-pictures": "warning"}
+
+
+def test_masks_are_looked_at_without_ct_and_shape(copy: Copy) -> None:
+    """Where nothing tells the shape, a mask that is cut off is noticed all the same."""
+    root = copy("rexgroundingct")
+    shutil.rmtree(root / "images")
+    for row in (0, 1):
+        change(root, lambda r: r.pop("shape"), row)
+    assert found(root) == {"no-pictures": "warning"}
+    path = root / "segmentations" / "test_3_a_1.nii.gz"
+    path.write_bytes(path.read_bytes()[:200])
+    assert found(root)["truncated-file"] == "error"
+
+
+def test_the_twin_list_is_held_against_the_same_masks(copy: Copy) -> None:
+    """A wrong count in the MICCAI list is told, though the base list has the scan too."""
+    root = copy("rexgroundingct")
+    data = listed(root)
+    data["test"][0]["pixels"]["0"] = 5
+    (root / "MICCAI_challenge_dataset.json").write_text(json.dumps(data), "utf-8")
+    (defect,) = overread.check("rexgroundingct", root)
+    assert (defect.code, defect.file) == ("count-mismatch", "MICCAI_challenge_dataset.json")
+
+
+def test_bytes_after_the_last_voxel_are_told(copy: Copy) -> None:
+    """A CT whose file goes on is a warning; nothing of the tail is used."""
+    root = copy("rexgroundingct")
+    path = root / "images" / "test_3_a_1.nii.gz"
+    path.write_bytes(path.read_bytes() + gzip.compress(bytes(1000)))
+    assert found(root) == {"surplus-bytes": "warning"}
+
+
+@pytest.mark.parametrize("name", ["../x.nii.gz", "/etc/x.nii.gz", ".nii.gz", "x" * 300 + ".nii.gz"])
+def test_names_that_are_no_file_names_are_refused_without_any_ct(copy: Copy, name: str) -> None:
+    """Whether CTs are here or not, a hostile name is an error."""
+    root = copy("rexgroundingct")
+    shutil.rmtree(root / "images")
+    change(root, lambda r: r.update(name=name))
+    assert found(root)["refused-file"] == "error"
+
+
 def test_truth_may_be_absent(copy: Copy) -> None:
     """With sentences alone, cases load and there is no truth."""
     root = copy("rexgroundingct")

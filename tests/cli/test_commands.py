@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from conftest import read_rows, write_rows
@@ -28,7 +27,7 @@ def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> tupl
         capture_output=True,
         text=True,
         cwd=cwd,
-        env=os.environ | environment,
+        env={k: v for k, v in os.environ.items() if k != "COLUMNS"} | environment,
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -221,7 +220,7 @@ def test_write_brings_a_copy_out_again(sketch: Path, tmp_path: Path) -> None:
         (["check", "medthink", "."], 2, "did you mean 'medthinkvqa'?"),
         (["check", "mmrad", "nowhere"], 2, "does not exist"),
         (["check", "mmrad", ".", "--split", "dev"], 2, "has no split 'dev'"),
-        (["check", "mmrad", ".", "--split", "all"], 1, "is this the folder of the release?"),
+        (["write", "mmrad", ".", "o", "--split", "all"], 1, "is this the folder of the release?"),
         (["show", "mmrad", ".", "x"], 1, "has no split 'test'"),
         (["list", "regoins"], 2, "did you mean 'regions'?"),
         (["list", "regions", "--regions", "none.toml"], 2, "no such ontology file"),
@@ -285,14 +284,55 @@ def test_whatever_happens_is_told(
     assert said in capsys.readouterr().err
 
 
-def test_a_pipe_that_closes_is_no_error() -> None:
-    """`overread list defects | head -1` ends quietly."""
+@pytest.mark.parametrize("words", ["list --json", "list defects", "check medthinkvqa {root}"])
+def test_a_pipe_that_closes_is_no_error(sketch: Path, words: str) -> None:
+    """`overread … | head -c 1` ends quietly, and not with the code of a broken release."""
+    command_line = words.format(root=sketch / "medthinkvqa")
     done = subprocess.run(
-        f"{sys.executable} -m overread list --json | head -1",
-        shell=True,
+        [
+            "bash",
+            "-c",
+            f"{sys.executable} -m overread {command_line} | head -c 0; exit ${{PIPESTATUS[0]}}",
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stderr == ""
-    assert np.array(list(done.stdout)).size > 0
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_terminals_of_other_encodings_get_a_question_mark() -> None:
+    """A letter that the terminal has not is no error; neither is a closed stdout."""
+    code, out, err = run("list", "benchmarks", PYTHONIOENCODING="latin-1")
+    assert (code, err) == (0, "")
+    assert "several images" in out
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m overread doctor >&-"], check=False)
+    assert done.returncode == 0
+
+
+def test_control_characters_do_not_reach_the_terminal(copy: Copy) -> None:
+    """An escape sequence in a history is shown as what it is: not a letter."""
+    root = copy("medthinkvqa")
+    rows = read_rows(root / "test.jsonl")
+    rows[0]["CLINICAL_HISTORY"] = "A \x1b]0;evil\x07 history"
+    rows[0]["correct_answer"] = "\x1b[31mF"
+    write_rows(root / "test.jsonl", rows)
+    for words in (("show", "medthinkvqa", root, "#1"), ("check", "medthinkvqa", root)):
+        assert "\x1b" not in run(*words)[1]
+
+
+def test_a_title_that_tells_is_no_id(copy: Copy) -> None:
+    """Where pictures have no folder and the title is the diagnosis, the id gives nothing away."""
+    root = copy("medthinkvqa")
+    rows = read_rows(root / "test.jsonl")
+    for number, row in enumerate(rows):
+        row["title"] = f"Parapneumonic effusion{'!' * number}"
+        for column in [name for name in row if name.endswith("_path")]:
+            row[column] = "parapneumonic.jpg"
+    write_rows(root / "test.jsonl", rows)
+    for words in (("--json",), ()):
+        out = run("show", "medthinkvqa", root, "#1", *words)[1]
+        assert out
+        assert "parapneumonic.jpg" not in out
+        assert "Parapneumonic-effusion" not in out
+    assert "duplicate-id" not in run("check", "medthinkvqa", root)[1]

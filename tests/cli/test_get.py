@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -48,8 +48,9 @@ class Hub:
         self.bodies: list[str] = []
         """The files whose bytes were asked for."""
         self.refusal: Refusal | None = None
-        self.cuts: list[bool] = []
-        """For each coming body: whether the connection is reset (True) or just ended (False)."""
+        self.cuts: list[Literal["reset", "end"]] = []
+        """How the connection breaks in the middle of each of the next bodies."""
+        self.lock = threading.Lock()
         self.ready = threading.Event()
         """Until this is set no answer is given."""
         self.ready.set()
@@ -103,10 +104,12 @@ class Hub:
             headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
         if request.command == "GET":
             self.bodies.append(name)
-            if self.cuts:
+            with self.lock:
+                cut = self.cuts.pop(0) if self.cuts else None
+            if cut is not None:
                 half = data[begin : (begin + len(data)) // 2]
                 send(request, 206 if wanted else 200, half, headers, claimed=len(data) - begin)
-                if self.cuts.pop(0):
+                if cut == "reset":
                     # To linger for no time is to reset: what a firewall does to a long download.
                     linger = struct.pack("ii", 1, 0)
                     request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -328,7 +331,7 @@ def test_a_hub_that_never_answers_is_one_sentence(hub: Hub, tmp_path: Path) -> N
 
 def test_a_reset_connection_is_one_sentence(hub: Hub, tmp_path: Path) -> None:
     """A connection reset in the middle of a file leaves no half file, and the rest can follow."""
-    hub.cuts = [True]
+    hub.cuts = ["reset"]
     done = get(hub.address, tmp_path, "--yes")
     assert "could not be fetched (ReadError): check the network" in sentence(done)
     kept = arrived(tmp_path / "release")
@@ -340,7 +343,7 @@ def test_a_reset_connection_is_one_sentence(hub: Hub, tmp_path: Path) -> None:
 
 def test_a_broken_off_file_is_taken_up_again(hub: Hub, tmp_path: Path) -> None:
     """A connection that just ends in the middle of a file is resumed, without a word about it."""
-    hub.cuts = [False]
+    hub.cuts = ["end"]
     done = get(hub.address, tmp_path, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert arrived(tmp_path / "release") == hub.files

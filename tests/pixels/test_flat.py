@@ -123,6 +123,15 @@ def test_a_picture_cut_off_is_named(kind: str) -> None:
             read(half)
 
 
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+@pytest.mark.parametrize("lost", [1, 2, 12])
+def test_a_lost_tail_is_noticed(kind: str, lost: int) -> None:
+    """All pixels may be there; the end of the file is not."""
+    data = packed(Pillow.fromarray(noise((50, 50, 3))), kind)
+    with pytest.raises(Truncated):
+        verify_image(data[:-lost])
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The sentence has the path."""
     for read in (read_image, read_picture):

@@ -27,7 +27,9 @@ def labels(seed: int, findings: int, shape: tuple[int, int, int]) -> np.ndarray:
 
 def stored(array: np.ndarray, order: str) -> np.ndarray:
     """The (F, H, W, D) array in one of the orders of the wild."""
-    return {"FHWD": array, "HWDF": np.moveaxis(array, 0, -1), "HWD": array[0]}[order]
+    if order == "HWD":
+        return np.asarray(array[0])
+    return np.moveaxis(array, 0, -1) if order == "HWDF" else array
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])

@@ -59,7 +59,8 @@ def test_scaled_values_and_nifti_2_equal_nibabels(tmp_path: Path) -> None:
     image.header.set_slope_inter(2, -1024)
     nib.save(image, tmp_path / "scaled.nii.gz")
     ours, _ = read_volume(tmp_path / "scaled.nii.gz")
-    np.testing.assert_allclose(ours, nib.load(tmp_path / "scaled.nii.gz").get_fdata())
+    peer = nib.load(tmp_path / "scaled.nii.gz").get_fdata()
+    np.testing.assert_allclose(ours.astype(np.float64), peer)
     two, _ = read_volume(saved(tmp_path / "two.nii", array, nib.Nifti2Image))
     np.testing.assert_array_equal(two, array)
     raw = bytearray((saved(tmp_path / "zero.nii", array)).read_bytes())
@@ -136,6 +137,9 @@ def test_a_header_that_claims_petabytes_takes_no_memory(tmp_path: Path) -> None:
         (70, struct.pack("<h", 32), "type 32"),
         (108, struct.pack("<f", float("nan")), "begin at byte"),
         (108, struct.pack("<f", -1e30), "begin at byte"),
+        (108, struct.pack("<f", 351), "begin at byte"),
+        (72, struct.pack("<h", 8), "8 bits"),
+        (112, struct.pack("<f", float("inf")), "slope inf"),
         (344, b"ni1\0", "another file"),
         (0, b"junk", "not a NIfTI"),
         (116, struct.pack("<f", float("inf")), "intercept"),

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import cast
 
 from overread import catalog
+from overread.benchmarks.checking import picture_defect
 from overread.core import Benchmark, Defect, Progress, Release
-from overread.errors import ReleaseError, UsageError
+from overread.errors import PictureError, ReleaseError, UsageError
 
 
 def load(
@@ -55,9 +56,9 @@ def check(
             progress=progress,
         )
     except ReleaseError as error:
-        # The release cannot even be opened: that is its one defect.
-        found = f"{error.what}; {error.remedy}" if error.remedy else error.what
-        yield Defect(code="missing-file", file=error.where, expected="a release", found=found)
+        yield unopened(error)
+    except PictureError as error:
+        yield picture_defect(error, file=error.where or str(root))
 
 
 def write(
@@ -93,6 +94,12 @@ def splits_of(benchmark: str, root: str | Path) -> list[str]:
             remedy="is this the folder of the release?",
         )
     return there
+
+
+def unopened(error: ReleaseError) -> Defect:
+    """A release that cannot even be opened: that is its one defect."""
+    found = f"{error.what}; {error.remedy}" if error.remedy else error.what
+    return Defect(code="missing-file", file=error.where, expected="a release", found=found)
 
 
 def _found(benchmark: str, split: str) -> Benchmark:

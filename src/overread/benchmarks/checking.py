@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.rows import missing_shards
 from overread.core import Defect, Entry, Image
 from overread.errors import NotThere, PictureError, Refused, Truncated
 
@@ -59,7 +60,7 @@ def ahead(
 
     Decoders let go of the interpreter, so threads are enough; the window bounds the memory.
     """
-    workers = min(8, os.cpu_count() or 1)
+    workers = min(4, os.cpu_count() or 1)
     waiting: deque[tuple[T, Future[list[Defect]]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
@@ -75,16 +76,23 @@ def ahead(
             pool.shutdown(cancel_futures=True)
 
 
+def shard_defects(files: list[str]) -> Iterator[Defect]:
+    """Shards of a split that are not there though the names of the others speak of them."""
+    for file in missing_shards(files):
+        yield Defect(code="missing-file", file=file, expected="the shard", found="nothing")
+
+
 @dataclass
 class Ids:
     """Ids that must be unique within a split."""
 
-    seen: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def defects(self, scanned: Scanned, case_id: str, *, column: str) -> Iterator[Defect]:
         """A defect when the id was seen before."""
-        first = self.seen.setdefault(case_id, scanned.row)
-        if first != scanned.row:
+        here = (scanned.file, scanned.row)
+        file, row = self.seen.setdefault(case_id, here)
+        if (file, row) != here:
             yield Defect(
                 code="duplicate-id",
                 file=scanned.file,
@@ -92,8 +100,12 @@ class Ids:
                 case=case_id,
                 field=column,
                 expected="an id of its own",
-                found=f"the id of row {first}",
+                found=f"the id of row {row}" + (f" of {file}" if file != scanned.file else ""),
             )
+
+    def row(self, case_id: str) -> int:
+        """The row that an id was first seen in."""
+        return self.seen[case_id][1]
 
 
 @dataclass

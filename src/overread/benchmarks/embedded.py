@@ -6,96 +6,97 @@ readers go through the cases in order, which costs each byte once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from overread.errors import NotThere, PictureError
+from overread.pixels.fence import Fence
 
-_SLOT = re.compile(r"image_(\d+)")
+
+class _Place(NamedTuple):
+    file: int
+    row: int
+    column: str
+    path_too: bool
 
 
 class EmbeddedPictures:
     """File name of a picture → its bytes in the parquet files of one split."""
 
-    def __init__(self, files: list[Path]) -> None:
+    def __init__(self, fence: Fence, files: list[str]) -> None:
         """Nothing is opened yet."""
+        self._fence = fence
         self._files = files
-        self._index: dict[str, tuple[int, int, str]] | None = None
+        self._index: dict[str, list[_Place]] | None = None
         self._streams: dict[tuple[int, str], tuple[int, Iterator[Any]]] = {}
         self._lock = Lock()  # a check asks from several threads, and a stream has one place
-
-    def read(self, file: str) -> bytes:
-        """The bytes of one picture."""
-        with self._lock:
-            return self._read(file)
-
-    def _read(self, file: str) -> bytes:
-        place = self._places().get(file)
-        if place is None:
-            raise NotThere(f"there is no file {file}, and none of that name is embedded")
-        try:
-            data = self._fetch(*place)
-        except (OSError, ValueError, KeyError, StopIteration) as error:
-            raise PictureError(
-                f"the embedded picture cannot be read ({error})", where=file
-            ) from None
-        if not data:
-            raise NotThere(f"{file} is not embedded either")
-        return data
 
     def __bool__(self) -> bool:
         """Whether any picture is embedded at all."""
         with self._lock:
             return bool(self._places())
 
-    def _places(self) -> dict[str, tuple[int, int, str]]:
+    def read(self, file: str) -> bytes:
+        """The bytes of one picture."""
+        with self._lock:
+            places = self._places().get(file, [])
+            found = {data for data in (self._fetch(place) for place in places) if data}
+        if not found:
+            raise NotThere(f"there is no file {file}, and none of that name is embedded")
+        if len(found) > 1:
+            # Rows may share a picture; a name for several different ones tells nothing.
+            raise PictureError(
+                f"{len(found)} different embedded pictures have this name", where=file
+            )
+        return found.pop()
+
+    def _places(self) -> dict[str, list[_Place]]:
         if self._index is None:
-            self._index = self._built()
+            self._index = {}
+            for number, file in enumerate(self._files):
+                for name, place in _named(number, self._fence.path(file)):
+                    self._index.setdefault(name, []).append(place)
         return self._index
 
-    def _fetch(self, number: int, row: int, column: str) -> bytes | None:
-        from pyarrow import parquet
+    def _fetch(self, place: _Place) -> bytes | None:
+        from overread.benchmarks.sheets import opened
 
-        at, stream = self._streams.get((number, column), (row + 1, iter(())))
-        if at > row:  # gone by already: begin again
-            table = parquet.ParquetFile(self._files[number], buffer_size=1 << 20, pre_buffer=False)
-            stream = table.iter_batches(batch_size=1, columns=[f"{column}.bytes"])
-            at = 0
-        for _ in range(row - at):
-            next(stream)
-        cell = next(stream).column(0)[0].as_py()
-        self._streams[(number, column)] = (row + 1, stream)
-        return cell["bytes"] if cell else None
+        key = (place.file, place.column)
+        at, stream = self._streams.get(key, (place.row + 1, iter(())))
+        try:
+            if at > place.row:  # gone by already: begin again
+                table = opened(self._fence.path(self._files[place.file]))
+                column = f"{place.column}.bytes" if place.path_too else place.column
+                stream = table.iter_batches(batch_size=1, columns=[column])
+                at = 0
+            for _ in range(place.row - at):
+                next(stream)
+            cell = next(stream).column(0)[0].as_py()
+        except (OSError, ValueError, KeyError, NotImplementedError, StopIteration) as error:
+            raise PictureError(f"the embedded picture cannot be read ({error})") from None
+        self._streams[key] = (place.row + 1, stream)
+        data = cell.get("bytes") if isinstance(cell, dict) else cell
+        if data is not None and not isinstance(data, bytes):
+            raise PictureError(f"the embedded picture is a {type(data).__name__}, not bytes")
+        return data
 
-    def _built(self) -> dict[str, tuple[int, int, str]]:
-        import pyarrow as pa
-        from pyarrow import parquet
 
-        index: dict[str, tuple[int, int, str]] = {}
-        for number, path in enumerate(self._files):
-            try:
-                with parquet.ParquetFile(path) as table:
-                    schema = table.schema_arrow
-                    slots = [
-                        field.name
-                        for field in schema
-                        if _SLOT.fullmatch(field.name)
-                        and pa.types.is_struct(field.type)
-                        and {"bytes"} <= {part.name for part in field.type}
-                    ]
-                    names = [f"{slot}_path" for slot in slots if f"{slot}_path" in schema.names]
-                    if not names:
-                        continue
-                    row = 0
-                    for batch in table.iter_batches(batch_size=512, columns=names):
-                        for cells in batch.to_pylist():
-                            for name, file in cells.items():
-                                if file:
-                                    index[str(file)] = (number, row, name.removesuffix("_path"))
-                            row += 1
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise PictureError(f"the parquet file cannot be read ({error})") from None
-        return index
+def _named(number: int, path: Path) -> Iterator[tuple[str, _Place]]:
+    """(file name, place) of every picture of one parquet file."""
+    from overread.benchmarks.sheets import embedded_columns, opened, rows_in
+
+    try:
+        with opened(path) as table:
+            pictures = embedded_columns(table.schema_arrow)
+            structs = {
+                field.name for field in table.schema_arrow if str(field.type).startswith("struct")
+            }
+        for row, cells in enumerate(rows_in(path) if pictures else ()):
+            for column in pictures:
+                name = cells.get(f"{column}_path")
+                if isinstance(name, str):
+                    yield name, _Place(number, row, column, column in structs)
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise PictureError(f"the parquet file cannot be read ({error})", where=str(path)) from None

@@ -34,9 +34,14 @@ class FolderRelease(ABC):
         self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
     ) -> None:
         """Open the folder; `pictures` is where the pictures lie when they are not inside it."""
-        for folder in (root, pictures):
-            if folder is not None and not folder.is_dir():
-                what = "is a file" if folder.exists() else "does not exist"
+        for folder in filter(None, (root, pictures)):
+            try:
+                what = (
+                    "" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
+                )
+            except (OSError, ValueError):
+                what = "cannot be a folder"
+            if what:
                 raise UsageError(
                     f"{folder} {what}", remedy="give the folder that holds the release"
                 )

@@ -6,9 +6,6 @@ only have to say what their columns mean.
 
 from __future__ import annotations
 
-import base64
-import datetime
-import decimal
 import math
 import re
 from collections.abc import Iterator
@@ -22,9 +19,10 @@ from overread.core import Defect
 from overread.errors import NotThere, PictureError, ReleaseError
 from overread.pixels.fence import Fence
 
-MAX_LINE = 64 << 20
-MAX_JSON = 1 << 30
-_EMBEDDED = re.compile(r"image_\d+")
+MAX_LINE = 4 << 20
+"""A row is a few kilobytes of text; parsed, hostile JSON takes fifty times its size."""
+MAX_JSON = 128 << 20
+"""The largest list of cases; the official ones are a few megabytes."""
 _NOT_FINITE = re.compile(rb"NaN|Infinity|\d[eE]\+?\d{3}")
 
 
@@ -44,15 +42,33 @@ def split_files(fence: Fence, split: str) -> dict[str, list[str]]:
         if fence.has(f"{split}.{form}"):
             found[form] = [f"{split}.{form}"]
             continue
-        # 'train-00000-of-00003.parquet', 'data/test-….parquet', 'mmrad_test.jsonl'; not 'latest'.
-        named = re.compile(rf"(?:.*[^a-z])?{split}(?:[^a-z].*)?\.{form}")
         for folder in (fence.root, fence.root / "data"):
             files = sorted(folder.iterdir()) if folder.is_dir() else []
-            shards = [path for path in files if named.fullmatch(path.name.lower())]
+            shards = [p for p in files if _names(p.name, split, form) and p.is_file()]
             if shards:
                 found[form] = [str(path.relative_to(fence.root)) for path in shards]
                 break
     return found
+
+
+def _names(name: str, split: str, form: str) -> bool:
+    """'test-00000-of-00003.parquet', 'mmrad_test.jsonl'; not 'latest.jsonl', not 'train-test.…'."""
+    words = re.findall(r"[a-z]+", name.lower().removesuffix(f".{form}"))
+    others = {"train", "val", "test", "valid", "dev"} - {split}
+    mine = name.lower().endswith(f".{form}") and not name.startswith(".")
+    return mine and split in words and not others & set(words)
+
+
+def missing_shards(files: list[str]) -> list[str]:
+    """Shards that the names of the others speak of: 'test-00001-of-00003.parquet'."""
+    missing = []
+    numbered = re.compile(r"(.*-)(\d+)(-of-)(\d+)(\..*)")
+    for match in filter(None, (numbered.fullmatch(file) for file in files[:1])):
+        for number in range(min(int(match[4]), 10_000)):
+            name = f"{match[1]}{number:0{len(match[2])}d}{match[3]}{match[4]}{match[5]}"
+            if name not in files:
+                missing.append(name)
+    return missing
 
 
 def no_split(fence: Fence, split: str, known: tuple[str, ...]) -> ReleaseError:
@@ -92,8 +108,8 @@ def row_count(fence: Fence, file: str) -> int | None:
             return None
         with path.open("rb") as lines:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: lines.read(1 << 20), b""))
-    except (PictureError, OSError, ValueError):
-        return None
+    except (PictureError, OSError, ValueError, NotImplementedError):
+        return None  # Arrow's own errors are ValueErrors, OSErrors and NotImplementedErrors
 
 
 def path_suffix(file: str) -> str:
@@ -168,45 +184,15 @@ def _json_list(path: Path, file: str) -> Iterator[Row]:
 
 
 def _parquet(path: Path, file: str) -> Iterator[Row]:
-    import pyarrow as pa
-    from pyarrow import parquet
+    from overread.benchmarks.sheets import rows_in
 
     number = 0
     try:
-        with parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as table:
-            # Embedded pictures stay in the file until somebody asks for their pixels.
-            columns = [
-                field.name
-                for field in table.schema_arrow
-                if not (_EMBEDDED.fullmatch(field.name) and pa.types.is_struct(field.type))
-            ]
-            for batch in table.iter_batches(batch_size=128, columns=columns):
-                for item in batch.to_pylist():
-                    number += 1
-                    yield Row(number, {key: _plain(value) for key, value in item.items()})
-    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
-        found = " ".join(str(error).split())[:200]
+        for number, data in enumerate(rows_in(path), 1):
+            yield Row(number, data)
+    except ValueError as error:
         kind = "truncated-file" if number else "unreadable-file"
-        yield Row(number, None, _defect(kind, file, "a parquet file", found))
-
-
-def _plain(value: Any) -> Any:
-    """A parquet value as JSON has it."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime.date | datetime.time | datetime.datetime):
-        return value.isoformat()
-    if isinstance(value, decimal.Decimal | datetime.timedelta):
-        return str(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    return str(value)
+        yield Row(number, None, _defect(kind, file, "a parquet file", str(error)))
 
 
 def _finite(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 from collections.abc import Iterable
@@ -33,9 +34,14 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) -> None:
     """Copy one picture of a release to the same relative place under `out`, or to another."""
+    source = release.source(file)
     target = Fence(out).place(to or file)
     if not target.exists():
-        copied(release.source(file), target)
+        copied(source, target)
+    elif not _same(source, target):
+        raise UsageError(
+            f"{target} is there already and is another file", remedy="choose another folder"
+        )
 
 
 def copied(source: Path | bytes, target: Path) -> None:
@@ -46,3 +52,9 @@ def copied(source: Path | bytes, target: Path) -> None:
         else:
             with source.open("rb") as original:
                 shutil.copyfileobj(original, copy, 1 << 20)
+
+
+def _same(source: Path | bytes, target: Path) -> bool:
+    if isinstance(source, bytes):
+        return target.read_bytes() == source
+    return filecmp.cmp(source, target, shallow=False)

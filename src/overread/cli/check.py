@@ -28,21 +28,29 @@ def check(
     regions: Annotated[
         Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Defects to print; --json gives all of them.")] = 60,
+    limit: Annotated[
+        int, typer.Option(help="Defects to print; --json gives all of them.", min=0)
+    ] = 60,
 ) -> None:
     """Read a release and name every defect: file, row, field, what was expected and found.
 
     Exit code 1 when there are errors, 0 when there are only warnings or none.
     """
     import overread
-    from overread.benchmarks import splits_of
+    from overread.benchmarks import splits_of, unopened
     from overread.cli.console import print_json, progress
+    from overread.errors import ReleaseError
     from overread.ontology import use_regions
 
     if regions is not None:
         use_regions(regions)
     found: list[Defect] = []
-    splits = splits_of(benchmark, root) if split == "all" else [split]
+    splits = [split]
+    if split == "all":
+        try:
+            splits = splits_of(benchmark, root)
+        except ReleaseError as error:
+            splits, found = [], [unopened(error)]
     for name in splits:
         with progress(f"checking {benchmark} {name}", quiet=as_json) as told:
             found += overread.check(
@@ -81,10 +89,9 @@ def _summary(
 
 
 def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
-    from overread.cli.console import out
+    from overread.cli.console import out, safe
     from overread.core.defects import KINDS
 
     console = out()
@@ -97,9 +104,10 @@ def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
             colour = "red" if defect.severity == "error" else "yellow"
             table.add_row(
                 f"[{colour}]{defect.severity}[/]",
-                *(escape(text) for text in (defect.code, defect.where)),
-                escape(defect.expected),
-                escape(defect.found),
+                *(
+                    safe(text)
+                    for text in (defect.code, defect.where, defect.expected, defect.found)
+                ),
             )
         console.print(table)
         if len(ordered) > limit:
@@ -113,5 +121,7 @@ def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
             counts.add_row(f"{times:,}", code, KINDS[code])
         console.print(counts)
         console.print()
-    verdict = "[red]has errors[/]" if errors else "[green]is intact[/]"
+    empty = any(defect.code == "empty-split" for defect in found)
+    verdict = "[green]is intact[/]" if not empty else "[yellow]has no cases[/]"
+    verdict = "[red]has errors[/]" if errors else verdict
     console.print(f"{title} {verdict}: {errors:,} error(s), {len(found) - errors:,} warning(s)")

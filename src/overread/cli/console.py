@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +19,14 @@ def out() -> Console:
     """The console for results; wide where nobody watches, so that nothing is cut."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else max(120, shutil.get_terminal_size().columns)
-    return Console(width=width, highlight=False, soft_wrap=False)
+    class Results(Console):
+        """rich answers a closed pipe with exit code 1, which here means a broken release."""
+
+        def on_broken_pipe(self) -> None:
+            _reader_left()
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
+    return Results(width=width, highlight=False, soft_wrap=False)
 
 
 def err() -> Console:
@@ -30,9 +36,28 @@ def err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def safe(text: str) -> str:
+    """Text from outside for the terminal: no markup is obeyed and no control character passes."""
+    from rich.markup import escape
+
+    return escape(
+        "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    )
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout, and nothing else."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    try:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_left()
+
+
+def _reader_left() -> None:
+    """Whoever read our output went away (`overread list | head`): that is no error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
 
 
 @contextmanager

@@ -26,8 +26,9 @@ def demo(
 
     if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    for folder in (*catalog.names("benchmarks"), "pictures"):
+        shutil.rmtree(out / folder, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
     (out / _MARK).touch()
     screen = console()
     screen.print("[bold]Writing[/] synthetic patients; they are no one, and show nothing real")

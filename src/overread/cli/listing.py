@@ -43,10 +43,9 @@ def listing(
 
 
 def _print(rows: Rows, *, empty: str) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
-    from overread.cli.console import out
+    from overread.cli.console import out, safe
 
     if not rows:
         out().print(empty)
@@ -55,7 +54,7 @@ def _print(rows: Rows, *, empty: str) -> None:
     for column in rows[0]:
         table.add_column(column.replace("_", " "), overflow="fold")
     for row in rows:
-        table.add_row(*(escape(_cell(value)) for value in row.values()))
+        table.add_row(*(safe(_cell(value)) for value in row.values()))
     out().print(table)
 
 

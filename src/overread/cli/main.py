@@ -61,16 +61,13 @@ def main(arguments: list[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
     words = [word for word in words if word != "--debug"]
+    _open_streams()
     try:
         app(words, prog_name="overread")
     except OverreadError as error:
         _leave(str(error), 2 if isinstance(error, UsageError) else 1, debug=debug)
     except KeyboardInterrupt:
         _leave("stopped", 130, debug=False)
-    except BrokenPipeError:
-        # The reader of our output went away (`overread list | head`): that is no error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except MemoryError:
         _leave("out of memory: close other programs, or work on a smaller split", 1, debug=debug)
     except OSError as error:
@@ -86,10 +83,21 @@ def main(arguments: list[str] | None = None) -> None:
         )
 
 
+def _open_streams() -> None:
+    """Output that cannot fail on a letter: terminals of other encodings get a '?', not an error."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
 def _leave(sentence: str, code: int, *, debug: bool) -> None:
     if debug:
         import traceback
 
         traceback.print_exc()
-    sys.stderr.write(f"overread: {sentence}\n")
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
+    sys.stderr.write(f"overread: {plain}\n")
     sys.exit(code)

@@ -47,20 +47,19 @@ def show(
 
 def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
     """Print one case for a person to read."""
-    from rich.markup import escape
     from rich.padding import Padding
 
-    from overread.cli.console import out
+    from overread.cli.console import out, safe
 
     console = out()
 
     def part(title: str, *lines: str) -> None:
         console.print(f"  [bold]{title}[/]")
         for line in lines:
-            console.print(Padding(escape(line), (0, 0, 0, 4), expand=False))
+            console.print(Padding(safe(line), (0, 0, 0, 4), expand=False))
 
     case = entry.case
-    console.print(f"\n[bold cyan]{escape(case.id)}[/]  {case.benchmark}, split {case.split}")
+    console.print(f"\n[bold cyan]{safe(case.id)}[/]  {case.benchmark}, split {case.split}")
     if case.history:
         part("History", case.history)
     if case.instruction:
@@ -81,7 +80,7 @@ def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
 
 def _described(release: Release, picture: Picture) -> str:
     """One picture in a line: its size from its header, and no file name, which may tell."""
-    from overread.errors import PictureError
+    from overread.errors import NotThere, PictureError
     from overread.pixels.flat import image_size
 
     time = f", time point {picture.timepoint}" if picture.timepoint is not None else ""
@@ -93,8 +92,10 @@ def _described(release: Release, picture: Picture) -> str:
             return f"{picture.name}: {shape} voxels of {spacing} mm, stored {space.axes}{time}"
         width, height = image_size(release.source(picture.file))
         return f"{picture.name}: {width}×{height} pixels{time}"
-    except PictureError as error:
-        return f"{picture.name}: {error.what}{time}"
+    except NotThere:
+        return f"{picture.name}: the file is not there{time}"
+    except PictureError:
+        return f"{picture.name}: the file cannot be read; `overread check` says why{time}"
 
 
 def _truth_parts(truth: Truth) -> list[tuple[str, list[str]]]:

@@ -65,18 +65,20 @@ class ByteStream:
             self.fill(scratch[:step])
             size -= step
 
-    def finish(self) -> None:
-        """Read to the end, so that a cut or damaged tail is noticed too."""
+    def finish(self) -> int:
+        """Read to the end, so that a cut or damaged tail is noticed; the bytes that were left."""
         scratch = memoryview(bytearray(1 << 16))
+        left = 0
         try:
-            while self._in.readinto(scratch):
-                pass
+            while got := self._in.readinto(scratch):
+                left += got
         except EOFError:
             raise Truncated("the gzip stream is cut off", where=self.name, remedy=_AGAIN) from None
         except _BROKEN as error:
             raise PictureError(
                 f"the compressed data are damaged ({error})", where=self.name, remedy=_AGAIN
             ) from None
+        return left
 
     def _short(self, done: int, wanted: int) -> Truncated:
         kind = "gzip stream" if self.is_gzip else "file"

@@ -23,7 +23,7 @@ from PIL.PngImagePlugin import PngImageFile
 from overread.errors import NotThere, PictureError, Refused, Truncated
 from overread.pixels.files import written
 
-MAX_PIXELS = 100_000_000
+MAX_PIXELS = 64_000_000
 """The largest flat picture that is decoded; a 16-bit mammogram has about 20 million pixels."""
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -57,12 +57,27 @@ def image_size(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
 
 def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
     """Decode the whole picture and forget it; (width, height) where all of it is there."""
+    _ends(source, name)
     with _opened(source, name) as picture:
         size = picture.size
         # A JPEG decoded at an eighth of its size still reads every byte of its stream.
         picture.draft(None, (max(1, size[0] // 8), max(1, size[1] // 8)))
         _decode(picture)
         return size
+
+
+def _ends(source: Path | bytes, name: str) -> None:
+    """Whether the last mark of the format is there: decoders stop before it and do not miss it."""
+    try:
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as stream:
+            head = stream.read(2)
+            stream.seek(max(0, stream.seek(0, io.SEEK_END) - 4096))
+            tail = stream.read()
+    except OSError as error:
+        raise PictureError(f"the file cannot be read ({error.strerror})", where=name) from None
+    mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(head)
+    if mark is not None and mark not in tail:
+        raise Truncated("the picture is cut off", where=name, remedy=_AGAIN)
 
 
 def write_image(path: Path, pixels: NDArray[Any]) -> None:

@@ -170,16 +170,27 @@ def _checked(parsed: Any, affine: NDArray[np.float64], *, where: str) -> NiftiHe
             remedy="use integers or floats",
         )
     dtype = np.dtype(_TYPES[code]).newbyteorder(parsed.endianness)
-    offset = float(parsed["vox_offset"])
-    if not (math.isfinite(offset) and 348 <= offset <= 1 << 24):
+    if int(parsed["bitpix"]) != dtype.itemsize * 8:
+        raise PictureError(
+            f"the header says {dtype.name} and {int(parsed['bitpix'])} bits a voxel",
+            where=where,
+            remedy=_REWRITE,
+        )
+    first = 352 if int(parsed["sizeof_hdr"]) == 348 else 544
+    offset = float(parsed["vox_offset"]) or first  # 0 means: right after the header
+    if not (math.isfinite(offset) and first <= offset <= 1 << 24):
         raise PictureError(
             f"the voxels are said to begin at byte {offset:g}", where=where, remedy=_REWRITE
         )
     slope, intercept = float(parsed["scl_slope"]), float(parsed["scl_inter"])
-    if not math.isfinite(slope) or slope == 0:
+    if math.isnan(slope) or slope == 0:
         slope, intercept = 1.0, 0.0  # NIfTI: a slope of 0 or NaN means "not scaled"
-    if not math.isfinite(intercept):
-        raise PictureError("the header's intercept is not a number", where=where, remedy=_REWRITE)
+    if not (abs(slope) < 1e30 and abs(intercept) < 1e30):
+        raise PictureError(
+            f"the header's slope {slope:g} and intercept {intercept:g} make no grey values",
+            where=where,
+            remedy=_REWRITE,
+        )
     return NiftiHeader(dims, dtype, slope, intercept, int(offset), affine)
 
 
@@ -215,8 +226,9 @@ def _scaled(flat: Array, header: NiftiHeader) -> Array:
         native: Array = flat.astype(header.dtype.newbyteorder("="), copy=False)
         return native
     values: NDArray[np.float32] = flat.astype(np.float32)
-    values *= np.float32(header.slope)
-    values += np.float32(header.intercept)
+    with np.errstate(over="ignore"):
+        values *= np.float32(header.slope)
+        values += np.float32(header.intercept)
     return values
 
 

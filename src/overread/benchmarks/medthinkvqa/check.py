@@ -11,6 +11,7 @@ from overread.benchmarks.checking import (
     ahead,
     flat_picture_defects,
     image_files,
+    shard_defects,
     shared_patients,
 )
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, plain
@@ -51,9 +52,25 @@ def check(
                 expected=expected,
                 found=str(part.rows),
             )
+        yield from _twin_defects(checks[0], part)
     if not checks[0].rows and not broken:
         yield Defect(code="empty-split", file=checks[0].file, expected="cases", found="none")
-    yield from shared_patients(first, checks[0].ids.seen, first.other_splits())
+    yield from shard_defects(first.files)
+    yield from shared_patients(first, checks[0].patients, first.other_splits())
+
+
+def _twin_defects(first: _FormCheck, twin: _FormCheck) -> Iterator[Defect]:
+    """Cases of which the two forms of a split tell different things."""
+    for case_id, told in twin.told.items():
+        if case_id in first.told and first.told[case_id] != told:
+            yield Defect(
+                code="twin-mismatch",
+                file=twin.file,
+                row=twin.ids.row(case_id),
+                case=case_id,
+                expected=f"what {first.file} tells",
+                found="something else",
+            )
 
 
 class _FormCheck:
@@ -65,6 +82,8 @@ class _FormCheck:
         self.look = look
         self.rows = 0
         self.ids = Ids()
+        self.told: dict[str, int] = {}
+        self.patients: dict[str, int] = {}
         self.gaps = Gaps()
         self.words = _Words()
         self.answered = 0
@@ -92,6 +111,9 @@ class _FormCheck:
 
     def _take(self, scanned: Scanned, entry: Entry) -> None:
         truth = entry.truth or Truth()
+        if entry.case.patient is not None:
+            self.patients.setdefault(entry.case.patient, scanned.row)
+        self.told[entry.case.id] = hash((entry.case, entry.truth))
         if truth.answer is None:
             self.unanswered.append(scanned)
         else:
@@ -145,17 +167,6 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
         expected = "2 or more" if truth.longitudinal else "at most 1"
         found = f"{truth.timepoints} with is_longitudinal {truth.longitudinal}"
         yield _at(scanned, "timepoint-mismatch", "timepoint_count", expected, found)
-    files = [picture.file for picture in case.pictures]
-    for number, file in enumerate(files):
-        if file in files[:number]:
-            field = f"image_{number + 1:02d}_path"
-            yield _at(scanned, "doubled-picture", field, "a picture of its own", file)
-    by_name = {picture.name: picture.file for picture in case.pictures}
-    for note in truth.notes:
-        stem = Path(by_name[note.picture]).stem
-        if note.id is not None and stem != note.id:
-            field = f"{note.picture.replace('-', '_')}_id"
-            yield _at(scanned, "picture-id-mismatch", field, f"'{stem}', as its file", note.id)
 
 
 def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:

@@ -7,6 +7,7 @@ slots, extra columns), and all of them become the same records.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -37,7 +38,7 @@ LETTERS = "ABCDE"
 
 SLOTS = 49
 SLOT_FIELDS = ("id", "path", "caption", "modality", "sub_modality", "timepoint")
-_SLOT = re.compile(r"image_(\d{1,4})(?:_(id|path|caption|modality|sub_modality|timepoint))?")
+_SLOT = re.compile(r"image_(\d{1,4})_(id|path|caption|modality|sub_modality|timepoint)")
 ROW_FIELDS = (
     "title",
     "CLINICAL_HISTORY",
@@ -76,7 +77,8 @@ class MedThinkVQARelease(FolderRelease):
         files = _files(self.fence, split)
         if not files:
             raise no_split(self.fence, split, SPLITS)
-        self.form = form or next(iter(files))
+        # Rows are the same whether pictures are embedded in them or not.
+        self.form = form.removesuffix("-embedded") if form else next(iter(files))
         if self.form not in files:
             raise UsageError(
                 f"split '{split}' is not there as {self.form}",
@@ -84,12 +86,11 @@ class MedThinkVQARelease(FolderRelease):
                 remedy=f"use --form {next(iter(files))}",
             )
         self.files = files[self.form]
-        self._embedded = EmbeddedPictures(
-            [self.fence.path(file) for file in files.get("parquet", [])]
-        )
+        self._embedded = EmbeddedPictures(self.fence, files.get("parquet", []))
 
     def scan(self) -> Iterator[Scanned]:
         """Every row as an entry or None, and what is wrong with it."""
+        place = 0
         for file in self.files:
             for row in rows_of(self.fence, file):
                 if row.data is None:
@@ -97,7 +98,8 @@ class MedThinkVQARelease(FolderRelease):
                     yield Scanned(file, row.number, None, defects)
                     continue
                 reader = RowReader(row.data, file=file, number=row.number)
-                entry = read_row(reader, split=self.split)
+                place += 1
+                entry = read_row(reader, split=self.split, place=place)
                 yield Scanned(file, row.number, entry, reader.defects)
 
     def forms(self) -> list[str]:
@@ -129,13 +131,13 @@ def _files(fence: Fence, split: str) -> dict[str, list[str]]:
     return {form: files for form, files in split_files(fence, split).items() if form in FORMS}
 
 
-def read_row(row: RowReader, *, split: str) -> Entry | None:
+def read_row(row: RowReader, *, split: str, place: int) -> Entry | None:
     """One row as an entry; None where it cannot become one, with the reason noted."""
     slots, extra = _slots(row)
     title = row.text("title")
     paths = {slot: _slot_path(row, slot, cells) for slot, cells in slots.items()}
-    case_id = _case_id(title, next(iter(paths.values()), None), row.number)
-    row.case = case_id
+    known = _case_id(title, next(iter(paths.values()), None))
+    row.case = known or f"row-{place}"
     options = _options(row)
     history = row.text("CLINICAL_HISTORY")
     if history is None and not row.broken:
@@ -160,6 +162,7 @@ def read_row(row: RowReader, *, split: str) -> Entry | None:
             findings.append(Finding(text=caption, regions=(Whole(picture=name),)))
         for defect in cell.defects:
             row.fail(defect.code, f"image_{slot:02d}_{defect.field}", defect.expected, defect.found)
+    _note_slots(row, slots)
     if not images:
         row.note("missing-field", "image_01_path", "at least one picture", "none")
     truth = Truth(
@@ -181,10 +184,10 @@ def read_row(row: RowReader, *, split: str) -> Entry | None:
     if row.broken:
         return None
     case = Case(
-        id=case_id,
+        id=row.case,
         benchmark="medthinkvqa",
         split=split,
-        patient=case_id,
+        patient=known,
         pictures=tuple(images),
         history=history,
         options=options,
@@ -193,6 +196,21 @@ def read_row(row: RowReader, *, split: str) -> Entry | None:
 
 
 _NO_TRUTH = Truth()
+
+
+def _note_slots(row: RowReader, slots: dict[int, dict[str, Any]]) -> None:
+    """Pictures that are shown twice, and ids that are not their file's."""
+    seen: set[str] = set()
+    for slot, cells in slots.items():
+        path, name = cells.get("path"), cells.get("id")
+        if not isinstance(path, str):
+            continue
+        if path in seen:
+            row.note("doubled-picture", f"image_{slot:02d}_path", "a picture of its own", path)
+        seen.add(path)
+        stem = PurePosixPath(path).stem
+        if isinstance(name, str) and name != stem and not path.startswith("embedded/"):
+            row.note("picture-id-mismatch", f"image_{slot:02d}_id", f"'{stem}', as its file", name)
 
 
 def _slots(row: RowReader) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
@@ -206,10 +224,9 @@ def _slots(row: RowReader) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
                 continue
             match = _SLOT.fullmatch(column)
             if match is None:
-                extra[column] = value
+                if value is not None:  # null is how parquet says "not in this row"
+                    extra[column] = value
                 continue
-            if match[2] is None:
-                continue  # the viewer's image feature: pixels, not a column of the row
             place = (int(match[1]), match[2])
         if value is not None and value != "":
             slots.setdefault(place[0], {})[place[1]] = value
@@ -227,16 +244,22 @@ def _slot_path(row: RowReader, slot: int, cells: dict[str, Any]) -> str | None:
     return None
 
 
-def _case_id(title: str | None, path: str | None, number: int) -> str:
-    """'case19254' from the picture's folder or the title; else the title as a slug."""
+def _case_id(title: str | None, path: str | None) -> str | None:
+    """'case19254' from the picture's folder or the title, else something that gives nothing away.
+
+    A title may be the diagnosis, so only one that ends in a number is used as it is; of any other
+    the id keeps a digest. None where there is neither.
+    """
     parts = PurePosixPath(path or "").parts
     if len(parts) > 2 and parts[0] == "images":
         return parts[1]
-    numbered = re.fullmatch(r"case (?:number )?(\d+)", (title or "").strip(), re.IGNORECASE)
-    if numbered:
-        return f"case{numbered[1]}"
-    slug = re.sub(r"[^\w.]+", "-", title or "").strip("-")[:80]
-    return slug or f"row-{number}"
+    words = (title or "").split()
+    if not words:
+        return None
+    if len(words) <= 3 and re.fullmatch(r"[\w.-]*\d+", words[-1]):
+        numbered = re.fullmatch(r"case (?:number )?(\d+)", " ".join(words), re.IGNORECASE)
+        return f"case{numbered[1]}" if numbered else "-".join(words)
+    return "case-" + hashlib.sha256((title or "").encode("utf-8")).hexdigest()[:10]
 
 
 def _options(row: RowReader) -> tuple[Option, ...]:
@@ -261,6 +284,8 @@ def _options(row: RowReader) -> tuple[Option, ...]:
         row.fail("bad-options", "options", "five texts", value)
         return ()
     letters = {str(letter).strip().upper(): str(text) for letter, text in filled.items()}
+    if len(letters) < len(filled):
+        row.note("bad-options", "options", "each letter once", value)
     if sorted(letters) != list(LETTERS) or not all(text.strip() for text in letters.values()):
         row.note("bad-options", "options", "five texts A to E", value)
     elif len({plain(text) for text in letters.values()}) < 5:

@@ -10,9 +10,7 @@ from typing import Any
 from overread.benchmarks.medthinkvqa.release import LETTERS, ROW_FIELDS, SLOT_FIELDS, SLOTS
 from overread.benchmarks.writing import copy_file, free, write_jsonl
 from overread.core import Entry, Image, Progress, Release, Truth
-from overread.pixels.files import written
 
-_BATCH = 64
 _INTEGERS = ("timepoint_count", "image_count")
 
 
@@ -84,46 +82,33 @@ def row_of(entry: Entry) -> dict[str, Any]:
 def _write_parquet(
     release: Release, path: Path, rows: Iterator[tuple[Entry, dict[str, Any]]], *, embed: bool
 ) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
+    from overread.benchmarks.sheets import extra_types, write_rows
 
-    schema, packed = _schema(release, embed=embed)
-    with written(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
-        batch: list[dict[str, Any]] = []
-
-        def flush() -> None:
-            if batch:
-                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-                batch.clear()
-
+    def sheet() -> Iterator[dict[str, Any]]:
         for entry, row in rows:
-            for column in packed & row.keys():
-                row[column] = json.dumps(row[column], ensure_ascii=False)
+            if not lettered:
+                row["options"] = json.dumps(row["options"], ensure_ascii=False)
             for slot, picture in enumerate(entry.case.pictures, 1) if embed else ():
                 source = release.source(picture.file)
                 data = source if isinstance(source, bytes) else source.read_bytes()
                 row[f"image_{slot:02d}"] = {"bytes": data, "path": Path(picture.file).name}
-            batch.append(row)
-            if len(batch) == _BATCH:
-                flush()
-        flush()
+            yield row
+
+    columns, lettered = _columns(release, embed=embed)
+    # Columns of nobody's can be anything, so they are looked at once before a row is written.
+    extras = extra_types(entry.extra for entry in release.entries())
+    write_rows(path, sheet(), columns, extras)
 
 
-def _schema(release: Release, *, embed: bool) -> tuple[Any, set[str]]:
-    """Column types for all rows, and the columns that must be stored as JSON text.
-
-    Extra columns are anything at all, so they are looked at once before a row is written.
-    """
+def _columns(release: Release, *, embed: bool) -> tuple[dict[str, Any], bool]:
+    """The types of the benchmark's own columns, and whether the options fit a struct A to E."""
     import pyarrow as pa
 
     slots, timed, lettered = SLOTS, False, True
-    extras: dict[str, list[Any]] = {}
-    for entry in release.entries():
-        slots = max(slots, len(entry.case.pictures))
-        timed |= any(picture.timepoint is not None for picture in entry.case.pictures)
-        lettered &= {option.letter for option in entry.case.options} <= set(LETTERS)
-        for column, value in entry.extra.items():
-            extras.setdefault(column, []).append(value)
+    for case in release:
+        slots = max(slots, len(case.pictures))
+        timed |= any(picture.timepoint is not None for picture in case.pictures)
+        lettered &= {option.letter for option in case.options} <= set(LETTERS)
     text = pa.string()
     columns: dict[str, Any] = dict.fromkeys(ROW_FIELDS, text)
     columns["options"] = pa.struct([(letter, text) for letter in LETTERS]) if lettered else text
@@ -137,23 +122,4 @@ def _schema(release: Release, *, embed: bool) -> tuple[Any, set[str]]:
                 columns[f"image_{slot:02d}_{field}"] = pa.int64()
         if embed:
             columns[f"image_{slot:02d}"] = pa.struct([("bytes", pa.binary()), ("path", text)])
-    packed = set() if lettered else {"options"}
-    for column, values in extras.items():
-        columns[column] = _type_of(values)
-        if columns[column] is None:
-            columns[column] = text
-            packed.add(column)
-    return pa.schema(list(columns.items())), packed
-
-
-def _type_of(values: list[Any]) -> Any:
-    """A parquet type that holds these values exactly, or None."""
-    import pyarrow as pa
-
-    try:
-        kind = pa.infer_type(values)
-        if pa.types.is_null(kind):
-            return pa.string()
-        return kind if pa.array(values, type=kind).to_pylist() == values else None
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return None
+    return columns, lettered

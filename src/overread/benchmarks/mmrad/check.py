@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from overread.benchmarks.checking import Ids, ahead, picture_defect, shared_patients
+from overread.benchmarks.checking import Ids, ahead, picture_defect, shard_defects, shared_patients
 from overread.benchmarks.mmrad.release import MMRadRelease
 from overread.benchmarks.release import Scanned
 from overread.core import Box, Defect, Entry, Progress, Truth
@@ -30,6 +30,7 @@ def check(
         twin = MMRadRelease(root, split, form=other, pictures=pictures)
         if twin.files != first.files:
             yield from _check_form(twin, patients, look=open_pictures, progress=progress)
+    yield from shard_defects(first.files)
     yield from shared_patients(first, patients, first.other_splits())
 
 
@@ -85,12 +86,10 @@ def _check_form(
 
 
 def boxes(truth: Truth | None) -> Iterator[Box]:
-    """All boxes of a trace, in order."""
+    """All boxes of a trace, in order, each once."""
     steps = truth.trace.steps if truth is not None and truth.trace is not None else ()
-    for step in steps:
-        for region in step.regions:
-            if isinstance(region, Box):
-                yield region
+    found = [region for step in steps for region in step.regions if isinstance(region, Box)]
+    return iter(dict.fromkeys(found))
 
 
 def _picture_defects(

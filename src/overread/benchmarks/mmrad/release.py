@@ -38,7 +38,7 @@ class MMRadRelease(FolderRelease):
         files = split_files(self.fence, split)
         if not files:
             raise no_split(self.fence, split, SPLITS)
-        stored = (form or next(iter(files))).removeprefix(THINKVG)
+        stored = form.removeprefix(THINKVG) if form else next(iter(files))
         if stored not in files:
             raise UsageError(
                 f"split '{split}' is not there as {form}",
@@ -49,6 +49,12 @@ class MMRadRelease(FolderRelease):
         first = next((row.data for row in rows_of(self.fence, self.files[0]) if row.data), {})
         self.is_thinkvg = "question" in first and "prompt" not in first
         self.form = f"{THINKVG}{stored}" if self.is_thinkvg else stored
+        if form is not None and form.startswith(THINKVG) and not self.is_thinkvg:
+            raise UsageError(
+                "these are interleaved records, not question rows",
+                where=self.files[0],
+                remedy=f"use --form {self.form}",
+            )
 
     def forms(self) -> list[str]:
         """How this split is stored: jsonl, parquet, json."""
@@ -106,7 +112,7 @@ def read_trace(row: RowReader, *, split: str) -> Entry | None:
     if row.broken:
         return None
     names = [XRAY] if shown == 1 else [f"{XRAY}-{number}" for number in range(1, shown + 1)]
-    extra = {k: v for k, v in row.data.items() if k not in ("prompt", "response", "images")}
+    extra = _extra(row, "prompt", "response", "images")
     instruction = " ".join(prompt.replace(IMAGE, " ").split())
     if prompt != f"{instruction} {IMAGE}":
         extra["prompt"] = prompt  # so that it is written back as it was
@@ -142,11 +148,7 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
         return None
     file = path.lstrip("/")  # the published rows begin their relative paths with a slash
     row.case = f"{PurePosixPath(file).stem}-q{place}"
-    extra: dict[str, Any] = {
-        key: value
-        for key, value in row.data.items()
-        if key not in ("image_path", "question", "response")
-    }
+    extra = _extra(row, "image_path", "question", "response")
     if file != path:
         extra["image_path"] = path
     truth = None
@@ -166,6 +168,11 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
         truth=truth,
         extra=extra,
     )
+
+
+def _extra(row: RowReader, *own: str) -> dict[str, Any]:
+    """The columns that are no part of the layout; null is how parquet says "not in this row"."""
+    return {key: v for key, v in row.data.items() if key not in own and v is not None}
 
 
 def _note(row: RowReader, parsed: Parsed) -> None:

@@ -17,7 +17,8 @@ IMAGE = "<image>"
 
 _NUMBER = r"\s*(-?\d{1,7}(?:\.\d{1,6})?)\s*"
 _BOX = re.compile(rf"\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]")
-_BRACKET = re.compile(r"\[[\d\s.,+-]*\]")
+# Brackets with numbers that should perhaps be a box: separators, signs, exponents, NaN.
+_BRACKET = re.compile(r"\[[\d\s.,;:+\-eEnNaAiIfF]{2,80}\]")
 _MENTION = re.compile(rf"\(([^()\[\]]{{0,120}})\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]\s*\)")
 # What announces a look: "I will highlight the lung region of this X-ray."
 _ANNOUNCED = (
@@ -62,20 +63,19 @@ def interleaved(response: str, crops: Sequence[str], *, picture: str) -> Parsed:
     for number, words in enumerate(parts):
         odd += [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _bad_boxes(words)]
         if not number:
-            steps += _said(words)
+            steps += _said(words, *_boxes(words, picture, None))
             continue
-        box = _first_box(words, picture, _announced(parts[number - 1]))
-        place = (box,) if box is not None else ()
-        if box is None:
-            odd.append(("no-box", f"a box [x1, y1, x2, y2] after look {number}", "none"))
-        steps.append(Step(kind="look", text=IMAGE, regions=place, crop=crops[number - 1]))
         following = _NEXT.search(words) if number < len(parts) - 1 else None
         about = words[: following.start()] if following else words
-        steps += _said(about, *place)
-        steps += _said(words[len(about) :])
+        places = _boxes(about, picture, _announced(parts[number - 1]))
+        if not places and not _bad_boxes(about):
+            odd.append(("no-box", f"a box [x1, y1, x2, y2] after look {number}", "none"))
+        steps.append(Step(kind="look", text=IMAGE, regions=places[:1], crop=crops[number - 1]))
+        steps += _said(about, *places)
+        steps += _said(words[len(about) :], *_boxes(words[len(about) :], picture, None))
         finding = _after_box(about)
         if finding:
-            findings.append(Finding(text=finding, regions=place))
+            findings.append(Finding(text=finding, regions=places))
     if cue:
         steps.append(Step(kind="conclude", text=cue))
     if report is None:
@@ -93,14 +93,14 @@ def thinking(response: str, *, picture: str) -> Parsed:
     body, tail = _thought(response)
     at = 0
     for mention in _MENTION.finditer(body):
-        if mention.start() > at:
-            steps.append(Step(kind="say", text=body[at : mention.start()]))
+        steps += _said(
+            body[at : mention.start()], *_boxes(body[at : mention.start()], picture, None)
+        )
         label = mention[1].strip(" :;,") or _region_before(body[: mention.start()])
         box = _box(mention.groups()[1:], picture, label or None)
         steps.append(Step(kind="look", text=mention[0], regions=(box,)))
         at = mention.end()
-    if at < len(body):
-        steps.append(Step(kind="say", text=body[at:]))
+    steps += _said(body[at:], *_boxes(body[at:], picture, None))
     if tail:
         place = (_tagged(tail, "ref") or "").strip() or None
         boxes = tuple(_box(match.groups(), picture, place) for match in _BOX.finditer(tail))
@@ -116,9 +116,10 @@ def _announced(words: str) -> str | None:
     return None
 
 
-def _first_box(words: str, picture: str, label: str | None) -> Box | None:
-    match = _BOX.search(words)
-    return _box(match.groups(), picture, label) if match else None
+def _boxes(words: str, picture: str, label: str | None) -> tuple[Box, ...]:
+    """Every box in the words; the first one bears the label."""
+    found = [_box(match.groups(), picture, None) for match in _BOX.finditer(words)]
+    return (found[0].model_copy(update={"label": label}), *found[1:]) if found else ()
 
 
 def _box(numbers: Sequence[str], picture: str, label: str | None) -> Box:
@@ -127,11 +128,11 @@ def _box(numbers: Sequence[str], picture: str, label: str | None) -> Box:
 
 
 def _bad_boxes(words: str) -> list[str]:
-    """Brackets with numbers in them that are not four numbers."""
+    """Brackets with several numbers in them that are not four plain numbers."""
     return [
-        match[0][:80]
+        match[0]
         for match in _BRACKET.finditer(words)
-        if "," in match[0] and not _BOX.fullmatch(match[0])
+        if re.search(r"[,;]", match[0]) and not _BOX.fullmatch(match[0])
     ]
 
 

@@ -14,6 +14,9 @@ from overread.core import Entry, Progress, Release, Trace, Truth
 from overread.errors import UsageError
 from overread.pixels.files import written
 
+_RECORD = ("prompt", "response", "images")
+_QUESTION = ("image_path", "question", "response")
+
 
 def write(
     release: Release,
@@ -29,9 +32,10 @@ def write(
     if release.form is not None and release.form.startswith(THINKVG) != form.startswith(THINKVG):
         raise UsageError(
             "question rows and interleaved records are not made from each other here",
-            remedy=f"use --form {release.form}, or build traces from questions",
+            remedy=f"use --to {release.form}, or build traces from questions",
         )
-    row_of = question_row if form.startswith(THINKVG) else trace_row
+    asked = form.startswith(THINKVG)
+    row_of = question_row if asked else trace_row
     path = free(out / f"{release.split}.{stored}")
     total = release.count()
 
@@ -45,14 +49,20 @@ def write(
 
     if stored == "jsonl":
         return write_jsonl(path, rows())
-    with written(path) as stream:
-        if stored == "json":
+    if stored == "json":
+        with written(path) as stream:
             stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
-        else:
-            import pyarrow as pa
-            from pyarrow import parquet
+        return path
+    import pyarrow as pa
 
-            parquet.write_table(pa.Table.from_pylist(list(rows())), stream)
+    from overread.benchmarks.sheets import extra_types, write_rows
+
+    columns: dict[str, Any] = dict.fromkeys(_QUESTION if asked else _RECORD, pa.string())
+    if "images" in columns:
+        columns["images"] = pa.list_(pa.string())
+    extras = extra_types(entry.extra for entry in release.entries())
+    own = {name: kind for name, kind in extras.items() if name not in columns}
+    write_rows(path, rows(), columns, own)
     return path
 
 

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.benchmarks.checking import Gaps, Ids, ahead, picture_defect, shared_patients
 from overread.benchmarks.release import Scanned
-from overread.benchmarks.rexgroundingct.release import CT, FORMS, ReXGroundingCTRelease
+from overread.benchmarks.rexgroundingct.release import CT, FORMS, MASKS, ReXGroundingCTRelease
 from overread.core import Defect, Entry, Geometry, Progress, Truth, Volume
 from overread.errors import PictureError
 from overread.ontology import findings
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What the files of one scan hold: kept, so that a twin list is held against it too."""
+
+    shape: tuple[int, int, int] | None = None
+    """Of the CT."""
+    tallies: list[dict[int, int]] | None = None
+    """Of each finding: entity → voxels."""
 
 
 def check(
@@ -26,26 +38,35 @@ def check(
 ) -> Iterator[Defect]:
     """Every defect of one split, in each list of cases that is there (or in the one asked for)."""
     first = ReXGroundingCTRelease(root, split, form=form, pictures=pictures)
-    seen: set[str] = set()
-    yield from _check_list(first, seen, look=open_pictures, progress=progress)
+    known: dict[str, _Files] = {}
+    yield from _check_list(first, known, look=open_pictures, progress=progress)
     for other in FORMS if form is None else ():
         if other != first.form and first.fence.has(FORMS[other]):
             twin = ReXGroundingCTRelease(root, split, form=other, pictures=pictures)
-            yield from _check_list(twin, seen, look=open_pictures, progress=progress)
+            yield from _check_list(twin, known, look=open_pictures, progress=progress)
 
 
 def _check_list(
-    release: ReXGroundingCTRelease, seen: set[str], *, look: bool, progress: Progress | None
+    release: ReXGroundingCTRelease,
+    known: dict[str, _Files],
+    *,
+    look: bool,
+    progress: Progress | None,
 ) -> Iterator[Defect]:
-    """Defects of one list of cases; scans in `seen` were looked at already."""
+    """Defects of one list of cases; the files of `known` scans were looked at already."""
     ids, gaps = Ids(), Gaps()
     patients: dict[str, int] = {}
     stated = False
+    before = frozenset(known)
 
     def work(scanned: Scanned) -> list[Defect]:
-        if scanned.entry is None or scanned.entry.case.id in seen:
+        if scanned.entry is None:
             return []
-        return list(_file_defects(release, scanned, scanned.entry, look=look))
+        defects: list[Defect] = []
+        if scanned.entry.case.id not in before:
+            files, defects = _looked_at(release, scanned, scanned.entry, look=look)
+            known.setdefault(scanned.entry.case.id, files)
+        return defects + list(_stated_defects(scanned, scanned.entry, known))
 
     rows = 0
     for scanned, file_defects in ahead(release.scan(), work):
@@ -62,7 +83,6 @@ def _check_list(
             stated |= any(finding.voxels is not None for finding in truth.findings)
         if progress is not None:
             progress(rows, release.count())
-    seen.update(ids.seen)
     yield from gaps.defects(release.file)
     if not rows and release.count() is None:
         return  # the list itself is broken, and that was told
@@ -129,89 +149,118 @@ def _category_defects(scanned: Scanned, truth: Truth) -> Iterator[Defect]:
             )
 
 
-def _file_defects(
+def _looked_at(
     release: ReXGroundingCTRelease, scanned: Scanned, entry: Entry, *, look: bool
-) -> Iterator[Defect]:
-    """Defects of the CT and of the mask of one scan."""
+) -> tuple[_Files, list[Defect]]:
+    """What the CT and the mask of one scan hold, and what is wrong with them."""
     volume = entry.case.picture(CT)
+    defects: list[Defect] = []
     space: Geometry | None = None
+    tallies: list[dict[int, int]] | None = None
     if release.has_scans:
         try:
             path = release.source(volume.file)
             if look:
-                space = _whole_scan(path, volume.file)
+                space, surplus = _whole(path, volume.file)
+                if surplus:
+                    defects.append(_at(scanned, "surplus-bytes", "name", "none", f"{surplus:,}"))
         except PictureError as error:
-            yield picture_defect(
-                error, file=volume.file, row=scanned.row, case=entry.case.id, field="name"
-            )
-    stated = volume.shape if isinstance(volume, Volume) else None
-    if space is not None and stated is not None and stated != space.shape:
-        yield _at(scanned, "shape-mismatch", "shape", f"{space.shape}, as the CT", str(stated))
-    shape = space.shape if space is not None else stated
-    if release.masks_withheld or entry.truth is None:
-        return
-    mask = f"segmentations/{volume.file}"
-    try:
-        path = release.source(mask)
-        if look and shape is not None:
-            yield from _mask_defects(scanned, entry.truth, path, mask, shape, space)
-    except PictureError as error:
-        yield picture_defect(error, file=mask, row=scanned.row, case=entry.case.id, field="name")
+            where = {"row": scanned.row, "case": entry.case.id, "field": "name"}
+            defects.append(picture_defect(error, file=volume.file, **where))
+    if entry.truth is not None and not release.masks_withheld:
+        mask = f"{MASKS}/{volume.file}"
+        stated = volume.shape if isinstance(volume, Volume) else None
+        try:
+            path = release.source(mask)
+            if look:
+                shape = space.shape if space is not None else stated
+                found, tallies = _looked_at_mask(scanned, entry, path, mask, shape, space)
+                defects += found
+        except PictureError as error:
+            where = {"row": scanned.row, "case": entry.case.id, "field": "name"}
+            defects.append(picture_defect(error, file=mask, **where))
+    return _Files(space.shape if space is not None else None, tallies), defects
 
 
-def _whole_scan(path: Path, name: str) -> Geometry:
-    """The geometry of a CT that was read to its last byte."""
+def _whole(path: Path, name: str) -> tuple[Geometry, int]:
+    """The geometry of a CT that was read to its last byte, and the bytes after its last voxel."""
     from overread.pixels.bytestream import opened
     from overread.pixels.nifti import read_geometry, start
 
     space = read_geometry(path, name=name)
-    scratch = memoryview(bytearray(1 << 20))
     with opened(path, name=name) as stream:
-        stream.skip(start(stream).size, scratch)
-        stream.finish()
-    return space
+        stream.skip(start(stream).size, memoryview(bytearray(1 << 20)))
+        return space, stream.finish()
 
 
-def _mask_defects(
+def _looked_at_mask(
     scanned: Scanned,
-    truth: Truth,
+    entry: Entry,
     path: Path,
     mask: str,
-    shape: tuple[int, int, int],
+    shape: tuple[int, int, int] | None,
     space: Geometry | None,
-) -> Iterator[Defect]:
+) -> tuple[list[Defect], list[dict[int, int]] | None]:
+    """Defects of a mask file, and its counts where its shape fits."""
     from overread.pixels.masks import layout, tally
     from overread.pixels.nifti import read_header
 
     header = read_header(path, name=mask)
-    count = len(truth.findings)
+    count = len(entry.case.queries)
+    if shape is None and len(header.shape) == 4:
+        shape = header.shape[1:]  # neither a CT nor a stated shape: it can only be itself
+    defects: list[Defect] = []
+    expected = f"{(count, *shape)}" if shape is not None else f"({count}, H, W, D)"
     try:
-        kind = layout(header.shape, shape, count, where=mask)
+        kind = layout(header.shape, shape or (0, 0, 0), count, where=mask)
     except PictureError:
-        expected = f"{(count, *shape)}"
-        yield _at(scanned, "shape-mismatch", "mask", expected, f"{header.shape}", file=mask)
-        return
+        defects.append(
+            _at(scanned, "shape-mismatch", "mask", expected, f"{header.shape}", file=mask)
+        )
+        return defects, None
     if kind != "FHWD":
-        expected = f"{(count, *shape)}"
-        yield _at(scanned, "mask-variant", "mask", expected, f"{header.shape}", file=mask)
+        defects.append(_at(scanned, "mask-variant", "mask", expected, f"{header.shape}", file=mask))
     if header.dtype != np.uint8 or header.is_scaled:
         found = f"{header.dtype.name}" + (", scaled" if header.is_scaled else "")
-        yield _at(scanned, "wrong-encoding", "mask", "uint8, not scaled", found, file=mask)
+        defects.append(
+            _at(scanned, "wrong-encoding", "mask", "uint8, not scaled", found, file=mask)
+        )
     if space is not None and not np.allclose(header.affine, space.affine, rtol=0, atol=1e-3):
-        expected, found = "the affine of its CT", "another one"
-        yield _at(scanned, "mask-header", "mask", expected, found, file=mask)
-    for finding, labels in zip(truth.findings, tally(path, shape, count, name=mask), strict=True):
-        voxels = sum(labels.values())
-        for field, stated, there in (
+        told = [f"{_placed(np.asarray(affine))}" for affine in (space.affine, header.affine)]
+        defects.append(_at(scanned, "mask-header", "mask", *told, file=mask))
+    return defects, tally(path, shape or (0, 0, 0), count, name=mask)
+
+
+def _placed(affine: NDArray[np.float64]) -> str:
+    """An affine in a few words: its diagonal and its origin."""
+    steps = ", ".join(f"{n:.3g}" for n in np.diag(affine)[:3])
+    origin = ", ".join(f"{n:.4g}" for n in affine[:3, 3])
+    return f"steps ({steps}) from ({origin})"
+
+
+def _stated_defects(scanned: Scanned, entry: Entry, known: dict[str, _Files]) -> Iterator[Defect]:
+    """Where a row states something else than its files hold."""
+    files = known[entry.case.id]
+    volume = entry.case.picture(CT)
+    stated = volume.shape if isinstance(volume, Volume) else None
+    if files.shape is not None and stated is not None and stated != files.shape:
+        yield _at(scanned, "shape-mismatch", "shape", f"{files.shape}, as the CT", str(stated))
+    findings = entry.truth.findings if entry.truth is not None else ()
+    if files.tallies is not None and len(files.tallies) != len(findings):
+        expected = f"{len(files.tallies)}, as the mask has channels"
+        yield _at(scanned, "count-mismatch", "findings", expected, str(len(findings)))
+        return
+    for finding, labels in zip(findings, files.tallies or (), strict=False):
+        for field, said, there in (
             ("entity_counts", finding.entities, len(labels)),
-            ("pixels", finding.voxels, voxels),
+            ("pixels", finding.voxels, sum(labels.values())),
         ):
-            if stated is not None and stated != there:
+            if said is not None and said != there:
                 name = f"{field}.{finding.query}"
-                yield _at(scanned, "count-mismatch", name, f"{there}, as in {mask}", str(stated))
-        if not voxels:
+                yield _at(scanned, "count-mismatch", name, f"{there}, as in its mask", str(said))
+        if not labels:
             name = f"findings.{finding.query}"
-            yield _at(scanned, "empty-mask", name, "at least one voxel", "none", file=mask)
+            yield _at(scanned, "empty-mask", name, "at least one voxel", "none")
 
 
 def _at(

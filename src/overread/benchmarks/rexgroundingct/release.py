@@ -23,10 +23,11 @@ SPLITS = ("train", "val", "test")
 FORMS = {"base": "dataset.json", "miccai": "MICCAI_challenge_dataset.json"}
 SIDECARS = ("reports_dataset.json", "anatomical_cot.json")
 CT = "ct"
+MASKS = "segmentations"
 
 _FLAT = ("images", "", "ct", "cts", "volumes")
 _TREES = ("dataset/", "")
-_MASKS = ("segmentations", "masks", "labels")
+_MASKS = (MASKS, "masks", "labels")
 _FIELDS = frozenset(
     ("name", "findings", "entity_counts", "shape", "pixels", "categories", "protocol")
 )
@@ -136,7 +137,7 @@ class ReXGroundingCTRelease(FolderRelease):
     def source(self, file: str) -> Path:
         """The path of a CT (by its name) or of a mask (by its place under `segmentations/`)."""
         folder, _, name = file.rpartition("/")
-        if folder == _MASKS[0]:
+        if folder == MASKS:
             return _path(self.fence, file, _mask_places(name))
         return _path(self.picture_fence, file, _scan_places(file))
 
@@ -144,6 +145,9 @@ class ReXGroundingCTRelease(FolderRelease):
         name = row.text("name")
         if not _is_name(name):
             row.fail("missing-field", "name", "a file name ending in .nii.gz", name)
+            return None
+        if re.search(r"[/\\]", name) or name.startswith(".") or len(name) > 200:
+            row.fail("refused-file", "name", "a plain file name", name)
             return None
         row.case = re.sub(r"\.nii(\.gz)?$", "", name)
         sentences = _keyed(row, "findings", str)
@@ -166,7 +170,7 @@ class ReXGroundingCTRelease(FolderRelease):
         ):
             if values and values.keys() != sentences.keys():
                 row.note("keys-mismatch", field, f"the keys {keys}", f"{sorted(values)}")
-        mask = f"{_MASKS[0]}/{name}"
+        mask = f"{MASKS}/{name}"
         findings = tuple(
             Finding(
                 text=sentences[key],
@@ -189,7 +193,7 @@ class ReXGroundingCTRelease(FolderRelease):
             pictures=(Volume(name=CT, file=name, shape=shape),),
             queries=tuple(Query(id=key, text=sentences[key]) for key in keys),
         )
-        extra = {key: value for key, value in row.data.items() if key not in _FIELDS}
+        extra = {k: v for k, v in row.data.items() if k not in _FIELDS and v is not None}
         truth = Truth(findings=findings, protocol=protocol) if known else None
         return Entry(case=case, truth=truth, extra=extra)
 

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from overread.benchmarks.release import FolderRelease
-from overread.benchmarks.rexgroundingct.release import CT, FORMS, SIDECARS, SPLITS
+from overread.benchmarks.rexgroundingct.release import (
+    CT,
+    FORMS,
+    SIDECARS,
+    SPLITS,
+    ReXGroundingCTRelease,
+)
 from overread.benchmarks.rows import read_json
 from overread.benchmarks.writing import copied, copy_file
-from overread.core import Entry, Progress, Release, Truth, Volume
+from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
 from overread.pixels.files import written
@@ -82,20 +88,27 @@ def _listed(path: Path) -> dict[str, Any]:
 
 
 def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
+    """The CT, where it is here, and the masks; these are mended where their order is a variant."""
     from overread.pixels.masks import layout, read_channel, write_mask
     from overread.pixels.nifti import read_header
 
     volume = entry.case.picture(CT)
-    copy_file(release, volume.file, out, to=f"images/{volume.file}")
-    masks = {region.file for f in (entry.truth or Truth()).findings for region in f.regions
-             if region.kind == "mask"}  # fmt: skip
+    stated = volume.shape if isinstance(volume, Volume) else None
+    here = not (isinstance(release, ReXGroundingCTRelease) and not release.has_scans)
+    if here:  # the release itself brings no CTs, and is written without them too
+        copy_file(release, volume.file, out, to=f"images/{volume.file}")
+    truth = entry.truth or Truth()
+    masks = {r.file for f in truth.findings for r in f.regions if isinstance(r, Mask)}
     for file in masks:
         source = release.source(file)
         header = read_header(source, name=file)
-        space, count = release.geometry(volume), len(entry.case.queries)
-        kind = layout(header.shape, space.shape, count, where=file)
-        if kind == "FHWD" and header.dtype == np.uint8 and not header.is_scaled:
+        shape = release.geometry(volume).shape if here else stated
+        count = len(entry.case.queries)
+        kind = layout(header.shape, shape, count, where=file) if shape else "FHWD"
+        plain = header.dtype == np.uint8 and not header.is_scaled
+        if shape is None or (kind == "FHWD" and plain):
             copy_file(release, file, out)
             continue
-        channels = [read_channel(source, n, space.shape, count, name=file) for n in range(count)]
-        write_mask(Fence(out).place(file), channels, np.asarray(space.affine))
+        affine = np.asarray(release.geometry(volume).affine) if here else header.affine
+        channels = [read_channel(source, n, shape, count, name=file) for n in range(count)]
+        write_mask(Fence(out).place(file), channels, affine)

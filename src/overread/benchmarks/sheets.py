@@ -1,0 +1,168 @@
+"""Parquet files: rows in and out, with types that keep every value as it was.
+
+Columns of nobody's can hold anything. What parquet has no exact type for is stored as JSON text,
+and the column says so in its metadata, so that it comes back as it went in.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from overread.pixels.files import written
+
+_SLOT = re.compile(r"image_(\d{1,4})")
+_PACKED = {b"overread": b"json"}
+_BATCH = 32
+_MAX_BATCH = 256 << 20
+
+
+def opened(path: Path) -> Any:
+    """A parquet file, read as a stream, its page checksums verified where it has them."""
+    return parquet.ParquetFile(
+        path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
+    )
+
+
+def embedded_columns(schema: Any) -> dict[str, bool]:
+    """Columns that hold pictures → whether they tell a path beside the bytes."""
+    found = {}
+    for field in schema:
+        if not _SLOT.fullmatch(field.name):
+            continue
+        if pa.types.is_struct(field.type):
+            parts = {part.name for part in field.type}
+            if "bytes" in parts:
+                found[field.name] = "path" in parts
+        elif pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            found[field.name] = False
+    return found
+
+
+def embedded_file(stem: str, row: int, column: str, name: str | None) -> str:
+    """The name of an embedded picture in a row that gives it none: file, row, slot.
+
+    >>> embedded_file("test", 3, "image_02", "b.jpg")
+    'embedded/test/3/02-b.jpg'
+    """
+    last = re.sub(r"[^\w.-]", "_", (name or "").rpartition("/")[2])[:80]
+    return f"embedded/{stem}/{row}/{column.removeprefix('image_')}" + (f"-{last}" if last else "")
+
+
+def rows_in(path: Path) -> Iterator[dict[str, Any]]:
+    """All rows as JSON has them; pictures stay in the file, and only their names are given.
+
+    Raises ValueError where the file cannot be read on.
+    """
+    try:
+        with opened(path) as table:
+            schema = table.schema_arrow
+            pictures = embedded_columns(schema)
+            packed = {f.name for f in schema if (f.metadata or {}).get(b"overread") == b"json"}
+            named = [f"{column}.path" for column, path_too in pictures.items() if path_too]
+            plain = [field.name for field in schema if field.name not in pictures]
+            number = 0
+            for batch in table.iter_batches(batch_size=_BATCH, columns=plain + named):
+                if batch.nbytes > _MAX_BATCH:
+                    raise ValueError(f"{_BATCH} rows take more than {_MAX_BATCH:,} bytes")
+                for row in _texts(batch).to_pylist():
+                    number += 1
+                    yield _as_json(row, pictures, packed, stem=path.stem, number=number)
+    except (pa.ArrowException, OSError, ArithmeticError, KeyError, TypeError) as error:
+        raise ValueError(" ".join(str(error).split())[:200]) from None
+
+
+def _texts(batch: Any) -> Any:
+    """The batch with dates and durations as text: Python has no room for all of them."""
+    for index, field in enumerate(batch.schema):
+        if pa.types.is_temporal(field.type):
+            texts = pc.cast(batch.column(index), pa.string())
+            batch = batch.set_column(index, field.name, texts)
+    return batch
+
+
+def _as_json(
+    row: dict[str, Any], pictures: dict[str, bool], packed: set[str], *, stem: str, number: int
+) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for column, value in row.items():
+        if column in pictures:
+            continue
+        if column in packed and isinstance(value, str):
+            value = json.loads(value)
+        told[column] = _plain(value)
+    for column in pictures:
+        # A copy that has lost its path columns still has its pictures.
+        if f"{column}_path" not in told and (row.get(column) or not pictures[column]):
+            name = (row.get(column) or {}).get("path") if pictures[column] else None
+            told[f"{column}_path"] = embedded_file(stem, number, column, name)
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return str(value)
+
+
+def write_rows(
+    path: Path, rows: Iterable[dict[str, Any]], columns: dict[str, Any], extras: dict[str, Any]
+) -> None:
+    """Write rows with these column types; `extras` (from `extra_types`) come after them."""
+    fields = [pa.field(name, kind) for name, kind in columns.items()]
+    packed = {name for name, kind in extras.items() if kind is None}
+    for name, kind in extras.items():
+        fields.append(
+            pa.field(name, pa.string(), metadata=_PACKED) if kind is None else pa.field(name, kind)
+        )
+    schema = pa.schema(fields)
+    with (
+        written(path) as stream,
+        parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer,
+    ):
+        batch: list[dict[str, Any]] = []
+        for row in rows:
+            for name in packed & row.keys():
+                row[name] = json.dumps(row[name], ensure_ascii=False)
+            batch.append(row)
+            if len(batch) == _BATCH:
+                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+                batch.clear()
+        if batch:
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+
+
+def extra_types(extras: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A type for each column of nobody's: one that holds all its values exactly, else None."""
+    kinds: dict[str, set[Any]] = {}
+    for extra in extras:
+        for column, value in extra.items():
+            kinds.setdefault(column, set()).add(_kind(value))
+    exact = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    return {
+        column: exact.get(next(iter(found))) if len(found) == 1 else None
+        for column, found in kinds.items()
+    }
+
+
+def _kind(value: Any) -> Any:
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return None
+    return type(value)
