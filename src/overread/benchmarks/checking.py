@@ -54,12 +54,17 @@ def image_files(entry: Entry) -> list[tuple[str, str]]:
 
 
 def ahead(
-    items: Iterable[T], work: Callable[[T], list[Defect]]
+    items: Iterable[T], work: Callable[[T], list[Defect]], *, look: bool
 ) -> Iterator[tuple[T, list[Defect]]]:
     """Each item with its defects, in order, worked out a few at a time by threads.
 
-    Decoders let go of the interpreter, so threads are enough; the window bounds the memory.
+    Decoders let go of the interpreter, so threads are enough; the window bounds the memory. Where
+    no picture is looked at, threads would only be in each other's way.
     """
+    if not look:
+        for item in items:
+            yield item, work(item)
+        return
     workers = min(4, os.cpu_count() or 1)
     waiting: deque[tuple[T, Future[list[Defect]]]] = deque()
     with ThreadPoolExecutor(workers) as pool:

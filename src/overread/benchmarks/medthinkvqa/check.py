@@ -91,7 +91,7 @@ class _FormCheck:
 
     def defects(self, progress: Progress | None) -> Iterator[Defect]:
         total = self.release.count()
-        for scanned, picture_defects in ahead(self.release.scan(), self._pictures):
+        for scanned, picture_defects in ahead(self.release.scan(), self._pictures, look=self.look):
             self.rows += bool(scanned.row)
             yield from scanned.defects
             yield from picture_defects

@@ -47,7 +47,7 @@ def _check_form(
             return []
         return list(_picture_defects(release, scanned, scanned.entry, look=look))
 
-    for scanned, picture_defects in ahead(release.scan(), work):
+    for scanned, picture_defects in ahead(release.scan(), work, look=look):
         rows += bool(scanned.row)
         failed += scanned.entry is None
         yield from scanned.defects

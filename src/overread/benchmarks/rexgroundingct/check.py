@@ -69,7 +69,7 @@ def _check_list(
         return defects + list(_stated_defects(scanned, scanned.entry, known))
 
     rows = 0
-    for scanned, file_defects in ahead(release.scan(), work):
+    for scanned, file_defects in ahead(release.scan(), work, look=look):
         rows += bool(scanned.row)
         yield from scanned.defects
         yield from file_defects
