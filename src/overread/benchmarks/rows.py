@@ -193,13 +193,16 @@ def _parquet(path: Path, file: str) -> Iterator[Row]:
         yield Row(number, None, _defect(kind, file, "a parquet file", str(error)))
 
 
+_DEEP = frozenset((float, dict, list))
+
+
 def _finite(value: Any) -> Any:
     """The value with NaN and infinities as None, changed in place."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, float | dict | list):
+            if item.__class__ in _DEEP:  # most cells are null or text, and there are many
                 value[key] = _finite(item)
     elif isinstance(value, list):
         value[:] = [_finite(item) for item in value]

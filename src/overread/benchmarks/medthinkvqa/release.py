@@ -208,7 +208,8 @@ def _note_slots(row: RowReader, slots: dict[int, dict[str, Any]]) -> None:
         if path in seen:
             row.note("doubled-picture", f"image_{slot:02d}_path", "a picture of its own", path)
         seen.add(path)
-        stem = PurePosixPath(path).stem
+        base = path.rpartition("/")[2]
+        stem = base.rpartition(".")[0] or base
         if isinstance(name, str) and name != stem and not path.startswith("embedded/"):
             row.note("picture-id-mismatch", f"image_{slot:02d}_id", f"'{stem}', as its file", name)
 
