@@ -31,6 +31,7 @@ help:
 
 demo: .venv/.run
 	$(BIN)/overread demo
+	@echo "          (first: . .venv/bin/activate)"
 
 test: .venv/.dev
 	$(PYTEST) -n 2 -m "not slow and not torch"
