@@ -46,6 +46,7 @@ WARNINGS: dict[str, str] = {
     "empty-split": "a split has no cases",
     "withheld-truth": "the truth of this split is not in the release",
     "no-box": "a look says nowhere where it looked",
+    "no-answer": "a response gives no answer",
     "no-report": "no report could be told from the reasoning that leads to it",
     "missing-value": "a value that other rows have is absent here",
     "timepoint-mismatch": "the number of time points and the longitudinal flag disagree",

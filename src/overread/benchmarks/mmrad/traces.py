@@ -89,13 +89,12 @@ def thinking(response: str, *, picture: str) -> Parsed:
     odd = [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _bad_boxes(response)]
     answer = _tagged(response, "answer")
     if answer is None:
-        odd.append(("missing-field", "an <answer>", "none"))
+        odd.append(("no-answer", "an <answer>", "none"))
     body, tail = _thought(response)
     at = 0
     for mention in _MENTION.finditer(body):
-        steps += _said(
-            body[at : mention.start()], *_boxes(body[at : mention.start()], picture, None)
-        )
+        between = body[at : mention.start()]
+        steps += _said(between, *_boxes(between, picture, None))
         label = mention[1].strip(" :;,") or _region_before(body[: mention.start()])
         box = _box(mention.groups()[1:], picture, label or None)
         steps.append(Step(kind="look", text=mention[0], regions=(box,)))
@@ -132,7 +131,7 @@ def _bad_boxes(words: str) -> list[str]:
     return [
         match[0]
         for match in _BRACKET.finditer(words)
-        if re.search(r"[,;]", match[0]) and not _BOX.fullmatch(match[0])
+        if re.search(r"\d.*[,;]|[,;].*\d", match[0]) and not _BOX.fullmatch(match[0])
     ]
 
 
