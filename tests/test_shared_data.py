@@ -28,8 +28,8 @@ def test_real_cts_and_masks_equal_nibabels(shared: Path) -> None:
         volume = entry.case.pictures[0]
         path = release.source(volume.file)
         peer = nib.load(path)
-        np.testing.assert_array_equal(release.pixels(volume), np.asarray(peer.dataobj))
-        space = release.geometry(volume)
+        np.testing.assert_array_equal(release.pictures.pixels(volume), np.asarray(peer.dataobj))
+        space = release.pictures.geometry(volume)
         assert space.axes == "".join(nib.aff2axcodes(peer.affine))
         file = f"segmentations/{volume.file}"
         count = len(entry.case.queries)
@@ -72,7 +72,7 @@ def test_real_cases_load_and_come_out_again(shared: Path, tmp_path: Path, split:
         again = overread.load("medthinkvqa", tmp_path / form, split)
         assert list(again.entries()) == list(release.entries())
     assert isinstance(cases[0], Case)
-    assert release.pixels(cases[0].pictures[0]).ndim in (2, 3)
+    assert release.pictures.pixels(cases[0].pictures[0]).ndim in (2, 3)
 
 
 def test_real_radiographs_open_whole(shared: Path) -> None:

@@ -115,7 +115,7 @@ def test_load_write_load_is_the_identity(
     assert list(first.entries()) == list(second.entries()) == list(third.entries())
     for case in first:
         for picture in case.pictures:
-            assert (first.pixels(picture) == third.pixels(picture)).all()
+            assert (first.pictures.pixels(picture) == third.pictures.pixels(picture)).all()
     assert errors(tmp_path / "two") == []
 
 
@@ -126,7 +126,7 @@ def test_no_pixel_is_read_before_it_is_asked_for(copy: Copy) -> None:
     release = overread.load("medthinkvqa", root)
     picture = next(iter(release)).pictures[0]
     with pytest.raises(NotThere, match=r"images/case00003/sk000031\.jpg"):
-        release.pixels(picture)
+        release.pictures.pixels(picture)
     assert set(errors(root)) == {"missing-file"}
 
 

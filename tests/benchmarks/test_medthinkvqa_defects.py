@@ -149,7 +149,7 @@ def test_a_link_out_of_the_release_is_refused(copy: Copy, tmp_path: Path) -> Non
     picture.symlink_to(outside)
     release = MedThinkVQARelease(root, "test")
     with pytest.raises(Refused, match="--pictures"):
-        release.pixels(next(iter(release)).pictures[0])
+        release.pictures.pixels(next(iter(release)).pictures[0])
     assert errors(root) == ["refused-file"]
 
 

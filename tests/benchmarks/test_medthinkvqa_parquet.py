@@ -32,7 +32,7 @@ def test_embedded_pictures_are_read_in_any_order(sketch: Path, tmp_path: Path) -
     release = overread.load("medthinkvqa", tmp_path)
     pictures = [picture for case in release for picture in case.pictures]
     for picture in (*reversed(pictures), *pictures):
-        assert (release.pixels(picture) == source.pixels(picture)).all()
+        assert (release.pictures.pixels(picture) == source.pictures.pixels(picture)).all()
     with pytest.raises(NotThere):
         release.source("images/none/x.jpg")
 
@@ -45,7 +45,7 @@ def test_one_name_for_two_embedded_pictures_is_never_guessed(sketch: Path, tmp_p
     embedded(tmp_path, rows, image_01=cells, image_01_path=["1.jpg"] * 2, image_count=[1, 1])
     release = overread.load("medthinkvqa", tmp_path)
     with pytest.raises(PictureError, match="2 different embedded pictures"):
-        release.pixels(next(iter(release)).pictures[0])
+        release.pictures.pixels(next(iter(release)).pictures[0])
     assert errors(tmp_path) == ["unreadable-file"] * 2
     embedded(
         tmp_path, rows, image_01=cells[:1] * 2, image_01_path=["1.jpg"] * 2, image_count=[1, 1]

@@ -99,7 +99,7 @@ def test_question_rows_come_in_and_out(questions: Path, tmp_path: Path, form: st
     assert first.case.instruction == QUESTION["question"]
     assert first.case.patient == "p10000032"
     assert first.truth is not None
-    assert first.truth.answer == "Yes"
+    assert first.truth.answer_text == "Yes"
     assert first.truth.trace is not None
     boxes = [region for step in first.truth.trace.steps for region in step.regions]
     assert [box.label for box in boxes if isinstance(box, Box)] == [
@@ -129,7 +129,7 @@ def test_question_rows_in_the_hubs_parquet(questions: Path) -> None:
     shutil.move(questions / "p10", films / "p10")
     release = overread.load("mmrad", questions, "train", pictures=films)
     assert [case.id for case in release] == ["film-q1", "film-q2"]
-    assert release.pixels(next(iter(release)).pictures[0]).shape == (336, 336)
+    assert release.pictures.pixels(next(iter(release)).pictures[0]).shape == (336, 336)
 
 
 pieces = st.lists(
@@ -250,6 +250,44 @@ def test_each_defect_is_named(copy: Copy, name: str) -> None:
     assert code in defects
     assert defects[code].severity == severity
     assert {defect.row for defect in defects.values()} == {2}
+
+
+@pytest.mark.parametrize(
+    ("words", "report"),
+    [
+        (
+            "Clear. Now the report: FINDINGS: Clear. IMPRESSION: In summary: normal.",
+            "FINDINGS: Clear. IMPRESSION: In summary: normal.",
+        ),
+        ("Clear.\n\n In conclusion, the report reads: Normal.", "Normal."),
+        ("Clear. As said, normal.", None),
+        ("Clear. The final report:", None),
+    ],
+)
+def test_where_the_report_begins(words: str, report: str | None) -> None:
+    """After the first clause that sums up or speaks of the report, and ends in a colon."""
+    parsed = interleaved(words, [], picture="xray")
+    assert parsed.report == report
+    assert join(parsed.trace, parsed.report) == words
+
+
+def test_flat_folders_give_each_film_its_own_id(copy: Copy) -> None:
+    """Where all pictures lie in one folder, the file is the id, not the folder."""
+    root = copy("mmrad")
+    rows = read_rows(root / "test.jsonl")
+    (root / "images").mkdir()
+    for row in rows:
+        flat = [
+            file.replace("IVLImage/", "images/")
+            .replace("/problem", "-film")
+            .replace("/reasoning", "-crop")
+            for file in row["images"]
+        ]
+        for old, new in zip(row["images"], flat, strict=True):
+            shutil.move(root / old, root / new)
+        row["images"] = flat
+    write_rows(root / "test.jsonl", rows)
+    assert found(root) == {}
 
 
 def test_withheld_duplicate_and_empty(copy: Copy) -> None:

@@ -53,7 +53,7 @@ def test_a_row_becomes_a_case(sketch: Path) -> None:
         assert finding.category == row["categories"][str(number)]
         assert finding.entities == row["entity_counts"][str(number)]
         assert finding.regions == (
-            Mask(picture="ct", file=f"segmentations/{row['name']}", channel=number),
+            Mask(picture="ct", file=f"segmentations/{row['name']}", channel=number, channels=2),
         )
 
 
@@ -61,13 +61,13 @@ def test_entities_stay_apart_and_geometry_is_the_cts(sketch: Path) -> None:
     """The labels of a mask are the annotator's; spacing and axes come from the CT."""
     release = overread.load("rexgroundingct", sketch / "rexgroundingct", "train")
     entry = release.entry("train_2_a_1")
-    space = release.geometry(entry.case.pictures[0])
+    space = release.pictures.geometry(entry.case.pictures[0])
     assert space.axes == "LPS"
     assert space.spacing == pytest.approx((3.5, 3.5, 5.25))
     source = release.source("segmentations/train_2_a_1.nii.gz")
     labels = read_channel(source, 0, space.shape, 2)
     assert set(np.unique(labels)) == {0, 1, 2}
-    assert release.pixels(entry.case.pictures[0]).dtype == np.int16
+    assert release.pictures.pixels(entry.case.pictures[0]).dtype == np.int16
 
 
 def test_load_write_load_is_the_identity(sketch: Path, tmp_path: Path) -> None:
@@ -126,14 +126,14 @@ def test_cts_are_found_where_people_keep_them(copy: Copy, place: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(root / "images" / name, target)
     release = overread.load("rexgroundingct", root, "train")
-    assert release.pixels(case.pictures[0]).shape == (96, 72, 64)
+    assert release.pictures.pixels(case.pictures[0]).shape == (96, 72, 64)
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
     shutil.move(target, elsewhere / name)
     with pytest.raises(NotThere, match="--pictures"):
-        release.pixels(case.pictures[0])
+        release.pictures.pixels(case.pictures[0])
     release = overread.load("rexgroundingct", root, "train", pictures=elsewhere)
-    assert release.pixels(case.pictures[0]).shape == (96, 72, 64)
+    assert release.pictures.pixels(case.pictures[0]).shape == (96, 72, 64)
 
 
 def test_an_official_release_is_intact(copy: Copy) -> None:
@@ -247,6 +247,18 @@ def test_each_defect_is_an_error(copy: Copy, name: str) -> None:
     defects = [d for d in overread.check("rexgroundingct", root) if d.severity == "error"]
     assert code in {defect.code for defect in defects}
     assert {defect.row for defect in defects} == {2}
+
+
+def test_parts_of_the_list_that_are_no_splits_are_told_and_kept(copy: Copy, tmp_path: Path) -> None:
+    """A split of another name, or notes of the organiser's: a warning, and written back."""
+    root = copy("rexgroundingct")
+    data = listed(root)
+    text = json.dumps(data | {"validation": data["test"], "meta": {"version": 2}})
+    (root / "dataset.json").write_text(text, "utf-8")
+    assert found(root) == {"unknown-key": "warning"}
+    overread.write(overread.load("rexgroundingct", root), tmp_path / "out")
+    kept: Any = listed(tmp_path / "out")["meta"]
+    assert kept == {"version": 2}
 
 
 def test_duplicate_scans_are_named(copy: Copy) -> None:

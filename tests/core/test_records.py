@@ -11,8 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 import overread
-from overread.core import Box, Case, Entry, Option, Record, Truth
+from overread.core import WHOLE, Box, Case, Defect, Entry, Option, Record, Truth, Volume
 from overread.errors import OverreadError, Refused, UnknownName, UsageError
+from overread.ontology import findings
 
 BENCHMARKS = ("medthinkvqa", "rexgroundingct", "mmrad")
 
@@ -43,6 +44,56 @@ def test_a_case_tells_nothing_of_its_truth(sketch: Path, benchmark: str) -> None
         for text in hidden:
             if len(text) > 3 and text not in ("whole", "mask", "xray", "image-1"):
                 assert text not in seen, text
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_cases_and_entries_survive_json(sketch: Path, benchmark: str) -> None:
+    """Asked for whole, a case comes back equal; an entry always does."""
+    for entry in overread.load(benchmark, sketch / benchmark).entries():
+        whole = entry.case.model_dump_json(context=WHOLE)
+        assert Case.model_validate_json(whole) == entry.case
+        assert Entry.model_validate_json(entry.model_dump_json()) == entry
+        assert Entry.model_validate(entry.model_dump()) == entry
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_the_pictures_of_a_release_open_no_mask(sketch: Path, benchmark: str) -> None:
+    """What a session is given beside a case opens the case's pictures, and has no way to more."""
+    release = overread.load(benchmark, sketch / benchmark)
+    pictures = release.pictures
+    case = next(iter(release))
+    assert pictures.pixels(case.pictures[0]).size > 1000
+    assert {name for name in dir(pictures) if not name.startswith("_")} == {
+        "data",
+        "pixels",
+        "geometry",
+    }
+    with pytest.raises(OverreadError):
+        pictures.data(Volume(name="ct", file="segmentations/test_3_a_1.nii.gz"))
+
+
+@pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "a b", "x" * 200])
+def test_ids_are_good_file_names(name: str) -> None:
+    """An id that could lead out of a folder is no id."""
+    with pytest.raises(ValidationError):
+        Case(id=name, benchmark="b", split="test")
+
+
+def test_names_that_are_not_there_are_told(sketch: Path) -> None:
+    """Model replies will name unknown pictures; that is one of our errors, with the nearest name."""
+    case = next(iter(overread.load("mmrad", sketch / "mmrad")))
+    with pytest.raises(UnknownName, match="xray"):
+        case.picture("xrays")
+    with pytest.raises(UnknownName):
+        findings().parent_of("13z")
+
+
+def test_kinds_of_defects_are_known_or_somebodys() -> None:
+    """A misspelt kind is refused; another package's own is an error by default."""
+    with pytest.raises(ValidationError):
+        Defect(code="inverted-bx", file="x")
+    assert Defect(code="mine:lost-page", file="x").severity == "error"
+    assert Defect(code="empty-mask", file="x").severity == "warning"
 
 
 def test_nothing_reachable_from_a_case_is_a_truth(sketch: Path) -> None:

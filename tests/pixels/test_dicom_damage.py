@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 from pydicom import uid
 
 from dicom_making import RAMP, bundled, grey, stored
-from overread.errors import OverreadError, PictureError, Refused, UsageError
+from overread.errors import OverreadError, PictureError, Refused, Truncated, UsageError
 from overread.pixels import dicom, dicom_frames
 from overread.pixels.dicom import decodable, open_dicom, read_dicom, read_hu
 
@@ -100,7 +103,8 @@ def test_claims_beyond_the_limit_or_the_file_are_refused(
     if not pixels and claim == {"Rows": 4000}:
         assert open_dicom(source, pixels=pixels).Rows == 4000
         return
-    with pytest.raises(Refused, match="claims"):
+    # Above the limit it is refused; above what the file has, the file is cut off.
+    with pytest.raises(Truncated if claim == {"Rows": 4000} else Refused, match="claims"):
         open_dicom(source, pixels=pixels)
 
 
@@ -205,3 +209,24 @@ def _is_picture_or_sentence(source: bytes) -> None:
     assert said.remedy
     assert "\n" not in str(said)
     assert len(str(said)) < 600
+
+
+def test_threads_leave_pythons_warnings_alone() -> None:
+    """Filters belong to the whole process; reading in threads puts them back as they were."""
+    before = list(warnings.filters)
+    source = stored(grey(RAMP))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: read_dicom(source), range(64)))
+    assert list(warnings.filters) == before
+
+
+def test_a_file_of_many_frames_that_lie_nowhere_is_told_at_once(tmp_path: Path) -> None:
+    """The number of frames is held against the places that the file gives, before any loop."""
+    from overread.pixels.series import read_series
+
+    path = tmp_path / "many.dcm"
+    path.write_bytes(stored(grey(RAMP[:1, :1], NumberOfFrames=20_000)))
+    began = time.monotonic()
+    with pytest.raises(PictureError):
+        read_series(tmp_path)
+    assert time.monotonic() - began < 2

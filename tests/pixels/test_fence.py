@@ -61,6 +61,16 @@ def test_links_that_lead_out_are_refused(root: Path, tmp_path: Path) -> None:
             Fence(root).path(file)
 
 
+def test_nothing_is_written_through_a_link_out(root: Path, tmp_path: Path) -> None:
+    """A place to write is judged as a file to read is."""
+    (root / "folder").symlink_to(tmp_path)
+    (root / "file.png").symlink_to(tmp_path / "secret.png")
+    for file in ("folder/x.png", "file.png"):
+        with pytest.raises(Refused, match="link"):
+            Fence(root).place(file)
+    assert Fence(root).place("new/folder/x.png") == root / "new/folder/x.png"
+
+
 def test_what_is_no_file_is_refused(root: Path) -> None:
     """Folders, pipes and link loops are never opened; a dangling link is not there."""
     os.mkfifo(root / "pipe.png")

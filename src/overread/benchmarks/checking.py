@@ -9,9 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rows import missing_shards
-from overread.core import Defect, Entry, Image
+from overread.core import Defect, Entry, Image, Scanned
 from overread.errors import NotThere, PictureError, Refused, Truncated
 
 T = TypeVar("T")
@@ -140,6 +140,25 @@ class Gaps:
                     expected=f"a value, as in {self.have[name]} other place(s)",
                     found=f"nothing, here and in {count - 1} more" if count > 1 else "nothing",
                 )
+
+
+@dataclass
+class UnknownWords:
+    """Words that an open list does not have: one warning a word, with its first place and count."""
+
+    expected: str
+    seen: dict[tuple[str, str, str], tuple[Scanned, int]] = field(default_factory=dict)
+
+    def saw(self, scanned: Scanned, code: str, name: str, word: str) -> None:
+        """Take one unknown word into account."""
+        first, count = self.seen.get((code, name, word), (scanned, 0))
+        self.seen[(code, name, word)] = (first, count + 1)
+
+    def defects(self) -> Iterator[Defect]:
+        """A warning for each word."""
+        for (code, name, word), (scanned, count) in self.seen.items():
+            found = f"'{word}'" + (f", {count} times" if count > 1 else "")
+            yield scanned.defect(code, name, self.expected, found)
 
 
 def shared_patients(

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 from overread.errors import NotThere, PictureError
 from overread.pixels.fence import Fence
 
+_MOST_STREAMS = 64
+"""A case has at most 49 columns of pictures; files of shards gone by are closed."""
+
 
 class _Place(NamedTuple):
     file: int
@@ -30,7 +33,7 @@ class EmbeddedPictures:
         self._fence = fence
         self._files = files
         self._index: dict[str, list[_Place]] | None = None
-        self._streams: dict[tuple[int, str], tuple[int, Iterator[Any]]] = {}
+        self._streams: dict[tuple[int, str], tuple[int, Iterator[Any], Any]] = {}
         self._lock = Lock()  # a check asks from several threads, and a stream has one place
 
     def __bool__(self) -> bool:
@@ -61,13 +64,12 @@ class EmbeddedPictures:
         return self._index
 
     def _fetch(self, place: _Place) -> bytes | None:
-        from overread.benchmarks.sheets import opened
-
+        """The bytes at one place; the column's stream stays open where it is."""
         key = (place.file, place.column)
-        at, stream = self._streams.get(key, (place.row + 1, iter(())))
+        at, stream, table = self._streams.pop(key, (place.row + 1, iter(()), None))
         try:
             if at > place.row:  # gone by already: begin again
-                table = opened(self._fence.path(self._files[place.file]))
+                table = self._reopened(table, place)
                 column = f"{place.column}.bytes" if place.path_too else place.column
                 stream = table.iter_batches(batch_size=1, columns=[column])
                 at = 0
@@ -75,12 +77,25 @@ class EmbeddedPictures:
                 next(stream)
             cell = next(stream).column(0)[0].as_py()
         except (OSError, ValueError, KeyError, NotImplementedError, StopIteration) as error:
+            if table is not None:
+                table.close()
             raise PictureError(f"the embedded picture cannot be read ({error})") from None
-        self._streams[key] = (place.row + 1, stream)
+        self._streams[key] = (place.row + 1, stream, table)
         data = cell.get("bytes") if isinstance(cell, dict) else cell
         if data is not None and not isinstance(data, bytes):
             raise PictureError(f"the embedded picture is a {type(data).__name__}, not bytes")
         return data
+
+    def _reopened(self, table: Any, place: _Place) -> Any:
+        """The column's file from its beginning; the stream unused for longest makes room."""
+        from overread.benchmarks.sheets import opened
+
+        if table is not None:
+            table.close()
+        while len(self._streams) >= _MOST_STREAMS:
+            _, _, oldest = self._streams.pop(next(iter(self._streams)))
+            oldest.close()
+        return opened(self._fence.path(self._files[place.file]))
 
 
 def _named(number: int, path: Path) -> Iterator[tuple[str, _Place]]:

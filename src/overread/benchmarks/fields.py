@@ -76,18 +76,18 @@ class RowReader:
             return None
         return bool(value)
 
-    def error(self) -> ReleaseError:
-        """The first thing that keeps the row from being a case, as an exception."""
-        first = next(defect for defect in self.defects if defect.severity == "error")
-        return refused(first)
 
+def refused(defects: list[Defect]) -> ReleaseError:
+    """The first error of a row as the exception that loading raises.
 
-def refused(defect: Defect) -> ReleaseError:
-    """A defect as the exception that loading raises."""
+    It says what was expected and not what was found: the value may be the truth, and the
+    exception may come up in a reader.
+    """
+    first = next(defect for defect in defects if defect.severity == "error")
     return ReleaseError(
-        f"{defect.code}: expected {defect.expected}, found {defect.found}",
-        where=defect.where,
-        remedy="`overread check` names every defect of the release",
+        f"{first.code}: expected {first.expected}",
+        where=first.where,
+        remedy="`overread check` says what was found, and names every other defect",
     )
 
 

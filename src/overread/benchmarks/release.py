@@ -1,60 +1,59 @@
-"""What the releases of all benchmarks have in common: a fence, cases, pixels on demand."""
+"""What all releases have in common: cases without their truth, pictures on demand, a fence."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from overread.benchmarks.fields import refused
-from overread.core import Case, Defect, Entry, Geometry, Picture
+from overread.core import Case, Entry, Geometry, Picture, Scanned
 from overread.errors import UnknownName, UsageError
 from overread.pixels.fence import Fence
 
 
-@dataclass(frozen=True)
-class Scanned:
-    """One row that was looked at."""
+def clean_id(text: str) -> str:
+    """A text from outside as the id of a case: letters, digits, '.', '_' and '-', 100 at most.
 
-    file: str
-    row: int
-    entry: Entry | None
-    defects: list[Defect]
+    >>> clean_id("../../x y")
+    'x-y'
+    """
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:100].rstrip("-.")
 
 
-class FolderRelease(ABC):
-    """One split of a release in a folder. Subclasses say how its rows become entries."""
+class OpenPictures:
+    """Opens the pictures of cases by their file, and knows of nothing else."""
+
+    def __init__(self, find: Callable[[str], Path | bytes]) -> None:
+        """`find` gives the path or the bytes of a picture's file."""
+        self._find = find
+
+    def data(self, picture: Picture) -> Path | bytes:
+        """Where the bytes of the picture are: a path, or the bytes themselves."""
+        return self._find(picture.file)
+
+    def pixels(self, picture: Picture) -> Any:
+        """The pixels as a numpy array, read now."""
+        from overread.pixels.formats import read_picture
+
+        return read_picture(self.data(picture), name=picture.file)
+
+    def geometry(self, picture: Picture) -> Geometry:
+        """The geometry of a volume, from its own header."""
+        from overread.pixels.nifti import read_geometry
+
+        return read_geometry(self.data(picture), name=picture.file)
+
+
+class CommonRelease(ABC):
+    """What is read off `scan()`, whether the rows lie in a folder or were made here."""
 
     benchmark = ""
-
-    def __init__(
-        self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
-    ) -> None:
-        """Open the folder; `pictures` is where the pictures lie when they are not inside it."""
-        for folder in filter(None, (root, pictures)):
-            try:
-                what = (
-                    "" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
-                )
-            except (OSError, ValueError):
-                what = "cannot be a folder"
-            if what:
-                raise UsageError(
-                    f"{folder} {what}", remedy="give the folder that holds the release"
-                )
-        self.root = root
-        self.split = split
-        self.form = form
-        self.pictures = pictures
-        self.fence = Fence(root)
-        self.picture_fence = Fence(pictures) if pictures else self.fence
-
-    def __iter__(self) -> Iterator[Case]:
-        """The cases, one by one, without their truth."""
-        return (entry.case for entry in self.entries())
+    split = ""
+    form: str | None = None
 
     @abstractmethod
     def scan(self) -> Iterator[Scanned]:
@@ -62,7 +61,24 @@ class FolderRelease(ABC):
 
     @abstractmethod
     def count(self) -> int | None:
-        """How many rows the split has, where that can be told without reading them."""
+        """How many rows there are, where that can be told without reading them."""
+
+    @abstractmethod
+    def source(self, file: str) -> Path | bytes:
+        """Where the bytes of any file of the release are, masks and crops too."""
+
+    def find_picture(self, file: str) -> Path | bytes:
+        """Where the bytes of a picture of a case are; masks and crops are none."""
+        return self.source(file)
+
+    @property
+    def pictures(self) -> OpenPictures:
+        """Opens the pictures of the cases."""
+        return OpenPictures(self.find_picture)
+
+    def __iter__(self) -> Iterator[Case]:
+        """The cases, one by one, without their truth."""
+        return (entry.case for entry in self.entries())
 
     def entries(self) -> Iterator[Entry]:
         """The cases with their truth: for scoring, checking and writing only.
@@ -71,36 +87,58 @@ class FolderRelease(ABC):
         """
         for scanned in self.scan():
             if scanned.entry is None:
-                raise refused(next(d for d in scanned.defects if d.severity == "error"))
+                raise refused(scanned.defects)
             yield scanned.entry
 
     def entry(self, case_id: str) -> Entry:
-        """One entry by its case's id, or by its place: '#3' is the third."""
+        """One entry by its case's id, or by its place: '#3' is the third.
+
+        Rows that cannot become a case are passed over, unless they are the one asked for.
+        """
         seen: list[str] = []
-        for number, entry in enumerate(self.entries(), 1):
-            if case_id in (entry.case.id, f"#{number}"):
-                return entry
-            seen.append(entry.case.id)
+        for number, scanned in enumerate(self.scan(), 1):
+            if scanned.entry is None:
+                named = {defect.case for defect in scanned.defects}
+                if case_id == f"#{number}" or case_id in named:
+                    raise refused(scanned.defects)
+                continue
+            if case_id in (scanned.entry.case.id, f"#{number}"):
+                return scanned.entry
+            seen.append(scanned.entry.case.id)
         near = difflib.get_close_matches(case_id, seen, n=1, cutoff=0.5)
         some = f"did you mean '{near[0]}'?" if near else f"for example '{seen[0]}'" if seen else ""
         raise UnknownName(
             f"no case is called '{case_id}' among the {len(seen)} of split '{self.split}'",
-            where=str(self.root),
             remedy=some or "the split has no cases; try another --split",
         )
 
+
+class FolderRelease(CommonRelease):
+    """One split of a release in a folder. Subclasses say how its rows become entries."""
+
+    split_has_a_file = True
+
+    def __init__(
+        self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
+    ) -> None:
+        """Open the folder; `pictures` is where the pictures lie when they are not inside it."""
+        for folder in filter(None, (root, pictures)):
+            try:
+                there = folder.is_dir()
+                what = "is a file" if folder.exists() else "does not exist"
+            except (OSError, ValueError):
+                there, what = False, "cannot be a folder"
+            if not there:
+                raise UsageError(
+                    f"{folder} {what}", remedy="give the folder that holds the release"
+                )
+        self.root = root
+        self.split = split
+        self.form = form
+        self.picture_root = pictures
+        self.fence = Fence(root)
+        self.picture_fence = Fence(pictures) if pictures else self.fence
+
     def source(self, file: str) -> Path | bytes:
-        """Where the bytes of a picture or mask are: a path inside the release, or the bytes."""
+        """Where the bytes of any file of the release are, masks and crops too."""
         return self.picture_fence.path(file)
-
-    def pixels(self, picture: Picture) -> Any:
-        """The pixels of a picture as a numpy array, read now."""
-        from overread.pixels.formats import read_picture
-
-        return read_picture(self.source(picture.file), name=picture.file)
-
-    def geometry(self, picture: Picture) -> Geometry:
-        """The geometry of a volume, from its own header."""
-        from overread.pixels.nifti import read_geometry
-
-        return read_geometry(self.source(picture.file), name=picture.file)

@@ -105,8 +105,12 @@ def row_count(fence: Fence, file: str) -> int | None:
             return int(parquet.read_metadata(path).num_rows)
         if path_suffix(file) == ".json":
             return None
+        count, last = 0, b"\n"
         with path.open("rb") as lines:
-            return sum(chunk.count(b"\n") for chunk in iter(lambda: lines.read(1 << 20), b""))
+            for chunk in iter(lambda: lines.read(1 << 20), b""):
+                count += chunk.count(b"\n")
+                last = chunk[-1:]
+        return count + (last != b"\n")
     except (PictureError, OSError, ValueError, NotImplementedError):
         return None  # Arrow's own errors are ValueErrors, OSErrors and NotImplementedErrors
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from overread.core import Release
+from overread.core import Entry, Record, Release
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
 from overread.pixels.files import written
@@ -22,6 +22,35 @@ def free(path: Path) -> Path:
             f"{path} is there already", remedy="choose another folder, or remove it first"
         )
     return path
+
+
+def same(entry: Entry, again: Entry | None) -> None:
+    """Refuse to write a row that would not come back as the entry it was made of.
+
+    Loaded entries always do. One that was made may hold what the layout has no place for; losing
+    it in silence would falsify the benchmark.
+    """
+    if again == entry:
+        return
+    if again is None:
+        lost = ["all of it"]
+    else:
+        lost = [
+            f"{part}.{name}"
+            for part in ("case", "truth")
+            for name in _differing(getattr(entry, part), getattr(again, part))
+        ]
+        lost += ["extra"] if entry.extra != again.extra else []
+    raise UsageError(
+        f"this layout cannot hold all of case '{entry.case.id}': {', '.join(lost)}",
+        remedy="make the case as a loaded one of this benchmark is",
+    )
+
+
+def _differing(one: Record | None, other: Record | None) -> list[str]:
+    if one is None or other is None:
+        return [] if one is other else ["all of it"]
+    return [name for name in type(one).model_fields if getattr(one, name) != getattr(other, name)]
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:

@@ -118,10 +118,12 @@ def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
         counts.add_column("kind", overflow="fold")
         counts.add_column("meaning", overflow="fold")
         for code, times in Counter(defect.code for defect in ordered).most_common():
-            counts.add_row(f"{times:,}", code, KINDS[code])
+            counts.add_row(f"{times:,}", safe(code), KINDS.get(code, ""))
         console.print(counts)
         console.print()
     empty = any(defect.code == "empty-split" for defect in found)
     verdict = "[green]is intact[/]" if not empty else "[yellow]has no cases[/]"
     verdict = "[red]has errors[/]" if errors else verdict
-    console.print(f"{title} {verdict}: {errors:,} error(s), {len(found) - errors:,} warning(s)")
+    console.print(
+        f"{safe(title)} {verdict}: {errors:,} error(s), {len(found) - errors:,} warning(s)"
+    )

@@ -20,6 +20,7 @@ def demo(
     """Write a tiny synthetic release of each of the three layouts, check it and show it."""
     from overread import catalog, check, load
     from overread.cli.console import out as console
+    from overread.cli.console import safe
     from overread.cli.show import print_case, save_pictures
     from overread.errors import UsageError
     from overread.phantom.sketch import write_sketch
@@ -32,7 +33,7 @@ def demo(
     (out / _MARK).touch()
     screen = console()
     screen.print("[bold]Writing[/] synthetic patients; they are no one, and show nothing real")
-    write_sketch(out, seed=seed, told=lambda line: screen.print(f"  {line}"))
+    write_sketch(out, seed=seed, told=lambda line: screen.print(f"  {safe(line)}"))
     for name in catalog.names("benchmarks"):
         part = catalog.find("benchmarks", name)
         root = out / name
@@ -41,15 +42,15 @@ def demo(
         screen.print(f"\n[bold]{part.title}[/]: {part.about}")
         defects = [defect for split in ("train", "test") for defect in check(name, root, split)]
         for defect in defects:
-            screen.print(f"  {defect}")
+            screen.print(f"  {safe(str(defect))}")
         screen.print(f"  checked: {len(defects)} defect(s)")
         release = load(name, root)
         entry = next(iter(release.entries()))
         print_case(release, entry, truth=True)
         for path in save_pictures(release, entry, out / "pictures", truth=True):
-            screen.print(f"  picture: {path}")
+            screen.print(f"  picture: {safe(str(path))}")
     screen.print(
-        f"\nNow try:  overread show rexgroundingct {out / 'rexgroundingct'} '#1' --truth\n"
-        f"          overread check mmrad {out / 'mmrad'} --split all\n"
+        f"\nNow try:  overread show rexgroundingct {safe(str(out))}/rexgroundingct '#1' --truth\n"
+        f"          overread check mmrad {safe(str(out))}/mmrad --split all\n"
         "          overread list"
     )

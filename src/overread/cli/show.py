@@ -28,11 +28,12 @@ def show(
 ) -> None:
     """Show a case: history, options, pictures, sentences. The truth only with --truth."""
     import overread
-    from overread.cli.console import out, print_json
+    from overread.cli.console import out, print_json, safe
 
     release = overread.load(benchmark, root, split, form=form, pictures=pictures)
     entry = release.entry(case)
     if as_json:
+        # The id is what the user asked by; file names stay hidden here too.
         told: dict[str, Any] = {"id": entry.case.id, **entry.case.model_dump(mode="json")}
         if truth:
             told["truth"] = entry.truth.model_dump(mode="json") if entry.truth else None
@@ -42,7 +43,7 @@ def show(
         print_case(release, entry, truth=truth)
     for path in save_pictures(release, entry, save, truth=truth) if save is not None else ():
         if not as_json:
-            out().print(f"  saved {path}")
+            out().print(f"  saved {safe(str(path))}")
 
 
 def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
@@ -86,11 +87,11 @@ def _described(release: Release, picture: Picture) -> str:
     time = f", time point {picture.timepoint}" if picture.timepoint is not None else ""
     try:
         if picture.kind == "volume":
-            space = release.geometry(picture)
+            space = release.pictures.geometry(picture)
             shape = "×".join(str(n) for n in space.shape)
             spacing = "×".join(f"{n:.2f}" for n in space.spacing)
             return f"{picture.name}: {shape} voxels of {spacing} mm, stored {space.axes}{time}"
-        width, height = image_size(release.source(picture.file))
+        width, height = image_size(release.pictures.data(picture))
         return f"{picture.name}: {width}×{height} pixels{time}"
     except NotThere:
         return f"{picture.name}: the file is not there{time}"
@@ -102,7 +103,7 @@ def _truth_parts(truth: Truth) -> list[tuple[str, list[str]]]:
     parts: list[tuple[str, list[str]]] = []
     if truth.title:
         parts.append(("Title", [truth.title]))
-    if truth.answer:
+    if truth.answer or truth.answer_text:
         parts.append(("Answer", [" ".join(filter(None, (truth.answer, truth.answer_text)))]))
     notes = {note.picture: note for note in truth.notes}
     lines = []
@@ -148,10 +149,11 @@ def _place(region: Any, notes: dict[str, Any]) -> str:
 def save_pictures(release: Release, entry: Entry, folder: Path, *, truth: bool) -> list[Path]:
     """Save the pictures of a case as PNG; with the truth, its boxes and masks drawn on them."""
     from overread.pixels.casework import case_pictures
+    from overread.pixels.fence import Fence
     from overread.pixels.flat import write_image
 
     saved = []
     for name, pixels in case_pictures(release, entry, truth=truth):
-        saved.append(folder / f"{entry.case.benchmark}-{entry.case.id}-{name}.png")
+        saved.append(Fence(folder).place(f"{entry.case.benchmark}-{entry.case.id}-{name}.png"))
         write_image(saved[-1], pixels)
     return saved

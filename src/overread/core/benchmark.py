@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,34 +15,115 @@ Progress = Callable[[int, int | None], None]
 """Told (done, total) as work goes on; total is None while it is unknown."""
 
 
+@dataclass(frozen=True)
+class Scanned:
+    """One row that was looked at: its entry, or None where it cannot become one."""
+
+    file: str
+    row: int
+    entry: Entry | None
+    defects: list[Defect]
+
+    def defect(
+        self, code: str, field: str, expected: str, found: str, *, file: str | None = None
+    ) -> Defect:
+        """A defect of this row, or of a file that belongs to it."""
+        return Defect(
+            code=code,
+            file=file or self.file,
+            row=self.row,
+            case=self.entry.case.id if self.entry else None,
+            field=field,
+            expected=expected,
+            found=found,
+        )
+
+
+class Pictures(Protocol):
+    """Opens the pictures of cases, and nothing else: what a session is given beside a case."""
+
+    def data(self, picture: Picture) -> Path | bytes:
+        """Where the bytes of the picture are: a path, or the bytes themselves."""
+
+    def pixels(self, picture: Picture) -> Any:
+        """The pixels as a numpy array, read now."""
+
+    def geometry(self, picture: Picture) -> Geometry:
+        """The geometry of a volume, from its own header."""
+
+
 class Release(Protocol):
-    """One split of one copy of a benchmark. Iterating it gives what a reader may see."""
+    """One split of one copy of a benchmark.
+
+    Iterating it, and its `pictures`, give what a reader may see. Everything else knows the truth
+    and is for scoring, checking and writing only.
+    """
 
     benchmark: str
-    root: Path
     split: str
     form: str | None
 
     def __iter__(self) -> Iterator[Case]:
         """The cases, one by one, without their truth."""
 
-    def entries(self) -> Iterator[Entry]:
-        """The cases with their truth: for scoring, checking and writing only."""
-
-    def entry(self, case_id: str) -> Entry:
-        """One entry by its case's id."""
+    @property
+    def pictures(self) -> Pictures:
+        """Opens the pictures of the cases."""
 
     def count(self) -> int | None:
         """How many rows there are, where that can be told without reading them."""
 
+    def scan(self) -> Iterator[Scanned]:
+        """Every row as an entry or None, and what is wrong with it: nothing raised or skipped."""
+
+    def entries(self) -> Iterator[Entry]:
+        """The cases with their truth; raises at a row that cannot become one."""
+
+    def entry(self, case_id: str) -> Entry:
+        """One entry by its case's id, or by its place: '#3' is the third."""
+
     def source(self, file: str) -> Path | bytes:
-        """Where the bytes of a picture or mask are: a path inside the release, or the bytes."""
+        """Where the bytes of any file of the release are, masks and crops too."""
 
-    def pixels(self, picture: Picture) -> Any:
-        """The pixels of a picture as a numpy array, read now."""
 
-    def geometry(self, picture: Picture) -> Geometry:
-        """The geometry of a volume, from its own header."""
+class Load(Protocol):
+    """Opens one split of a copy."""
+
+    def __call__(
+        self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
+    ) -> Release:
+        """`form` picks one of several; `pictures` is their folder where it is another one."""
+
+
+class Check(Protocol):
+    """Names every defect of one split of a copy."""
+
+    def __call__(
+        self,
+        root: Path,
+        split: str,
+        *,
+        form: str | None = None,
+        pictures: Path | None = None,
+        open_pictures: bool = True,
+        progress: Progress | None = None,
+    ) -> Iterator[Defect]:
+        """As `Load`; without `open_pictures` only their presence is looked at."""
+
+
+class Write(Protocol):
+    """Writes one split in the benchmark's own layout."""
+
+    def __call__(
+        self,
+        release: Release,
+        out: Path,
+        *,
+        form: str | None = None,
+        pictures: bool = True,
+        progress: Progress | None = None,
+    ) -> Path:
+        """The file of rows that was written; without `pictures` it is the only one."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +140,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One benchmark: a thin description and four functions.
+    """One benchmark: a thin description and three functions.
 
     `forms` are the ways one split may be stored; None lets the copy decide.
     """
@@ -69,14 +150,10 @@ class Benchmark:
     about: str
     splits: tuple[str, ...]
     forms: tuple[str, ...]
-    load: Callable[..., Release]
-    """(root, split, *, form=None, pictures=None) → Release"""
-    check: Callable[..., Iterator[Defect]]
-    """(root, split, *, form=None, pictures=None, open_pictures=True, progress=None) → defects"""
-    write: Callable[..., Path]
-    """(release, out, *, form=None, progress=None) → the file that lists the cases"""
+    load: Load
+    check: Check
+    write: Write
     licence: str
     terms: str
     cite: str
     hub: Hub
-    aliases: tuple[str, ...] = field(default=())

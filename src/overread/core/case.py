@@ -6,10 +6,13 @@ shows the truth on purpose asks the release for an `Entry`, the pair of both.
 
 from __future__ import annotations
 
-from pydantic import Field, JsonValue
+from typing import Annotated, Any, ClassVar
 
+from pydantic import Field, JsonValue, PlainSerializer
+
+from overread.catalog import unknown
 from overread.core.pictures import Picture
-from overread.core.record import Record
+from overread.core.record import WHOLE, Handled, Record
 from overread.core.trace import Finding, Trace
 
 
@@ -31,21 +34,23 @@ class Query(Record):
     """The sentence."""
 
 
-class Case(Record):
+class Case(Handled):
     """What a reader may see of one patient problem, and nothing else.
 
-    `id`, `patient` and the pictures' `file` are handles for the record and for opening pixels;
-    they may hint at the truth, so a dump of the case (`model_dump`) leaves them out.
+    `id`, `patient` and the pictures' `file` are handles, for the record and for opening pixels.
+    They may hint at the truth, so `case.model_dump()` leaves them out; `context=WHOLE` keeps them.
     """
 
-    id: str = Field(exclude=True)
-    """Key of the case within its benchmark and split."""
+    handles: ClassVar[tuple[str, ...]] = ("id", "patient")
+
+    id: str = Field(pattern=r"^\w[\w.-]{0,119}$")
+    """Handle: key of the case within its benchmark and split; good as a file name."""
     benchmark: str
     """Catalog name of the benchmark."""
     split: str
     """Which part of the release it belongs to."""
-    patient: str | None = Field(default=None, exclude=True, repr=False)
-    """Whose case it is, where the release tells; cases of one patient are not independent."""
+    patient: str | None = Field(default=None, repr=False)
+    """Handle: whose case it is, where the release tells; cases of one patient go together."""
     pictures: tuple[Picture, ...] = ()
     """The pictures in the order they are shown."""
     history: str | None = None
@@ -59,7 +64,10 @@ class Case(Record):
 
     def picture(self, name: str) -> Picture:
         """The picture of that name."""
-        return next(picture for picture in self.pictures if picture.name == name)
+        for picture in self.pictures:
+            if picture.name == name:
+                return picture
+        raise unknown("picture", name, (picture.name for picture in self.pictures))
 
 
 class PictureNote(Record):
@@ -81,9 +89,9 @@ class Truth(Record):
     title: str | None = None
     """Title of the case."""
     answer: str | None = None
-    """Letter of the right option, or the words of the right answer where there are no options."""
+    """Letter of the right option."""
     answer_text: str | None = None
-    """Text of the right option."""
+    """Text of the right option, or the right answer in words where there are no options."""
     findings: tuple[Finding, ...] = ()
     """The findings, with their places where these are known."""
     report: str | None = None
@@ -112,11 +120,15 @@ class Truth(Record):
     """How the case was annotated."""
 
 
+def _whole(case: Case) -> dict[str, Any]:
+    return case.model_dump(mode="json", context=WHOLE)
+
+
 class Entry(Record):
     """One row of a release, whole: for those who score, check and write, never for readers."""
 
-    case: Case
-    """What a reader may see."""
+    case: Annotated[Case, PlainSerializer(_whole)]
+    """What a reader may see; its handles are kept when an entry is stored."""
     truth: Truth | None = None
     """What is true; absent when the release withholds it."""
     extra: dict[str, JsonValue] = Field(default_factory=dict)

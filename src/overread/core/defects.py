@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import field_validator
+
 from overread.core.record import Record
 
 Severity = Literal["error", "warning"]
@@ -52,6 +54,11 @@ WARNINGS: dict[str, str] = {
     "timepoint-mismatch": "the number of time points and the longitudinal flag disagree",
     "doubled-picture": "a case shows the same file twice",
     "picture-id-mismatch": "a picture's id and its file name disagree",
+    "unknown-key": "a list of cases has a part that is no split; it is kept and not read",
+    "gantry-tilt": "the slices of a series drift sideways; its affine carries the shear",
+    "doubled-slice": "a slice of a series is there twice; one copy was left out",
+    "foreign-file": "a file among the slices of a series is none of them; it was left out",
+    "rounded-values": "values of a series have no whole HU; they were rounded",
     "no-pictures": "the pictures of this benchmark come from elsewhere and are not here",
 }
 
@@ -59,7 +66,10 @@ KINDS: dict[str, str] = {**ERRORS, **WARNINGS}
 
 
 class Defect(Record):
-    """One thing that is wrong with a release, and where."""
+    """One thing that is wrong with a release, and where.
+
+    Other packages name kinds of their own after themselves, 'mine:lost-page'; these are errors.
+    """
 
     code: str
     """Name of the kind of defect, one of `KINDS`."""
@@ -76,10 +86,17 @@ class Defect(Record):
     found: str = ""
     """What was there."""
 
+    @field_validator("code")
+    @classmethod
+    def _known(cls, code: str) -> str:
+        if code not in KINDS and ":" not in code:
+            raise ValueError(f"'{code}' is no kind of defect; the kinds are in core/defects.py")
+        return code
+
     @property
     def severity(self) -> Severity:
         """Errors make a check fail; warnings do not."""
-        return "error" if self.code in ERRORS else "warning"
+        return "warning" if self.code in WARNINGS else "error"
 
     @property
     def where(self) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from overread.core.record import Record
+from overread.core.record import Handled, Record
 
 Row4: TypeAlias = tuple[float, float, float, float]
 
@@ -24,28 +24,32 @@ class Geometry(Record):
     """Where each stored axis points, for example 'LPS' or 'RAS'."""
 
 
-class Image(Record):
+class Image(Handled):
     """A flat picture: a radiograph, one slice, a photograph."""
+
+    handles: ClassVar[tuple[str, ...]] = ("file",)
 
     kind: Literal["image"] = "image"
     """Says which record this is when it is stored as JSON."""
     name: str
     """Neutral name within the case ('image-1'): safe to show, used by regions."""
-    file: str = Field(default="", exclude=True, repr=False)
-    """Path relative to the release; a file name may hint at the truth, so it is never dumped."""
+    file: str = Field(default="", repr=False)
+    """Handle: path relative to the release."""
     timepoint: int | None = None
     """Which examination of the patient it belongs to, 1 the earliest; absent when not stated."""
 
 
-class Volume(Record):
+class Volume(Handled):
     """A stack of slices with its place in space: a CT."""
+
+    handles: ClassVar[tuple[str, ...]] = ("file",)
 
     kind: Literal["volume"] = "volume"
     """Says which record this is when it is stored as JSON."""
     name: str
     """Neutral name within the case ('ct'): safe to show, used by regions."""
-    file: str = Field(default="", exclude=True, repr=False)
-    """File name as the release gives it; where it lies is for the release to find; never dumped."""
+    file: str = Field(default="", repr=False)
+    """Handle: file name as the release gives it; where it lies is for the release to find."""
     shape: tuple[int, int, int] | None = None
     """Voxels along each axis as the release states them; the file itself is the authority."""
     timepoint: int | None = None

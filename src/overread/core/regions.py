@@ -44,6 +44,8 @@ class Mask(Record):
     """Path of the mask file, relative to the release or run that holds it."""
     channel: int = 0
     """Which finding of the mask file."""
+    channels: int = 1
+    """How many findings the mask file has."""
     entity: int | None = None
     """Which entity of the finding, as the annotator numbered them; absent means all of them."""
 
@@ -58,7 +60,7 @@ class Slices(Record):
     axis: Literal["sagittal", "coronal", "axial"] = "axial"
     """Plane of the slices."""
     first: int
-    """First slice, counted from 0 in the volume's stored order."""
+    """First slice, counted from 0 at the left, the back or the feet, whatever the stored order."""
     last: int
     """Last slice, included."""
 

@@ -6,6 +6,7 @@ from functools import cache, cached_property
 
 from pydantic import Field
 
+from overread.catalog import unknown
 from overread.core import Record
 from overread.ontology.terms import read
 
@@ -63,7 +64,10 @@ class FindingTree(Record):
         '2'
         """
         number = code.rstrip("abcdefghijk")
-        return next(parent for parent in self.parents if parent.code == number)
+        for parent in self.parents:
+            if parent.code == number:
+                return parent
+        raise unknown("category", code, self.categories)
 
 
 @cache

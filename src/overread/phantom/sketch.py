@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 
 from overread.benchmarks import write
-from overread.benchmarks.memory import MadeRelease
+from overread.benchmarks.made import MadeRelease
 from overread.core import (
     Box,
     Case,
@@ -102,7 +102,8 @@ def write_sketch(out: Path, *, seed: int = 0, told: Callable[[str], None] | None
                     made[name][1].update(files)
                 number += 1
             for name, (entries, files) in made.items():
-                path = write(MadeRelease(name, split, entries, files), out / name)
+                release = MadeRelease(name, split, entries, files.__getitem__, count=len(entries))
+                path = write(release, out / name)
                 if told is not None:
                     told(f"{name}: {len(entries)} cases in {path.name}, split {split}")
 
@@ -187,7 +188,7 @@ def _grounding_case(
             category=lesion.category,
             entities=len(np.unique(label[label > 0])),
             voxels=int((label > 0).sum()),
-            regions=(Mask(picture="ct", file=file, channel=channel),),
+            regions=(Mask(picture="ct", file=file, channel=channel, channels=len(labels)),),
         )
         for channel, (lesion, label) in enumerate(zip(chest.lesions, labels, strict=True))
     )

@@ -27,7 +27,7 @@ def case_pictures(
         if isinstance(picture, Volume):
             yield picture.name, _sheet(release, entry, picture, truth=truth)
             continue
-        pixels = release.pixels(picture)
+        pixels = release.pictures.pixels(picture)
         steps = entry.truth.trace.steps if truth and entry.truth and entry.truth.trace else ()
         places = {
             region: None
@@ -40,14 +40,15 @@ def case_pictures(
 
 def _sheet(release: Release, entry: Entry, picture: Volume, *, truth: bool) -> NDArray[Any]:
     """Three planes in the lung and the mediastinal window, where most is marked."""
-    volume, space = release.pixels(picture), release.geometry(picture)
+    volume, space = release.pictures.pixels(picture), release.pictures.geometry(picture)
     marked = np.zeros(space.shape, np.uint8)
-    count = len(entry.case.queries)
     for number, finding in enumerate(entry.truth.findings if truth and entry.truth else (), 1):
         for region in finding.regions:
             if isinstance(region, Mask):
                 source = release.source(region.file)
-                labels = read_channel(source, region.channel, space.shape, count, name=region.file)
+                labels = read_channel(
+                    source, region.channel, space.shape, region.channels, name=region.file
+                )
                 marked[labels > 0] = number
     ras: NDArray[Any] = to_ras(marked, space)
     tiles = []

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from threading import RLock
 from typing import BinaryIO, Final, TypeAlias
 
 import numpy as np
@@ -23,7 +24,14 @@ from pydicom import config, uid
 from pydicom.dataset import Dataset
 from pydicom.pixels.processing import apply_color_lut, apply_voi_lut
 
-from overread.errors import OverreadError, PictureError, Refused, UsageError
+from overread.errors import (
+    NotThere,
+    OverreadError,
+    PictureError,
+    Refused,
+    Truncated,
+    UsageError,
+)
 from overread.pixels.dicom_frames import (
     EXPORT,
     NATIVE,
@@ -116,7 +124,7 @@ def open_dicom(source: Source, *, pixels: bool) -> Dataset:
     where = _name(source)
     with guarded(where):
         if isinstance(source, Path) and not source.is_file():
-            raise PictureError("there is no such file", where=where, remedy="check the path")
+            raise NotThere("there is no such file", where=where, remedy="check the path")
         size = source.stat().st_size if isinstance(source, Path) else len(source)
         if pixels and size > LIMIT:
             raise Refused(
@@ -135,11 +143,19 @@ def open_dicom(source: Source, *, pixels: bool) -> Dataset:
     return dataset
 
 
+_ONE_AT_A_TIME = RLock()
+
+
 @contextmanager
 def guarded(where: str) -> Iterator[None]:
-    """Turn whatever a decoder raises into one PictureError, and keep odd values quiet."""
+    """Turn whatever a decoder raises into one PictureError, and keep odd values quiet.
+
+    Python's warning filters and pydicom's settings belong to the whole process, so only one
+    thread is in here at a time.
+    """
     try:
         with (
+            _ONE_AT_A_TIME,
             warnings.catch_warnings(),
             config.disable_value_validation(),
             np.errstate(all="ignore"),
@@ -229,14 +245,14 @@ def _check_pixels(dataset: Dataset, size: int, where: str) -> None:
     if syntax not in NATIVE:
         return
     if syntax != uid.DeflatedExplicitVRLittleEndian and claimed > size:
-        raise Refused(
+        raise Truncated(
             f"the header claims {claimed} bytes of pixels and the whole file has {size}",
             where=where,
             remedy=f"the file is truncated or its header is wrong, so {EXPORT}",
         )
     held = len(dataset[keyword].value)
     if held < claimed:
-        raise PictureError(
+        raise Truncated(
             f"the file is truncated: it holds {held} of {claimed} bytes of pixels",
             where=where,
             remedy=EXPORT,

@@ -42,12 +42,19 @@ def crop(picture: NDArray[Any], box: Box, *, margin: int = 0) -> NDArray[Any]:
     return picture[top:bottom, left:right]
 
 
+def eight_bit(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Any picture with 8 bits; deeper greys are stretched from their darkest to their brightest."""
+    if picture.dtype == np.uint8 or not picture.size:
+        return picture.astype(np.uint8, copy=False)
+    low, high = float(picture.min()), float(picture.max())
+    grey: NDArray[np.float64] = (picture.astype(np.float64) - low) * (255 / max(high - low, 1e-9))
+    return np.rint(grey, out=grey).astype(np.uint8)
+
+
 def colour(picture: NDArray[Any]) -> NDArray[np.uint8]:
-    """Any picture as 8-bit colour; 16-bit greys are stretched between their ends."""
-    if picture.dtype != np.uint8:
-        low, high = float(picture.min(initial=0)), float(picture.max(initial=1))
-        picture = ((picture - low) * (255 / max(high - low, 1e-9))).astype(np.uint8)
-    return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
+    """Any picture as 8-bit colour."""
+    flat = eight_bit(picture)
+    return flat if flat.ndim == 3 else np.repeat(flat[..., None], 3, axis=2)
 
 
 def outline(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
-from overread.pixels.draw import colour
+from overread.pixels.draw import eight_bit
 
 Format = Literal["png", "jpeg"]
 
@@ -20,11 +20,11 @@ def encode(
 ) -> bytes:
     """The picture's bytes, scaled down so that no side is longer than `longest`; never up.
 
-    Greys of 16 bits become 8, since that is what models are given. The same pixels always give
-    the same bytes, so that a reply can be found again by the hash of what was shown.
+    Greys of 16 bits become 8, from their darkest to their brightest, since that is what models
+    are given. The same pixels always give the same bytes, so that a reply can be found again by
+    the hash of what was shown.
     """
-    pixels = picture if picture.dtype == np.uint8 else colour(picture)
-    image = Pillow.fromarray(np.ascontiguousarray(pixels))
+    image = Pillow.fromarray(np.ascontiguousarray(eight_bit(picture)))
     if longest is not None and max(image.size) > longest:
         scale = longest / max(image.size)
         size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))

@@ -67,7 +67,12 @@ class Fence:
 
     def place(self, file: str) -> Path:
         """Where a file of that name would be written; the same rules, and it need not exist."""
-        return Path(self._lexical(file))
+        full = self._lexical(file)
+        folder = os.path.realpath(os.path.dirname(full))
+        inside = any((folder + os.sep).startswith(home + os.sep) for home in self._inside)
+        if not inside or os.path.islink(full):
+            raise Refused(f"{_short(file)} would be written through a link out of the folder")
+        return Path(full)
 
     def _lexical(self, file: str) -> str:
         """The joined path, refused where its words alone would lead out."""

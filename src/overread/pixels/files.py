@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,8 @@ def written(path: Path, *, packed: bool = True) -> Iterator[BinaryIO]:
     The gzip header carries no time and no name, so equal content gives equal bytes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # A name of its own: several threads may write the same file, and the last one wins whole.
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with part.open("wb") as raw:
             if packed and path.name.endswith(".gz"):

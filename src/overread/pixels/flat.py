@@ -67,16 +67,18 @@ def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
 
 
 def _ends(source: Path | bytes, name: str) -> None:
-    """Whether the last mark of the format is there: decoders stop before it and do not miss it."""
+    """Whether the last mark of the format is there: decoders stop before it and do not miss it.
+
+    Other bytes may follow it, as cameras do; a thumbnail near the beginning has a mark of its own.
+    """
     try:
-        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as stream:
-            head = stream.read(2)
-            stream.seek(max(0, stream.seek(0, io.SEEK_END) - 4096))
-            tail = stream.read()
+        data = source if isinstance(source, bytes) else source.read_bytes()
+    except FileNotFoundError:
+        raise NotThere("there is no such file", where=name) from None
     except OSError as error:
         raise PictureError(f"the file cannot be read ({error.strerror})", where=name) from None
-    mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(head)
-    if mark is not None and mark not in tail:
+    mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(data[:2])
+    if mark is not None and data.rfind(mark) < len(data) // 2:
         raise Truncated("the picture is cut off", where=name, remedy=_AGAIN)
 
 

@@ -56,7 +56,11 @@ def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
     if kind == "dicom":
         from overread.pixels.dicom import read_dicom
 
-        return read_dicom(source)
+        try:
+            return read_dicom(source)
+        except PictureError as error:
+            error.where = name or error.where
+            raise
     raise PictureError(
         "this is no picture that overread reads",
         where=name or ("a buffer" if isinstance(source, bytes) else str(source)),

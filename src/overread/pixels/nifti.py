@@ -208,10 +208,10 @@ def _space(header: NiftiHeader, *, where: str) -> Geometry:
 def _take(stream: ByteStream, header: NiftiHeader, *, first: int, count: int) -> Array:
     """`count` voxels from voxel `first` on, as stored."""
     item = header.dtype.itemsize
-    if count * item > MAX_BYTES:
+    needed = count * (item + 4) if header.is_scaled else count * item
+    if needed > MAX_BYTES:
         raise Refused(
-            f"{count * item:,} bytes of voxels are more than overread reads at once "
-            f"({MAX_BYTES:,})",
+            f"{needed:,} bytes of voxels are more than overread reads at once ({MAX_BYTES:,})",
             where=stream.name,
             remedy="read it slice by slice, or resample it",
         )

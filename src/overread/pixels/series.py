@@ -140,7 +140,8 @@ def _headers(path: Path, defects: _Defects) -> list[_Slice]:
                 kind = getattr(dataset.get("SOPClassUID"), "name", "") or "unknown kind"
                 raise PictureError(f"DICOM without a picture ({kind})")
             frames = int(dataset.get("NumberOfFrames") or 1)
-            if frames > 1 and not dataset.get("PerFrameFunctionalGroupsSequence"):
+            groups = dataset.get("PerFrameFunctionalGroupsSequence") or ()
+            if frames > 1 and len(groups) != frames:
                 raise PictureError("a multi-frame file that does not say where its frames lie")
             return [_header(path, dataset, frame, many=frames > 1) for frame in range(frames)]
     except PictureError as error:

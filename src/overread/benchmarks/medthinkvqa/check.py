@@ -8,6 +8,7 @@ from pathlib import Path
 from overread.benchmarks.checking import (
     Gaps,
     Ids,
+    UnknownWords,
     ahead,
     flat_picture_defects,
     image_files,
@@ -15,8 +16,7 @@ from overread.benchmarks.checking import (
     shared_patients,
 )
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, plain
-from overread.benchmarks.release import Scanned
-from overread.core import Defect, Entry, Progress, Truth
+from overread.core import Defect, Entry, Progress, Scanned, Truth
 from overread.ontology import modalities
 
 
@@ -85,7 +85,7 @@ class _FormCheck:
         self.told: dict[str, int] = {}
         self.patients: dict[str, int] = {}
         self.gaps = Gaps()
-        self.words = _Words()
+        self.words = UnknownWords("a name of `overread list modalities`")
         self.answered = 0
         self.unanswered: list[Scanned] = []
 
@@ -119,13 +119,21 @@ class _FormCheck:
         else:
             self.answered += 1
         _note_gaps(self.gaps, scanned.row, entry, truth)
-        self.words.take(scanned, truth)
+        known = modalities()
+        for note in truth.notes:
+            if note.modality is not None and known.find(note.modality) is None:
+                self.words.saw(scanned, "unknown-modality", "image_NN_modality", note.modality)
+            sub = note.sub_modality
+            if sub is not None and not known.knows_sub(sub):
+                self.words.saw(scanned, "unknown-sub-modality", "image_NN_sub_modality", sub)
 
     def _withheld(self) -> Iterator[Defect]:
         """Answers that are missing: everywhere, they are withheld; here and there, an error."""
         if self.answered:
             for scanned in self.unanswered:
-                yield _at(scanned, "missing-field", "correct_answer", "a letter A to E", "nothing")
+                yield scanned.defect(
+                    "missing-field", "correct_answer", "a letter A to E", "nothing"
+                )
         elif self.unanswered:
             yield Defect(
                 code="withheld-truth",
@@ -141,11 +149,10 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
     texts = {option.letter: option.text for option in case.options}
     if truth.answer is not None and truth.answer not in texts:
         expected = "one of " + ", ".join(texts)
-        yield _at(scanned, "answer-not-an-option", "correct_answer", expected, truth.answer)
+        yield scanned.defect("answer-not-an-option", "correct_answer", expected, truth.answer)
     elif truth.answer is not None and truth.answer_text is not None:
         if plain(truth.answer_text) != plain(texts[truth.answer]):
-            yield _at(
-                scanned,
+            yield scanned.defect(
                 "answer-not-an-option",
                 "correct_answer_text",
                 f"option {truth.answer}, '{texts[truth.answer]}'",
@@ -153,10 +160,9 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
             )
     elif truth.answer is None and truth.answer_text is not None:
         found = f"'{truth.answer_text}' and no letter"
-        yield _at(scanned, "answer-not-an-option", "correct_answer", "a letter", found)
+        yield scanned.defect("answer-not-an-option", "correct_answer", "a letter", found)
     if truth.image_count is not None and truth.image_count != len(case.pictures):
-        yield _at(
-            scanned,
+        yield scanned.defect(
             "count-mismatch",
             "image_count",
             f"{len(case.pictures)}, the number of filled slots",
@@ -166,7 +172,7 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
     if None not in (truth.longitudinal, several) and truth.longitudinal != several:
         expected = "2 or more" if truth.longitudinal else "at most 1"
         found = f"{truth.timepoints} with is_longitudinal {truth.longitudinal}"
-        yield _at(scanned, "timepoint-mismatch", "timepoint_count", expected, found)
+        yield scanned.defect("timepoint-mismatch", "timepoint_count", expected, found)
 
 
 def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
@@ -192,40 +198,3 @@ def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
         gaps.saw("image_NN_id", row, filled=bool(note and note.id))
         gaps.saw("image_NN_modality", row, filled=bool(note and note.modality))
         gaps.saw("image_NN_sub_modality", row, filled=bool(note and note.sub_modality))
-
-
-class _Words:
-    """Modalities that the ontology does not know: one warning a word, with its first place."""
-
-    def __init__(self) -> None:
-        self._unknown: dict[tuple[str, str, str], tuple[Scanned, int]] = {}
-        self._known = modalities()
-
-    def take(self, scanned: Scanned, truth: Truth) -> None:
-        for note in truth.notes:
-            if note.modality is not None and self._known.find(note.modality) is None:
-                self._count("unknown-modality", "image_NN_modality", note.modality, scanned)
-            if note.sub_modality is not None and not self._known.knows_sub(note.sub_modality):
-                field = "image_NN_sub_modality"
-                self._count("unknown-sub-modality", field, note.sub_modality, scanned)
-
-    def _count(self, code: str, field: str, word: str, scanned: Scanned) -> None:
-        first, count = self._unknown.get((code, field, word), (scanned, 0))
-        self._unknown[(code, field, word)] = (first, count + 1)
-
-    def defects(self) -> Iterator[Defect]:
-        for (code, field, word), (scanned, count) in self._unknown.items():
-            found = f"'{word}'" + (f", {count} times" if count > 1 else "")
-            yield _at(scanned, code, field, "a name of `overread list modalities`", found)
-
-
-def _at(scanned: Scanned, code: str, field: str, expected: str, found: str) -> Defect:
-    return Defect(
-        code=code,
-        file=scanned.file,
-        row=scanned.row,
-        case=scanned.entry.case.id if scanned.entry else None,
-        field=field,
-        expected=expected,
-        found=found,
-    )

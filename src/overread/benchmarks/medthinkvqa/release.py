@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from overread.benchmarks.embedded import EmbeddedPictures
 from overread.benchmarks.fields import RowReader
-from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.release import FolderRelease, clean_id
 from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
 from overread.core import (
     Case,
@@ -26,6 +26,7 @@ from overread.core import (
     Image,
     Option,
     PictureNote,
+    Scanned,
     Truth,
     Whole,
 )
@@ -248,18 +249,20 @@ def _slot_path(row: RowReader, slot: int, cells: dict[str, Any]) -> str | None:
 def _case_id(title: str | None, path: str | None) -> str | None:
     """'case19254' from the picture's folder or the title, else something that gives nothing away.
 
-    A title may be the diagnosis, so only one that ends in a number is used as it is; of any other
-    the id keeps a digest. None where there is neither.
+    A title may be the diagnosis, so only a case number ('Case number 7') or an accession code
+    ('MedPix MPX1043') is used as it is; of any other the id keeps a digest. None without either.
     """
     parts = PurePosixPath(path or "").parts
-    if len(parts) > 2 and parts[0] == "images":
-        return parts[1]
+    if len(parts) > 2 and parts[0] == "images" and clean_id(parts[1]):
+        return clean_id(parts[1])
     words = (title or "").split()
     if not words:
         return None
-    if len(words) <= 3 and re.fullmatch(r"[\w.-]*\d+", words[-1]):
-        numbered = re.fullmatch(r"case (?:number )?(\d+)", " ".join(words), re.IGNORECASE)
-        return f"case{numbered[1]}" if numbered else "-".join(words)
+    numbered = re.fullmatch(r"case (?:number )?(\d{1,12})", " ".join(words), re.IGNORECASE)
+    if numbered:
+        return f"case{numbered[1]}"
+    if len(words) <= 2 and re.fullmatch(r"[A-Z]{2,8}[-_]?\d{3,12}", words[-1]):
+        return clean_id("-".join(words))
     return "case-" + hashlib.sha256((title or "").encode("utf-8")).hexdigest()[:10]
 
 

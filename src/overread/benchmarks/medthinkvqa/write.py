@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.medthinkvqa.release import LETTERS, ROW_FIELDS, SLOT_FIELDS, SLOTS
-from overread.benchmarks.writing import copy_file, free, write_jsonl
+from overread.benchmarks.fields import RowReader
+from overread.benchmarks.medthinkvqa.release import (
+    LETTERS,
+    ROW_FIELDS,
+    SLOT_FIELDS,
+    SLOTS,
+    read_row,
+)
+from overread.benchmarks.writing import copy_file, free, same, write_jsonl
 from overread.core import Entry, Image, Progress, Release, Truth
+from overread.errors import UsageError
 
 _INTEGERS = ("timepoint_count", "image_count")
 
@@ -33,7 +41,10 @@ def write(
             if pictures and not embed:
                 for picture in entry.case.pictures:
                     copy_file(release, picture.file, out)
-            yield entry, row_of(entry)
+            row = row_of(entry)
+            reader = RowReader(dict(row), file=path.name, number=done)
+            same(entry, read_row(reader, split=release.split, place=done))
+            yield entry, row
             if progress is not None:
                 progress(done, total)
 
@@ -97,6 +108,10 @@ def _write_parquet(
     columns, lettered = _columns(release, embed=embed)
     # Columns of nobody's can be anything, so they are looked at once before a row is written.
     extras = extra_types(entry.extra for entry in release.entries())
+    for taken in extras.keys() & columns.keys():
+        raise UsageError(
+            f"the column '{taken}' is taken by a picture here", remedy="write --to parquet or jsonl"
+        )
     write_rows(path, sheet(), columns, extras)
 
 

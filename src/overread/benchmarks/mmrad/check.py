@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from overread.benchmarks.checking import Ids, ahead, picture_defect, shard_defects, shared_patients
+from overread.benchmarks.checking import (
+    Ids,
+    UnknownWords,
+    ahead,
+    picture_defect,
+    shard_defects,
+    shared_patients,
+)
 from overread.benchmarks.mmrad.release import MMRadRelease
-from overread.benchmarks.release import Scanned
-from overread.core import Box, Defect, Entry, Progress, Truth
+from overread.core import Box, Defect, Entry, Progress, Scanned, Truth
 from overread.errors import PictureError
 from overread.ontology import xray_regions
 
@@ -37,7 +43,7 @@ def check(
 def _check_form(
     release: MMRadRelease, patients: dict[str, int], *, look: bool, progress: Progress | None
 ) -> Iterator[Defect]:
-    ids, words = Ids(), _Words()
+    ids, words = Ids(), UnknownWords("a name of `overread list regions`")
     rows = told = failed = 0
     untold: list[Scanned] = []
     total = release.count()
@@ -62,10 +68,10 @@ def _check_form(
                 untold.append(scanned)
             for box in boxes(truth):
                 if not box.is_proper:
-                    yield _at(
-                        scanned, "inverted-box", "response", "x1 < x2 and y1 < y2", _shown(box)
-                    )
-                words.take(scanned, box)
+                    expected = "x1 < x2 and y1 < y2"
+                    yield scanned.defect("inverted-box", "response", expected, _shown(box))
+                if box.label is not None and not xray_regions().find(box.label):
+                    words.saw(scanned, "unknown-region", "response", box.label)
         if progress is not None:
             progress(rows, total)
     file = release.files[0]
@@ -73,7 +79,7 @@ def _check_form(
         yield Defect(code="empty-split", file=file, expected="traces", found="none")
     elif told:
         for scanned in untold:
-            yield _at(scanned, "missing-field", "response", "a response", "nothing")
+            yield scanned.defect("missing-field", "response", "a response", "nothing")
     elif untold:
         yield Defect(
             code="withheld-truth",
@@ -117,39 +123,8 @@ def _picture_defects(
         inside = inside and max(box.x1, box.x2) <= width and max(box.y1, box.y2) <= height
         if width and not inside:
             expected = f"a box inside {width}×{height} pixels"
-            yield _at(scanned, "box-outside-picture", "response", expected, _shown(box))
-
-
-class _Words:
-    """Region names that are not among the regions in use: one warning a name."""
-
-    def __init__(self) -> None:
-        self._unknown: dict[str, tuple[Scanned, int]] = {}
-        self._regions = xray_regions()
-
-    def take(self, scanned: Scanned, box: Box) -> None:
-        if box.label is not None and not self._regions.find(box.label):
-            first, count = self._unknown.get(box.label, (scanned, 0))
-            self._unknown[box.label] = (first, count + 1)
-
-    def defects(self) -> Iterator[Defect]:
-        for word, (scanned, count) in self._unknown.items():
-            found = f"'{word}'" + (f", {count} times" if count > 1 else "")
-            expected = "a name of `overread list regions`"
-            yield _at(scanned, "unknown-region", "response", expected, found)
+            yield scanned.defect("box-outside-picture", "response", expected, _shown(box))
 
 
 def _shown(box: Box) -> str:
     return f"[{box.x1:g}, {box.y1:g}, {box.x2:g}, {box.y2:g}]"
-
-
-def _at(scanned: Scanned, code: str, field: str, expected: str, found: str) -> Defect:
-    return Defect(
-        code=code,
-        file=scanned.file,
-        row=scanned.row,
-        case=scanned.entry.case.id if scanned.entry else None,
-        field=field,
-        expected=expected,
-        found=found,
-    )

@@ -14,9 +14,9 @@ from typing import Any
 
 from overread.benchmarks.fields import RowReader
 from overread.benchmarks.mmrad.traces import IMAGE, Parsed, interleaved, thinking
-from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.release import FolderRelease, clean_id
 from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
-from overread.core import Case, Entry, Image, Truth
+from overread.core import Case, Entry, Image, Scanned, Truth
 from overread.errors import UsageError
 
 SPLITS = ("train", "val", "test")
@@ -147,7 +147,7 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
     if row.broken or path is None or question is None:
         return None
     file = path.lstrip("/")  # the published rows begin their relative paths with a slash
-    row.case = f"{PurePosixPath(file).stem}-q{place}"
+    row.case = f"{clean_id(PurePosixPath(file).stem) or 'film'}-q{place}"
     extra = _extra(row, "image_path", "question", "response")
     if file != path:
         extra["image_path"] = path
@@ -155,7 +155,7 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
     if response is not None:
         parsed = thinking(response, picture=XRAY)
         _note(row, parsed)
-        truth = Truth(answer=parsed.answer, trace=parsed.trace)
+        truth = Truth(answer_text=parsed.answer, trace=parsed.trace)
     return Entry(
         case=Case(
             id=row.case,
@@ -181,11 +181,10 @@ def _note(row: RowReader, parsed: Parsed) -> None:
 
 
 def _record_id(file: str, number: int) -> str:
-    """'<id>' of 'IVLImage/<id>/problem_image_1.jpg'."""
-    parts = PurePosixPath(file).parts
-    if len(parts) > 1 and parts[-2] not in ("/", "..", "."):
-        return parts[-2]
-    return PurePosixPath(file).stem or f"row-{number}"
+    """'<id>' of 'IVLImage/<id>/problem_image_1.jpg'; of a file of any other name, its own."""
+    path = PurePosixPath(file)
+    own = path.parent.name if path.name.startswith("problem_image") else path.stem
+    return clean_id(own) or f"row-{number}"
 
 
 def _patient(file: str) -> str | None:

@@ -29,10 +29,11 @@ _ANNOUNCED = (
 _NEXT = re.compile(
     r"(?:\b\w{1,12},? )?\bI (?:now )?(?:need to|will|shall) (?:next )?(?:analy|highlight)", re.I
 )
-# What announces the report: words that sum up, in a clause that ends in a colon.
-_CUES = (
-    re.compile(r"\b(?:summari[sz]\w*|in summary|to sum up|in conclusion)\b[^:\n]{0,200}:\s*", re.I),
-    re.compile(r"\breport\b[^:.\n]{0,100}:\s*", re.I),
+# What announces the report: a clause that sums up, or speaks of the report, and ends in a colon.
+_CUE = re.compile(
+    r"(?:^|(?<=[.\n]))[^.:\n]{0,200}?"
+    r"\b(?:summari[sz]\w*|in summary|to sum up|in conclusion|report)\b[^.:\n]{0,200}:\s*",
+    re.I,
 )
 
 
@@ -147,12 +148,9 @@ def _after_box(words: str) -> str:
 
 def _report(words: str) -> tuple[str, str, str | None]:
     """The last part of a response: findings, the cue, the report."""
-    for pattern in _CUES:
-        cue = pattern.search(words)
-        if cue and words[cue.end() :].strip():
-            # The clause begins after the last full stop or line before the words that sum up.
-            begin = max(words.rfind(mark, 0, cue.start()) for mark in (". ", "\n")) + 1
-            return words[:begin], words[begin : cue.end()], words[cue.end() :]
+    for cue in _CUE.finditer(words):
+        if words[cue.end() :].strip():
+            return words[: cue.start()], cue[0], words[cue.end() :]
     return words, "", None
 
 

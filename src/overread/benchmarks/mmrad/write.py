@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.mmrad.release import THINKVG
+from overread.benchmarks.fields import RowReader
+from overread.benchmarks.mmrad.release import THINKVG, read_question, read_trace
 from overread.benchmarks.mmrad.traces import IMAGE, join
-from overread.benchmarks.writing import copy_file, free, write_jsonl
+from overread.benchmarks.writing import copy_file, free, same, write_jsonl
 from overread.core import Entry, Progress, Release, Trace, Truth
 from overread.errors import UsageError
 from overread.pixels.files import written
@@ -43,7 +44,14 @@ def write(
         for done, entry in enumerate(release.entries(), 1):
             for file in _files(entry) if pictures else ():
                 copy_file(release, file, out)
-            yield row_of(entry)
+            row = row_of(entry)
+            reader = RowReader(dict(row), file=path.name, number=done)
+            if asked:
+                same(entry, read_question(reader, split=release.split, place=done))
+            else:
+                again = read_trace(reader, split=release.split)
+                same(_cut_alike(entry, again), again)
+            yield row
             if progress is not None:
                 progress(done, total)
 
@@ -64,6 +72,21 @@ def write(
     own = {name: kind for name, kind in extras.items() if name not in columns}
     write_rows(path, rows(), columns, own)
     return path
+
+
+def _cut_alike(entry: Entry, again: Entry | None) -> Entry:
+    """The entry with its words cut into steps as they come back, where that is all that differs.
+
+    The same words, looks, boxes and crops are the same trace, wherever a full stop fell.
+    """
+    one, other = (e.truth.trace if e and e.truth else None for e in (entry, again))
+    if one is None or other is None or join(one, None) != join(other, None):
+        return entry
+    looks = [[(s.crop, s.regions) for s in t.steps if s.kind == "look"] for t in (one, other)]
+    if looks[0] != looks[1] or entry.truth is None:
+        return entry
+    truth = entry.truth.model_copy(update={"trace": other})
+    return entry.model_copy(update={"truth": truth})
 
 
 def trace_row(entry: Entry) -> dict[str, Any]:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.benchmarks.checking import Gaps, Ids, ahead, picture_defect, shared_patients
-from overread.benchmarks.release import Scanned
 from overread.benchmarks.rexgroundingct.release import CT, FORMS, MASKS, ReXGroundingCTRelease
-from overread.core import Defect, Entry, Geometry, Progress, Truth, Volume
+from overread.core import Defect, Entry, Geometry, Progress, Scanned, Truth, Volume
 from overread.errors import PictureError
 from overread.ontology import findings
 
@@ -97,6 +96,9 @@ def _check_list(
             found=found,
         )
         return
+    for key in release.other_keys():
+        where = {"file": release.file, "field": key}
+        yield Defect(code="unknown-key", **where, expected="train, val or test", found=f"'{key}'")
     yield from _absent(release, stated=stated)
     yield from shared_patients(release, patients, release.other_splits())
 
@@ -140,8 +142,7 @@ def _category_defects(scanned: Scanned, truth: Truth) -> Iterator[Defect]:
     known = findings().categories
     for finding in truth.findings:
         if finding.category is not None and finding.category not in known:
-            yield _at(
-                scanned,
+            yield scanned.defect(
                 "unknown-category",
                 f"categories.{finding.query}",
                 "a code of `overread list categories`",
@@ -163,7 +164,7 @@ def _looked_at(
             if look:
                 space, surplus = _whole(path, volume.file)
                 if surplus:
-                    defects.append(_at(scanned, "surplus-bytes", "name", "none", f"{surplus:,}"))
+                    defects.append(scanned.defect("surplus-bytes", "name", "none", f"{surplus:,}"))
         except PictureError as error:
             where = {"row": scanned.row, "case": entry.case.id, "field": "name"}
             defects.append(picture_defect(error, file=volume.file, **where))
@@ -215,19 +216,21 @@ def _looked_at_mask(
         kind = layout(header.shape, shape or (0, 0, 0), count, where=mask)
     except PictureError:
         defects.append(
-            _at(scanned, "shape-mismatch", "mask", expected, f"{header.shape}", file=mask)
+            scanned.defect("shape-mismatch", "mask", expected, f"{header.shape}", file=mask)
         )
         return defects, None
     if kind != "FHWD":
-        defects.append(_at(scanned, "mask-variant", "mask", expected, f"{header.shape}", file=mask))
+        defects.append(
+            scanned.defect("mask-variant", "mask", expected, f"{header.shape}", file=mask)
+        )
     if header.dtype != np.uint8 or header.is_scaled:
         found = f"{header.dtype.name}" + (", scaled" if header.is_scaled else "")
         defects.append(
-            _at(scanned, "wrong-encoding", "mask", "uint8, not scaled", found, file=mask)
+            scanned.defect("wrong-encoding", "mask", "uint8, not scaled", found, file=mask)
         )
     if space is not None and not np.allclose(header.affine, space.affine, rtol=0, atol=1e-3):
         told = [f"{_placed(np.asarray(affine))}" for affine in (space.affine, header.affine)]
-        defects.append(_at(scanned, "mask-header", "mask", *told, file=mask))
+        defects.append(scanned.defect("mask-header", "mask", *told, file=mask))
     return defects, tally(path, shape or (0, 0, 0), count, name=mask)
 
 
@@ -244,11 +247,11 @@ def _stated_defects(scanned: Scanned, entry: Entry, known: dict[str, _Files]) ->
     volume = entry.case.picture(CT)
     stated = volume.shape if isinstance(volume, Volume) else None
     if files.shape is not None and stated is not None and stated != files.shape:
-        yield _at(scanned, "shape-mismatch", "shape", f"{files.shape}, as the CT", str(stated))
+        yield scanned.defect("shape-mismatch", "shape", f"{files.shape}, as the CT", str(stated))
     findings = entry.truth.findings if entry.truth is not None else ()
     if files.tallies is not None and len(files.tallies) != len(findings):
         expected = f"{len(files.tallies)}, as the mask has channels"
-        yield _at(scanned, "count-mismatch", "findings", expected, str(len(findings)))
+        yield scanned.defect("count-mismatch", "findings", expected, str(len(findings)))
         return
     for finding, labels in zip(findings, files.tallies or (), strict=False):
         for field, said, there in (
@@ -257,21 +260,7 @@ def _stated_defects(scanned: Scanned, entry: Entry, known: dict[str, _Files]) ->
         ):
             if said is not None and said != there:
                 name = f"{field}.{finding.query}"
-                yield _at(scanned, "count-mismatch", name, f"{there}, as in its mask", str(said))
+                yield scanned.defect("count-mismatch", name, f"{there}, as in its mask", str(said))
         if not labels:
             name = f"findings.{finding.query}"
-            yield _at(scanned, "empty-mask", name, "at least one voxel", "none")
-
-
-def _at(
-    scanned: Scanned, code: str, field: str, expected: str, found: str, *, file: str | None = None
-) -> Defect:
-    return Defect(
-        code=code,
-        file=file or scanned.file,
-        row=scanned.row,
-        case=scanned.entry.case.id if scanned.entry else None,
-        field=field,
-        expected=expected,
-        found=found,
-    )
+            yield scanned.defect("empty-mask", name, "at least one voxel", "none")

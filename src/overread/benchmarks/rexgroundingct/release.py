@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from overread.benchmarks.fields import RowReader
-from overread.benchmarks.release import FolderRelease, Scanned
+from overread.benchmarks.release import FolderRelease, clean_id
 from overread.benchmarks.rows import read_json
-from overread.core import Case, Defect, Entry, Finding, Mask, Query, Truth, Volume
+from overread.core import Case, Defect, Entry, Finding, Mask, Query, Scanned, Truth, Volume
 from overread.errors import NotThere, PictureError, Refused, ReleaseError, UsageError
 from overread.pixels.fence import Fence
 
@@ -37,6 +37,7 @@ class ReXGroundingCTRelease(FolderRelease):
     """One split of a copy of ReXGroundingCT."""
 
     benchmark = "rexgroundingct"
+    split_has_a_file = False  # one list holds all splits, and those it does not have are empty
 
     def __init__(
         self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
@@ -58,6 +59,7 @@ class ReXGroundingCTRelease(FolderRelease):
                 remedy=f"use --form {there[0]}",
             )
         self.file = FORMS[self.form]
+        self._others: dict[str, Any] = {}
 
     @cached_property
     def _listed(self) -> tuple[dict[str, list[Any]], Defect | None]:
@@ -76,6 +78,7 @@ class ReXGroundingCTRelease(FolderRelease):
                 return {}, Defect(
                     code="bad-row", file=self.file, field=split, expected="a list", found=found
                 )
+        self._others = {key: value for key, value in data.items() if key not in SPLITS}
         return {split: rows for split, rows in data.items() if split in SPLITS}, None
 
     def splits(self) -> dict[str, int]:
@@ -91,7 +94,7 @@ class ReXGroundingCTRelease(FolderRelease):
         for split in self.splits():
             if split != self.split:
                 yield ReXGroundingCTRelease(
-                    self.root, split, form=self.form, pictures=self.pictures
+                    self.root, split, form=self.form, pictures=self.picture_root
                 )
 
     def scan(self) -> Iterator[Scanned]:
@@ -112,7 +115,9 @@ class ReXGroundingCTRelease(FolderRelease):
             row = RowReader(data if isinstance(data, dict) else {}, file=self.file, number=number)
             if not isinstance(data, dict):
                 row.fail("bad-row", self.split, "a JSON object", data)
-            entry = None if row.broken else self._entry(row)
+            entry = None
+            if not row.broken:
+                entry = read_scan(row, split=self.split, withheld=self.masks_withheld)
             yield Scanned(self.file, number, entry, row.defects)
 
     def names(self) -> list[str]:
@@ -134,68 +139,78 @@ class ReXGroundingCTRelease(FolderRelease):
             _found(self.picture_fence, _scan_places(name)) for name in names if _is_name(name)
         )
 
+    def find_picture(self, file: str) -> Path:
+        """The path of a CT, by its name."""
+        return _path(self.picture_fence, file, _scan_places(file))
+
     def source(self, file: str) -> Path:
         """The path of a CT (by its name) or of a mask (by its place under `segmentations/`)."""
         folder, _, name = file.rpartition("/")
         if folder == MASKS:
             return _path(self.fence, file, _mask_places(name))
-        return _path(self.picture_fence, file, _scan_places(file))
+        return self.find_picture(file)
 
-    def _entry(self, row: RowReader) -> Entry | None:
-        name = row.text("name")
-        if not _is_name(name):
-            row.fail("missing-field", "name", "a file name ending in .nii.gz", name)
-            return None
-        if re.search(r"[/\\]", name) or name.startswith(".") or len(name) > 200:
-            row.fail("refused-file", "name", "a plain file name", name)
-            return None
-        row.case = re.sub(r"\.nii(\.gz)?$", "", name)
-        sentences = _keyed(row, "findings", str)
-        if not sentences and not row.broken:
-            row.fail("missing-field", "findings", "at least one sentence", "none")
-        categories = _keyed(row, "categories", str)
-        entities = _keyed(row, "entity_counts", int)
-        voxels = _keyed(row, "pixels", int)
-        shape = _shape(row)
-        protocol = row.text("protocol")
-        if row.broken:
-            return None
-        keys = sorted(sentences, key=int)
-        if keys != [str(number) for number in range(len(keys))]:
-            row.note("keys-mismatch", "findings", "keys 0, 1, 2, …", ", ".join(keys))
-        for field, values in (
-            ("categories", categories),
-            ("entity_counts", entities),
-            ("pixels", voxels),
-        ):
-            if values and values.keys() != sentences.keys():
-                row.note("keys-mismatch", field, f"the keys {keys}", f"{sorted(values)}")
-        mask = f"{MASKS}/{name}"
-        findings = tuple(
-            Finding(
-                text=sentences[key],
-                query=key,
-                category=categories.get(key),
-                entities=entities.get(key),
-                voxels=voxels.get(key),
-                regions=()
-                if self.masks_withheld
-                else (Mask(picture=CT, file=mask, channel=channel),),
-            )
-            for channel, key in enumerate(keys)
+    def other_keys(self) -> dict[str, Any]:
+        """Parts of the list file that are no splits: kept, and written back."""
+        return self._others
+
+
+def read_scan(row: RowReader, *, split: str, withheld: bool) -> Entry | None:
+    """One row as an entry; None where it cannot become one, with the reason noted."""
+    name = row.text("name")
+    if not _is_name(name):
+        row.fail("missing-field", "name", "a file name ending in .nii.gz", name)
+        return None
+    if re.search(r"[/\\]", name) or name.startswith(".") or len(name) > 200:
+        row.fail("refused-file", "name", "a plain file name", name)
+        return None
+    row.case = clean_id(re.sub(r"\.nii(\.gz)?$", "", name)) or f"scan-{row.number}"
+    sentences = _keyed(row, "findings", str)
+    if not sentences and not row.broken:
+        row.fail("missing-field", "findings", "at least one sentence", "none")
+    categories = _keyed(row, "categories", str)
+    entities = _keyed(row, "entity_counts", int)
+    voxels = _keyed(row, "pixels", int)
+    shape = _shape(row)
+    protocol = row.text("protocol")
+    if row.broken:
+        return None
+    keys = sorted(sentences, key=int)
+    if keys != [str(number) for number in range(len(keys))]:
+        row.note("keys-mismatch", "findings", "keys 0, 1, 2, …", ", ".join(keys))
+    for field, values in (
+        ("categories", categories),
+        ("entity_counts", entities),
+        ("pixels", voxels),
+    ):
+        if values and values.keys() != sentences.keys():
+            row.note("keys-mismatch", field, f"the keys {keys}", f"{sorted(values)}")
+    mask = f"{MASKS}/{name}"
+    findings = tuple(
+        Finding(
+            text=sentences[key],
+            query=key,
+            category=categories.get(key),
+            entities=entities.get(key),
+            voxels=voxels.get(key),
+            regions=()
+            if withheld
+            else (Mask(picture=CT, file=mask, channel=channel, channels=len(keys)),),
         )
-        known = bool(categories or entities or voxels or protocol) or not self.masks_withheld
-        case = Case(
-            id=row.case,
-            benchmark=self.benchmark,
-            split=self.split,
-            patient=_patient(name),
-            pictures=(Volume(name=CT, file=name, shape=shape),),
-            queries=tuple(Query(id=key, text=sentences[key]) for key in keys),
-        )
-        extra = {k: v for k, v in row.data.items() if k not in _FIELDS and v is not None}
-        truth = Truth(findings=findings, protocol=protocol) if known else None
-        return Entry(case=case, truth=truth, extra=extra)
+        for channel, key in enumerate(keys)
+    )
+    known = bool(categories or entities or voxels or protocol) or not withheld
+    case = Case(
+        id=row.case,
+        benchmark="rexgroundingct",
+        split=split,
+        patient=_patient(name),
+        pictures=(Volume(name=CT, file=name, shape=shape),),
+        queries=tuple(Query(id=key, text=sentences[key]) for key in keys),
+    )
+    extra = {k: v for k, v in row.data.items() if k not in _FIELDS and v is not None}
+    truth = Truth(findings=findings, protocol=protocol) if known else None
+    return Entry(case=case, truth=truth, extra=extra)
 
 
 def _is_name(name: object) -> TypeGuard[str]:
@@ -253,6 +268,8 @@ def _list(value: object) -> list[Any]:
 
 def _scan_places(name: str) -> Iterator[str]:
     """Where a CT may lie: flat folders first, then CT-RATE's tree, the fixed volumes before."""
+    if "/" in name:
+        return  # a CT goes by its name; a path would be a mask, or a way out
     for folder in _FLAT:
         yield f"{folder}/{name}" if folder else name
     parts = name.split("_")
@@ -284,5 +301,5 @@ def _path(fence: Fence, file: str, places: Iterator[str]) -> Path:
     raise refused or NotThere(
         f"there is no file {file}",
         where=str(fence.root),
-        remedy="name the folder of the CTs with --pictures" if "/" not in file else "",
+        remedy="" if "/" in file else "name the folder of the CTs with --pictures",
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from overread.benchmarks.fields import RowReader
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rexgroundingct.release import (
     CT,
@@ -15,9 +16,10 @@ from overread.benchmarks.rexgroundingct.release import (
     SIDECARS,
     SPLITS,
     ReXGroundingCTRelease,
+    read_scan,
 )
 from overread.benchmarks.rows import read_json
-from overread.benchmarks.writing import copied, copy_file
+from overread.benchmarks.writing import copied, copy_file, same
 from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
@@ -42,12 +44,19 @@ def write(
     rows: list[dict[str, Any]] = []
     total = release.count()
     for done, entry in enumerate(release.entries(), 1):
+        row = row_of(entry)
+        reader = RowReader(dict(row), file=path.name, number=done)
+        truth = entry.truth or Truth()
+        withheld = not any(finding.regions for finding in truth.findings)
+        same(entry, read_scan(reader, split=release.split, withheld=withheld))
         if pictures:
             _write_pictures(release, entry, out)
-        rows.append(row_of(entry))
+        rows.append(row)
         if progress is not None:
             progress(done, total)
     _copy_sidecars(release, out)
+    if isinstance(release, ReXGroundingCTRelease):
+        listed = release.other_keys() | listed
     listed[release.split] = rows
     with written(path) as stream:
         stream.write(json.dumps(listed, ensure_ascii=False, indent=1).encode("utf-8"))
@@ -102,13 +111,13 @@ def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
     for file in masks:
         source = release.source(file)
         header = read_header(source, name=file)
-        shape = release.geometry(volume).shape if here else stated
+        shape = release.pictures.geometry(volume).shape if here else stated
         count = len(entry.case.queries)
         kind = layout(header.shape, shape, count, where=file) if shape else "FHWD"
         plain = header.dtype == np.uint8 and not header.is_scaled
         if shape is None or (kind == "FHWD" and plain):
             copy_file(release, file, out)
             continue
-        affine = np.asarray(release.geometry(volume).affine) if here else header.affine
+        affine = np.asarray(release.pictures.geometry(volume).affine) if here else header.affine
         channels = [read_channel(source, n, shape, count, name=file) for n in range(count)]
         write_mask(Fence(out).place(file), channels, affine)

@@ -1,0 +1,48 @@
+"""Cases that were made here rather than loaded: entries, and the bytes of their pictures.
+
+What the phantom and the builders make becomes a release by being written: a `MadeRelease` is
+handed to the same writer that a loaded release is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from overread.benchmarks.release import CommonRelease
+from overread.core import Entry, Scanned
+
+
+class MadeRelease(CommonRelease):
+    """One split of cases that exist in memory, or that are made as they are asked for."""
+
+    def __init__(
+        self,
+        benchmark: str,
+        split: str,
+        entries: Iterable[Entry],
+        find: Callable[[str], Path | bytes],
+        *,
+        form: str | None = None,
+        count: int | None = None,
+    ) -> None:
+        """`entries` is iterated more than once; `find` gives a file's bytes, or where they are."""
+        self.benchmark = benchmark
+        self.split = split
+        self.form = form
+        self._entries = entries
+        self._find = find
+        self._count = count
+
+    def scan(self) -> Iterator[Scanned]:
+        """Every entry; what was made here has no defects of reading."""
+        for number, entry in enumerate(self._entries, 1):
+            yield Scanned("made", number, entry, [])
+
+    def count(self) -> int | None:
+        """How many entries there will be, where that was said."""
+        return self._count
+
+    def source(self, file: str) -> Path | bytes:
+        """The bytes of a picture, mask or crop, or where they are."""
+        return self._find(file)
