@@ -336,3 +336,27 @@ def test_a_title_that_tells_is_no_id(copy: Copy) -> None:
         assert "parapneumonic.jpg" not in out
         assert "Parapneumonic-effusion" not in out
     assert "duplicate-id" not in run("check", "medthinkvqa", root)[1]
+
+
+def test_look_at_any_picture(sketch: Path, tmp_path: Path) -> None:
+    """A volume, a film and a folder of slices: size, place, what is wrong; saved as PNG."""
+    from pydicom.data import get_testdata_file
+
+    scan = sketch / "rexgroundingct" / "images" / "test_3_a_1.nii.gz"
+    code, out, _ = run("look", scan, "--save", tmp_path / "scan.png", "--window", "lung")
+    assert code == 0
+    assert "96×72×64" in out
+    assert "stored LPS" in out
+    assert read_image(tmp_path / "scan.png").ndim == 3
+    film = next((sketch / "mmrad").rglob("problem_image_1.jpg"))
+    assert json.loads(run("look", film, "--json")[1])["shape"] == [336, 336]
+    small = get_testdata_file("CT_small.dcm")
+    assert isinstance(small, str)
+    (tmp_path / "series").mkdir()
+    (tmp_path / "series" / "a.dcm").write_bytes(Path(small).read_bytes())
+    (tmp_path / "series" / "notes.txt").write_text("no slice")
+    told = json.loads(run("look", tmp_path / "series", "--json")[1])
+    assert told["shape"] == [128, 128, 1]
+    assert [defect["code"] for defect in told["defects"]] == ["foreign-file"]
+    code, _, err = run("look", tmp_path / "none")
+    assert (code, "no such file" in err) == (1, True)

@@ -18,6 +18,7 @@ from overread.cli.demo import demo
 from overread.cli.doctor import doctor
 from overread.cli.get import get
 from overread.cli.listing import listing
+from overread.cli.look import look
 from overread.cli.show import show
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("check")(check)
 app.command("show")(show)
+app.command("look")(look)
 app.command("list")(listing)
 app.command("write")(write)
 app.command("get")(get)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.core import Box, Entry, Mask, Release, Volume
+from overread.core import Box, Entry, Geometry, Mask, Release, Volume
 from overread.pixels.draw import COLOURS, boxes, colour, montage, outline, titled
-from overread.pixels.geometry import to_ras
+from overread.pixels.geometry import Array, to_ras
 from overread.pixels.masks import read_channel
 from overread.pixels.planes import Plane, cut, slices, square
 from overread.pixels.windows import window
 
-_PLANES: tuple[Plane, ...] = ("axial", "coronal", "sagittal")
-_AXIS = {"sagittal": 0, "coronal": 1, "axial": 2}
+_AXIS: dict[Plane, int] = {"axial": 2, "coronal": 1, "sagittal": 0}
 
 
 def case_pictures(
@@ -25,7 +24,10 @@ def case_pictures(
     """(name, picture) of each picture of a case; a volume becomes a sheet of planes."""
     for picture in entry.case.pictures:
         if isinstance(picture, Volume):
-            yield picture.name, _sheet(release, entry, picture, truth=truth)
+            volume = release.pictures.pixels(picture)
+            space = release.pictures.geometry(picture)
+            marked = _marked(release, entry, space) if truth else None
+            yield picture.name, sheet(volume, space, marked=marked)
             continue
         pixels = release.pictures.pixels(picture)
         steps = entry.truth.trace.steps if truth and entry.truth and entry.truth.trace else ()
@@ -38,11 +40,40 @@ def case_pictures(
         yield picture.name, boxes(pixels, list(places)) if places else pixels
 
 
-def _sheet(release: Release, entry: Entry, picture: Volume, *, truth: bool) -> NDArray[Any]:
-    """Three planes in the lung and the mediastinal window, where most is marked."""
-    volume, space = release.pictures.pixels(picture), release.pictures.geometry(picture)
+def sheet(
+    volume: Array,
+    space: Geometry,
+    *,
+    marked: NDArray[np.uint8] | None = None,
+    settings: Sequence[str] = ("lung", "mediastinum"),
+) -> NDArray[Any]:
+    """Three planes of a volume in each window, where most is marked or else in the middle.
+
+    `marked` numbers the voxels of each finding from 1, in the volume's own axes.
+    """
+    tiles = []
+    for setting in settings:
+        for plane, axis in _AXIS.items():
+            index = slices(space, plane) // 2
+            if marked is not None and marked.any():
+                across = tuple(other for other in range(3) if other != axis)
+                filled: NDArray[Any] = to_ras(marked, space)
+                index = int(np.argmax((filled > 0).sum(axis=across)))
+            grey = window(cut(volume, space, plane, index), setting)
+            tile = colour(square(grey, space, plane, longest=384, smooth=True))
+            if marked is not None:
+                slab = cut(marked, space, plane, index)
+                shown = square(slab, space, plane, longest=384, smooth=False)
+                for number in np.unique(shown[shown > 0]).tolist():
+                    tile = outline(tile, shown == number, COLOURS[(number - 1) % len(COLOURS)])
+            tiles.append(titled(tile, f"{plane} {index}, {setting}"))
+    return montage(tiles, columns=3)
+
+
+def _marked(release: Release, entry: Entry, space: Geometry) -> NDArray[np.uint8]:
+    """The number of the finding that each voxel belongs to, 0 where none does."""
     marked = np.zeros(space.shape, np.uint8)
-    for number, finding in enumerate(entry.truth.findings if truth and entry.truth else (), 1):
+    for number, finding in enumerate(entry.truth.findings if entry.truth else (), 1):
         for region in finding.regions:
             if isinstance(region, Mask):
                 source = release.source(region.file)
@@ -50,18 +81,4 @@ def _sheet(release: Release, entry: Entry, picture: Volume, *, truth: bool) -> N
                     source, region.channel, space.shape, region.channels, name=region.file
                 )
                 marked[labels > 0] = number
-    ras: NDArray[Any] = to_ras(marked, space)
-    tiles = []
-    for setting in ("lung", "mediastinum"):
-        for plane in _PLANES:
-            across = tuple(axis for axis in range(3) if axis != _AXIS[plane])
-            filled = (ras > 0).sum(axis=across)
-            index = int(np.argmax(filled)) if filled.any() else slices(space, plane) // 2
-            grey = window(cut(volume, space, plane, index), setting)
-            tile = colour(square(grey, space, plane, longest=384, smooth=True))
-            slab = cut(marked, space, plane, index)
-            shown = square(slab, space, plane, longest=384, smooth=False)
-            for number in np.unique(shown[shown > 0]).tolist():
-                tile = outline(tile, shown == number, COLOURS[(number - 1) % len(COLOURS)])
-            tiles.append(titled(tile, f"{plane} {index}, {setting}"))
-    return montage(tiles, columns=3)
+    return marked

@@ -223,7 +223,7 @@ def _one_series(
         raise PictureError(
             f"there are several series: {listed}",
             where=where,
-            remedy="pick one with series=UID",
+            remedy="pick one with series=UID (--series UID)",
         )
     return body
 

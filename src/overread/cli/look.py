@@ -1,0 +1,91 @@
+"""`overread look`: any picture file, or a folder of DICOM slices, on its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from overread.cli.arguments import AsJson
+
+if TYPE_CHECKING:
+    from overread.core import Defect, Geometry
+
+
+_SHOWN = 12
+
+
+def look(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="PNG, JPEG, DICOM, NIfTI, or a folder of slices.")
+    ],
+    save: Annotated[
+        Path | None, typer.Option(help="Save what is seen as PNG.", metavar="FILE")
+    ] = None,
+    window: Annotated[
+        list[str] | None, typer.Option(help="HU window for a volume; may be given again.")
+    ] = None,
+    series: Annotated[
+        str | None, typer.Option(help="Which series, where a folder has several.", metavar="UID")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at one picture: its size, its place in the patient, what is wrong with its series."""
+    from overread.cli.console import out, print_json, safe
+    from overread.pixels.flat import write_image
+
+    pixels, space, defects = _read(path, series)
+    told: dict[str, Any] = {
+        "shape": list(pixels.shape),
+        "type": str(pixels.dtype),
+        "range": [float(pixels.min()), float(pixels.max())],
+        **({"spacing": space.spacing, "axes": space.axes} if space is not None else {}),
+        "defects": [d.model_dump(exclude_none=True) | {"severity": d.severity} for d in defects],
+    }
+    if as_json:
+        print_json(told)
+    else:
+        console = out()
+        shape = "×".join(str(n) for n in pixels.shape)
+        low, high = told["range"]
+        console.print(f"{safe(str(path))}: {shape}, {told['type']}, values {low:g} to {high:g}")
+        if space is not None:
+            spacing = "×".join(f"{n:.3g}" for n in space.spacing)
+            console.print(f"  voxels of {spacing} mm, stored {space.axes}")
+        ordered = sorted(defects, key=lambda defect: defect.severity)
+        for defect in ordered[:_SHOWN]:
+            colour = "red" if defect.severity == "error" else "yellow"
+            console.print(f"  [{colour}]{defect.severity}[/] {safe(str(defect))}")
+        if len(ordered) > _SHOWN:
+            console.print(f"  … and {len(ordered) - _SHOWN} more (--json gives all)")
+    if save is not None:
+        write_image(save, _seen(pixels, space, window or ["lung", "mediastinum"]))
+        if not as_json:
+            out().print(f"  saved {safe(str(save))}")
+
+
+def _read(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[Defect, ...]]:
+    from overread.errors import NotThere
+    from overread.pixels.formats import read_picture, told
+
+    if not path.exists():
+        raise NotThere("there is no such file or folder", where=str(path))
+    if path.is_dir():
+        from overread.pixels.series import read_series
+
+        stack = read_series(path, series=series)
+        return stack.volume, stack.geometry, stack.defects
+    if told(path) in ("gzip", "nifti"):
+        from overread.pixels.nifti import read_volume
+
+        volume, space = read_volume(path, name=str(path))
+        return volume, space, ()
+    return read_picture(path, name=str(path)), None, ()
+
+
+def _seen(pixels: Any, space: Geometry | None, windows: list[str]) -> Any:
+    from overread.pixels.casework import sheet
+    from overread.pixels.draw import eight_bit
+
+    return eight_bit(pixels) if space is None else sheet(pixels, space, settings=windows)
