@@ -116,6 +116,16 @@ def test_question_rows_come_in_and_out(questions: Path, tmp_path: Path, form: st
         overread.write(release, tmp_path / "no", form="jsonl")
 
 
+def test_question_rows_without_any_film_are_what_the_hub_has(questions: Path) -> None:
+    """The radiographs come from elsewhere: none here is one warning, one of two is an error."""
+    rows = read_rows(questions / "test.jsonl")
+    rows[1]["image_path"] = "/p10/p10000032/s5/other.jpg"
+    write_rows(questions / "test.jsonl", rows)
+    assert found(questions) == {"missing-file": "error"}
+    shutil.rmtree(questions / "p10")
+    assert found(questions) == {"no-pictures": "warning"}
+
+
 def test_question_rows_in_the_hubs_parquet(questions: Path) -> None:
     """`data/train-00000-of-00001.parquet`, with the films in a folder of their own."""
     rows = read_rows(questions / "test.jsonl")

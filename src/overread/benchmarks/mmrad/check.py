@@ -49,7 +49,7 @@ def _check_form(
     total = release.count()
 
     def work(scanned: Scanned) -> list[Defect]:
-        if scanned.entry is None:
+        if scanned.entry is None or release.lacks_films:
             return []
         return list(_picture_defects(release, scanned, scanned.entry, look=look))
 
@@ -87,6 +87,14 @@ def _check_form(
             field="response",
             expected="responses",
             found=f"none in {rows} rows",
+        )
+    if rows and release.lacks_films:
+        yield Defect(
+            code="no-pictures",
+            file=file,
+            field="image_path",
+            expected="radiographs; they are MIMIC-CXR-JPG's (name their folder with --pictures)",
+            found="none",
         )
     yield from words.defects()
 

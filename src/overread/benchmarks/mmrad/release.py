@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -65,6 +66,13 @@ class MMRadRelease(FolderRelease):
         for split in SPLITS:
             if split != self.split and split_files(self.fence, split):
                 yield MMRadRelease(self.root, split)
+
+    @cached_property
+    def lacks_films(self) -> bool:
+        """Whether these are question rows and none of their radiographs is here: the hub has none."""
+        rows = (scanned.entry for scanned in self.scan())
+        films = (entry.case.pictures[0].file for entry in rows if entry is not None)
+        return self.is_thinkvg and not any(self.picture_fence.has(film) for film in films)
 
     def count(self) -> int | None:
         """How many rows the split has."""
