@@ -69,7 +69,7 @@ class MMRadRelease(FolderRelease):
 
     @cached_property
     def lacks_films(self) -> bool:
-        """Whether these are question rows and none of their radiographs is here: the hub has none."""
+        """Whether these are question rows without any of their radiographs, as the hub has them."""
         rows = (scanned.entry for scanned in self.scan())
         films = (entry.case.pictures[0].file for entry in rows if entry is not None)
         return self.is_thinkvg and not any(self.picture_fence.has(film) for film in films)
