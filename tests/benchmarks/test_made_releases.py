@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nibabel as nib
+import numpy as np
 import pytest
 
 import overread
@@ -58,6 +63,14 @@ def a_report_without_a_cue(entry: Entry) -> Entry:
     return truth_with(entry, trace=Trace(steps=entry.truth.trace.steps[:-1]))
 
 
+def a_question_in_between(entry: Entry) -> Entry:
+    """MMRad's layout knows looks, words and a conclusion, and no questions."""
+    assert entry.truth is not None
+    assert entry.truth.trace is not None
+    asked = Step(kind="ask", text="Is there an effusion? ")
+    return truth_with(entry, trace=Trace(steps=(asked, *entry.truth.trace.steps)))
+
+
 @pytest.mark.parametrize(
     ("benchmark", "change", "lost"),
     [
@@ -65,6 +78,7 @@ def a_report_without_a_cue(entry: Entry) -> Entry:
         ("medthinkvqa", a_trace, r"truth\.trace"),
         ("rexgroundingct", swapped_channels, r"truth\.findings"),
         ("mmrad", a_report_without_a_cue, r"truth\.report"),
+        ("mmrad", a_question_in_between, r"truth\.trace"),
     ],
 )
 def test_what_a_layout_cannot_hold_is_refused(
@@ -128,3 +142,62 @@ def test_a_last_line_without_its_end_is_a_row(copy: Callable[[str], Path]) -> No
     assert splits_of("medthinkvqa", root) == ["train", "test"]
     (root / "test.jsonl").write_bytes(b"")
     assert splits_of("medthinkvqa", root) == ["train", "test"]
+
+
+def test_two_writers_in_one_folder_lose_nothing(sketch: Path, tmp_path: Path) -> None:
+    """Two splits of one list at once: both are there; two releases of one split: one is refused."""
+    words = [sys.executable, "-m", "overread", "write"]
+    root = sketch / "rexgroundingct"
+    both = [
+        subprocess.Popen([*words, "rexgroundingct", root, tmp_path / "a", "--split", split])
+        for split in ("train", "test")
+    ]
+    assert [process.wait(60) for process in both] == [0, 0]
+    for split in ("train", "test"):
+        again = overread.load("rexgroundingct", tmp_path / "a", split)
+        assert list(again.entries()) == list(overread.load("rexgroundingct", root, split).entries())
+    same = [
+        subprocess.Popen(
+            [*words, "mmrad", sketch / "mmrad", tmp_path / "b"], stderr=subprocess.DEVNULL
+        )
+        for _ in range(2)
+    ]
+    assert sorted(process.wait(60) for process in same) == [0, 2]
+    assert list(overread.check("mmrad", tmp_path / "b")) == []
+
+
+def test_a_mended_mask_never_replaces_another(copy: Callable[[str], Path], tmp_path: Path) -> None:
+    """A mask that is written anew is held against what stands there, as a copied one is."""
+    root = copy("rexgroundingct")
+    overread.write(overread.load("rexgroundingct", root), tmp_path / "out")
+    path = root / "segmentations" / "test_3_a_1.nii.gz"
+    labels = np.asarray(nib.load(path).dataobj)[0]
+    data = json.loads((root / "dataset.json").read_text())
+    data["val"], data["test"] = data["test"][:1], []
+    data["val"][0]["pixels"]["0"] = 1
+    (root / "dataset.json").write_text(json.dumps(data))
+    other = np.zeros_like(labels)
+    other[5, 5, 5] = 1
+    nib.save(nib.Nifti1Image(other, np.eye(4)), path)
+    with pytest.raises(UsageError, match="another file"):
+        overread.write(overread.load("rexgroundingct", root, "val"), tmp_path / "out")
+    assert list(overread.check("rexgroundingct", tmp_path / "out")) == []
+
+
+def test_a_blank_line_is_no_row(copy: Callable[[str], Path], tmp_path: Path) -> None:
+    """Ids count rows, so a copy without the blank line has the same ones."""
+    root = copy("mmrad")
+    rows = [
+        {
+            "image_path": row["images"][0],
+            "question": "What is seen?",
+            "response": "<answer>x</answer>",
+        }
+        for row in read_rows(root / "test.jsonl")
+    ]
+    write_rows(root / "test.jsonl", rows)
+    text = (root / "test.jsonl").read_text().replace("\n", "\n\n")
+    (root / "test.jsonl").write_text(text)
+    release = overread.load("mmrad", root)
+    overread.write(release, tmp_path / "out")
+    assert list(overread.load("mmrad", tmp_path / "out").entries()) == list(release.entries())

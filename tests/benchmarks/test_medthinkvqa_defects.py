@@ -94,7 +94,7 @@ def test_duplicates_splits_and_twins(copy: Copy, tmp_path: Path) -> None:
     shutil.copy(tmp_path / "p" / "test.parquet", root)
     assert errors(root) == []
     write_rows(root / "test.jsonl", rows[:1])
-    assert errors(root) == ["count-mismatch"]
+    assert errors(root) == ["count-mismatch", "twin-mismatch"]
     (root / "test.parquet").unlink()
     write_rows(root / "test.jsonl", [*rows, read_rows(root / "train.jsonl")[0]])
     assert codes(root) == ["patient-in-two-splits"]

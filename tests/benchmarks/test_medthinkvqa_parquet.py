@@ -45,6 +45,8 @@ def test_one_name_for_two_embedded_pictures_is_never_guessed(sketch: Path, tmp_p
     embedded(tmp_path, rows, image_01=cells, image_01_path=["1.jpg"] * 2, image_count=[1, 1])
     release = overread.load("medthinkvqa", tmp_path)
     with pytest.raises(PictureError, match="2 different embedded pictures"):
+        release.source("1.jpg")
+    with pytest.raises(PictureError, match="image-1 cannot be read"):
         release.pictures.pixels(next(iter(release)).pictures[0])
     assert errors(tmp_path) == ["unreadable-file"] * 2
     embedded(
@@ -135,3 +137,38 @@ def test_shards_are_one_split(sketch: Path, tmp_path: Path) -> None:
         parquet.write_table(table, tmp_path / f"test-0000{number}-of-00003.parquet")
     (tmp_path / "._test-00002-of-00003.parquet").write_bytes(b"a mac's shadow")
     assert sorted(errors(tmp_path)) == ["duplicate-id", "duplicate-id", "missing-file"]
+
+
+@pytest.mark.parametrize("kind", ["struct", "binary"])
+def test_empty_slots_of_embedded_pictures_are_empty(
+    sketch: Path, tmp_path: Path, kind: str
+) -> None:
+    """Without path columns, a null cell, or a struct of nulls, is no picture."""
+    rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")
+    data = next((sketch / "medthinkvqa").rglob("*.jpg")).read_bytes()
+    full: Any = {"bytes": data, "path": None} if kind == "struct" else data
+    none: Any = {"bytes": None, "path": None} if kind == "struct" else None
+    embedded(tmp_path, rows, image_01=[full, full], image_02=[full, none], image_count=[2, 1])
+    assert [len(entry.case.pictures) for entry in entries(tmp_path)] == [2, 1]
+    assert errors(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '"\\ud800"', "{"])
+def test_packed_columns_of_others_are_not_trusted(sketch: Path, tmp_path: Path, text: str) -> None:
+    """A column that claims to hold our JSON is parsed as rows are, and broken JSON is a defect."""
+    table = pa.Table.from_pylist(read_rows(sketch / "medthinkvqa" / "test.jsonl"))
+    field = pa.field("x", pa.string(), metadata={b"overread": b"json"})
+    parquet.write_table(table.append_column(field, [[text] * 2]), tmp_path / "test.parquet")
+    assert errors(tmp_path) == ["unreadable-file"]
+
+
+def test_a_column_that_unpacks_to_gigabytes_is_refused(sketch: Path, tmp_path: Path) -> None:
+    """What the file's own metadata says of its size is looked at before anything is unpacked."""
+    rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")
+    for row in rows:
+        row["discussion"] = "x" * 150_000_000
+    table = pa.Table.from_pylist(rows)
+    parquet.write_table(table, tmp_path / "test.parquet", compression="zstd", use_dictionary=False)
+    assert (tmp_path / "test.parquet").stat().st_size < 200_000
+    (defect,) = overread.check("medthinkvqa", tmp_path)
+    assert "unpacks to" in defect.found

@@ -301,6 +301,21 @@ def test_a_pipe_that_closes_is_no_error(sketch: Path, words: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("how", ["", "--json"])
+def test_a_closed_pipe_hides_no_errors(copy: Copy, how: str) -> None:
+    """A broken release exits 1, whether or not anybody reads on."""
+    root = copy("medthinkvqa")
+    write_rows(root / "test.jsonl", read_rows(root / "test.jsonl")[:1] * 500)
+    line = f"{sys.executable} -m overread check medthinkvqa {root} {how} --limit 5000 | head -c 0"
+    done = subprocess.run(
+        ["bash", "-c", line + "; exit ${PIPESTATUS[0]}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 def test_terminals_of_other_encodings_get_a_question_mark() -> None:
     """A letter that the terminal has not is no error; neither is a closed stdout."""
     code, out, err = run("list", "benchmarks", PYTHONIOENCODING="latin-1")
@@ -326,7 +341,7 @@ def test_a_title_that_tells_is_no_id(copy: Copy) -> None:
     root = copy("medthinkvqa")
     rows = read_rows(root / "test.jsonl")
     for number, row in enumerate(rows):
-        row["title"] = f"Parapneumonic effusion{'!' * number}"
+        row["title"] = f"Parapneumonic effusion{'!' * number} 1"
         for column in [name for name in row if name.endswith("_path")]:
             row[column] = "parapneumonic.jpg"
     write_rows(root / "test.jsonl", rows)
@@ -360,3 +375,8 @@ def test_look_at_any_picture(sketch: Path, tmp_path: Path) -> None:
     assert [defect["code"] for defect in told["defects"]] == ["foreign-file"]
     code, _, err = run("look", tmp_path / "none")
     assert (code, "no such file" in err) == (1, True)
+    os.mkfifo(tmp_path / "pipe")
+    assert run("look", tmp_path / "pipe")[0] == 1
+    assert run("look", film, "--window", "bogus")[0] == 2
+    assert run("look", film, "--save", film)[0] == 2
+    assert read_image(film).shape == (336, 336)

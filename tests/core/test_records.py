@@ -11,7 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 import overread
-from overread.core import WHOLE, Box, Case, Defect, Entry, Option, Record, Truth, Volume
+from overread.benchmarks.release import clean_id
+from overread.core import WHOLE, Box, Case, Defect, Entry, Image, Option, Record, Truth, Volume
 from overread.errors import OverreadError, Refused, UnknownName, UsageError
 from overread.ontology import findings
 
@@ -70,6 +71,27 @@ def test_the_pictures_of_a_release_open_no_mask(sketch: Path, benchmark: str) ->
     }
     with pytest.raises(OverreadError):
         pictures.data(Volume(name="ct", file="segmentations/test_3_a_1.nii.gz"))
+
+
+def test_pictures_open_no_rows_and_no_crops(sketch: Path) -> None:
+    """A record that points at a list, at rows or at a crop of the trace is not opened."""
+    for benchmark, file in (
+        ("medthinkvqa", "test.jsonl"),
+        ("rexgroundingct", "dataset.json"),
+        ("mmrad", "test.jsonl"),
+        ("mmrad", "IVLImage/sketch00003/reasoning_image_1.jpg"),
+    ):
+        pictures = overread.load(benchmark, sketch / benchmark).pictures
+        for opened in (pictures.data, pictures.pixels):
+            with pytest.raises(OverreadError):
+                opened(Image(name="image-1", file=file))
+
+
+@pytest.mark.parametrize("name", ["½", "case½", "①", "ü", "é" * 90, "a b", "../..", "-", "名前"])
+def test_any_name_makes_a_good_id(name: str) -> None:
+    """Whatever a folder is called, its id can be one, and different names give different ids."""
+    assert Case(id=clean_id(name), benchmark="b", split="test").id
+    assert clean_id(name) != clean_id(name + "!")
 
 
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "a b", "x" * 200])

@@ -84,7 +84,9 @@ def test_what_is_no_file_is_refused(root: Path) -> None:
             Fence(root).path(file)
 
 
-def test_a_snapshot_of_the_hubs_cache_is_one_release(tmp_path: Path) -> None:
+def test_a_snapshot_of_the_hubs_cache_is_one_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The cache keeps files as links into `blobs`; that is inside, anything else is not."""
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / ("0" * 40)
     blobs.mkdir()
@@ -96,3 +98,5 @@ def test_a_snapshot_of_the_hubs_cache_is_one_release(tmp_path: Path) -> None:
     assert Fence(snapshot).path("test.jsonl").read_bytes() == b"blob"
     with pytest.raises(Refused):
         Fence(snapshot).path("bad.jsonl")
+    monkeypatch.chdir(snapshot)
+    assert Fence(Path()).path("test.jsonl").read_bytes() == b"blob"

@@ -133,6 +133,14 @@ def test_a_lost_tail_is_noticed(kind: str, lost: int) -> None:
     assert verify_image(data + bytes(len(data) // 2)) == (50, 50)  # as cameras append
 
 
+def test_a_jpeg_of_thousands_of_scans_is_refused() -> None:
+    """A few hundred kilobytes that would hold a decoder for minutes are told by their marks."""
+    data = packed(Pillow.fromarray(noise((50, 50, 3))), "JPEG")
+    for read in (read_image, verify_image, image_size):
+        with pytest.raises(Refused, match="scans"):
+            read(data[:-2] + b"\xff\xda\x00\x02" * 300 + b"\xff\xd9")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The sentence has the path."""
     for read in (read_image, read_picture):

@@ -22,7 +22,7 @@ class _Place(NamedTuple):
     file: int
     row: int
     column: str
-    path_too: bool
+    in_struct: bool
 
 
 class EmbeddedPictures:
@@ -70,7 +70,7 @@ class EmbeddedPictures:
         try:
             if at > place.row:  # gone by already: begin again
                 table = self._reopened(table, place)
-                column = f"{place.column}.bytes" if place.path_too else place.column
+                column = f"{place.column}.bytes" if place.in_struct else place.column
                 stream = table.iter_batches(batch_size=1, columns=[column])
                 at = 0
             for _ in range(place.row - at):
@@ -105,13 +105,10 @@ def _named(number: int, path: Path) -> Iterator[tuple[str, _Place]]:
     try:
         with opened(path) as table:
             pictures = embedded_columns(table.schema_arrow)
-            structs = {
-                field.name for field in table.schema_arrow if str(field.type).startswith("struct")
-            }
         for row, cells in enumerate(rows_in(path) if pictures else ()):
-            for column in pictures:
+            for column, in_struct in pictures.items():
                 name = cells.get(f"{column}_path")
                 if isinstance(name, str):
-                    yield name, _Place(number, row, column, column in structs)
+                    yield name, _Place(number, row, column, in_struct)
     except (OSError, ValueError, NotImplementedError) as error:
         raise PictureError(f"the parquet file cannot be read ({error})", where=str(path)) from None

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from overread.benchmarks.fields import refused
 from overread.core import Case, Entry, Geometry, Picture, Scanned
-from overread.errors import UnknownName, UsageError
+from overread.errors import NotThere, PictureError, Refused, Truncated, UnknownName, UsageError
 from overread.pixels.fence import Fence
 
 
 def clean_id(text: str) -> str:
-    """A text from outside as the id of a case: letters, digits, '.', '_' and '-', 100 at most.
+    """A text from outside as the id of a case; what cannot stand in one leaves a digest behind.
 
-    >>> clean_id("../../x y")
-    'x-y'
+    >>> clean_id("case19254"), clean_id("../../x y")
+    ('case19254', 'x-y-e76b0dff')
     """
-    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:100].rstrip("-.")
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", text):
+        return text
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")[:60]
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{plain}-{digest}" if plain else digest
 
 
 class OpenPictures:
-    """Opens the pictures of cases by their file, and knows of nothing else."""
+    """Opens the pictures of cases by their records; rows, masks and crops are none.
+
+    Its errors name the picture ('image-1'), not the file: they may come up in a reader, and a file
+    name may tell. The error with the file's name is their cause.
+    """
 
     def __init__(self, find: Callable[[str], Path | bytes]) -> None:
         """`find` gives the path or the bytes of a picture's file."""
@@ -33,19 +43,42 @@ class OpenPictures:
 
     def data(self, picture: Picture) -> Path | bytes:
         """Where the bytes of the picture are: a path, or the bytes themselves."""
-        return self._find(picture.file)
+        from overread.pixels.formats import told
+
+        with _blind(picture):
+            source = self._find(picture.file)
+            if told(source) is None:
+                raise PictureError("this is no picture")
+            return source
 
     def pixels(self, picture: Picture) -> Any:
         """The pixels as a numpy array, read now."""
         from overread.pixels.formats import read_picture
 
-        return read_picture(self.data(picture), name=picture.file)
+        with _blind(picture):
+            return read_picture(self._find(picture.file), name=picture.file)
 
     def geometry(self, picture: Picture) -> Geometry:
         """The geometry of a volume, from its own header."""
         from overread.pixels.nifti import read_geometry
 
-        return read_geometry(self.data(picture), name=picture.file)
+        with _blind(picture):
+            return read_geometry(self._find(picture.file), name=picture.file)
+
+
+_SAID = {NotThere: "is not there", Truncated: "is cut off", Refused: "was refused"}
+
+
+@contextmanager
+def _blind(picture: Picture) -> Iterator[None]:
+    try:
+        yield
+    except PictureError as error:
+        said = _SAID.get(type(error), "cannot be read")
+        raise type(error)(
+            f"the file of {picture.name} {said}",
+            remedy=error.remedy or "`overread check` says more",
+        ) from error
 
 
 class CommonRelease(ABC):

@@ -17,12 +17,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
+from pydantic_core import from_json
 
 from overread.pixels.files import written
 
 _SLOT = re.compile(r"image_(\d{1,4})")
 _PACKED = {b"overread": b"json"}
-_BATCH = 32
+_BATCH = 16
 _MAX_BATCH = 256 << 20
 
 
@@ -34,7 +35,7 @@ def opened(path: Path) -> Any:
 
 
 def embedded_columns(schema: Any) -> dict[str, bool]:
-    """Columns that hold pictures → whether they tell a path beside the bytes."""
+    """Columns that hold pictures → whether they are structs, with the bytes in one of the parts."""
     found = {}
     for field in schema:
         if not _SLOT.fullmatch(field.name):
@@ -42,7 +43,7 @@ def embedded_columns(schema: Any) -> dict[str, bool]:
         if pa.types.is_struct(field.type):
             parts = {part.name for part in field.type}
             if "bytes" in parts:
-                found[field.name] = "path" in parts
+                found[field.name] = True
         elif pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
             found[field.name] = False
     return found
@@ -67,18 +68,47 @@ def rows_in(path: Path) -> Iterator[dict[str, Any]]:
         with opened(path) as table:
             schema = table.schema_arrow
             pictures = embedded_columns(schema)
-            packed = {f.name for f in schema if (f.metadata or {}).get(b"overread") == b"json"}
-            named = [f"{column}.path" for column, path_too in pictures.items() if path_too]
             plain = [field.name for field in schema if field.name not in pictures]
+            _bounded(table.metadata, set(plain))
+            # A copy that has lost its path columns still has its pictures; which slots are filled
+            # can only be told from the bytes then, a few rows at a time.
+            nameless = [column for column in pictures if f"{column}_path" not in plain]
+            packed = {f.name for f in schema if (f.metadata or {}).get(b"overread") == b"json"}
+            size = 2 if nameless else _BATCH
             number = 0
-            for batch in table.iter_batches(batch_size=_BATCH, columns=plain + named):
+            for batch in table.iter_batches(batch_size=size, columns=plain + nameless):
                 if batch.nbytes > _MAX_BATCH:
-                    raise ValueError(f"{_BATCH} rows take more than {_MAX_BATCH:,} bytes")
+                    raise ValueError(f"{size} rows take more than {_MAX_BATCH:,} bytes")
                 for row in _texts(batch).to_pylist():
                     number += 1
-                    yield _as_json(row, pictures, packed, stem=path.stem, number=number)
+                    told = _as_json(row, packed, skip=nameless)
+                    for column in nameless:
+                        name = _filled(row.get(column))
+                        if name is not None:
+                            file = embedded_file(path.stem, number, column, name)
+                            told[f"{column}_path"] = file
+                    yield told
     except (pa.ArrowException, OSError, ArithmeticError, KeyError, TypeError) as error:
         raise ValueError(" ".join(str(error).split())[:200]) from None
+
+
+def _bounded(metadata: Any, columns: set[str]) -> None:
+    """Refuse columns of text that would unpack to more than a batch may take."""
+    for group in range(metadata.num_row_groups):
+        part = metadata.row_group(group)
+        for number in range(part.num_columns):
+            chunk = part.column(number)
+            own = chunk.path_in_schema.partition(".")[0] in columns
+            if own and chunk.total_uncompressed_size > _MAX_BATCH:
+                size = f"{chunk.total_uncompressed_size:,} bytes"
+                raise ValueError(f"the column {chunk.path_in_schema} unpacks to {size}")
+
+
+def _filled(cell: Any) -> str | None:
+    """The name of an embedded picture, '' where it has none; None where there is no picture."""
+    if isinstance(cell, dict):
+        return str(cell.get("path") or "") if cell.get("bytes") else None
+    return "" if cell else None
 
 
 def _texts(batch: Any) -> Any:
@@ -90,21 +120,13 @@ def _texts(batch: Any) -> Any:
     return batch
 
 
-def _as_json(
-    row: dict[str, Any], pictures: dict[str, bool], packed: set[str], *, stem: str, number: int
-) -> dict[str, Any]:
+def _as_json(row: dict[str, Any], packed: set[str], *, skip: list[str]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for column, value in row.items():
-        if column in pictures:
-            continue
         if column in packed and isinstance(value, str):
-            value = json.loads(value)
-        told[column] = _plain(value)
-    for column in pictures:
-        # A copy that has lost its path columns still has its pictures.
-        if f"{column}_path" not in told and (row.get(column) or not pictures[column]):
-            name = (row.get(column) or {}).get("path") if pictures[column] else None
-            told[f"{column}_path"] = embedded_file(stem, number, column, name)
+            value = from_json(value)
+        if column not in skip:
+            told[column] = _plain(value)
     return told
 
 
@@ -134,7 +156,7 @@ def write_rows(
         )
     schema = pa.schema(fields)
     with (
-        written(path) as stream,
+        written(path, fresh=True) as stream,
         parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer,
     ):
         batch: list[dict[str, Any]] = []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import filecmp
 import json
+import os
 import shutil
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +59,7 @@ def _differing(one: Record | None, other: Record | None) -> list[str]:
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     """Rows as JSON lines; the file appears when the last one is written."""
-    with written(path) as out:
+    with written(path, fresh=True) as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
     return path
@@ -81,6 +85,34 @@ def copied(source: Path | bytes, target: Path) -> None:
         else:
             with source.open("rb") as original:
                 shutil.copyfileobj(original, copy, 1 << 20)
+
+
+def once(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make the target; where one stands already it must be the same file."""
+    if not target.exists():
+        write(target)
+        return
+    probe = target.with_name(f".{uuid.uuid4().hex}.{target.name}")
+    try:
+        write(probe)
+        if not filecmp.cmp(probe, target, shallow=False):
+            raise UsageError(
+                f"{target} is there already and is another file", remedy="choose another folder"
+            )
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else is in this block for the same folder; the lock goes with the process."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _same(source: Path | bytes, target: Path) -> bool:

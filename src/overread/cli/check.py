@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,7 @@ def check(
     """
     import overread
     from overread.benchmarks import splits_of, unopened
-    from overread.cli.console import print_json, progress
+    from overread.cli.console import ReaderLeft, print_json, progress
     from overread.errors import ReleaseError
     from overread.ontology import use_regions
 
@@ -64,10 +65,11 @@ def check(
             )
     found = list(dict.fromkeys(found))  # two splits may name the same thing
     errors = sum(defect.severity == "error" for defect in found)
-    if as_json:
-        print_json(_summary(benchmark, root, splits, found, errors=errors))
-    else:
-        _print(found, errors=errors, title=f"{benchmark} {', '.join(splits)}", limit=limit)
+    with suppress(ReaderLeft):  # the exit code is for whoever asks, even if nobody reads on
+        if as_json:
+            print_json(_summary(benchmark, root, splits, found, errors=errors))
+        else:
+            _print(found, errors=errors, title=f"{benchmark} {', '.join(splits)}", limit=limit)
     sys.exit(1 if errors else 0)
 
 

@@ -23,7 +23,7 @@ def out() -> Console:
         """rich answers a closed pipe with exit code 1, which here means a broken release."""
 
         def on_broken_pipe(self) -> None:
-            _reader_left()
+            raise _reader_left()
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
     return Results(width=width, highlight=False, soft_wrap=False)
@@ -51,13 +51,16 @@ def print_json(value: Any) -> None:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        _reader_left()
+        raise _reader_left() from None
 
 
-def _reader_left() -> None:
+class ReaderLeft(Exception):
     """Whoever read our output went away (`overread list | head`): that is no error."""
+
+
+def _reader_left() -> ReaderLeft:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+    return ReaderLeft()
 
 
 @contextmanager

@@ -15,9 +15,12 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
         "overread-demo"
     ),
-    seed: Annotated[int, typer.Option(help="Another seed, other patients.")] = 0,
+    seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
 ) -> None:
-    """Write a tiny synthetic release of each of the three layouts, check it and show it."""
+    """Write a tiny synthetic release of each of the three layouts, check it and show it.
+
+    An earlier demo in the same folder is made anew.
+    """
     from overread import catalog, check, load
     from overread.cli.console import out as console
     from overread.cli.console import safe
@@ -32,8 +35,11 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     (out / _MARK).touch()
     screen = console()
-    screen.print("[bold]Writing[/] synthetic patients; they are no one, and show nothing real")
-    write_sketch(out, seed=seed, told=lambda line: screen.print(f"  {safe(line)}"))
+    lines: list[str] = []
+    write_sketch(out, seed=seed, told=lines.append)
+    screen.print("[bold]Synthetic patients[/]: they are no one, and show nothing real")
+    for line in lines:
+        screen.print(f"  {safe(line)}")
     for name in catalog.names("benchmarks"):
         part = catalog.find("benchmarks", name)
         root = out / name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,14 +33,23 @@ def look(
     as_json: AsJson = False,
 ) -> None:
     """Look at one picture: its size, its place in the patient, what is wrong with its series."""
+    from overread.catalog import unknown
     from overread.cli.console import out, print_json, safe
+    from overread.errors import UsageError
     from overread.pixels.flat import write_image
+    from overread.pixels.windows import WINDOWS
 
+    windows = window or ["lung", "mediastinum"]
+    for name in windows:
+        if name not in WINDOWS:
+            raise unknown("window", name, WINDOWS)
+    if save is not None and save.resolve() == path.resolve():
+        raise UsageError("the picture would be written over itself", remedy="choose another --save")
     pixels, space, defects = _read(path, series)
     told: dict[str, Any] = {
         "shape": list(pixels.shape),
         "type": str(pixels.dtype),
-        "range": [float(pixels.min()), float(pixels.max())],
+        "range": [_number(pixels.min()), _number(pixels.max())],
         **({"spacing": space.spacing, "axes": space.axes} if space is not None else {}),
         "defects": [d.model_dump(exclude_none=True) | {"severity": d.severity} for d in defects],
     }
@@ -48,8 +58,8 @@ def look(
     else:
         console = out()
         shape = "×".join(str(n) for n in pixels.shape)
-        low, high = told["range"]
-        console.print(f"{safe(str(path))}: {shape}, {told['type']}, values {low:g} to {high:g}")
+        low, high = ("NaN" if n is None else f"{n:g}" for n in told["range"])
+        console.print(f"{safe(str(path))}: {shape}, {told['type']}, values {low} to {high}")
         if space is not None:
             spacing = "×".join(f"{n:.3g}" for n in space.spacing)
             console.print(f"  voxels of {spacing} mm, stored {space.axes}")
@@ -60,13 +70,13 @@ def look(
         if len(ordered) > _SHOWN:
             console.print(f"  … and {len(ordered) - _SHOWN} more (--json gives all)")
     if save is not None:
-        write_image(save, _seen(pixels, space, window or ["lung", "mediastinum"]))
+        write_image(save, _seen(pixels, space, windows))
         if not as_json:
             out().print(f"  saved {safe(str(save))}")
 
 
 def _read(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[Defect, ...]]:
-    from overread.errors import NotThere
+    from overread.errors import NotThere, Refused
     from overread.pixels.formats import read_picture, told
 
     if not path.exists():
@@ -76,12 +86,19 @@ def _read(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[D
 
         stack = read_series(path, series=series)
         return stack.volume, stack.geometry, stack.defects
+    if not path.is_file():
+        raise Refused("this is neither a file nor a folder", where=str(path))
     if told(path) in ("gzip", "nifti"):
         from overread.pixels.nifti import read_volume
 
         volume, space = read_volume(path, name=str(path))
         return volume, space, ()
     return read_picture(path, name=str(path)), None, ()
+
+
+def _number(value: Any) -> float | None:
+    """A value for JSON, which has no NaN."""
+    return float(value) if math.isfinite(value) else None
 
 
 def _seen(pixels: Any, space: Geometry | None, windows: list[str]) -> Any:

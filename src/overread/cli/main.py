@@ -7,13 +7,16 @@ Exit codes: 0 all is well; 1 something is wrong with the data; 2 the command was
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from typing import Annotated
 
 import typer
 
 from overread import __version__
 from overread.cli.check import check
+from overread.cli.console import ReaderLeft
 from overread.cli.demo import demo
 from overread.cli.doctor import doctor
 from overread.cli.get import get
@@ -64,10 +67,14 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
     words = [word for word in words if word != "--debug"]
     _open_streams()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _stop)  # so that half-written files are tidied away
     try:
         app(words, prog_name="overread")
     except OverreadError as error:
         _leave(str(error), 2 if isinstance(error, UsageError) else 1, debug=debug)
+    except ReaderLeft:
+        sys.exit(0)
     except KeyboardInterrupt:
         _leave("stopped", 130, debug=False)
     except MemoryError:
@@ -83,6 +90,10 @@ def main(arguments: list[str] | None = None) -> None:
             70,
             debug=debug,
         )
+
+
+def _stop(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 def _open_streams() -> None:

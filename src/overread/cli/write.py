@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from overread.cli.arguments import AnySplit, Benchmark, Pictures, Root
+from overread.cli.arguments import AnySplit, Benchmark, Form, Pictures, Root
 
 
 def write(
@@ -15,10 +15,10 @@ def write(
     root: Root,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; made if need be.")],
     split: AnySplit = "test",
-    form: Annotated[
+    to: Annotated[
         str | None, typer.Option("--to", help="The form to write; the same as read by default.")
     ] = None,
-    read: Annotated[str | None, typer.Option("--from", help="The form to read.")] = None,
+    form: Form = None,
     pictures: Pictures = None,
     no_pictures: Annotated[
         bool, typer.Option("--no-pictures", help="Write the rows and copy no picture.")
@@ -30,7 +30,7 @@ def write(
     from overread.cli.console import progress
 
     for name in splits_of(benchmark, root) if split == "all" else [split]:
-        release = overread.load(benchmark, root, name, form=read, pictures=pictures)
+        release = overread.load(benchmark, root, name, form=form, pictures=pictures)
         with progress(f"writing {benchmark} {name}") as told:
-            path = overread.write(release, out, form=form, pictures=not no_pictures, progress=told)
+            path = overread.write(release, out, form=to, pictures=not no_pictures, progress=told)
         typer.echo(f"wrote {path}")

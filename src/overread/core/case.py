@@ -43,7 +43,7 @@ class Case(Handled):
 
     handles: ClassVar[tuple[str, ...]] = ("id", "patient")
 
-    id: str = Field(pattern=r"^\w[\w.-]{0,119}$")
+    id: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}$")
     """Handle: key of the case within its benchmark and split; good as a file name."""
     benchmark: str
     """Catalog name of the benchmark."""

@@ -23,6 +23,8 @@ class Fence:
 
     def __init__(self, root: Path) -> None:
         """Fence in `root`, which must exist."""
+        self._given = root
+        root = Path(os.path.abspath(root))
         self.root = root
         # A snapshot in the hub's cache is a folder of links into its sibling `blobs`; that is
         # how the hub stores a release, so the blobs belong to it.
@@ -72,7 +74,7 @@ class Fence:
         inside = any((folder + os.sep).startswith(home + os.sep) for home in self._inside)
         if not inside or os.path.islink(full):
             raise Refused(f"{_short(file)} would be written through a link out of the folder")
-        return Path(full)
+        return self._given / file
 
     def _lexical(self, file: str) -> str:
         """The joined path, refused where its words alone would lead out."""

@@ -1,4 +1,7 @@
-"""Writing files so that a kill at any moment leaves the old file or the new one, never half."""
+"""Writing files so that a kill at any moment leaves the old file or the new one, never half.
+
+A kill that nobody can catch leaves a hidden `.part` beside it as well, which nothing reads.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,16 @@ from typing import Any, BinaryIO
 
 from zlib_ng import gzip_ng
 
+from overread.errors import UsageError
+
 
 @contextmanager
-def written(path: Path, *, packed: bool = True) -> Iterator[BinaryIO]:
+def written(path: Path, *, packed: bool = True, fresh: bool = False) -> Iterator[BinaryIO]:
     """A stream that becomes `path` when all went well.
 
     Where the name ends in .gz what is written gets packed, unless `packed` says that it is not
-    to be (a copy of bytes that are packed already).
+    to be (a copy of bytes that are packed already). With `fresh`, a file that is there by then is
+    never replaced.
 
     The gzip header carries no time and no name, so equal content gives equal bytes.
     """
@@ -25,7 +31,7 @@ def written(path: Path, *, packed: bool = True) -> Iterator[BinaryIO]:
     # A name of its own: several threads may write the same file, and the last one wins whole.
     part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        with part.open("wb") as raw:
+        with part.open("xb") as raw:
             if packed and path.name.endswith(".gz"):
                 deflating: Any = gzip_ng.GzipNGFile
                 with deflating("", "wb", 4, raw, mtime=0) as stream:
@@ -34,6 +40,21 @@ def written(path: Path, *, packed: bool = True) -> Iterator[BinaryIO]:
                 yield raw
             raw.flush()
             os.fsync(raw.fileno())
-        part.replace(path)
+        if fresh:
+            _linked(part, path)
+        else:
+            part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _linked(part: Path, path: Path) -> None:
+    """Give the finished file its name, unless something has it already: one step, no race."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} is there already", remedy="choose another folder, or remove it first"
+        ) from None
+    except OSError:  # a file system without links
+        part.replace(path)

@@ -26,6 +26,9 @@ from overread.pixels.files import written
 MAX_PIXELS = 64_000_000
 """The largest flat picture that is decoded; a 16-bit mammogram has about 20 million pixels."""
 
+MAX_SCANS = 200
+"""Progressive JPEGs have about ten scans; thousands of them are made to hold up a decoder."""
+
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
 _AGAIN = "fetch or copy the file again"
@@ -100,6 +103,11 @@ def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
             stream.seek(0)
             # The two decoders by name, not through `Image.open`: no other one can be tricked into
             # opening the file, and the size is judged by us before anything is decoded.
+            if mark == b"\xff\xd8\xff" and stream.read().count(b"\xff\xda") > MAX_SCANS:
+                raise Refused(
+                    f"a JPEG of over {MAX_SCANS} scans would take minutes to decode", where=where
+                )
+            stream.seek(0)
             if mark == b"\x89PN":
                 picture: Pillow.Image = PngImageFile(stream)
             elif mark == b"\xff\xd8\xff":

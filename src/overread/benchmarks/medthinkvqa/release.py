@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from overread.benchmarks.embedded import EmbeddedPictures
 from overread.benchmarks.fields import RowReader
-from overread.benchmarks.release import FolderRelease, clean_id
+from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
 from overread.core import (
     Case,
@@ -246,24 +246,26 @@ def _slot_path(row: RowReader, slot: int, cells: dict[str, Any]) -> str | None:
     return None
 
 
-def _case_id(title: str | None, path: str | None) -> str | None:
-    """'case19254' from the picture's folder or the title, else something that gives nothing away.
+# Names that tell nothing: a case number ('case19254') or an accession code ('MPX1043').
+_NUMBER = re.compile(r"(?:case|patient|study|exam)?[ _-]?(?:number )?\d{1,12}", re.IGNORECASE)
+_CODE = re.compile(r"(?:[A-Za-z]{1,12} )?[A-Z]{2,8}[-_]?\d{3,12}")
 
-    A title may be the diagnosis, so only a case number ('Case number 7') or an accession code
-    ('MedPix MPX1043') is used as it is; of any other the id keeps a digest. None without either.
+
+def _case_id(title: str | None, path: str | None) -> str | None:
+    """'case19254' from the picture's folder or the title, else a digest that gives nothing away.
+
+    A title, and a folder too, may be the diagnosis. None where there is neither.
     """
     parts = PurePosixPath(path or "").parts
-    if len(parts) > 2 and parts[0] == "images" and clean_id(parts[1]):
-        return clean_id(parts[1])
-    words = (title or "").split()
-    if not words:
+    folder = parts[1] if len(parts) > 2 and parts[0] == "images" else ""
+    name = folder or " ".join((title or "").split())
+    if not name:
         return None
-    numbered = re.fullmatch(r"case (?:number )?(\d{1,12})", " ".join(words), re.IGNORECASE)
-    if numbered:
-        return f"case{numbered[1]}"
-    if len(words) <= 2 and re.fullmatch(r"[A-Z]{2,8}[-_]?\d{3,12}", words[-1]):
-        return clean_id("-".join(words))
-    return "case-" + hashlib.sha256((title or "").encode("utf-8")).hexdigest()[:10]
+    if _NUMBER.fullmatch(name):
+        return folder or f"case{re.sub('[^0-9]', '', name)}"
+    if _CODE.fullmatch(name):
+        return name.replace(" ", "-")
+    return "case-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
 def _options(row: RowReader) -> tuple[Option, ...]:
@@ -299,7 +301,7 @@ def _options(row: RowReader) -> tuple[Option, ...]:
 
 def _letter(row: RowReader) -> str | None:
     answer = row.text("correct_answer")
-    return answer.strip().upper() if answer else None
+    return (answer.strip().upper() or None) if answer else None
 
 
 def plain(text: str) -> str:

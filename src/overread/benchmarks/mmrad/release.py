@@ -18,7 +18,7 @@ from overread.benchmarks.mmrad.traces import IMAGE, Parsed, interleaved, thinkin
 from overread.benchmarks.release import FolderRelease, clean_id
 from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
 from overread.core import Case, Entry, Image, Scanned, Truth
-from overread.errors import UsageError
+from overread.errors import Refused, UsageError
 
 SPLITS = ("train", "val", "test")
 FORMS = ("jsonl", "parquet", "json")
@@ -48,7 +48,7 @@ class MMRadRelease(FolderRelease):
             )
         self.files = files[stored]
         first = next((row.data for row in rows_of(self.fence, self.files[0]) if row.data), {})
-        self.is_thinkvg = "question" in first and "prompt" not in first
+        self.is_thinkvg = first.get("question") is not None and first.get("prompt") is None
         self.form = f"{THINKVG}{stored}" if self.is_thinkvg else stored
         if form is not None and form.startswith(THINKVG) and not self.is_thinkvg:
             raise UsageError(
@@ -67,6 +67,12 @@ class MMRadRelease(FolderRelease):
             if split != self.split and split_files(self.fence, split):
                 yield MMRadRelease(self.root, split)
 
+    def find_picture(self, file: str) -> Path | bytes:
+        """The file of a radiograph; a crop belongs to the hidden trace."""
+        if PurePosixPath(file).name.startswith("reasoning_image"):
+            raise Refused(f"{file} is a crop of the trace, not a picture of the case")
+        return self.source(file)
+
     @cached_property
     def lacks_films(self) -> bool:
         """Whether these are question rows without any of their radiographs, as the hub has them."""
@@ -81,24 +87,20 @@ class MMRadRelease(FolderRelease):
 
     def scan(self) -> Iterator[Scanned]:
         """Every row as an entry or None, and what is wrong with it."""
-        before = 0
+        place = 0  # rows, not lines: a blank line is no row, and shards go on counting
         for file in self.files:
-            number = 0
             for row in rows_of(self.fence, file):
-                number = row.number
                 if row.data is None:
                     yield Scanned(file, row.number, None, [row.defect] if row.defect else [])
                     continue
+                place += 1
                 reader = RowReader(row.data, file=file, number=row.number)
-                if self.is_thinkvg:
-                    entry = read_question(reader, split=self.split, place=before + row.number)
-                else:
-                    entry = read_trace(reader, split=self.split)
+                read = read_question if self.is_thinkvg else read_trace
+                entry = read(reader, split=self.split, place=place)
                 yield Scanned(file, row.number, entry, reader.defects)
-            before += number
 
 
-def read_trace(row: RowReader, *, split: str) -> Entry | None:
+def read_trace(row: RowReader, *, split: str, place: int) -> Entry | None:
     """One interleaved record as an entry."""
     prompt = row.text("prompt")
     if prompt is None and not row.broken:
@@ -109,12 +111,13 @@ def read_trace(row: RowReader, *, split: str) -> Entry | None:
         row.fail("wrong-type", "images", "a list of paths", images)
     if row.broken or prompt is None or not isinstance(images, list):
         return None
-    row.case = _record_id(images[0] if images else "", row.number)
+    row.case = _record_id(images[0] if images else "", place)
     shown = prompt.count(IMAGE)
     looked = response.count(IMAGE) if response else 0
     if shown + looked != len(images):
-        expected = f"{shown + looked}, one for each {IMAGE}"
-        row.fail("count-mismatch", "images", expected, f"{len(images)}")
+        # How many looks a hidden response takes is not for the message that loading raises.
+        expected = f"one for each {IMAGE} of prompt and response"
+        row.fail("count-mismatch", "images", expected, f"{len(images)} for {shown + looked}")
     if not shown:
         row.fail("count-mismatch", "prompt", f"one {IMAGE}", "none")
     if row.broken:
@@ -155,7 +158,7 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
     if row.broken or path is None or question is None:
         return None
     file = path.lstrip("/")  # the published rows begin their relative paths with a slash
-    row.case = f"{clean_id(PurePosixPath(file).stem) or 'film'}-q{place}"
+    row.case = f"{clean_id(PurePosixPath(file).stem)}-q{place}"
     extra = _extra(row, "image_path", "question", "response")
     if file != path:
         extra["image_path"] = path
@@ -188,11 +191,11 @@ def _note(row: RowReader, parsed: Parsed) -> None:
         row.note(code, "response", expected, found)
 
 
-def _record_id(file: str, number: int) -> str:
+def _record_id(file: str, place: int) -> str:
     """'<id>' of 'IVLImage/<id>/problem_image_1.jpg'; of a file of any other name, its own."""
     path = PurePosixPath(file)
     own = path.parent.name if path.name.startswith("problem_image") else path.stem
-    return clean_id(own) or f"row-{number}"
+    return clean_id(own) if own else f"row-{place}"
 
 
 def _patient(file: str) -> str | None:

@@ -49,7 +49,7 @@ def write(
             if asked:
                 same(entry, read_question(reader, split=release.split, place=done))
             else:
-                again = read_trace(reader, split=release.split)
+                again = read_trace(reader, split=release.split, place=done)
                 same(_cut_alike(entry, again), again)
             yield row
             if progress is not None:
@@ -58,7 +58,7 @@ def write(
     if stored == "jsonl":
         return write_jsonl(path, rows())
     if stored == "json":
-        with written(path) as stream:
+        with written(path, fresh=True) as stream:
             stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
         return path
     import pyarrow as pa
@@ -77,13 +77,17 @@ def write(
 def _cut_alike(entry: Entry, again: Entry | None) -> Entry:
     """The entry with its words cut into steps as they come back, where that is all that differs.
 
-    The same words, looks, boxes and crops are the same trace, wherever a full stop fell.
+    The same moves with the same words, boxes and crops are the same trace, wherever the white
+    space between them fell.
     """
     one, other = (e.truth.trace if e and e.truth else None for e in (entry, again))
     if one is None or other is None or join(one, None) != join(other, None):
         return entry
-    looks = [[(s.crop, s.regions) for s in t.steps if s.kind == "look"] for t in (one, other)]
-    if looks[0] != looks[1] or entry.truth is None:
+    moves = [
+        [(s.kind, s.text.strip(), s.regions, s.crop) for s in t.steps if s.text.strip()]
+        for t in (one, other)
+    ]
+    if moves[0] != moves[1] or entry.truth is None:
         return entry
     truth = entry.truth.model_copy(update={"trace": other})
     return entry.model_copy(update={"truth": truth})

@@ -164,7 +164,7 @@ def read_scan(row: RowReader, *, split: str, withheld: bool) -> Entry | None:
     if re.search(r"[/\\]", name) or name.startswith(".") or len(name) > 200:
         row.fail("refused-file", "name", "a plain file name", name)
         return None
-    row.case = clean_id(re.sub(r"\.nii(\.gz)?$", "", name)) or f"scan-{row.number}"
+    row.case = clean_id(re.sub(r"\.nii(\.gz)?$", "", name))
     sentences = _keyed(row, "findings", str)
     if not sentences and not row.broken:
         row.fail("missing-field", "findings", "at least one sentence", "none")
@@ -183,8 +183,13 @@ def read_scan(row: RowReader, *, split: str, withheld: bool) -> Entry | None:
         ("entity_counts", entities),
         ("pixels", voxels),
     ):
-        if values and values.keys() != sentences.keys():
+        strange = sorted(values.keys() - sentences.keys())
+        if strange:
+            row.fail("keys-mismatch", field, f"the keys {keys}", f"{strange} too")
+        elif values and values.keys() != sentences.keys():
             row.note("keys-mismatch", field, f"the keys {keys}", f"{sorted(values)}")
+    if row.broken:
+        return None
     mask = f"{MASKS}/{name}"
     findings = tuple(
         Finding(

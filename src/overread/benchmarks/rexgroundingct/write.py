@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from overread.benchmarks.rexgroundingct.release import (
     read_scan,
 )
 from overread.benchmarks.rows import read_json
-from overread.benchmarks.writing import copied, copy_file, same
+from overread.benchmarks.writing import copied, copy_file, locked, once, same
 from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
@@ -36,11 +37,7 @@ def write(
 ) -> Path:
     """Write one split to `out`, beside the splits that are there, and return the list file."""
     path = out / FORMS[form or release.form or "base"]
-    listed = _listed(path)
-    if listed.get(release.split):
-        raise UsageError(
-            f"{path} has a split '{release.split}' already", remedy="choose another folder"
-        )
+    _free_split(path, release.split)
     rows: list[dict[str, Any]] = []
     total = release.count()
     for done, entry in enumerate(release.entries(), 1):
@@ -55,11 +52,13 @@ def write(
         if progress is not None:
             progress(done, total)
     _copy_sidecars(release, out)
-    if isinstance(release, ReXGroundingCTRelease):
-        listed = release.other_keys() | listed
-    listed[release.split] = rows
-    with written(path) as stream:
-        stream.write(json.dumps(listed, ensure_ascii=False, indent=1).encode("utf-8"))
+    with locked(out):  # another split may be on its way into the same list
+        listed = _free_split(path, release.split)
+        if isinstance(release, ReXGroundingCTRelease):
+            listed = release.other_keys() | listed
+        listed[release.split] = rows
+        with written(path) as stream:
+            stream.write(json.dumps(listed, ensure_ascii=False, indent=1).encode("utf-8"))
     return path
 
 
@@ -87,12 +86,15 @@ def row_of(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value} | entry.extra
 
 
-def _listed(path: Path) -> dict[str, Any]:
+def _free_split(path: Path, split: str) -> dict[str, Any]:
+    """The list that is there, or an empty one; refused where it has the split already."""
     if not path.exists():
-        return {split: [] for split in SPLITS}
+        return {name: [] for name in SPLITS}
     data, defect = read_json(path, path.name)
     if defect is not None or not isinstance(data, dict):
         raise UsageError(f"{path} is no list of cases", remedy="choose another folder")
+    if data.get(split):
+        raise UsageError(f"{path} has a split '{split}' already", remedy="choose another folder")
     return data
 
 
@@ -120,4 +122,4 @@ def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
             continue
         affine = np.asarray(release.pictures.geometry(volume).affine) if here else header.affine
         channels = [read_channel(source, n, shape, count, name=file) for n in range(count)]
-        write_mask(Fence(out).place(file), channels, affine)
+        once(Fence(out).place(file), partial(write_mask, channels=channels, affine=affine))
