@@ -163,7 +163,8 @@ def test_questions_that_cannot_be_asked(sketch: Path, tmp_path: Path) -> None:
         overread.load("medthinkvqa", tmp_path)
     with pytest.raises(UnknownName, match="did you mean 'case00003'"):
         overread.load("medthinkvqa", root).entry("case0003")
-    assert overread.load("medthinkvqa", root).entry("#2").case.id == "case00004"
+    for name in ("#2", "case00004", "Case number 00004", "images/case00004/sk000041.jpg"):
+        assert overread.load("medthinkvqa", root).entry(name).case.id == "case00004"
     with pytest.raises(UsageError, match="already"):
         overread.write(overread.load("medthinkvqa", root), root)
     with pytest.raises(UnknownName, match="form"):

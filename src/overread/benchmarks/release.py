@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from overread.benchmarks.fields import refused
@@ -126,7 +126,8 @@ class CommonRelease(ABC):
     def entry(self, case_id: str) -> Entry:
         """One entry by its case's id, or by its place: '#3' is the third.
 
-        Rows that cannot become a case are passed over, unless they are the one asked for.
+        The title of the case and the name or folder of its pictures will do as well. Rows that
+        cannot become a case are passed over, unless they are the one asked for.
         """
         seen: list[str] = []
         for number, scanned in enumerate(self.scan(), 1):
@@ -135,7 +136,7 @@ class CommonRelease(ABC):
                 if case_id == f"#{number}" or case_id in named:
                     raise refused(scanned.defects)
                 continue
-            if case_id in (scanned.entry.case.id, f"#{number}"):
+            if case_id == f"#{number}" or case_id in _names(scanned.entry):
                 return scanned.entry
             seen.append(scanned.entry.case.id)
         near = difflib.get_close_matches(case_id, seen, n=1, cutoff=0.5)
@@ -144,6 +145,19 @@ class CommonRelease(ABC):
             f"no case is called '{case_id}' among the {len(seen)} of split '{self.split}'",
             remedy=some or "the split has no cases; try another --split",
         )
+
+
+def _names(entry: Entry) -> set[str]:
+    """What a person may call a case who knows the release: its id, title, files and folders."""
+    names = {entry.case.id}
+    if entry.truth is not None and entry.truth.title:
+        names.add(entry.truth.title)
+    for picture in entry.case.pictures:
+        path = PurePosixPath(picture.file)
+        names.add(picture.file)
+        if len(path.parts) > 2:  # a folder of its own, not the one that all pictures lie in
+            names.add(path.parent.name)
+    return names
 
 
 class FolderRelease(CommonRelease):
