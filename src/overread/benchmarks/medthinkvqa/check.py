@@ -61,22 +61,15 @@ def check(
 
 def _twin_defects(first: _FormCheck, twin: _FormCheck) -> Iterator[Defect]:
     """Cases of which the two forms of a split tell different things, or one nothing."""
-    for case_id in first.told.keys() - twin.told.keys():
-        yield Defect(
-            code="twin-mismatch",
-            file=twin.file,
-            case=case_id,
-            expected=f"the case, as in {first.file}",
-            found="nothing",
-        )
-    for case_id in twin.told.keys() - first.told.keys():
-        yield Defect(
-            code="twin-mismatch",
-            file=first.file,
-            case=case_id,
-            expected=f"the case, as in {twin.file}",
-            found="nothing",
-        )
+    for one, other in ((first, twin), (twin, first)):
+        for case_id in one.told.keys() - other.told.keys():
+            yield Defect(
+                code="twin-mismatch",
+                file=other.file,
+                case=case_id,
+                expected=f"the case, as in {one.file}",
+                found="nothing",
+            )
     for case_id, told in twin.told.items():
         if case_id in first.told and first.told[case_id] != told:
             yield Defect(
