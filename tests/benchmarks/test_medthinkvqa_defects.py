@@ -95,6 +95,10 @@ def test_duplicates_splits_and_twins(copy: Copy, tmp_path: Path) -> None:
     assert errors(root) == []
     write_rows(root / "test.jsonl", rows[:1])
     assert errors(root) == ["count-mismatch", "twin-mismatch"]
+    picture = root / "images" / "case00003" / "sk000031.jpg"
+    shutil.move(picture, tmp_path / "away.jpg")
+    assert errors(root).count("missing-file") == 1  # told once, though two forms name it
+    shutil.move(tmp_path / "away.jpg", picture)
     (root / "test.parquet").unlink()
     write_rows(root / "test.jsonl", [*rows, read_rows(root / "train.jsonl")[0]])
     assert codes(root) == ["patient-in-two-splits"]

@@ -129,6 +129,22 @@ def test_options_as_a_struct_with_nulls_and_shards(sketch: Path, tmp_path: Path)
     assert errors(tmp_path) == []
 
 
+def test_a_gap_in_a_later_shard_is_named_there(sketch: Path, tmp_path: Path) -> None:
+    """The file and the row of a value that is missing are those of its own shard."""
+    rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")
+    rows[1]["discussion"] = None
+    shutil.copytree(sketch / "medthinkvqa" / "images", tmp_path / "images")
+    for number, row in enumerate(rows):
+        name = f"test-0000{number}-of-00002.parquet"
+        parquet.write_table(pa.Table.from_pylist([row]), tmp_path / name)
+    (defect,) = overread.check("medthinkvqa", tmp_path)
+    assert (defect.code, defect.file, defect.row) == (
+        "missing-value",
+        "test-00001-of-00002.parquet",
+        1,
+    )
+
+
 def test_shards_are_one_split(sketch: Path, tmp_path: Path) -> None:
     """An id in two shards is a duplicate; a shard that the names speak of must be there."""
     table = pa.Table.from_pylist(read_rows(sketch / "medthinkvqa" / "test.jsonl"))

@@ -300,6 +300,22 @@ def test_flat_folders_give_each_film_its_own_id(copy: Copy) -> None:
     assert found(root) == {}
 
 
+def test_twins_must_tell_the_same(copy: Copy, tmp_path: Path) -> None:
+    """Two forms of one split agree, or the case is named; pictures are told once."""
+    root = copy("mmrad")
+    overread.write(overread.load("mmrad", root), tmp_path / "p", form="parquet", pictures=False)
+    shutil.copy(tmp_path / "p" / "test.parquet", root)
+    assert found(root) == {}
+    rows = read_rows(root / "test.jsonl")
+    rows[1]["response"] += " And more."
+    write_rows(root / "test.jsonl", rows)
+    (defect,) = overread.check("mmrad", root)
+    assert (defect.code, defect.file, defect.row) == ("twin-mismatch", "test.parquet", 2)
+    (root / "IVLImage" / "sketch00003" / "reasoning_image_1.jpg").unlink()
+    codes = [defect.code for defect in overread.check("mmrad", root)]
+    assert sorted(codes) == ["missing-file", "twin-mismatch"]
+
+
 def test_withheld_duplicate_and_empty(copy: Copy) -> None:
     """No response anywhere is withheld truth; equal ids are an error; no rows a warning."""
     root = copy("mmrad")

@@ -136,9 +136,21 @@ def test_a_lost_tail_is_noticed(kind: str, lost: int) -> None:
 def test_a_jpeg_of_thousands_of_scans_is_refused() -> None:
     """A few hundred kilobytes that would hold a decoder for minutes are told by their marks."""
     data = packed(Pillow.fromarray(noise((50, 50, 3))), "JPEG")
-    for read in (read_image, verify_image, image_size):
+    slow = data[:-2] + b"\xff\xda\x00\x02" * 300 + b"\xff\xd9"
+    for read in (read_image, verify_image):
         with pytest.raises(Refused, match="scans"):
-            read(data[:-2] + b"\xff\xda\x00\x02" * 300 + b"\xff\xd9")
+            read(slow)
+    assert image_size(slow) == (50, 50)  # the header alone holds nobody up
+
+
+def test_a_picture_file_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """A sparse file of four gigabytes with the mark of a PNG costs no memory."""
+    with (tmp_path / "huge.png").open("wb") as out:
+        out.write(packed(Pillow.new("L", (4, 4)), "PNG"))
+        out.truncate(4 << 30)
+    for read in (read_image, verify_image):
+        with pytest.raises(Refused, match="bytes is not decoded"):
+            read(tmp_path / "huge.png")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -108,9 +108,39 @@ class Ids:
                 found=f"the id of row {row}" + (f" of {file}" if file != scanned.file else ""),
             )
 
-    def row(self, case_id: str) -> int:
-        """The row that an id was first seen in."""
-        return self.seen[case_id][1]
+
+@dataclass
+class Told:
+    """What one form of a split tells of each case: a number that differs where the cases do."""
+
+    file: str
+    cases: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def saw(self, scanned: Scanned, entry: Entry) -> None:
+        """Take one case into account."""
+        self.cases.setdefault(entry.case.id, (hash((entry.case, entry.truth)), scanned.row))
+
+    def differing(self, twin: Told) -> Iterator[Defect]:
+        """Cases of which another form of the split tells something else, or nothing."""
+        for one, other in ((self, twin), (twin, self)):
+            for case_id in one.cases.keys() - other.cases.keys():
+                yield Defect(
+                    code="twin-mismatch",
+                    file=other.file,
+                    case=case_id,
+                    expected=f"the case, as in {one.file}",
+                    found="nothing",
+                )
+        for case_id, (told, row) in twin.cases.items():
+            if case_id in self.cases and self.cases[case_id][0] != told:
+                yield Defect(
+                    code="twin-mismatch",
+                    file=twin.file,
+                    row=row,
+                    case=case_id,
+                    expected=f"what {self.file} tells",
+                    found="something else",
+                )
 
 
 @dataclass
@@ -118,28 +148,23 @@ class Gaps:
     """Optional values that some rows have and others lack: one warning a field."""
 
     have: dict[str, int] = field(default_factory=dict)
-    lack: dict[str, tuple[int, int]] = field(default_factory=dict)
+    lack: dict[str, tuple[Scanned, int]] = field(default_factory=dict)
 
-    def saw(self, name: str, row: int, *, filled: bool) -> None:
+    def saw(self, name: str, scanned: Scanned, *, filled: bool) -> None:
         """Take one value into account."""
         if filled:
             self.have[name] = self.have.get(name, 0) + 1
         else:
-            first, count = self.lack.get(name, (row, 0))
+            first, count = self.lack.get(name, (scanned, 0))
             self.lack[name] = (first, count + 1)
 
-    def defects(self, file: str) -> Iterator[Defect]:
+    def defects(self) -> Iterator[Defect]:
         """A warning for each field that is empty in some rows only."""
-        for name, (row, count) in self.lack.items():
+        for name, (scanned, count) in self.lack.items():
             if self.have.get(name):
-                yield Defect(
-                    code="missing-value",
-                    file=file,
-                    row=row,
-                    field=name,
-                    expected=f"a value, as in {self.have[name]} other place(s)",
-                    found=f"nothing, here and in {count - 1} more" if count > 1 else "nothing",
-                )
+                expected = f"a value, as in {self.have[name]} other place(s)"
+                found = f"nothing, here and in {count - 1} more" if count > 1 else "nothing"
+                yield scanned.defect("missing-value", name, expected, found)
 
 
 @dataclass

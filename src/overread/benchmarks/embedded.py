@@ -65,6 +65,8 @@ class EmbeddedPictures:
 
     def _fetch(self, place: _Place) -> bytes | None:
         """The bytes at one place; the column's stream stays open where it is."""
+        from overread.benchmarks.sheets import UNREADABLE
+
         key = (place.file, place.column)
         at, stream, table = self._streams.pop(key, (place.row + 1, iter(()), None))
         try:
@@ -76,7 +78,7 @@ class EmbeddedPictures:
             for _ in range(place.row - at):
                 next(stream)
             cell = next(stream).column(0)[0].as_py()
-        except (OSError, ValueError, KeyError, NotImplementedError, StopIteration) as error:
+        except (*UNREADABLE, StopIteration) as error:
             if table is not None:
                 table.close()
             raise PictureError(f"the embedded picture cannot be read ({error})") from None
@@ -100,7 +102,7 @@ class EmbeddedPictures:
 
 def _named(number: int, path: Path) -> Iterator[tuple[str, _Place]]:
     """(file name, place) of every picture of one parquet file."""
-    from overread.benchmarks.sheets import embedded_columns, opened, rows_in
+    from overread.benchmarks.sheets import UNREADABLE, embedded_columns, opened, rows_in
 
     try:
         with opened(path) as table:
@@ -110,5 +112,5 @@ def _named(number: int, path: Path) -> Iterator[tuple[str, _Place]]:
                 name = cells.get(f"{column}_path")
                 if isinstance(name, str):
                     yield name, _Place(number, row, column, in_struct)
-    except (OSError, ValueError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise PictureError(f"the parquet file cannot be read ({error})", where=str(path)) from None

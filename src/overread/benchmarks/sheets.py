@@ -21,6 +21,9 @@ from pydantic_core import from_json
 
 from overread.pixels.files import written
 
+UNREADABLE = (pa.ArrowException, OSError, ArithmeticError, KeyError, TypeError, ValueError)
+"""Whatever reading a damaged parquet file raises."""
+
 _SLOT = re.compile(r"image_(\d{1,4})")
 _PACKED = {b"overread": b"json"}
 _BATCH = 16
@@ -32,6 +35,14 @@ def opened(path: Path) -> Any:
     return parquet.ParquetFile(
         path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
     )
+
+
+def count_rows(path: Path) -> int:
+    """How many rows a file says it has; raises ValueError where it cannot say."""
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except UNREADABLE as error:
+        raise ValueError(str(error)) from None
 
 
 def embedded_columns(schema: Any) -> dict[str, bool]:
@@ -88,7 +99,7 @@ def rows_in(path: Path) -> Iterator[dict[str, Any]]:
                             file = embedded_file(path.stem, number, column, name)
                             told[f"{column}_path"] = file
                     yield told
-    except (pa.ArrowException, OSError, ArithmeticError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise ValueError(" ".join(str(error).split())[:200]) from None
 
 

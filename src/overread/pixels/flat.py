@@ -26,6 +26,9 @@ from overread.pixels.files import written
 MAX_PIXELS = 64_000_000
 """The largest flat picture that is decoded; a 16-bit mammogram has about 20 million pixels."""
 
+MAX_FILE = 256 << 20
+"""The largest file of a flat picture that is read; a raw 16-bit mammogram has 40 million bytes."""
+
 MAX_SCANS = 200
 """Progressive JPEGs have about ten scans; thousands of them are made to hold up a decoder."""
 
@@ -38,7 +41,7 @@ _DAMAGE_MORE = (KeyError, TypeError, MemoryError, OverflowError, AttributeError,
 
 def read_image(source: Path | bytes, *, name: str = "") -> Pixels:
     """Pixels as (H, W) grey, 8 or 16 bits, or (H, W, 3) colour."""
-    with _opened(source, name) as picture:
+    with _opened(_whole(source, name), name) as picture:
         _decode(picture)
         if picture.mode.startswith("I;16") or picture.mode == "I":
             grey = np.asarray(picture).astype(np.int64).clip(0, 65535)
@@ -60,29 +63,18 @@ def image_size(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
 
 def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
     """Decode the whole picture and forget it; (width, height) where all of it is there."""
-    _ends(source, name)
-    with _opened(source, name) as picture:
+    data = _whole(source, name)
+    # Decoders stop before the last mark of their format and do not miss it. Other bytes may
+    # follow it, as cameras do; a thumbnail near the beginning has a mark of its own.
+    mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(data[:2])
+    if mark is not None and data.rfind(mark) < len(data) // 2:
+        raise Truncated("the picture is cut off", where=name, remedy=_AGAIN)
+    with _opened(data, name) as picture:
         size = picture.size
         # A JPEG decoded at an eighth of its size still reads every byte of its stream.
         picture.draft(None, (max(1, size[0] // 8), max(1, size[1] // 8)))
         _decode(picture)
         return size
-
-
-def _ends(source: Path | bytes, name: str) -> None:
-    """Whether the last mark of the format is there: decoders stop before it and do not miss it.
-
-    Other bytes may follow it, as cameras do; a thumbnail near the beginning has a mark of its own.
-    """
-    try:
-        data = source if isinstance(source, bytes) else source.read_bytes()
-    except FileNotFoundError:
-        raise NotThere("there is no such file", where=name) from None
-    except OSError as error:
-        raise PictureError(f"the file cannot be read ({error.strerror})", where=name) from None
-    mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(data[:2])
-    if mark is not None and data.rfind(mark) < len(data) // 2:
-        raise Truncated("the picture is cut off", where=name, remedy=_AGAIN)
 
 
 def write_image(path: Path, pixels: NDArray[Any]) -> None:
@@ -94,6 +86,22 @@ def write_image(path: Path, pixels: NDArray[Any]) -> None:
         Pillow.fromarray(np.ascontiguousarray(pixels)).save(out, kind, **options)
 
 
+def _whole(source: Path | bytes, name: str) -> bytes:
+    """All bytes of a picture that is to be decoded, where they are not made to hold us up."""
+    where = name or ("a buffer" if isinstance(source, bytes) else str(source))
+    try:
+        if isinstance(source, Path) and source.stat().st_size > MAX_FILE:
+            raise Refused(f"a picture of over {MAX_FILE:,} bytes is not decoded", where=where)
+        data = source if isinstance(source, bytes) else source.read_bytes()
+    except FileNotFoundError:
+        raise NotThere("there is no such file", where=where) from None
+    except OSError as error:
+        raise PictureError(f"the file cannot be read ({error.strerror})", where=where) from None
+    if data[:2] == b"\xff\xd8" and data.count(b"\xff\xda") > MAX_SCANS:
+        raise Refused(f"a JPEG of over {MAX_SCANS} scans would take minutes to decode", where=where)
+    return data
+
+
 @contextmanager
 def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
     where = name or ("a buffer" if isinstance(source, bytes) else str(source))
@@ -103,11 +111,6 @@ def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
             stream.seek(0)
             # The two decoders by name, not through `Image.open`: no other one can be tricked into
             # opening the file, and the size is judged by us before anything is decoded.
-            if mark == b"\xff\xd8\xff" and stream.read().count(b"\xff\xda") > MAX_SCANS:
-                raise Refused(
-                    f"a JPEG of over {MAX_SCANS} scans would take minutes to decode", where=where
-                )
-            stream.seek(0)
             if mark == b"\x89PN":
                 picture: Pillow.Image = PngImageFile(stream)
             elif mark == b"\xff\xd8\xff":

@@ -8,6 +8,7 @@ from pathlib import Path
 from overread.benchmarks.checking import (
     Gaps,
     Ids,
+    Told,
     UnknownWords,
     ahead,
     flat_picture_defects,
@@ -31,12 +32,11 @@ def check(
 ) -> Iterator[Defect]:
     """Every defect of one split, in each form it is there in (or in the one asked for)."""
     first = MedThinkVQARelease(root, split, form=form, pictures=pictures)
-    checks = [_FormCheck(first, look=open_pictures)]
+    checks = [_FormCheck(first, look=open_pictures, first=True)]
     for other in first.forms() if form is None else ():
         if other != first.form:
-            # The second form names the same pictures; looking at them twice tells nothing new.
             twin = MedThinkVQARelease(root, split, form=other, pictures=pictures)
-            checks.append(_FormCheck(twin, look=False))
+            checks.append(_FormCheck(twin, look=False, first=False))
     broken = False
     for part in checks:
         for defect in part.defects(progress):
@@ -52,46 +52,24 @@ def check(
                 expected=expected,
                 found=str(part.rows),
             )
-        yield from _twin_defects(checks[0], part)
+        yield from checks[0].told.differing(part.told)
     if not checks[0].rows and not broken:
         yield Defect(code="empty-split", file=checks[0].file, expected="cases", found="none")
     yield from shard_defects(first.files)
     yield from shared_patients(first, checks[0].patients, first.other_splits())
 
 
-def _twin_defects(first: _FormCheck, twin: _FormCheck) -> Iterator[Defect]:
-    """Cases of which the two forms of a split tell different things, or one nothing."""
-    for one, other in ((first, twin), (twin, first)):
-        for case_id in one.told.keys() - other.told.keys():
-            yield Defect(
-                code="twin-mismatch",
-                file=other.file,
-                case=case_id,
-                expected=f"the case, as in {one.file}",
-                found="nothing",
-            )
-    for case_id, told in twin.told.items():
-        if case_id in first.told and first.told[case_id] != told:
-            yield Defect(
-                code="twin-mismatch",
-                file=twin.file,
-                row=twin.ids.row(case_id),
-                case=case_id,
-                expected=f"what {first.file} tells",
-                found="something else",
-            )
-
-
 class _FormCheck:
     """The check of one file of rows."""
 
-    def __init__(self, release: MedThinkVQARelease, *, look: bool) -> None:
+    def __init__(self, release: MedThinkVQARelease, *, look: bool, first: bool) -> None:
         self.release = release
         self.file = release.files[0]
         self.look = look
+        self.first = first
         self.rows = 0
         self.ids = Ids()
-        self.told: dict[str, int] = {}
+        self.told = Told(self.file)
         self.patients: dict[str, int] = {}
         self.gaps = Gaps()
         self.words = UnknownWords("a name of `overread list modalities`")
@@ -111,23 +89,24 @@ class _FormCheck:
             if progress is not None:
                 progress(self.rows, total)
         yield from self._withheld()
-        yield from self.gaps.defects(self.file)
+        yield from self.gaps.defects()
         yield from self.words.defects()
 
     def _pictures(self, scanned: Scanned) -> list[Defect]:
-        files = image_files(scanned.entry) if scanned.entry else []
+        # A second form names the same pictures; looking for them twice tells nothing new.
+        files = image_files(scanned.entry) if scanned.entry and self.first else []
         return list(flat_picture_defects(self.release, scanned, files, look=self.look))
 
     def _take(self, scanned: Scanned, entry: Entry) -> None:
         truth = entry.truth or Truth()
         if entry.case.patient is not None:
             self.patients.setdefault(entry.case.patient, scanned.row)
-        self.told[entry.case.id] = hash((entry.case, entry.truth))
+        self.told.saw(scanned, entry)
         if truth.answer is None:
             self.unanswered.append(scanned)
         else:
             self.answered += 1
-        _note_gaps(self.gaps, scanned.row, entry, truth)
+        _note_gaps(self.gaps, scanned, entry, truth)
         known = modalities()
         for note in truth.notes:
             if note.modality is not None and known.find(note.modality) is None:
@@ -184,7 +163,7 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
         yield scanned.defect("timepoint-mismatch", "timepoint_count", expected, found)
 
 
-def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
+def _note_gaps(gaps: Gaps, scanned: Scanned, entry: Entry, truth: Truth) -> None:
     values = {
         "title": truth.title,
         "IMAGING_FINDINGS": truth.report,
@@ -198,12 +177,12 @@ def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
         "ICD Category": truth.icd_category,
     }
     for name, value in values.items():
-        gaps.saw(name, row, filled=value is not None)
+        gaps.saw(name, scanned, filled=value is not None)
     captioned = {region.picture for finding in truth.findings for region in finding.regions}
     notes = {note.picture: note for note in truth.notes}
     for picture in entry.case.pictures:
         note = notes.get(picture.name)
-        gaps.saw("image_NN_caption", row, filled=picture.name in captioned)
-        gaps.saw("image_NN_id", row, filled=bool(note and note.id))
-        gaps.saw("image_NN_modality", row, filled=bool(note and note.modality))
-        gaps.saw("image_NN_sub_modality", row, filled=bool(note and note.sub_modality))
+        gaps.saw("image_NN_caption", scanned, filled=picture.name in captioned)
+        gaps.saw("image_NN_id", scanned, filled=bool(note and note.id))
+        gaps.saw("image_NN_modality", scanned, filled=bool(note and note.modality))
+        gaps.saw("image_NN_sub_modality", scanned, filled=bool(note and note.sub_modality))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from overread.benchmarks.checking import (
     Ids,
+    Told,
     UnknownWords,
     ahead,
     picture_defect,
@@ -31,29 +32,43 @@ def check(
     """Every defect of one split, in each form it is there in (or in the one asked for)."""
     first = MMRadRelease(root, split, form=form, pictures=pictures)
     patients: dict[str, int] = {}
-    yield from _check_form(first, patients, look=open_pictures, progress=progress)
+    told = Told(first.files[0])
+    yield from _check_form(first, told, patients, look=open_pictures, progress=progress)
     for other in first.forms() if form is None else ():
-        twin = MMRadRelease(root, split, form=other, pictures=pictures)
-        if twin.files != first.files:
-            yield from _check_form(twin, patients, look=open_pictures, progress=progress)
+        release = MMRadRelease(root, split, form=other, pictures=pictures)
+        if release.files == first.files:
+            continue
+        # Questions beside traces are no twins of theirs; a twin names the same pictures again.
+        is_twin = release.is_thinkvg == first.is_thinkvg
+        again = Told(release.files[0])
+        look = None if is_twin else open_pictures
+        yield from _check_form(release, again, patients, look=look, progress=progress)
+        if is_twin:
+            yield from told.differing(again)
     yield from shard_defects(first.files)
     yield from shared_patients(first, patients, first.other_splits())
 
 
 def _check_form(
-    release: MMRadRelease, patients: dict[str, int], *, look: bool, progress: Progress | None
+    release: MMRadRelease,
+    teller: Told,
+    patients: dict[str, int],
+    *,
+    look: bool | None,
+    progress: Progress | None,
 ) -> Iterator[Defect]:
+    """Defects of one file of rows; `look` None leaves its pictures alone."""
     ids, words = Ids(), UnknownWords("a name of `overread list regions`")
     rows = told = failed = 0
     untold: list[Scanned] = []
     total = release.count()
 
     def work(scanned: Scanned) -> list[Defect]:
-        if scanned.entry is None or release.lacks_films:
+        if scanned.entry is None or look is None or release.lacks_films:
             return []
         return list(_picture_defects(release, scanned, scanned.entry, look=look))
 
-    for scanned, picture_defects in ahead(release.scan(), work, look=look):
+    for scanned, picture_defects in ahead(release.scan(), work, look=bool(look)):
         rows += bool(scanned.row)
         failed += scanned.entry is None
         yield from scanned.defects
@@ -61,6 +76,7 @@ def _check_form(
         if scanned.entry is not None:
             case, truth = scanned.entry.case, scanned.entry.truth
             yield from ids.defects(scanned, case.id, column="images")
+            teller.saw(scanned, scanned.entry)
             if case.patient is not None:
                 patients.setdefault(case.patient, scanned.row)
             told += truth is not None
@@ -88,7 +104,7 @@ def _check_form(
             expected="responses",
             found=f"none in {rows} rows",
         )
-    if rows and release.lacks_films:
+    if rows and look is not None and release.lacks_films:
         yield Defect(
             code="no-pictures",
             file=file,

@@ -78,11 +78,11 @@ def _check_list(
             if case.patient is not None:
                 patients.setdefault(case.patient, scanned.row)
             yield from _category_defects(scanned, truth)
-            _note_gaps(gaps, scanned.row, scanned.entry, truth)
+            _note_gaps(gaps, scanned, scanned.entry, truth)
             stated |= any(finding.voxels is not None for finding in truth.findings)
         if progress is not None:
             progress(rows, release.count())
-    yield from gaps.defects(release.file)
+    yield from gaps.defects()
     if not rows and release.count() is None:
         return  # the list itself is broken, and that was told
     if not rows:
@@ -128,14 +128,14 @@ def _absent(release: ReXGroundingCTRelease, *, stated: bool) -> Iterator[Defect]
             )
 
 
-def _note_gaps(gaps: Gaps, row: int, entry: Entry, truth: Truth) -> None:
+def _note_gaps(gaps: Gaps, scanned: Scanned, entry: Entry, truth: Truth) -> None:
     volume = entry.case.picture(CT)
-    gaps.saw("shape", row, filled=isinstance(volume, Volume) and volume.shape is not None)
-    gaps.saw("protocol", row, filled=truth.protocol is not None)
+    gaps.saw("shape", scanned, filled=isinstance(volume, Volume) and volume.shape is not None)
+    gaps.saw("protocol", scanned, filled=truth.protocol is not None)
     for finding in truth.findings:
-        gaps.saw("categories", row, filled=finding.category is not None)
-        gaps.saw("entity_counts", row, filled=finding.entities is not None)
-        gaps.saw("pixels", row, filled=finding.voxels is not None)
+        gaps.saw("categories", scanned, filled=finding.category is not None)
+        gaps.saw("entity_counts", scanned, filled=finding.entities is not None)
+        gaps.saw("pixels", scanned, filled=finding.voxels is not None)
 
 
 def _category_defects(scanned: Scanned, truth: Truth) -> Iterator[Defect]:
