@@ -1,0 +1,1 @@
+"""The synthetic body: anatomy in millimetres, drawn analytically."""

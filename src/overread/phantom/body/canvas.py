@@ -1,0 +1,161 @@
+"""The scan being drawn: a grid in the patient, HU and labels on it, painted box by box.
+
+Arrays are kept as (z, y, x) with x running to the left and y to the back: in memory exactly the
+LPS order that scanners store, so that nothing is ever copied to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.core import Geometry
+from overread.phantom.body.shapes import Floats, Place, Point, soft
+from overread.pixels.geometry import geometry
+
+Cut = tuple[slice, slice, slice]
+
+_SLAB_VOXELS = 400_000
+"""Voxels that are worked on at a time: small enough to stay near the processor."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the voxels lie: centre of the volume in RAS+ millimetres, voxels, steps."""
+
+    centre: Point
+    counts: tuple[int, int, int]
+    """Voxels along x, y, z."""
+    step: tuple[float, float, float]
+    """Millimetres along x, y, z."""
+
+    @cached_property
+    def axes(self) -> tuple[Floats, Floats, Floats]:
+        """Coordinates of the voxel centres along x (falling), y (falling) and z (rising)."""
+        rising = [
+            (np.arange(n) - (n - 1) / 2) * step
+            for n, step in zip(self.counts, self.step, strict=True)
+        ]
+        signs = (-1, -1, 1)
+        x, y, z = (
+            (middle + sign * line).astype(np.float32)
+            for middle, sign, line in zip(self.centre, signs, rising, strict=True)
+        )
+        return x, y, z
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the arrays: (z, y, x)."""
+        return self.counts[2], self.counts[1], self.counts[0]
+
+    @property
+    def blur(self) -> float:
+        """Width of a soft edge: a voxel, and never less than a scanner resolves."""
+        return max(0.9, sum(self.step) / 3)
+
+    @cached_property
+    def space(self) -> Geometry:
+        """Geometry of the arrays as they are stored: LPS."""
+        affine = np.diag([-self.step[0], -self.step[1], self.step[2], 1.0])
+        affine[:3, 3] = [axis[0] for axis in self.axes]
+        return geometry(self.counts, affine, where="the phantom")
+
+    def cut(self, low: Place, high: Place) -> Cut | None:
+        """The part of the arrays that holds a box of the patient; None where it holds none."""
+        slices = []
+        for axis, lo, hi in zip(self.axes, low, high, strict=True):
+            falls = len(axis) > 1 and axis[0] > axis[-1]
+            line = -axis if falls else axis
+            lo, hi = (-hi, -lo) if falls else (lo, hi)
+            first = int(np.searchsorted(line, lo, "left"))
+            last = int(np.searchsorted(line, hi, "right"))
+            if first >= last:
+                return None
+            slices.append(slice(first, last))
+        return slices[2], slices[1], slices[0]
+
+    def at(self, cut: Cut) -> tuple[Floats, Floats, Floats]:
+        """x, y and z of the voxels of a part, shaped so that they combine to its shape."""
+        x, y, z = self.axes
+        return x[None, None, cut[2]], y[None, cut[1], None], z[cut[0], None, None]
+
+    def slabs(self) -> Iterator[Cut]:
+        """The whole, a few slices at a time."""
+        deep = max(1, _SLAB_VOXELS // (self.counts[0] * self.counts[1]))
+        for first in range(0, self.counts[2], deep):
+            yield slice(first, min(first + deep, self.counts[2])), slice(None), slice(None)
+
+
+@dataclass
+class Canvas:
+    """The arrays that are painted on."""
+
+    grid: Grid
+    hu: Floats = field(init=False)
+    organs: NDArray[np.uint8] = field(init=False)
+    """Number of the organ in `ORGANS`, 0 for what has no name."""
+    lobes: NDArray[np.uint8] = field(init=False)
+    """Number of the lobe, 0 outside the lungs."""
+    segments: NDArray[np.uint8] = field(init=False)
+    """Number of the segment, 0 outside the lungs."""
+
+    def __post_init__(self) -> None:
+        self.hu = np.full(self.grid.shape, -1000, np.float32)
+        self.organs = np.zeros(self.grid.shape, np.uint8)
+        self.lobes = np.zeros(self.grid.shape, np.uint8)
+        self.segments = np.zeros(self.grid.shape, np.uint8)
+
+    def paint(
+        self,
+        cut: Cut,
+        depth: Floats,
+        hu: Floats | float,
+        *,
+        label: int | None = None,
+        strength: float = 1.0,
+    ) -> None:
+        """Fill a shape, given by its depth in a part of the volume, with a value."""
+        cover = soft(depth, self.grid.blur)
+        if strength != 1:
+            cover *= np.float32(strength)
+        view = self.hu[cut]
+        view += (np.asarray(hu, np.float32) - view) * cover
+        if label is not None:
+            self.organs[cut][depth > 0] = label
+
+
+ORGANS: tuple[str, ...] = (
+    "right lung",
+    "left lung",
+    "trachea and bronchi",
+    "heart",
+    "aorta",
+    "pulmonary artery",
+    "superior vena cava",
+    "oesophagus",
+    "vertebrae",
+    "ribs",
+    "sternum",
+    "clavicles",
+    "scapulae",
+    "liver",
+    "spleen",
+    "stomach",
+    "muscle",
+    "fat",
+    "skin",
+    "thyroid",
+    "costal cartilage",
+    "humeri",
+    "inferior vena cava",
+    "mediastinum",
+    "right pleural space",
+    "left pleural space",
+)
+"""Organs in the order of their numbers, 1 the first."""
+
+NUMBER = {name: number for number, name in enumerate(ORGANS, 1)}
