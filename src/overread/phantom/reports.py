@@ -1,0 +1,229 @@
+"""A whole report: the technique, the findings sorted by region, what is absent, the impression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from pydantic import Field
+
+from overread.core import Record
+from overread.errors import UsageError
+from overread.ontology import report_regions
+from overread.phantom.lexicon import STYLES, NounList, Style, category_words, read_words
+from overread.phantom.phrases import thing, with_articles
+from overread.phantom.places import pick, place, side_of
+from overread.phantom.sentences import sentence
+from overread.phantom.statement import BEYOND, Statement
+
+__all__ = ["Report", "Style", "report"]
+
+_PLEURA = ("2e", "2g")
+_MOST_LINES = 5
+
+
+class Report(Record):
+    """A report of a chest CT."""
+
+    technique: str
+    """How the scan was made."""
+    findings: str
+    """Everything that is seen and what is not, in whole sentences, region by region."""
+    impression: str
+    """One to five lines that sum it up."""
+
+    def row(self, volume: str) -> dict[str, str]:
+        """The report as a row of CT-RATE's table, under the name of its volume."""
+        return {
+            "VolumeName": volume,
+            "ClinicalInformation_EN": "",
+            "Technique_EN": self.technique,
+            "Findings_EN": self.findings,
+            "Impressions_EN": self.impression,
+        }
+
+
+class _Texts(Record):
+    """The same in both styles."""
+
+    unless: tuple[str, ...] = ()
+    """What must not be there for it to be said."""
+    radiologist: tuple[str, ...]
+    """As a radiologist says it."""
+    translated: tuple[str, ...]
+    """As a machine translates it."""
+
+    def of(self, style: Style) -> tuple[str, ...]:
+        """Those of one style."""
+        return self.radiologist if style == "radiologist" else self.translated
+
+
+class _Topic(Record):
+    """Something that a report says of every patient, and how, unless it is otherwise."""
+
+    region: str
+    """Code of the report region."""
+    about: str
+    """What it is about."""
+    first: bool = False
+    """Whether it stands before the findings of its region."""
+    lines: tuple[_Texts, ...] = Field(alias="line")
+    """The most that can be said comes first."""
+
+
+class _Technique(Record):
+    """How a scan was made, in words."""
+
+    style: Style
+    """The style that the texts belong to."""
+    contrast: bool
+    """Whether contrast medium was given."""
+    text: tuple[str, ...]
+    """The texts."""
+
+
+class _Summary(NounList):
+    """What findings are called in an impression."""
+
+    minor: bool = False
+    """Whether it may be left out."""
+
+
+class _Words(Record):
+    """`wordings/report.toml`."""
+
+    technique: tuple[_Technique, ...]
+    """How the scan was made."""
+    regions: dict[str, str]
+    """Kind beyond the lung → code of its report region."""
+    topics: tuple[_Topic, ...] = Field(alias="topic")
+    """What is said of everybody."""
+    normal: _Texts
+    """Impressions where nothing is found."""
+    nothing_acute: _Texts
+    """Impressions where only minor things are found."""
+    impressions: tuple[_Summary, ...] = Field(alias="impression")
+    """What findings are called, the important ones first."""
+
+
+@cache
+def _words() -> _Words:
+    return _Words.model_validate(read_words("report"))
+
+
+def report(
+    statements: Sequence[Statement],
+    sentences: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    style: Style = "radiologist",
+    held_out: bool = False,
+    contrast: bool = False,
+) -> Report:
+    """Write the report of one patient.
+
+    `statements` are all findings, `sentences` those of lung and pleura in words, as they are to
+    stand in the report. Findings beyond the lung are put into words here, with held-out wordings if
+    asked for. What is said to be absent is absent from the statements.
+    """
+    if style not in STYLES:
+        raise UsageError(f"there is no style {style!r}", remedy=f"use one of {', '.join(STYLES)}")
+    words = _words()
+    there = frozenset[str]().union(*(_marks(statement) for statement in statements))
+    parts: list[str] = []
+    for region in report_regions().item:
+        topics = [topic for topic in words.topics if topic.region == region.code]
+        parts += [_absent(topic, there, rng, style) for topic in topics if topic.first]
+        if region.code == "L":
+            parts += [_closed(text) for text in sentences]
+        for statement in statements:
+            if words.regions.get(statement.kind) == region.code and statement.kind in BEYOND:
+                made = sentence(statement, rng, style=style, held_out=held_out)
+                parts.append(_closed(made.text))
+        parts += [_absent(topic, there, rng, style) for topic in topics if not topic.first]
+    technique = [
+        text
+        for group in words.technique
+        if group.style == style and group.contrast == contrast
+        for text in group.text
+    ]
+    return Report(
+        technique=pick(rng, technique),
+        findings=" ".join(part for part in parts if part),
+        impression=_impression(statements, rng, style),
+    )
+
+
+def _marks(statement: Statement) -> frozenset[str]:
+    """The words of `unless` that a statement answers to."""
+    if statement.kind in BEYOND:
+        return frozenset({statement.kind})
+    where = "pleura" if statement.category in _PLEURA else "lung"
+    return frozenset({statement.category, f"{statement.category}:{statement.kind}", where})
+
+
+def _absent(topic: _Topic, there: frozenset[str], rng: np.random.Generator, style: Style) -> str:
+    """The most of a topic that can be said; empty where nothing can, and now and then."""
+    chosen = rng.random() < 0.85
+    fitting = [line for line in topic.lines if not there & set(line.unless)]
+    return pick(rng, fitting[0].of(style)) if fitting and chosen else ""
+
+
+def _impression(statements: Sequence[Statement], rng: np.random.Generator, style: Style) -> str:
+    """The important findings, and some of the others, in other words than above."""
+    words = _words()
+    if not statements:
+        return pick(rng, words.normal.of(style))
+    ranked = sorted(((_rank(statement), statement) for statement in statements), key=_first)
+    major = [each for each in ranked if not words.impressions[each[0]].minor]
+    minor = [each for each in ranked if words.impressions[each[0]].minor]
+    lines: list[str] = []
+    if not major:
+        lines.append(pick(rng, words.nothing_acute.of(style)))
+    kept = major + [each for each in minor if rng.random() < 0.5]
+    lines += [_summary(words.impressions[rank], one, rng, style) for rank, one in kept]
+    lines = list(dict.fromkeys(lines))[:_MOST_LINES]
+    if style == "radiologist" and len(lines) > 1 and rng.random() < 0.6:
+        lines = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
+    return "\n".join(lines)
+
+
+def _first(ranked: tuple[int, Statement]) -> int:
+    return ranked[0]
+
+
+def _rank(statement: Statement) -> int:
+    """How important a finding is: its place among the impressions."""
+    beyond = statement.kind in BEYOND
+    name = statement.kind if beyond else f"{statement.category}:{statement.kind}"
+    for rank, group in enumerate(_words().impressions):
+        if name in group.kinds:
+            return rank
+    raise UsageError(f"there is no impression for {name!r}", where="wordings/report.toml")
+
+
+def _summary(group: _Summary, statement: Statement, rng: np.random.Generator, style: Style) -> str:
+    """One line of the impression."""
+    noun = pick(rng, group.nouns(group.kinds))
+    family = category_words(statement.category, statement.kind).family
+    where = None
+    if side_of(statement) is not None and rng.random() < 0.8:
+        where = place(statement, rng, family=family, style=style, fine=False)
+    ahead = where is not None and bool(where.modifier) and rng.random() < 0.5
+    named = thing(
+        statement,
+        noun,
+        rng,
+        style=style,
+        modifier=where.modifier if where is not None and ahead else "",
+        spread=where is None,
+    )
+    at = "" if where is None or ahead else where.adverb or where.within
+    return _closed(with_articles(f"{named.text} {at}".strip()))
+
+
+def _closed(text: str) -> str:
+    """The text as a whole sentence."""
+    text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,221 @@
+"""A statement put into one sentence, which says no more than the statement does."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from itertools import accumulate
+
+import numpy as np
+
+from overread.core import Record
+from overread.errors import UsageError
+from overread.phantom.lexicon import (
+    STYLES,
+    Style,
+    Wording,
+    category_words,
+    choices,
+    common_words,
+    grade_words,
+    is_held_out,
+    wordings,
+)
+from overread.phantom.phrases import (
+    Thing,
+    length,
+    measured,
+    measures,
+    spread_words,
+    thing,
+    with_articles,
+)
+from overread.phantom.places import Place, pick, place, side_of
+from overread.phantom.statement import Statement
+
+__all__ = ["STYLES", "Sentence", "Style", "is_held_out", "sentence", "wordings"]
+
+NAMES_A_PLACE = 0.64
+"""How many sentences name a place, of those that could: as in ReXGroundingCT."""
+
+LONGEST = 35
+"""Words in the longest sentence, as in ReXGroundingCT."""
+
+_ATTEMPTS = 8
+_THING_VERBS = {"is": "are", "was": "were", "lies": "lie", "attracts": "attract"}
+_PLACE_VERBS = {
+    "shows": "show",
+    "contains": "contain",
+    "demonstrates": "demonstrate",
+    "has": "have",
+}
+
+
+class Sentence(Record):
+    """One sentence about one finding, and what it gives away."""
+
+    text: str
+    """The words, with a capital and without a full stop, as findings of ReXGroundingCT are."""
+    wording: str
+    """What it was made from, before anything was filled in."""
+    said: tuple[str, ...]
+    """Fields of the statement whose value can be read off it ('a few' says no count)."""
+
+
+def sentence(
+    statement: Statement,
+    rng: np.random.Generator,
+    *,
+    style: Style = "radiologist",
+    held_out: bool = False,
+    name_place: bool | None = None,
+) -> Sentence:
+    """Put a statement into words.
+
+    `name_place` says whether lobes or side must be named or must not be; None leaves it to chance.
+    A statement that has no place is never given one. `held_out` takes only the wordings that
+    `is_held_out`, otherwise only the others are taken.
+
+    >>> nodule = Statement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
+    >>> sentence(nodule, np.random.default_rng(4), name_place=True).text
+    'A solid lung nodule in the right upper lobe measures 8 mm'
+    """
+    if style not in STYLES:
+        raise UsageError(f"there is no style {style!r}", remedy=f"use one of {', '.join(STYLES)}")
+    family = category_words(statement.category, statement.kind).family
+    if name_place is None:
+        name_place = bool(rng.random() < NAMES_A_PLACE)
+    name_place = name_place and side_of(statement) is not None
+    wording = _wording(statement, rng, style=style, held_out=held_out, placed=name_place)
+    for attempt in range(_ATTEMPTS):
+        # Segments make the longest places: after two attempts lobes must do.
+        fine = attempt < 2
+        where = place(statement, rng, family=family, style=style, fine=fine) if name_place else None
+        made = _filled(statement, wording, where, rng, style)
+        if len(made.text.split()) <= LONGEST:
+            break
+    return made
+
+
+def _wording(
+    statement: Statement,
+    rng: np.random.Generator,
+    *,
+    style: Style,
+    held_out: bool,
+    placed: bool,
+) -> Wording:
+    """A wording that can say the statement, the usual ones more often."""
+    found = [
+        wording
+        for wording in choices(statement.category, statement.kind, style)
+        if wording.held_out == held_out
+        and (wording.has_place if placed else not wording.needs_place)
+        and ("{measures}" not in wording.template or statement.size_mm is not None)
+    ]
+    counted = [one for one in found if one.fits(statement.count, countable=statement.countable)]
+    # What has only nouns like "emphysema" is said with these even where it could be counted.
+    fitting = counted or [one for one in found if one.fits(statement.count, countable=False)]
+    if not fitting:
+        raise UsageError(
+            f"no wording fits {statement.kind!r} of category {statement.category}",
+            where=f"src/overread/phantom/wordings, style {style}, held out: {held_out}",
+            remedy="add wordings to that file",
+        )
+    steps = list(accumulate(one.weight for one in fitting))
+    at = bisect(steps, rng.random() * steps[-1])
+    return fitting[min(at, len(fitting) - 1)]
+
+
+def _filled(
+    statement: Statement,
+    wording: Wording,
+    where: Place | None,
+    rng: np.random.Generator,
+    style: Style,
+) -> Sentence:
+    """The wording with every slot filled."""
+    template = wording.template
+    said = set(where.says) if where is not None else set()
+    said |= {"kind"} if len(wording.kinds) == 1 else set()
+    # A place can stand before the noun where the wording does not ask for it elsewhere.
+    ahead = (
+        where is not None
+        and bool(where.modifier)
+        and wording.noun is not None
+        and not wording.needs_place
+        and rng.random() < 0.35
+    )
+    slots: dict[str, str] = {}
+    named = Thing("", article=False, plural=False, said=frozenset())
+    if wording.noun is not None:
+        named = thing(
+            statement,
+            wording.noun,
+            rng,
+            style=style,
+            modifier=where.modifier if where is not None and ahead else "",
+            spread="spread" not in said,
+            size="{measures}" not in template,
+            full=0.75 if where is not None else 0.95,
+        )
+        slots["thing"] = named.text
+        slots["a_thing"] = f"{{a}} {named.text}" if named.article else named.text
+        said |= named.said
+    if where is not None:
+        slots |= {"place": where.name, "within": where.within}
+        slots["at"] = "" if ahead else where.adverb or where.within
+    slots |= _sizes(statement, wording, named, rng, style, said)
+    slots |= _loose_words(statement, template, rng, said)
+    for verbs, plural in ((_THING_VERBS, named.plural), (_PLACE_VERBS, _plural(where))):
+        slots |= {one: many if plural else one for one, many in verbs.items()}
+    # Slots in slots: the article is found last, when the word after it is known.
+    text = re.sub(r"\{(\w+)\}", lambda m: slots.get(m[1], "{a}" if m[1] == "a" else ""), template)
+    text = with_articles(" ".join(text.split()).replace(" ,", ","))
+    text = text[0].upper() + text[1:]
+    order = tuple(name for name in Statement.model_fields if name in said)
+    return Sentence(text=text, wording=wording.text, said=order)
+
+
+def _plural(where: Place | None) -> bool:
+    return where is not None and where.plural
+
+
+def _sizes(
+    statement: Statement,
+    wording: Wording,
+    named: Thing,
+    rng: np.random.Generator,
+    style: Style,
+    said: set[str],
+) -> dict[str, str]:
+    """The slots for a size that the noun did not already take."""
+    if statement.size_mm is None or "size_mm" in named.said:
+        return {}
+    if re.search("subcentimeter|millimetric", named.text):
+        return {}
+    size = length(statement.size_mm, rng, style=style)
+    if "{measures}" in wording.template:
+        said.add("size_mm")
+        return {"measures": measures(statement, size)}
+    whole = wording.noun is not None and wording.noun.form == "whole"
+    if "{sized}" not in wording.template or whole or rng.random() > 0.75:
+        return {}
+    said.add("size_mm")
+    return {"sized": ", " + measured(statement, wording.noun, size, rng)}
+
+
+def _loose_words(
+    statement: Statement, template: str, rng: np.random.Generator, said: set[str]
+) -> dict[str, str]:
+    """Severity and spread of a phrase that has slots for them."""
+    slots: dict[str, str] = {}
+    grade = statement.severity
+    if grade is not None and re.search(r"\{severity\}|\{mildly\}", template):
+        said.add("severity")
+        slots["severity"] = pick(rng, grade_words(statement.category, statement.kind, grade))
+        slots["mildly"] = pick(rng, common_words().adverbs.words(grade))
+    if statement.spread and "{spread}" in template and "spread" not in said:
+        said.add("spread")
+        slots["spread"] = spread_words(statement)
+    return slots
