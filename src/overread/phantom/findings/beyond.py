@@ -1,0 +1,192 @@
+"""Beyond the lung: what a report mentions besides, and what may be taken for something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from overread.phantom.body.boxes import template_box
+from overread.phantom.body.canvas import NUMBER
+from overread.phantom.body.lungs import HEART_AXIS
+from overread.phantom.body.shapes import Place, Point, ellipsoid
+from overread.phantom.body.trees import as_point
+from overread.phantom.findings.scan import Scan
+from overread.phantom.statement import BEYOND, Severity, Statement
+
+_STATIONS: tuple[Point, ...] = (
+    (15, 2, 28),
+    (1, -24, -24),
+    (-6, 36, 20),
+    (-24, 8, 8),
+    (12, 26, 46),
+    (36, -16, -26),
+    (-38, -20, -22),
+)
+"""Where enlarged nodes lie: at the windpipe, under the carina, before the vessels, at the hila."""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """One finding beyond the lung: what is true of it, and where its middle lies."""
+
+    statement: Statement
+    centre: Point
+    """RAS+ millimetres."""
+
+
+def draw_beyond_lung(scan: Scan, rng: np.random.Generator, names: list[str]) -> tuple[Beyond, ...]:
+    """Draw what the body does not already show by its own build, and state all of it."""
+    heart = (-20.0, 20.0, -72.0)
+    made: list[Beyond] = []
+    for name in names:
+        severity: Severity | None = None
+        side, count, centre = None, 1, heart
+        if name == "cardiomegaly":
+            severity = "mild" if scan.body.habitus.heart < 1.27 else "moderate"
+        elif name == "pericardial effusion":
+            _fluid_round_heart(scan)
+            severity = "mild"
+        elif name == "coronary calcification":
+            count = _coronaries(scan, rng)
+        elif name == "aortic calcification":
+            centre = (-10.0, -6.0, 34.0)
+            _plaques(scan, rng)
+        elif name == "lymph nodes":
+            count, centre = _nodes(scan, rng)
+        elif name == "hiatal hernia":
+            centre = (-10.0, -26.0, -104.0)
+            _hernia(scan, centre, rng)
+        elif name == "rib fracture":
+            found = _fracture(scan, rng)
+            if found is None:
+                continue
+            centre = found
+            side = "right" if centre[0] > 0 else "left"
+        elif name == "aortic ectasia":
+            centre = (15.0, 22.0, -5.0)
+        elif name == "osteophytes":
+            centre = (0.0, -52.0, -60.0)
+        elif name == "steatosis":
+            centre = (70.0, 0.0, -150.0)
+            severity = "mild" if scan.body.habitus.liver > 24 else "moderate"
+        statement = Statement(
+            category=BEYOND[name], kind=name, side=side, count=count, severity=severity
+        )
+        x, y, z = scan.body.habitus.patient(np.array(centre))
+        made.append(Beyond(statement, (float(x), float(y), float(z))))
+    return tuple(made)
+
+
+def _fluid_round_heart(scan: Scan) -> None:
+    place = template_box(scan.canvas.grid, scan.body.habitus, (-115, -75, -150), (90, 100, 0))
+    if place is None:
+        return
+    cut, (x, y, z) = place
+    depth = scan.body.lungs.heart(x, y, z)
+    # It gathers behind and below, where it does not push the lung away.
+    thick = np.clip(2.2 - 0.05 * (y - 10) - 0.02 * (z + 70), 0.5, 4.8)
+    shell = np.minimum(depth + thick, -depth + 0.5)
+    fluid = np.where(scan.canvas.lobes[cut] == 0, shell, np.float32(-9)).astype(np.float32)
+    scan.canvas.paint(cut, fluid, 9.0)
+
+
+def _coronaries(scan: Scan, rng: np.random.Generator) -> int:
+    """Specks of calcium in the groove between atria and ventricles, and in the front one."""
+    lungs, wanted, drawn = scan.body.lungs, int(rng.integers(3, 9)), 0
+    cloud = rng.uniform((-75, -40, -100), (50, 80, -25), (20000, 3)).astype(np.float32)
+    x, y, z = cloud.T
+    depth = lungs.heart(x, y, z)
+    ax, ay, az = HEART_AXIS
+    base = (x - 2) * ax + (y - 12) * ay + (z + 58) * az
+    front = x + 10 + 0.55 * (y - 60)
+    near = (np.abs(base) < 3.5) | ((np.abs(front) < 2.5) & (y > 30))
+    for point in cloud[near & (np.abs(depth + 0.5) < 1.5)][:wanted]:
+        _speck(scan, as_point(point), rng.uniform(1.3, 2.6, 3), 650.0)
+        drawn += 1
+    return max(drawn, 1)
+
+
+def _plaques(scan: Scan, rng: np.random.Generator) -> None:
+    """Calcium in the wall of the arch and of the descending aorta."""
+    w = scan.body.habitus.aorta
+    for _ in range(int(rng.integers(3, 8))):
+        angle, height = rng.uniform(0, 2 * np.pi), rng.uniform(-110, 8)
+        centre = (-23 + 11.8 * w * np.cos(angle), -45 + 11.8 * w * np.sin(angle), height)
+        _speck(scan, centre, (1.6, 1.6, rng.uniform(3, 7)), 620.0)
+    for _ in range(int(rng.integers(1, 4))):
+        along = rng.uniform(0, 1)
+        centre = (2 - 14 * along, 5 - 17 * along, 31 + 12.5 * w * rng.choice([-1, 1]))
+        _speck(scan, centre, (rng.uniform(3, 6), rng.uniform(3, 6), 1.5), 680.0)
+
+
+def _nodes(scan: Scan, rng: np.random.Generator) -> tuple[int, Point]:
+    """Enlarged nodes at some of the stations; gives how many, and where the first is."""
+    count = int(rng.integers(1, 5))
+    places = rng.permutation(len(_STATIONS))[:count]
+    for place in places:
+        radii = rng.uniform(6, 9.5, 3)
+        radii[int(rng.integers(0, 3))] *= rng.uniform(1.2, 1.6)
+        centre = np.asarray(_STATIONS[place]) + rng.normal(0, 1.5, 3)
+        _speck(scan, as_point(centre), radii, 38.0)
+    return count, _STATIONS[places[0]]
+
+
+def _hernia(scan: Scan, centre: Point, rng: np.random.Generator) -> None:
+    """A pouch of stomach behind the heart, with gas in front of its content."""
+    size = float(rng.uniform(15, 26))
+    reach = size * 1.3 + 4
+    place = template_box(
+        scan.canvas.grid,
+        scan.body.habitus,
+        tuple(c - reach for c in centre),
+        tuple(c + reach for c in centre),
+    )
+    if place is None:
+        return
+    cut, (x, y, z) = place
+    pouch = ellipsoid(x, y, z, centre, (size, size * 0.75, size * 1.1))
+    scan.canvas.paint(cut, pouch, 42.0, label=NUMBER["stomach"])
+    scan.canvas.paint(cut, pouch - 3.5, 22.0)
+    gas = np.minimum(pouch - 3.5, y - centre[1] - 2).astype(np.float32)
+    scan.canvas.paint(cut, gas, -960.0)
+    gone = pouch > 0
+    scan.canvas.lobes[cut][gone] = 0
+    scan.canvas.segments[cut][gone] = 0
+
+
+def _fracture(scan: Scan, rng: np.random.Generator) -> Point | None:
+    """A break through a rib at the side of the chest, with callus; gives its place."""
+    cloud = rng.uniform((-140, -60, -110), (140, 50, 40), (30000, 3)).astype(np.float32)
+    world = scan.body.habitus.patient(cloud)
+    axes = scan.canvas.grid.axes
+    steps = np.array([-1, -1, 1]) * scan.canvas.grid.step
+    index = np.rint((world - [axis[0] for axis in axes]) / steps).astype(int)
+    fits = ((index >= 0) & (index < [len(axis) for axis in axes])).all(axis=1)
+    i, j, k = index[fits].T
+    ribs = scan.canvas.organs[k, j, i] == NUMBER["ribs"]
+    found = cloud[fits][ribs]
+    if not len(found):
+        return None
+    x, y, z = (float(v) for v in found[0])
+    _speck(scan, (x, y, z), (6.5, 6.5, 5.5), 330.0)
+    _speck(scan, (x, y, z), (9.0, 1.0, 9.0) if abs(y) < 30 else (1.0, 9.0, 9.0), 70.0)
+    return x, y, z
+
+
+def _speck(scan: Scan, centre: Point, radii: Place, hu: float) -> None:
+    """A small ellipsoid at a template point; never over the lung."""
+    a, b, c = (max(float(r), 0.45 * scan.grain) for r in np.asarray(radii, float))
+    pad = scan.grain * 2
+    place = template_box(
+        scan.canvas.grid,
+        scan.body.habitus,
+        (centre[0] - a - pad, centre[1] - b - pad, centre[2] - c - pad),
+        (centre[0] + a + pad, centre[1] + b + pad, centre[2] + c + pad),
+    )
+    if place is None:
+        return
+    cut, (x, y, z) = place
+    depth = ellipsoid(x, y, z, centre, (a, b, c))
+    kept = np.where(scan.canvas.lobes[cut] == 0, depth, np.float32(-9)).astype(np.float32)
+    scan.canvas.paint(cut, kept, hu)

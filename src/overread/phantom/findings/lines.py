@@ -1,0 +1,341 @@
+"""2a, bands and scars, and 1d, thickened septa: everything that is drawn as lines in the lung."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.spatial import cKDTree
+
+from overread.phantom.body.canvas import Cut
+from overread.phantom.body.shapes import Floats, Point, capsule
+from overread.phantom.findings.lobemap import (
+    LobeMap,
+    areas,
+    each_lobe,
+    extent,
+    outer_depth,
+    pull,
+)
+from overread.phantom.findings.scan import Drawn, Entity, Mask, Scan, Target
+
+Vector = NDArray[np.float64]
+
+
+def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
+    """Plates of collapsed lung ('band'), or strands of fibrosis ('scar')."""
+    if kind == "scar":
+        return _scars(scan, rng, target)
+    entities: list[Entity] = []
+    basal = True
+    for lobe in each_lobe(target):
+        here = LobeMap.of(scan, lobe)
+        if here is None:
+            continue
+        number = int(rng.choice([1, 1, 2, 3])) if len(target.lobes) == 1 else 1
+        low = lobe.lobes[0] in ("RLL", "LLL")
+        # In the upper and middle lobes they lie anywhere near the pleura.
+        height = 0.42 if low else 0.75
+        for _ in range(number):
+            entity = _band(scan, rng, here, height)
+            if entity is not None:
+                entities.append(entity)
+                basal &= low and target.segment not in ("RS6", "LS6")
+                # A tilted plate may rise out of the base.
+                top = entity.cut[0].stop - here.cut[0].start
+                basal &= top < 0.5 * (here.cut[0].stop - here.cut[0].start)
+    if not entities:
+        return None
+    return Drawn(
+        "2a", "band", entities, countable=True, spread=("basal",) if basal else ()
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A place and three directions at right angles: along, across, and up from a plate."""
+
+    origin: Vector
+    along: Vector
+    across: Vector
+    up: Vector
+
+    @classmethod
+    def of(cls, origin: Point, along: Vector, up: Vector) -> _Frame:
+        along = along / (np.linalg.norm(along) + 1e-9)
+        up = up - along * float(up @ along)
+        up = up / (np.linalg.norm(up) + 1e-9)
+        return cls(np.asarray(origin, np.float64), along, np.cross(along, up), up)
+
+    def at(self, axes: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+        """Points as how far along, across and up they lie."""
+        x, y, z = (axis - np.float32(o) for axis, o in zip(axes, self.origin, strict=True))
+        u, v, w = (
+            np.float32(d[0]) * x + np.float32(d[1]) * y + np.float32(d[2]) * z
+            for d in (self.along, self.across, self.up)
+        )
+        return u, v, w
+
+
+def _band(
+    scan: Scan, rng: np.random.Generator, here: LobeMap, height: float
+) -> Entity | None:  # fmt: skip
+    """One plate, from the pleura inwards; its mask holds the plate's voxels."""
+    size = scan.difficulty.size
+    near = (here.outer > 1) & (here.outer < 8) & (here.share(2) < height) & (here.share(2) > 0.06)
+    for _ in range(10):
+        foot = here.spot(rng, near)
+        if foot is None:
+            return None
+        length = float(rng.uniform(24, 60)) * size
+        width = float(rng.uniform(14, 30)) * size
+        half = max(float(rng.uniform(1.1, 1.9)), 0.62 * scan.grain)
+        inwards = np.asarray(here.hilum) - np.asarray(foot)
+        inwards = inwards / np.linalg.norm(inwards) + rng.normal(0, 0.35, 3)
+        inwards[2] *= 0.35
+        # Tilted out of the axial plane, so that a slice shows it as a line and not as a patch.
+        tilt = rng.uniform(0.6, 1.2) * rng.choice([-1, 1])
+        aside = np.cross(inwards, (0, 0, 1)) / np.linalg.norm(inwards[:2])
+        up = np.array([0, 0, np.cos(tilt)]) + np.sin(tilt) * aside
+        frame = _Frame.of(foot, inwards, up)
+        cut = scan.cut(foot, length + 6)
+        if cut is None:
+            continue
+        u, v, w = frame.at(scan.at(cut))
+        bend = float(rng.normal(0, 0.12)) / length
+        wave = 0.9 * np.sin(u / 7.0 + rng.uniform(0, 6)) * np.sin(v / 9.0 + rng.uniform(0, 6))
+        lift = w - np.float32(bend) * (u - length / 2) ** 2 * 2 - wave
+        # Thickest at the pleura; the sides and the far end run out into nothing.
+        share = np.clip(u / np.float32(length), 0, 1)
+        rim = width / 2 * (1 - 0.45 * share) + 2.0 * np.sin(u / 5.0 + rng.uniform(0, 6))
+        thick = half * (1.25 - 0.45 * share)
+        depth = np.minimum(np.minimum(thick - np.abs(lift), rim - np.abs(v)), length - u)
+        depth = np.minimum(depth, u + 12)
+        free = scan.free(cut, here.target)
+        inside = depth > 0
+        if inside.sum() < 30 or (inside & free).sum() < 0.5 * inside.sum():
+            continue
+        numbers, kept = areas(inside & free, 20, most=1)
+        if not kept:
+            continue
+        mask = numbers == kept[0]
+        cover = scan.soft(np.where(mask | (~inside & free), depth, np.float32(-9))) * free
+        cover *= _near(mask)
+        scan.mix(cut, cover, float(rng.uniform(-30, 25)))
+        return scan.take(cut, mask)
+    return None
+
+
+def _near(mask: Mask) -> Mask:
+    """A mask and the voxels that touch it: where the soft edge of a thing is."""
+    grown: Mask = ndimage.binary_dilation(mask, ndimage.generate_binary_structure(3, 3))
+    return grown
+
+
+def _scars(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn | None:
+    """Strands of fibrosis at the apex, or under the pleura elsewhere; one area for each lobe."""
+    upper = all(lobe in ("RUL", "LUL") for lobe in target.lobes)
+    apical = upper and target.segment in (None, "RS1", "LS1+2") and rng.random() < 0.75
+    entities: list[Entity] = []
+    for lobe in each_lobe(target):
+        here = LobeMap.of(scan, lobe)
+        if here is None:
+            continue
+        near = (here.outer > 3) & (here.outer < 9)
+        near = near & ((here.share(2) > 0.8) if apical else (here.share(2) < 0.85))
+        for _ in range(4):
+            foot = here.spot(rng, near)
+            entity = None if foot is None else _scar(scan, rng, here, foot)
+            if entity is not None:
+                entities.append(entity)
+                break
+    if not entities:
+        return None
+    return Drawn("2a", "scar", entities, spread=("apical",) if apical else ("subpleural",))
+
+
+def _scar(scan: Scan, rng: np.random.Generator, here: LobeMap, foot: Point) -> Entity | None:
+    """Strands that run together under the pleura; the mask holds them, closed a little."""
+    reach = float(rng.uniform(20, 32)) * scan.difficulty.size
+    cut = scan.cut(foot, reach + 8)
+    if cut is None:
+        return None
+    free = scan.free(cut, here.target)
+    if free.mean() < 0.12:
+        return None
+    axes = scan.at(cut)
+    inwards = np.asarray(here.hilum) - np.asarray(foot)
+    inwards = inwards / np.linalg.norm(inwards)
+    depth = np.full(free.shape, -9, np.float32)
+    for _ in range(int(rng.integers(9, 14))):
+        start = np.asarray(foot) + rng.normal(0, 6, 3)
+        way = inwards * rng.uniform(0.1, 1.0) + rng.normal(0, 0.6, 3)
+        way /= np.linalg.norm(way)
+        thick = float(rng.uniform(0.8, 1.9))
+        # Along the pleura too: back from the start, so that strands seem to hang on it.
+        at = start - way * reach * 0.35
+        steps = 4
+        for n in range(steps):
+            end = at + (way + rng.normal(0, 0.35, 3)) * reach * 1.1 / steps
+            far, t = capsule(*axes, tuple(at), tuple(end))
+            wide = thick * (1 - 0.75 * (n + t) / steps) * rng.uniform(0.8, 1.2)
+            wide = np.maximum(wide, np.float32(0.42 * scan.grain))
+            np.maximum(depth, wide - far, out=depth)
+            at = end
+    knots = rng.normal(0, 4.5, (5, 3)) + np.asarray(foot)
+    for knot in knots:
+        far, _ = capsule(*axes, tuple(knot), tuple(knot + inwards * 3 + rng.normal(0, 2, 3)))
+        np.maximum(depth, np.float32(rng.uniform(1.6, 3.4)) - far, out=depth)
+    depth = np.where(free, depth, np.float32(-9))
+    mask = _outlined(scan, depth, free)
+    if mask is None:
+        return None
+    _retract(scan, here, cut, free, foot, reach)
+    cover = scan.soft(depth) * np.float32(0.95) * _near(mask)
+    scan.mix(cut, np.where(free, cover, 0), float(rng.uniform(-70, 10)))
+    return scan.take(cut, mask)
+
+
+def _outlined(scan: Scan, depth: Floats, free: Mask) -> Mask | None:
+    """Strands and what lies closely between them, as one thing; None where that is too small."""
+    mask: Mask = depth > -0.1 * scan.grain
+    # Within 3 mm of each other the strands are one thing to whoever outlines them.
+    steps = max(1, round(1.5 / scan.grain))
+    ball = ndimage.generate_binary_structure(3, 2)
+    mask = (ndimage.binary_closing(mask, ball, iterations=steps) | mask) & free
+    numbers, kept = areas(mask, 15, most=1)
+    if not kept:
+        return None
+    largest: Mask = numbers == kept[0]
+    return largest
+
+
+def _retract(scan: Scan, here: LobeMap, cut: Cut, free: Mask, foot: Point, reach: float) -> None:
+    """Draw the lung around towards a point: vessels bend to a scar."""
+    x, y, z = (axis - np.float32(c) for axis, c in zip(scan.at(cut), foot, strict=True))
+    amount = 0.5 * np.exp(-(x * x + y * y + z * z) / np.float32(0.3 * reach * reach))
+    pull(here, cut, free, (amount * z, amount * y, amount * x))
+
+
+def draw_septa(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
+    """Thickened septa: around lobules ('interlobular'), or a finer net ('reticulation')."""
+    fine = kind == "reticulation"
+    reach = float(rng.uniform(9, 15) if fine else rng.uniform(17, 28))
+    cell = float(rng.uniform(4.5, 6.0) if fine else rng.uniform(13, 17))
+    height = float(rng.uniform(0.45, 0.8))
+    entities: list[Entity] = []
+    for lobe in each_lobe(target):
+        here = LobeMap.of(scan, lobe)
+        if here is None:
+            continue
+        # Basal in the lower lobes; in the others wherever the waves are high.
+        low = lobe.lobes[0] in ("RLL", "LLL")
+        patch, edge = here.waves(rng, 30), here.waves(rng, 9)
+        field = np.minimum(
+            reach - here.outer + 3 * edge, 14 * (patch + (0.7 if low else 0.3)) + 2 * edge
+        )
+        if low:
+            field = np.minimum(field, 90 * (height - here.share(2)) + 14 * patch)
+        field = np.minimum(field, reach + 4 - here.outer).astype(np.float32)
+        part = here.part((field > -4) & here.free)
+        if part is not None:
+            entities += _septa(scan, rng, here, part, field, cell, fine=fine)
+    if not entities:
+        return None
+    spread = ("subpleural",) if fine else ("peripheral",)
+    return Drawn("1d", kind, entities, severity=extent(scan, target, entities), spread=spread)
+
+
+def _septa(
+    scan: Scan,
+    rng: np.random.Generator,
+    here: LobeMap,
+    cut: Cut,
+    field: Floats,
+    cell: float,
+    *,
+    fine: bool,
+) -> list[Entity]:
+    """Draw the net of one lobe; the mask holds the region that it fills."""
+    region = here.fine(field, cut)
+    free = scan.free(cut, here.target)
+    numbers, kept = areas((region > 0) & free, 800 / float(np.prod(scan.canvas.grid.step)))
+    if not kept:
+        return []
+    mask = np.isin(numbers, kept)
+    seeds = (cells if fine else _lobules)(scan, rng, cut, cell)
+    # The net runs out gradually towards the inside.
+    share = np.clip(region / 7 + 0.45, 0, 1) * free * ndimage.binary_dilation(mask)
+    wall = net(scan, rng, cut, share > 0.05, seeds, keep=0.9 if fine else 0.8)
+    line = lines_of(scan, wall, 0.8 if fine else 1.3)
+    contrast = scan.difficulty.contrast
+    haze = (55 if fine else 18) * contrast
+    view = scan.canvas.hu[cut]
+    view += np.float32(haze) * share * np.clip((-300 - view) / 500, 0, 1)
+    scan.mix(cut, line * share * np.float32(min(1.0, 0.9 * contrast**0.5)), -30.0)
+    found = (scan.take(cut, numbers == n) for n in kept)
+    return [entity for entity in found if entity is not None]
+
+
+def cells(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Vector:
+    """Middles of the cells of a net over a part: a lattice, shaken until none is seen."""
+    lines = [np.arange(a.min() - cell, a.max() + 1.5 * cell, cell) for a in scan.at(cut)]
+    lattice = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
+    shaken: Vector = lattice + rng.uniform(-0.48, 0.48, lattice.shape) * cell
+    return shaken
+
+
+def _lobules(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Vector:
+    """Middles of lobules, in rows along the pleura: the walls between stand upright on it."""
+    low, high = (np.array([f(a) for a in scan.at(cut)], np.float64) for f in (np.min, np.max))
+    points = rng.uniform(low - cell, high + cell, (int(10 * np.prod(high - low) / cell**3) + 30, 3))
+    outer = outer_depth(scan, *points.astype(np.float32).T)
+    points = points[(outer > 0) & (np.abs((outer / cell) % 1 - 0.5) < 0.16)]
+    # Each point that is left keeps its distance from all before it.
+    near = cKDTree(points).query_ball_point(points, 0.82 * cell)
+    gone = np.zeros(len(points), bool)
+    for n, around in enumerate(near):
+        if not gone[n]:
+            gone[around] = True
+            gone[n] = False
+    left: Vector = points[~gone]
+    return left
+
+
+def net(
+    scan: Scan,
+    rng: np.random.Generator,
+    cut: Cut,
+    where: Mask,
+    seeds: Vector,
+    *,
+    keep: float = 1.0,
+) -> Floats:
+    """Millimetres from the walls between cells around seeds; far from them outside of `where`.
+
+    Only the share `keep` of the walls is there.
+    """
+    far = np.full(where.shape, 99, np.float32)
+    k, j, i = np.nonzero(where)
+    if len(seeds) < 2 or not len(k):
+        return far
+    x, y, z = (axis.ravel() for axis in scan.at(cut))
+    points = np.stack([x[i], y[j], z[k]], axis=-1)
+    # Real septa are not flat.
+    points = points + 0.9 * np.sin(points[:, [1, 2, 0]] / np.float32(2.7) + rng.uniform(0, 6))
+    distance, nearest = cKDTree(seeds).query(points, k=2)
+    between = np.linalg.norm(seeds[nearest[:, 0]] - seeds[nearest[:, 1]], axis=1)
+    wall = (distance[:, 1] ** 2 - distance[:, 0] ** 2) / (2 * between + 1e-6)
+    number = rng.random(len(seeds))
+    there = (number[nearest].sum(axis=1) * 7.0) % 1 < keep
+    far[k, j, i] = np.where(there, wall, 99)
+    return far
+
+
+def lines_of(scan: Scan, wall: Floats, thick: float) -> Floats:
+    """How much of each voxel a wall of some thickness fills; thin ones are faint, never broken."""
+    wide = max(thick, 0.75 * scan.canvas.grid.blur)
+    line: Floats = scan.soft(wide / 2 - wall) * np.float32(min(1.0, 1.25 * thick / wide))
+    return line

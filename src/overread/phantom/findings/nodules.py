@@ -1,0 +1,208 @@
+"""2d, nodules and masses: solid, part-solid, calcified, spiculated, and masses over 3 cm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from overread.phantom.body.canvas import Cut
+from overread.phantom.body.shapes import Floats, Point, capsule, union
+from overread.phantom.findings.rounds import Rooms, feed, lump, strand, ways
+from overread.phantom.findings.scan import Axes, Drawn, Entity, Mask, Scan, Target, box_of
+from overread.phantom.findings.seams import close_seam
+
+_LARGEST, _MASS = 27.0, 34.0
+"""Above 3 cm a nodule is called a mass, and a mass below it is none; in millimetres."""
+_PLEURAL = {"solid": 0.35, "calcified": 0.3, "mass": 0.45, "part-solid": 0.1, "spiculated": 0.15}
+"""How often a kind lies against the ribs."""
+
+
+def draw_nodules(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
+    """One to five nodules of one kind in the target, or one mass.
+
+    The mask is the nodule itself: with the roots of its spicules, without their threads and
+    without the vessels that run to it.
+    """
+    several = kind in ("solid", "calcified")
+    number = int(rng.choice([1, 1, 1, 2, 3, 4, 5])) if several else 1
+    largest = _diameter(rng, kind) * scan.difficulty.size
+    largest = max(largest, _MASS) if kind == "mass" else min(largest, _LARGEST)
+    pleural = rng.random() < _PLEURAL[kind]
+    lobulated = kind == "mass" or (kind == "solid" and largest > 8 and rng.random() < 0.3)
+    density = float(rng.uniform(15, 45))
+    rooms = Rooms(scan, target)
+    entities: list[Entity] = []
+    for n in range(number):
+        size = max(largest * (1 if n == 0 else rng.uniform(0.55, 0.9)), 3.2 * scan.grain)
+        share = 0.82 if kind == "mass" else 1.0
+        places = rooms.find(rng, size / 2, pleural=pleural, share=share)
+        if not places and pleural and not entities:
+            pleural = False
+            places = rooms.find(rng, size / 2, share=share)
+        while not places and kind == "mass" and size > _MASS:
+            # A small lobe gets a smaller one.
+            size = max(0.85 * size, _MASS)
+            places = rooms.find(rng, size / 2, share=share)
+        for centre in places:
+            entity = _nodule(
+                scan, rng, kind, target, centre, size / 2, density, lobulated=lobulated
+            )
+            if entity is not None:
+                entities.append(entity)
+                break
+    if not entities:
+        return None
+    return Drawn(
+        "2d",
+        kind,
+        entities,
+        countable=True,
+        sized=True,
+        spread=("subpleural",) if pleural else (),
+        traits=("lobulated",) if lobulated else (),
+    )
+
+
+def _diameter(rng: np.random.Generator, kind: str) -> float:
+    """Millimetres, as they are met with."""
+    if kind == "mass":
+        return float(rng.uniform(34, 64))
+    if kind in ("spiculated", "part-solid"):
+        return float(rng.uniform(11, 28))
+    if kind == "calcified":
+        return float(rng.uniform(4, 10))
+    return float(np.clip(rng.lognormal(np.log(8), 0.5), 3.5, 28))
+
+
+def _nodule(
+    scan: Scan,
+    rng: np.random.Generator,
+    kind: str,
+    target: Target,
+    centre: Point,
+    radius: float,
+    density: float,
+    *,
+    lobulated: bool,
+) -> Entity | None:
+    """Draw one nodule; None, and nothing drawn, where too little of it is in the target."""
+    cut = scan.cut(centre, radius * 1.25 + 3 * scan.grain)
+    if cut is None:
+        return None
+    axes = scan.at(cut)
+    free = scan.free(cut, target)
+    lobules = int(rng.integers(6, 10)) if lobulated else 0
+    if kind == "spiculated":
+        depth = _star(rng, axes, centre, radius)
+    else:
+        rough = {"mass": 0.08, "part-solid": 0.07}.get(kind, 0.03)
+        depth = lump(rng, axes, centre, radius, rough=rough, lobules=lobules)
+    mask = free & (depth > 0)
+    if mask.sum() < 12 or (kind == "mass" and _across(scan, mask) < 30):
+        return None
+    depth = np.where(free, depth, np.float32(-99))
+    if kind == "part-solid":
+        _part_solid(scan, rng, cut, centre, radius, depth)
+    else:
+        if radius > 2.2 * scan.grain and kind != "calcified":
+            feed(scan, rng, target, centre, radius, most=int(rng.integers(1, 3)))
+        if kind in ("spiculated", "mass"):
+            _halo(scan, cut, target, depth)
+            _threads(scan, rng, target, centre, radius, many=kind == "spiculated")
+        scan.mix(cut, scan.soft(depth), _matter(scan, rng, kind, cut, depth, density))
+    entity = scan.take(cut, mask)
+    if entity is not None and kind != "part-solid":
+        close_seam(scan, entity)
+    return entity
+
+
+def _matter(
+    scan: Scan, rng: np.random.Generator, kind: str, cut: Cut, depth: Floats, density: float
+) -> Floats:
+    """HU inside a nodule of even, calcified or partly dead tissue."""
+    if kind == "calcified":
+        # A granuloma is chalk throughout or has a soft rim.
+        rim = float(rng.choice([0.0, 0.0, 1.0]))
+        chalk = np.where(depth > rim, np.float32(rng.uniform(350, 750)), np.float32(70))
+        return chalk.astype(np.float32)
+    value = density + 7 * scan.waves(rng, cut, 5)
+    if kind == "mass":
+        dead = scan.soft((depth - 8) / 4) * (scan.waves(rng, cut, 14) > -0.3)
+        value = value - 22 * dead
+    return value.astype(np.float32)
+
+
+def _part_solid(
+    scan: Scan, rng: np.random.Generator, cut: Cut, centre: Point, radius: float, depth: Floats
+) -> None:
+    """A ball of ground glass that leaves vessels visible, with a solid core off its middle."""
+    cover = scan.soft(depth / np.float32(1.3))
+    glass = 235 * scan.difficulty.contrast * (1 + 0.12 * scan.waves(rng, cut, 4))
+    view = scan.canvas.hu[cut]
+    scan.mix(cut, cover, np.minimum(view + glass, np.maximum(view, 20)))
+    away = rng.normal(0, 1, 3)
+    away *= 0.22 * radius / np.linalg.norm(away)
+    inner = (centre[0] + away[0], centre[1] + away[1], centre[2] + away[2])
+    size = max(radius * rng.uniform(0.38, 0.58), 1.1 * scan.grain)
+    core = lump(rng, scan.at(cut), inner, size, slim=0.3, rough=0.2)
+    scan.mix(cut, scan.soft(np.minimum(core, depth)), 25.0)
+
+
+def _star(rng: np.random.Generator, axes: Axes, centre: Point, radius: float) -> Floats:
+    """Depth in an uneven core and the roots of its spicules, within `radius` of the centre."""
+    depth = lump(rng, axes, centre, 0.76 * radius, slim=0.25, rough=0.12)
+    for way in ways(22) + rng.normal(0, 0.2, (22, 3)):
+        way = way / np.linalg.norm(way)
+        tip = _along(centre, way, radius * rng.uniform(1.0, 1.3))
+        far, t = capsule(*axes, centre, tip)
+        wide = np.float32(radius * rng.uniform(0.22, 0.34))
+        depth = union(depth, wide * (1 - t) - far + np.float32(0.1), blend=0.1 * radius)
+    x, y, z = (axis - np.float32(c) for axis, c in zip(axes, centre, strict=True))
+    whole: Floats = np.minimum(depth, np.float32(radius) - np.sqrt(x * x + y * y + z * z))
+    return whole
+
+
+def _halo(scan: Scan, cut: Cut, target: Target, depth: Floats) -> None:
+    """A little haze round a growing tumour."""
+    haze = 90 * scan.difficulty.contrast * np.exp(np.clip(depth, -99, 0) / np.float32(2.2))
+    scan.canvas.hu[cut] += np.where(scan.free(cut, target), haze, 0).astype(np.float32)
+
+
+def _threads(
+    scan: Scan,
+    rng: np.random.Generator,
+    target: Target,
+    centre: Point,
+    radius: float,
+    *,
+    many: bool,
+) -> None:
+    """Fine lines that go out from a tumour, and a tag to the pleura where that is near."""
+    count = int(rng.integers(20, 30)) if many else int(rng.integers(5, 11))
+    for way in ways(count) + rng.normal(0, 0.25, (count, 3)):
+        way = way / np.linalg.norm(way)
+        start = _along(centre, way, 0.7 * radius)
+        reach = radius + rng.uniform(0.25, 0.9) * min(radius, 11)
+        wide = min(0.12 * radius, 1.3) * rng.uniform(0.7, 1.2)
+        strand(scan, target, start, _along(centre, way, reach), (wide, 0.3), -40.0)
+    if not many:
+        return
+    round_ = ways(60)
+    ends = (np.asarray(centre) + round_ * (radius + 14)).astype(np.float32)
+    outside = np.flatnonzero(scan.body.depth(*ends.T) < 0)
+    for n in rng.permutation(outside)[:2]:
+        strand(scan, target, centre, _along(centre, round_[n], radius + 16), (0.9, 0.8), -10.0)
+
+
+def _along(centre: Point, way: np.ndarray[tuple[int], np.dtype[np.float64]], far: float) -> Point:
+    """The point so far from another in a direction."""
+    x, y, z = np.asarray(centre) + way * far
+    return float(x), float(y), float(z)
+
+
+def _across(scan: Scan, mask: Mask) -> float:
+    """Longest side of a mask's box in millimetres."""
+    box = box_of(mask)
+    if box is None:
+        return 0.0
+    steps = scan.canvas.grid.step[::-1]
+    return max(float(s.stop - s.start) * step for s, step in zip(box, steps, strict=True))

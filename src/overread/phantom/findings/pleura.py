@@ -1,0 +1,340 @@
+"""2e and 2g, the pleural space: effusion, thickening, pneumothorax.
+
+The patient lies on the back. Fluid lifts the lung off the back wall and air lets it sink away from
+the front: the lung's outline, moved forwards or backwards within the ribs, leaves a crescent that
+is widest where gravity has it and comes to a point along the side wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from overread.ontology import lungs as lung_names
+from overread.phantom.body.canvas import NUMBER, Cut
+from overread.phantom.body.shapes import Floats, union
+from overread.phantom.findings.scan import Drawn, Entity, Mask, Scan, Target
+from overread.phantom.findings.seams import close_seam
+from overread.phantom.statement import Severity
+
+_FLUID, _TISSUE, _AIR = 8.0, 40.0, -1000.0
+_LEAST = 40
+"""Voxels below which there is nothing to be seen of it."""
+_SLAB = 600_000
+"""Voxels worked on at a time."""
+
+
+@dataclass
+class Side:
+    """One lung's part of the arrays, and how deep each voxel lies in what takes its place."""
+
+    name: str
+    cut: Cut
+    lung: Mask
+    """Voxels of that lung that belong to no finding."""
+    depth: Floats
+
+    @property
+    def mask(self) -> Mask:
+        """Voxels of the lung that are lung no more."""
+        return self.lung & (self.depth > 0)
+
+    @property
+    def share(self) -> float:
+        """How much of the lung's room is taken."""
+        return float(self.mask.sum()) / max(int(self.lung.sum()), 1)
+
+    def slabs(self) -> Iterator[tuple[Cut, Cut]]:
+        """A few slices at a time: in the arrays, and in the part."""
+        deep = max(1, _SLAB // max(self.lung[0].size, 1))
+        first = self.cut[0].start or 0
+        for n in range(0, len(self.lung), deep):
+            inner = slice(n, min(n + deep, len(self.lung)))
+            outer = slice(first + inner.start, first + inner.stop)
+            yield (outer, self.cut[1], self.cut[2]), (inner, slice(None), slice(None))
+
+
+def draw_effusion(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
+    """Free fluid behind one or both lungs; the mask is all of it, one entity a side."""
+    if kind != "effusion":
+        return draw_thickening(scan, rng, kind, target)
+    thick = float(rng.choice([rng.uniform(9, 16), rng.uniform(20, 34), rng.uniform(42, 66)]))
+    thick = max(thick * (0.7 + 0.3 * scan.difficulty.size), 2.5 * scan.grain)
+    entities: list[Entity | None] = []
+    shares: list[float] = []
+    for name in target.sides:
+        side = _side(scan, name)
+        if side is None:
+            continue
+        here = thick * (1.0 if not entities else float(rng.uniform(0.8, 1.05)))
+        crescent = _fluid_depth(scan, rng, side, here)
+        if side.mask.sum() < _LEAST:
+            continue
+        _press(scan, side, crescent, here)
+        shares.append(side.share)
+        entities.append(_replace(scan, side, _FLUID))
+    return _drawn("2e", "effusion", entities, _severity(shares, 0.09, 0.27), spread=("dependent",))
+
+
+def draw_pneumothorax(
+    scan: Scan, rng: np.random.Generator, kind: str, target: Target
+) -> Drawn | None:
+    """Air in front of one or both lungs; the mask is all of it, one entity a side."""
+    thick = float(rng.choice([rng.uniform(9, 15), rng.uniform(18, 28), rng.uniform(34, 52)]))
+    thick = max(thick * (0.7 + 0.3 * scan.difficulty.size), 2.5 * scan.grain)
+    entities: list[Entity | None] = []
+    shares: list[float] = []
+    in_front = True
+    for name in target.sides:
+        side = _side(scan, name)
+        if side is None:
+            continue
+        _air_depth(scan, rng, side, thick)
+        if side.mask.sum() < _LEAST:
+            continue
+        _sink(scan, side)
+        in_front &= _in_front(side)
+        shares.append(side.share)
+        entities.append(_replace(scan, side, _AIR))
+    severity = _severity(shares, 0.12, 0.35)
+    spread = ("anterior",) if in_front else ()
+    return _drawn("2g", "pneumothorax", entities, severity, spread=spread)
+
+
+def draw_thickening(
+    scan: Scan, rng: np.random.Generator, kind: str, target: Target
+) -> Drawn | None:
+    """A smooth plate on the ribs' pleura, focal or along most of the wall, perhaps calcified."""
+    thick = float(np.clip(rng.uniform(3.0, 8.0) * scan.difficulty.size, 3.0, 8.0))
+    thick = max(thick, 1.5 * scan.grain)
+    diffuse, chalk = bool(rng.random() < 0.4), bool(rng.random() < 0.4)
+    entities: list[Entity | None] = []
+    for name in target.sides:
+        side = _side(scan, name, target)
+        if side is not None and diffuse:
+            _plate(scan, rng, side, thick)
+        elif side is not None:
+            side = _patch(scan, rng, target, side, thick)
+        if side is None or side.mask.sum() < _LEAST:
+            continue
+        entities.append(_replace(scan, side, _TISSUE))
+        if chalk:
+            _calcify(scan, rng, side)
+    severity: Severity | None = None
+    if diffuse:
+        severity = "mild" if thick < 5.5 else "moderate"
+    traits = ("calcified",) if chalk else ("smooth",)
+    return _drawn("2e", "thickening", entities, severity, traits=traits)
+
+
+def _drawn(
+    category: str,
+    kind: str,
+    entities: list[Entity | None],
+    severity: Severity | None,
+    *,
+    spread: tuple[str, ...] = (),
+    traits: tuple[str, ...] = (),
+) -> Drawn | None:
+    """What was drawn in the pleural spaces, if anything was."""
+    found = [entity for entity in entities if entity is not None]
+    if not found:
+        return None
+    return Drawn(
+        category, kind, found, pleural=True, severity=severity, spread=spread, traits=traits
+    )
+
+
+def _side(scan: Scan, name: str, within: Target | None = None) -> Side | None:
+    """A lung as it is now, or the part of it that belongs to a target; None where none is left."""
+    target = Target(_lobes(name))
+    if within is not None:
+        own = tuple(code for code in target.lobes if code in within.lobes)
+        target = Target(own, within.segment)
+    cut = scan.whole(target)
+    if cut is None:
+        return None
+    lung = scan.free(cut, target)
+    return Side(name, cut, lung, np.full(lung.shape, -99, np.float32))
+
+
+def _lobes(side: str) -> tuple[str, ...]:
+    """Codes of the lobes of a lung."""
+    return tuple(lobe.code for lobe in lung_names().lobes if lobe.side == side)
+
+
+def _severity(shares: list[float], little: float, much: float) -> Severity | None:
+    """From the share of the lungs' room that is taken."""
+    if not shares:
+        return None
+    share = float(np.mean(shares))
+    return "mild" if share < little else "moderate" if share < much else "severe"
+
+
+def _fluid_depth(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -> Floats:
+    """A crescent behind the lung, thickest at the base, thinning out towards the apex.
+
+    Answers with the depth in the crescent alone, without what enters fissure and base.
+    """
+    crescent = np.empty_like(side.depth)
+    lungs, habitus = scan.body.lungs, scan.body.habitus
+    top = np.float32(np.interp(thick, (9, 30, 60), (10, 70, 118)) + rng.uniform(-15, 8))
+    one, two = rng.uniform(0, 6.28, 2)
+    cleft = np.float32(np.clip(thick / 9, 0, 3.2) if thick > 18 else 0)
+    for outer, inner in side.slabs():
+        x, y, z = habitus.template(*scan.at(outer))
+        height = np.clip((top - z) / (top + 150), 0, 1) ** np.float32(0.7)
+        uneven = 1 + 0.07 * np.sin(x / 17 + one) + 0.05 * np.sin(z / 21 + two)
+        back = (np.float32(thick) * height * uneven).astype(np.float32)
+        ribs, around = lungs.cavity(x, y - back, z)
+        depth = 1 - ribs + np.float32(0.14) * back * (1 - around) - np.where(height > 0, 0, 99)
+        behind = depth
+        # A little lies between the lung and the diaphragm, at the back.
+        dome, cosine = lungs.diaphragm(x, y)
+        low = 0.16 * back * np.clip((-y - 5) / 45, 0, 1) - (z - dome) * cosine
+        depth = np.where(behind > -30, union(depth, low.astype(np.float32), blend=10), depth)
+        if cleft:
+            # A wedge of it enters the fissure.
+            major, _ = lungs.fissures(x, y, z)
+            wedge = (cleft * np.clip(1 + behind / 24, 0, 1) - np.abs(major)).astype(np.float32)
+            depth = np.where(behind > -24, union(depth, wedge, blend=2), depth)
+        side.depth[inner] = depth
+        crescent[inner] = behind
+    return crescent
+
+
+def _air_depth(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -> None:
+    """A crescent in front of the lung, widest towards the base; a large one all round it."""
+    lungs, habitus = scan.body.lungs, scan.body.habitus
+    one, two = rng.uniform(0, 6.28, 2)
+    all_round = np.float32(max(thick - 14, 0) * 0.35)
+    for outer, inner in side.slabs():
+        x, y, z = habitus.template(*scan.at(outer))
+        height = np.clip((115 - z) / 200, 0, 1)
+        uneven = 1 + 0.05 * np.sin(x / 19 + one) + 0.05 * np.sin(z / 25 + two)
+        front = (np.float32(thick) * (0.4 + 0.6 * height) * uneven).astype(np.float32)
+        ribs, around = lungs.cavity(x, y + front, z + all_round)
+        depth = 1 - ribs + all_round * np.clip(around * 2.2, 0, 1) + 1.5 * np.clip(around, 0, 1)
+        dome, cosine = lungs.diaphragm(x, y)
+        low = 0.2 * front * np.clip((y - 5) / 45, 0, 1) - (z - dome) * cosine
+        both = union(depth.astype(np.float32), low.astype(np.float32), blend=10)
+        side.depth[inner] = np.where(depth > -30, both, depth)
+
+
+def _patch(
+    scan: Scan, rng: np.random.Generator, target: Target, side: Side, thick: float
+) -> Side | None:
+    """A plate with a flat top and tapering edges about one place on the ribs' pleura."""
+    lungs, habitus = scan.body.lungs, scan.body.habitus
+    x, y, z = (axis.ravel() for axis in scan.at(side.cut))
+    i, j, k = (rng.integers(0, len(axis), 12000) for axis in (x, y, z))
+    ribs, around = lungs.cavity(*habitus.template(x[i], y[j], z[k]))
+    good = np.flatnonzero(side.lung[k, j, i] & (ribs < 2 + scan.grain) & (around < 0.85))
+    if not len(good):
+        return None
+    n = good[0]
+    centre = (float(x[i[n]]), float(y[j[n]]), float(z[k[n]]))
+    reach = float(rng.uniform(18, 42)) + 2 * scan.grain
+    cut = scan.cut(centre, reach)
+    if cut is None:
+        return None
+    x, y, z = scan.at(cut)
+    far = np.sqrt((x - centre[0]) ** 2 + (y - centre[1]) ** 2 + (z - centre[2]) ** 2)
+    ribs, _ = lungs.cavity(*habitus.template(x, y, z))
+    rise = np.clip((reach - far) / (0.4 * reach), 0, 1)
+    level = np.float32(thick) * np.sqrt(rise * (2 - rise))
+    depth = np.where(rise > 0, level - (ribs - 1), np.float32(-99)).astype(np.float32)
+    own = Target(tuple(c for c in target.lobes if c in _lobes(side.name)), target.segment)
+    return Side(side.name, cut, scan.free(cut, own), depth)
+
+
+def _plate(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -> None:
+    """A rind along most of the wall, from the spine round to the front."""
+    body = scan.body
+    one, two, three = rng.uniform(0, 6.28, 3)
+    top, foot = float(rng.uniform(35, 85)), float(rng.uniform(-175, -140))
+    for outer, inner in side.slabs():
+        x, y, z = body.habitus.template(*scan.at(outer))
+        ribs, around = body.lungs.cavity(x, y, z)
+        fade = np.clip((top - z) / 25, 0, 1) * np.clip((z - foot) / 12, 0, 1)
+        fade = fade * np.clip((0.8 - around) / 0.2, 0, 1)
+        wave = np.sin(z / 19 + one) + np.sin(y / 16 + two) + np.sin(x / 22 + three)
+        level = np.float32(thick) * (0.8 + 0.07 * wave) * np.sqrt(fade)
+        side.depth[inner] = np.where(fade > 0, level - (ribs - 1), -99)
+
+
+def _replace(scan: Scan, side: Side, hu: float) -> Entity | None:
+    """Put one value where the lung was, and make those voxels pleural space."""
+    canvas = scan.canvas
+    mask = side.mask
+    entity = scan.take(side.cut, mask)
+    if entity is None:
+        return None
+    for outer, inner in side.slabs():
+        lung = side.lung[inner]
+        if not mask[inner].any():
+            continue
+        scan.mix(outer, np.where(lung, scan.soft(side.depth[inner]), 0), hu)
+    if hu > -500:
+        close_seam(scan, entity)
+    for array, value in (
+        (canvas.lobes, 0),
+        (canvas.segments, 0),
+        (canvas.organs, NUMBER[f"{side.name} pleural space"]),
+    ):
+        array[entity.cut][entity.mask] = value
+    return entity
+
+
+def _in_front(side: Side) -> bool:
+    """Whether nearly all of it lies in the front half of the lung's room."""
+    rows = side.mask.sum(axis=(0, 2))
+    return bool(rows[: len(rows) // 2].sum() > 0.9 * rows.sum())
+
+
+def _press(scan: Scan, side: Side, crescent: Floats, thick: float) -> None:
+    """Lung beside the fluid is squeezed: dense at the edge, less and less away from it."""
+    wide = np.float32(np.clip(0.14 * thick, 2.0, 6.0))
+    most = np.float32(np.clip(0.25 + 0.015 * thick, 0, 0.9))
+    for outer, inner in side.slabs():
+        depth = crescent[inner]
+        beside = side.lung[inner] & (depth < 1) & (depth > -5 * wide)
+        if not beside.any():
+            continue
+        view = scan.canvas.hu[outer]
+        x, y, z = scan.at(outer)
+        streaks = 0.8 + 0.2 * np.sin(x / 5 + z / 4) * np.sin(y / 6 - z / 5)
+        cover = np.minimum(most * np.exp(np.minimum(depth, 0) / (wide * streaks)), 1)
+        # Airways stay open, and vessels are as dense as they can be.
+        lung = (view < 0) & (view > -960)
+        view += np.where(beside & lung, (20 - view) * cover, 0)
+
+
+def _sink(scan: Scan, side: Side) -> None:
+    """The lung that is left holds less air, and its pleura is seen as a fine line."""
+    share = min(side.share, 0.5)
+    blur = scan.canvas.grid.blur
+    line = np.float32(min(1.0, 0.75 / blur))
+    for outer, inner in side.slabs():
+        view, depth = scan.canvas.hu[outer], side.depth[inner]
+        lung = side.lung[inner] & (depth < 1)
+        # As much tissue in less room; vessels and walls do not become denser.
+        spongy = np.clip((-300 - view) / 300, 0, 1) * (view > -960)
+        view += np.where(lung, (view + 1000) * spongy * (share / (1 - share)), 0)
+        edge = scan.soft(np.float32(0.5) - np.abs(depth + np.float32(0.55 * blur)))
+        view += np.where(lung & (view < 0), -view * edge * line, 0)
+
+
+def _calcify(scan: Scan, rng: np.random.Generator, side: Side) -> None:
+    """Chalk in the middle of a plate, in flecks that run together."""
+    chalk = float(rng.uniform(280, 600))
+    seed = int(rng.integers(2**31))
+    for outer, inner in side.slabs():
+        mask = side.lung[inner] & (side.depth[inner] > 0)
+        if not mask.any():
+            continue
+        flecks = scan.waves(np.random.default_rng(seed), outer, 9)
+        core = np.minimum(side.depth[inner] - np.float32(0.9), 2 * (flecks + 0.5))
+        scan.mix(outer, np.where(mask, scan.soft(core.astype(np.float32)), 0), chalk)
