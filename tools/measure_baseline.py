@@ -1,7 +1,7 @@
 """Mean Dice of the plain baseline (HU band in the named lobe) on phantom patients.
 
-    .venv/bin/python tools/measure_baseline.py --patients 100
-    .venv/bin/python tools/measure_baseline.py --patients 40 --difficulty hard --mix even
+.venv/bin/python tools/measure_baseline.py --patients 100
+.venv/bin/python tools/measure_baseline.py --patients 40 --difficulty hard --mix even
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ def patient_scores(number: int, settings: Settings) -> list[tuple[str, float, in
     scores = []
     for n, finding in enumerate(patient.findings):
         said = finding.sentence.said
-        guess = baseline_mask(
-            patient.hu, patient.lobes, patient.organs, finding.statement, said
-        )
+        guess = baseline_mask(patient.hu, patient.lobes, patient.organs, finding.statement, said)
         truth = patient.labels(n) > 0
         scores.append((finding.statement.category, dice(guess, truth), int(truth.sum())))
     return scores
@@ -41,9 +39,7 @@ def main() -> None:
     parser.add_argument("--size", default="small")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    settings = Settings(
-        seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size
-    )
+    settings = Settings(seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size)
     by_category: dict[str, list[float]] = defaultdict(list)
     volume: dict[str, list[int]] = defaultdict(list)
     with ProcessPoolExecutor(args.workers) as pool:

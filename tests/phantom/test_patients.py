@@ -55,8 +55,9 @@ def _place(patient: Patient, finding: PatientFinding, inside: NDArray[np.bool_])
         assert statement.side == (sides.pop() if len(sides) == 1 else "both")
     else:
         # Fluid and air lie in the pleural space of the side that is named.
-        x = np.asarray(patient.space.affine)[0, 3] + np.asarray(patient.space.affine)[0, 0] * (
-            np.nonzero(inside)[2]
+        x = (
+            np.asarray(patient.space.affine)[0, 3]
+            + np.asarray(patient.space.affine)[0, 0] * (np.nonzero(inside)[2])
         )
         right = float((x > 0).mean())
         assert {"right": right > 0.95, "left": right < 0.05, "both": 0.02 < right < 0.98}[

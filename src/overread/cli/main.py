@@ -22,6 +22,7 @@ from overread.cli.doctor import doctor
 from overread.cli.get import get
 from overread.cli.listing import listing
 from overread.cli.look import look
+from overread.cli.phantom import phantom
 from overread.cli.show import show
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
@@ -41,6 +42,7 @@ app.command("check")(check)
 app.command("show")(show)
 app.command("look")(look)
 app.command("list")(listing)
+app.command("phantom")(phantom)
 app.command("write")(write)
 app.command("get")(get)
 app.command("doctor")(doctor)

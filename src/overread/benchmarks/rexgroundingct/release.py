@@ -224,7 +224,7 @@ def _is_name(name: object) -> TypeGuard[str]:
 
 def _patient(name: str) -> str | None:
     """'train_123' of 'train_123_a_1.nii.gz', as CT-RATE names its patients."""
-    match = re.match(r"((?:train|valid|test)_\d+)_", name)
+    match = re.match(r"((?:train|val(?:id)?|test)_\d+)_", name)
     return match[1] if match else None
 
 

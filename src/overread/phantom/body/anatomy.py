@@ -21,7 +21,7 @@ from overread.phantom.body.tubes import Piece, paint_branches
 from overread.phantom.body.tubes import piece as branch_piece
 from overread.phantom.body.wall import body_depth, paint_wall
 
-TOP, BOTTOM = 127.0, -176.0
+TOP, BOTTOM = 127.0, -184.0
 """Heights of the template that a scan covers."""
 
 LUNG = np.zeros(256, bool)
@@ -60,8 +60,10 @@ class Body:
             outer, _ = body_depth(h, x, y, np.full((1, 1), level, np.float32))
             wide = max(wide, float(np.abs(np.broadcast_to(x, outer.shape)[outer > 0]).max()))
         width = min(2 * (wide * h.wide + 8), 440.0)
-        tall = (TOP - BOTTOM) * h.tall
-        centre = (0.0, -14.0 * h.deep, (TOP + BOTTOM) / 2 * h.tall)
+        # A deeper breath takes the recesses of the lungs further down.
+        bottom = BOTTOM - h.breath
+        tall = (TOP - bottom) * h.tall
+        centre = (0.0, -14.0 * h.deep, (TOP + bottom) / 2 * h.tall)
         if step is None:
             return Grid(centre, (512, 512, 300), (width / 512, width / 512, tall / 300))
         count = 2 * round(width / step / 2)
@@ -83,7 +85,7 @@ class Body:
             paint_wall(canvas, cut, h, grain, bellies, xyz, cavity, around)
             self._paint_lungs(canvas, cut, xyz, cavity, grain, bellies)
         if marrow is None:
-            marrow = 260 - 1.6 * h.age
+            marrow = 250 - 1.3 * h.age
         paint_belly(canvas, self.lungs, grain)
         paint_heart(canvas, self.lungs, grain)
         paint_vessels(canvas, self.lungs)

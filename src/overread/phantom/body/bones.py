@@ -31,10 +31,8 @@ def paint_spine(canvas: Canvas, lungs: LungField, marrow: float, spurs: float) -
     body = ((1 - r) * deep).astype(np.float32)
     disc = np.minimum(body - 1, 2.4 - to_disc)
     blur = canvas.grid.blur
-    canvas.paint(
-        cut, body, cortex(np.minimum(body, to_disc - 2), 1.2, 480, marrow, blur),
-        label=NUMBER["vertebrae"],
-    )  # fmt: skip
+    value = lungs.habitus.bone * cortex(np.minimum(body, to_disc - 2), 1.2, 480, marrow, blur)
+    canvas.paint(cut, body, value, label=NUMBER["vertebrae"])
     canvas.paint(cut, disc.astype(np.float32), 82.0)
     # The arch: a ring round the canal, a spine to the back, wings to the sides.
     ring = np.sqrt((u / 1.2) ** 2 + (v + 22) ** 2)
@@ -51,7 +49,12 @@ def paint_spine(canvas: Canvas, lungs: LungField, marrow: float, spurs: float) -
     joints = union(
         arch.astype(np.float32), union(spinous.astype(np.float32), wings.astype(np.float32))
     )
-    canvas.paint(cut, joints, cortex(joints, 1.3, 540, 180, blur), label=NUMBER["vertebrae"])
+    canvas.paint(
+        cut,
+        joints,
+        lungs.habitus.bone * cortex(joints, 1.3, 540, 180, blur),
+        label=NUMBER["vertebrae"],
+    )
     cord = (8.0 - ring).astype(np.float32)
     canvas.paint(cut, cord, 22.0)
     canvas.paint(cut, (4.4 - np.sqrt((u / 1.3) ** 2 + (v + 22) ** 2)).astype(np.float32), 38.0)

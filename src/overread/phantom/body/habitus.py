@@ -42,6 +42,12 @@ class Habitus:
     """HU of the lung in the middle of its height."""
     slope: float
     """HU by which the lung is denser for each millimetre to the back."""
+    fat_hu: float = -104.0
+    """HU of fat under the skin."""
+    muscle_hu: float = 50.0
+    """HU of muscle."""
+    bone: float = 1.0
+    """Scale of the density of bone, which falls with age."""
     heart: float = 1.0
     """Scale of the heart."""
     aorta: float = 1.0
@@ -86,6 +92,9 @@ def draw_habitus(rng: np.random.Generator) -> Habitus:
         sway=float(rng.normal(0, 4)),
         lung=float(np.clip(rng.normal(-855, 26) - 0.3 * (age - 58), -925, -800)),
         slope=float(rng.uniform(0.12, 0.42)),
+        fat_hu=float(np.clip(rng.normal(-104, 5), -116, -92)),
+        muscle_hu=float(np.clip(rng.normal(50, 5), 36, 62)) - 0.1 * (age - 58),
+        bone=float(np.clip(rng.normal(0.92, 0.1) - 0.004 * (age - 58), 0.6, 1.2)),
         heart=float(rng.normal(1.0, 0.035)),
         aorta=float(np.clip(rng.normal(1.0, 0.05) + 0.003 * (age - 58), 0.85, 1.15)),
         liver=float(rng.normal(57, 5)),

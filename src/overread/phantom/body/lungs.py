@@ -78,8 +78,8 @@ class LungField:
         self.habitus = habitus
         b = habitus.breath
         self._domes = (
-            (62 + rng.normal(0, 3), 2.0, 74.0, 92.0, -112 - b + rng.normal(0, 3)),
-            (-66 + rng.normal(0, 3), 4.0, 72.0, 90.0, -121 - b + rng.normal(0, 4)),
+            (62 + rng.normal(0, 3), 2.0, 74.0, 92.0, -104 - b + rng.normal(0, 3)),
+            (-66 + rng.normal(0, 3), 4.0, 72.0, 90.0, -113 - b + rng.normal(0, 4)),
         )
         self._sulcus = 1 + 0.01 * b
         self._major = {
@@ -109,8 +109,9 @@ class LungField:
         heights, slopes = [], []
         for cx, cy, a, b, top in self._domes:
             u, v = (x - cx) / a, (y - cy) / b
-            drop = np.clip(50 - 0.22 * y, 30, 72) * self._sulcus
-            rr = u * u + v * v
+            drop = np.clip(46 - 0.2 * y, 28, 62) * self._sulcus
+            # The recess between diaphragm and ribs ends where they meet.
+            rr = np.minimum(u * u + v * v, np.float32(1.05))
             # Flat on top, steep towards the wall: the square would make a cone.
             heights.append((top - drop * rr * (0.45 + 0.55 * rr)).astype(np.float32))
             slopes.append(drop * np.sqrt(rr) * (0.9 + 2.2 * rr) / a)

@@ -159,7 +159,7 @@ def paint_belly(canvas: Canvas, lungs: LungField, grain: Grain) -> None:
     inner = under - 3
     canvas.paint(cut, inner, -108 + 7 * texture, label=NUMBER["fat"])
     # The liver fills the right dome and thins out towards the left one.
-    edge = x + 46 + 0.9 * (z + 122 + h.breath) + 0.25 * np.maximum(y - 20, 0)
+    edge = x + 46 + 0.9 * (z + 114 + h.breath) + 0.25 * np.maximum(y - 20, 0)
     liver = np.minimum(inner, edge * 0.7)
     back = np.sqrt((x - 2) ** 2 + (y + 50) ** 2) - 38
     liver = np.minimum(liver, back)
@@ -170,7 +170,7 @@ def paint_belly(canvas: Canvas, lungs: LungField, grain: Grain) -> None:
     ):
         tube(canvas, lungs, line, [5, 4, 2.5], h.liver - 16)
     inner = inner - (1 + 0.1 * h.fat)
-    stomach = ellipsoid(x, y, z, (-52, 24, -158 - h.breath), (40, 44, 36))
+    stomach = ellipsoid(x, y, z, (-52, 24, -150 - h.breath), (40, 44, 36))
     stomach = np.minimum(np.minimum(stomach, inner + 1), -liver - 2).astype(np.float32)
     canvas.paint(cut, stomach, 44.0, label=NUMBER["stomach"])
     lumen = stomach - 4 + np.clip(2 * texture, -2, 1.5)
@@ -178,7 +178,7 @@ def paint_belly(canvas: Canvas, lungs: LungField, grain: Grain) -> None:
     # Supine: the gas lies in front, its level is flat.
     gas = np.minimum(lumen, y - 34)
     canvas.paint(cut, gas.astype(np.float32), -985.0)
-    spleen = ellipsoid(x, y, z, (-92, -36, -158 - h.breath), (30, 46, 44))
+    spleen = ellipsoid(x, y, z, (-92, -36, -150 - h.breath), (30, 46, 44))
     spleen = np.minimum(spleen, np.minimum(inner, -stomach - 3)).astype(np.float32)
     canvas.paint(cut, spleen, 49 + 3 * texture, label=NUMBER["spleen"])
     for sign, low in ((1, -192), (-1, -182)):

@@ -66,7 +66,7 @@ def paint_wall(
     outer, lean = body_depth(habitus, x, y, z)
     canvas.paint(cut, outer, 20.0, label=NUMBER["skin"])
     texture = grain.over(cut, canvas.grid.shape)
-    canvas.paint(cut, outer - np.float32(1.8), -108 + 9 * texture, label=NUMBER["fat"])
+    canvas.paint(cut, outer - np.float32(1.8), habitus.fat_hu + 9 * texture, label=NUMBER["fat"])
     if habitus.sex == "female":
         _paint_glands(canvas, cut, habitus, xyz, texture, lean)
     outside = -cavity
@@ -75,10 +75,10 @@ def paint_wall(
     # Sheets of fat between the muscles: where a slow random field changes its sign.
     sheet = 0.5 + 0.05 * habitus.fat - 13 * np.abs(bellies.over(cut, canvas.grid.shape))
     sheet = np.where(outside > 11, sheet, np.float32(-9))
-    value = 52 + 6 * texture
+    value = habitus.muscle_hu + 6 * texture
     value = value + (-98 - value) * soft(sheet.astype(np.float32), canvas.grid.blur)
     canvas.paint(cut, muscle.astype(np.float32), value, label=NUMBER["muscle"])
-    _paint_ribs(canvas, cut, xyz, outside, around)
+    _paint_ribs(canvas, cut, habitus, texture, xyz, outside, around)
     return outer
 
 
@@ -114,6 +114,8 @@ def _paint_glands(
 def _paint_ribs(
     canvas: Canvas,
     cut: Cut,
+    habitus: Habitus,
+    texture: Floats,
     xyz: tuple[Floats, Floats, Floats],
     outside: Floats,
     around: Floats,
@@ -142,7 +144,8 @@ def _paint_ribs(
     hu = canvas.hu[cut]
     values, labels = hu[shell], canvas.organs[cut][shell]
     blur = canvas.grid.blur
-    edge = cortex(bone, 1.6, 640, 120, blur)
+    dense = habitus.bone * (1 + 0.16 * texture[shell])
+    edge = dense * cortex(bone, 1.6, 620, 110, blur)
     values += (edge - values) * soft(bone.astype(np.float32), blur)
     values += (105 - values) * soft(gristle.astype(np.float32), blur)
     labels[bone > 0] = NUMBER["ribs"]
@@ -155,7 +158,9 @@ def _paint_ribs(
     rim = np.clip(3 - blade * 0.25, 0, 3) * 0.5
     blade = np.minimum(blade, 2.0 + rim - np.abs(far - 17 - 3 * np.sin(h * 9)))
     blade = np.where(np.abs(xs) > 40, blade, -9)
-    values += (cortex(blade, 1.2, 580, 150, blur) - values) * soft(blade.astype(np.float32), blur)
+    values += (dense * cortex(blade, 1.2, 580, 150, blur) - values) * soft(
+        blade.astype(np.float32), blur
+    )
     labels[blade > 0] = NUMBER["scapulae"]
     hu[shell] = values
     canvas.organs[cut][shell] = labels

@@ -1,0 +1,102 @@
+"""`overread phantom`: synthetic patients, written as a benchmark has its cases."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from overread.cli.arguments import AsJson
+
+if TYPE_CHECKING:
+    from overread.phantom.making import Outcome
+
+
+def phantom(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; made if need be.")],
+    patients: Annotated[int, typer.Option(help="How many; more can be added later.", min=1)] = 10,
+    seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
+    size: Annotated[
+        str, typer.Option(help="small: voxels of 2 mm; full: 512 × 512 × 300 voxels.")
+    ] = "small",
+    difficulty: Annotated[str, typer.Option(help="easy, medium or hard to see.")] = "medium",
+    exams: Annotated[
+        str, typer.Option(help="Which exams, with commas between them.", metavar="NAMES")
+    ] = "rexgroundingct",
+    mix: Annotated[
+        str, typer.Option(help="Categories as often as they are (real), or all alike (even).")
+    ] = "real",
+    wordings: Annotated[
+        str, typer.Option(help="The common wordings, or those held out (held-out).")
+    ] = "common",
+    style: Annotated[
+        str, typer.Option(help="Sentences as of a radiologist, translated, or mixed.")
+    ] = "mixed",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; as many as there are cores by default.", min=1)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make synthetic patients with chest CTs, masks, sentences and reports.
+
+    The same settings give the same bytes. The same command again goes on where it was stopped, and
+    a larger --patients adds some.
+    """
+    from overread.cli.console import print_json, progress
+    from overread.errors import OverreadError
+    from overread.phantom.making import make_population, settings_of
+
+    settings = settings_of(
+        seed=seed, size=size, difficulty=difficulty, mix=mix, wordings=wordings, style=style
+    )
+    names = list(dict.fromkeys(name.strip() for name in exams.split(",") if name.strip()))
+    try:
+        with progress("making patients", quiet=as_json) as told:
+            outcome = make_population(
+                out, patients, settings, exams=names, workers=workers, progress=told
+            )
+    except KeyboardInterrupt:
+        typer.echo("overread: stopped; the same command goes on from here", err=True)
+        sys.exit(130)
+    if as_json:
+        print_json(_summary(out, outcome) | {"settings": settings.model_dump(mode="json")})
+    elif outcome.splits:
+        _print(out, outcome)
+    if outcome.failed:
+        first = next(iter(outcome.failed.values()))
+        count = len(outcome.failed)
+        raise first if count == 1 else OverreadError(f"{first}; {count - 1} more likewise")
+
+
+def _summary(out: Path, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "out": str(out),
+        "ok": not outcome.failed,
+        "patients": outcome.splits.total(),
+        "made": outcome.made,
+        "there": outcome.there,
+        "failed": {str(number): str(error) for number, error in outcome.failed.items()},
+        "splits": dict(sorted(outcome.splits.items())),
+        "findings": outcome.categories.total(),
+        "categories": dict(sorted(outcome.categories.items())),
+    }
+
+
+def _print(out: Path, outcome: Outcome) -> None:
+    from overread.cli.console import out as console
+    from overread.cli.console import safe
+
+    screen = console()
+    count = outcome.splits.total()
+    if outcome.made or outcome.failed:
+        before = f", {outcome.there} were there before" if outcome.there else ""
+        screen.print(f"made {outcome.made} synthetic patient(s) in {safe(str(out))}{before}")
+    else:
+        screen.print(f"all {count} synthetic patient(s) are in {safe(str(out))} already")
+    parts = ", ".join(f"{number} {split}" for split, number in sorted(outcome.splits.items()))
+    screen.print(f"  rexgroundingct: {parts}; {outcome.categories.total()} findings")
+    screen.print(
+        f"\nNow try:  overread check rexgroundingct {safe(str(out))}/rexgroundingct --split all"
+    )

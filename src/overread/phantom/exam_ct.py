@@ -1,0 +1,230 @@
+"""The CT exam of synthetic patients, in the layout of ReXGroundingCT.
+
+    rexgroundingct/dataset.json            train, val and test, by patient
+    rexgroundingct/images/NAME             the CTs
+    rexgroundingct/segmentations/NAME      (findings, H, W, D): one value an entity
+    rexgroundingct/anatomy/…/NAME          organs, lobes and segments in the CT's space
+    rexgroundingct/anatomy/labels.json     what their numbers mean
+    rexgroundingct/anatomical_cot.json     the chain of thought of every finding
+    rexgroundingct/phantom.jsonl           all that is known of each patient
+    rexgroundingct/README.md               the dataset card
+    sources/rexgroundingct/reports.csv     the raw reports, as CT-RATE has them
+
+The big files are written patient by patient; what the lists need of a patient is his `ScanRecord`,
+so that they can be written at any time without looking at a voxel again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.benchmarks import write
+from overread.benchmarks.fields import RowReader
+from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.rexgroundingct.release import SPLITS, read_scan
+from overread.core import Entry, Record
+from overread.errors import OverreadError
+from overread.ontology import lungs as lung_names
+from overread.phantom.body.canvas import ORGANS
+from overread.phantom.body.lungs import LOBES, SEGMENTS
+from overread.phantom.card import card
+from overread.phantom.chain import chain, label_boxes, places, segment_name
+from overread.phantom.patient import Patient, Settings
+from overread.pixels.files import written
+from overread.pixels.masks import write_mask
+from overread.pixels.nifti import write_volume
+
+NAME = "rexgroundingct"
+ANATOMY = ("organs", "lobes", "segments")
+
+PROTOCOL = "protocol2"
+"""Every entity of every finding is marked, in all splits, as the benchmark does in val and test."""
+
+_PATTERN = (
+    *("train", "test", "val", "train", "train"),
+    *("train", "test", "train", "train", "train"),
+)
+
+
+class ScanRecord(Record):
+    """What the lists need to know of one patient whose files are written."""
+
+    number: int
+    """The patient's number."""
+    row: dict[str, Any]
+    """His row of dataset.json."""
+    chain: dict[str, list[dict[str, Any]]]
+    """Finding → its chain of thought."""
+    line: dict[str, Any]
+    """His line of phantom.jsonl."""
+    report: dict[str, str]
+    """His row of reports.csv."""
+
+
+def split_of(number: int) -> str:
+    """The split of a patient: seven of ten train, one val, two test, whoever else is made.
+
+    >>> [split_of(number) for number in (1, 2, 3, 11)]
+    ['train', 'test', 'val', 'train']
+    """
+    return _PATTERN[(number - 1) % len(_PATTERN)]
+
+
+def scan_name(number: int) -> str:
+    """The file name of a patient's CT.
+
+    >>> scan_name(2)
+    'test_2_a_1.nii.gz'
+    """
+    return f"{split_of(number)}_{number}_a_1.nii.gz"
+
+
+def files_of(number: int) -> list[str]:
+    """The big files of a patient, relative to the folder of the phantom."""
+    folders = ("images", "segmentations", *(f"anatomy/{part}" for part in ANATOMY))
+    return [f"{NAME}/{folder}/{scan_name(number)}" for folder in folders]
+
+
+def write_scan(patient: Patient, out: Path) -> ScanRecord:
+    """Write the CT, the masks and the anatomy of one patient; each file appears whole."""
+    affine = np.asarray(patient.space.affine)
+    image, mask, *anatomy = (out / file for file in files_of(patient.number))
+    write_volume(image, _stored(patient.hu), affine)
+    for path, labels in zip(
+        anatomy, (patient.organs, patient.lobes, patient.segments), strict=True
+    ):
+        write_volume(path, _stored(labels), affine)
+    channels = [patient.labels(n) for n in range(len(patient.findings))]
+    write_mask(mask, [_stored(labels) for labels in channels], affine)
+    return _record(patient, channels)
+
+
+def entry_of(record: ScanRecord) -> Entry:
+    """The row of a patient as the loader reads it."""
+    reader = RowReader(dict(record.row), file="dataset.json", number=record.number)
+    entry = read_scan(reader, split=split_of(record.number), withheld=False)
+    if entry is None or reader.defects:
+        raise OverreadError(f"patient {record.number} makes no row: {reader.defects[0]}")
+    return entry
+
+
+def write_lists(out: Path, records: Sequence[ScanRecord], settings: Settings) -> None:
+    """Write everything that is about all patients; what is there is replaced, file by file."""
+    root = out / NAME
+    names = [record.row["name"] for record in records]
+    chains = {name: record.chain for name, record in zip(names, records, strict=True)}
+    _write_text(root / "anatomical_cot.json", json.dumps(chains, ensure_ascii=False))
+    lines = [json.dumps(record.line, ensure_ascii=False) + "\n" for record in records]
+    _write_text(root / "phantom.jsonl", "".join(lines))
+    _write_text(root / "anatomy" / "labels.json", json.dumps(label_names(), indent=1) + "\n")
+    _write_text(root / "README.md", card(settings, [record.line for record in records]))
+    table = io.StringIO()
+    rows = csv.DictWriter(table, list(records[0].report), lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(record.report for record in records)
+    _write_text(out / "sources" / NAME / "reports.csv", table.getvalue())
+    _write_cases(root, records)
+
+
+def label_names() -> dict[str, dict[str, str]]:
+    """What the numbers in each of the anatomy's arrays mean."""
+    named = {
+        "organs": ORGANS,
+        "lobes": [lung_names().by_code[code].name for code in LOBES],
+        "segments": [segment_name(code) for code in SEGMENTS],
+    }
+    return {
+        part: {str(number): name for number, name in enumerate(names, 1)}
+        for part, names in named.items()
+    }
+
+
+def _write_cases(root: Path, records: Sequence[ScanRecord]) -> None:
+    """dataset.json, through the benchmark's own writer, which reads every row again."""
+    # It adds splits to a list and never replaces one, so the list is made elsewhere and moved.
+    scratch = root / ".list"
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        for split in SPLITS:
+            entries = [entry_of(one) for one in records if split_of(one.number) == split]
+            release = MadeRelease(NAME, split, entries, _no_file, count=len(entries))
+            made = write(release, scratch, pictures=False)
+        made.replace(root / made.name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _no_file(file: str) -> bytes:
+    raise OverreadError(f"{file} was written before, and is not copied")
+
+
+def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanRecord:
+    name = scan_name(patient.number)
+    where = places(patient)
+    row: dict[str, Any] = {
+        "name": name,
+        **{key: {} for key in ("findings", "categories", "entity_counts", "pixels")},
+        "shape": list(patient.space.shape),
+        "protocol": PROTOCOL,
+    }
+    chains, told = {}, []
+    for number, (finding, labels) in enumerate(zip(patient.findings, channels, strict=True)):
+        key = str(number)
+        # What counts is what the mask shows, entity by entity.
+        voxels = [
+            int((labels[entity.cut] == n).sum()) for n, entity in enumerate(finding.entities, 1)
+        ]
+        boxes = [box for box in label_boxes(labels, len(voxels)) if box is not None]
+        if len(boxes) < len(voxels):
+            raise OverreadError(f"finding {number} has an entity without a voxel of its own")
+        row["findings"][key] = finding.sentence.text
+        row["categories"][key] = finding.statement.category
+        row["entity_counts"][key] = len(voxels)
+        row["pixels"][key] = sum(voxels)
+        chains[key] = [
+            thought.model_dump(mode="json", exclude_none=True)
+            for thought in chain(patient, where, finding, boxes)
+        ]
+        told.append(
+            {
+                "key": key,
+                **finding.sentence.model_dump(mode="json"),
+                "statement": finding.statement.model_dump(mode="json"),
+                "voxels": voxels,
+            }
+        )
+    line = {
+        "patient": patient.number,
+        "name": name,
+        "split": split_of(patient.number),
+        "settings": patient.settings.model_dump(mode="json"),
+        "habitus": asdict(patient.habitus),
+        "findings": told,
+        "beyond": [
+            {"statement": one.statement.model_dump(mode="json"), "centre": list(one.centre)}
+            for one in patient.beyond
+        ],
+        "report": patient.report.model_dump(mode="json"),
+    }
+    report = patient.report.row(name)
+    return ScanRecord(number=patient.number, row=row, chain=chains, line=line, report=report)
+
+
+def _stored(array: NDArray[Any]) -> NDArray[Any]:
+    """A (z, y, x) array as the (H, W, D) one that is stored: another view, no copy."""
+    return array.transpose(2, 1, 0)
+
+
+def _write_text(path: Path, text: str) -> None:
+    with written(path) as stream:
+        stream.write(text.encode("utf-8"))
