@@ -55,6 +55,7 @@ format: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python tools/bench.py
+	$(BIN)/python tools/bench_phantom.py
 
 picture: .venv/.run
 	$(BIN)/python tools/draw_picture.py docs/picture.png

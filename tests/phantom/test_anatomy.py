@@ -46,7 +46,7 @@ def test_every_patient_has_all_organs_lobes_and_segments(number: int) -> None:
 
 
 def test_the_right_lung_is_on_the_right_and_has_three_lobes(drawn: tuple[Body, Canvas]) -> None:
-    body, canvas = drawn
+    _, canvas = drawn
     x = np.broadcast_to(canvas.grid.at((slice(None),) * 3)[0], canvas.hu.shape)
     for number, code in enumerate(LOBES, 1):
         middle = float(x[canvas.lobes == number].mean())

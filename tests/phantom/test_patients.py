@@ -41,6 +41,8 @@ def agree(patient: Patient) -> None:
         _size(patient, finding, labels)
         _words(finding)
     assert patient.findings
+    held = [(f.statement.category, lobe) for f in patient.findings for lobe in f.statement.lobes]
+    assert len(held) == len(set(held)), "two findings of one category share no lobe"
 
 
 def _place(patient: Patient, finding: PatientFinding, inside: NDArray[np.bool_]) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 _MARK = ".made-by-overread-demo"
+_PATIENTS = 4
 
 
 def demo(
@@ -17,26 +18,33 @@ def demo(
     ),
     seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
 ) -> None:
-    """Write a tiny synthetic release of each of the three layouts, check it and show it.
+    """Make synthetic patients, write a release of each of the three layouts, check and show it.
 
     An earlier demo in the same folder is made anew.
     """
     from overread import catalog, check, load
+    from overread.benchmarks import splits_of
     from overread.cli.console import out as console
-    from overread.cli.console import safe
+    from overread.cli.console import progress, safe
     from overread.cli.show import print_case, save_pictures
     from overread.errors import UsageError
+    from overread.phantom.making import claim, make_population
+    from overread.phantom.patient import Settings
     from overread.phantom.sketch import write_sketch
 
     if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
-    for folder in (*catalog.names("benchmarks"), "pictures"):
+    for folder in (*catalog.names("benchmarks"), "pictures", "sources", ".making"):
         shutil.rmtree(out / folder, ignore_errors=True)
-    out.mkdir(parents=True, exist_ok=True)
+    claim(out)
     (out / _MARK).touch()
     screen = console()
     lines: list[str] = []
-    write_sketch(out, seed=seed, told=lines.append)
+    with progress("making patients", quiet=False) as making:
+        outcome = make_population(out, _PATIENTS, Settings(seed=seed), progress=making)
+    parts = ", ".join(f"{number} {split}" for split, number in sorted(outcome.splits.items()))
+    lines.append(f"rexgroundingct: {parts}; {outcome.categories.total()} findings")
+    write_sketch(out, seed=seed, exams=("medthinkvqa", "mmrad"), told=lines.append)
     screen.print("[bold]Synthetic patients[/]: they are no one, and show nothing real")
     for line in lines:
         screen.print(f"  {safe(line)}")
@@ -46,7 +54,8 @@ def demo(
         if not root.exists():
             continue
         screen.print(f"\n[bold]{part.title}[/]: {part.about}")
-        defects = [defect for split in ("train", "test") for defect in check(name, root, split)]
+        splits = splits_of(name, root)
+        defects = [defect for split in splits for defect in check(name, root, split)]
         for defect in defects:
             screen.print(f"  {safe(str(defect))}")
         screen.print(f"  checked: {len(defects)} defect(s)")
@@ -58,5 +67,6 @@ def demo(
     screen.print(
         f"\nNow try:  overread show rexgroundingct {safe(str(out))}/rexgroundingct '#1' --truth\n"
         f"          overread check mmrad {safe(str(out))}/mmrad --split all\n"
+        "          overread phantom my-patients --patients 20 --seed 7\n"
         "          overread list"
     )

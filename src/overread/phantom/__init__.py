@@ -1,1 +1,1 @@
-"""The synthetic patient. For now a sketch: a crude chest that has all three exams."""
+"""The synthetic patient: a body, its findings, their words, its CT; and a sketch of the rest."""

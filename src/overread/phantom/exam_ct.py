@@ -216,7 +216,9 @@ def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanReco
         ],
         "report": patient.report.model_dump(mode="json"),
     }
+    who = "woman" if patient.habitus.sex == "female" else "man"
     report = patient.report.row(name)
+    report["ClinicalInformation_EN"] = f"{patient.habitus.age}-year-old {who}."
     return ScanRecord(number=patient.number, row=row, chain=chains, line=line, report=report)
 
 

@@ -176,6 +176,11 @@ def _own(out: Path) -> None:
         raise UsageError(
             f"{out} is there already and is not a phantom", remedy="choose another folder"
         )
+    claim(out)
+
+
+def claim(out: Path) -> None:
+    """Make a folder the phantom's, whatever else lies in it."""
     (out / _MAKING).mkdir(parents=True, exist_ok=True)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Literal
 
 import numpy as np
@@ -12,15 +10,15 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry, Record
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.canvas import Canvas
 from overread.phantom.body.habitus import Habitus
 from overread.phantom.difficulty import difficulty
 from overread.phantom.findings.beyond import Beyond, draw_beyond_lung
+from overread.phantom.findings.drawing import draw_findings
 from overread.phantom.findings.lookalikes import draw_lookalikes
 from overread.phantom.findings.measure import measure
-from overread.phantom.findings.scan import Drawn, Entity, Scan, Target
+from overread.phantom.findings.scan import Drawn, Entity, Scan
 from overread.phantom.noise import add_noise
-from overread.phantom.population import Mix, Plan, draw_beyond, draw_plans, draw_target, stream
+from overread.phantom.population import Mix, draw_beyond, draw_plans, stream
 from overread.phantom.reports import Report, Style, report
 from overread.phantom.sentences import Sentence, sentence
 from overread.phantom.statement import Statement
@@ -28,29 +26,6 @@ from overread.phantom.statement import Statement
 Size = Literal["small", "full"]
 STEPS: dict[str, float | None] = {"small": 2.0, "full": None}
 """Millimetres of a voxel's side; None is 512 × 512 × 300 voxels fitted to the patient."""
-
-Draw = Callable[[Scan, np.random.Generator, str, Target], Drawn | None]
-
-# Fluid and air first, since they push the lung away; then what is widespread, then what is small.
-_DRAWN_BY: dict[str, str] = {
-    "2g": "pleura:draw_pneumothorax",
-    "2e effusion": "pleura:draw_effusion",
-    "2e thickening": "pleura:draw_thickening",
-    "1f mosaic attenuation": "mosaic:draw_mosaic",
-    "2f": "honeycomb:draw_honeycombing",
-    "1c": "emphysema:draw_emphysema",
-    "2b": "opacities:draw_consolidation",
-    "2c": "opacities:draw_ground_glass",
-    "1d": "lines:draw_septa",
-    "1b": "airways:draw_bronchiectasis",
-    "1a": "airways:draw_wall_thickening",
-    "1f mucus plugging": "airways:draw_mucus_plugging",
-    "2h": "cysts:draw_cysts",
-    "2d": "nodules:draw_nodules",
-    "1e": "micronodules:draw_micronodules",
-    "2a": "lines:draw_lines",
-}
-_TRIES = 6
 
 
 class Settings(Record):
@@ -159,43 +134,8 @@ def draw_scan(
     beyond = draw_beyond_lung(scan, other, names)
     draw_lookalikes(scan, np.random.default_rng(stream(settings.seed, number, "look-alikes")))
     plans = draw_plans(np.random.default_rng(stream(settings.seed, number, "plans")), settings.mix)
-    drawn = draw_findings(scan, plans, settings, number)
+    drawn = draw_findings(scan, plans, lambda *which: stream(settings.seed, number, *which))
     return body, scan, drawn, beyond
-
-
-def draw_findings(scan: Scan, plans: list[Plan], settings: Settings, number: int) -> list[Drawn]:
-    """Draw what was planned, each where it fits; in the order of the plans."""
-    order = list(_DRAWN_BY)
-    jobs = sorted(range(len(plans)), key=lambda n: order.index(_key(plans[n])))
-    done: dict[int, Drawn] = {}
-    for n in jobs:
-        plan = plans[n]
-        rng = np.random.default_rng(stream(settings.seed, number, "finding", n))
-        draw = _drawer(_key(plan))
-        for _ in range(_TRIES):
-            found = draw(scan, rng, plan.kind, draw_target(rng, plan.category))
-            if found is not None:
-                done[n] = found
-                break
-    if not done:
-        # A scan without any finding would not be in the data set.
-        rng = np.random.default_rng(stream(settings.seed, number, "finding", "last"))
-        for _ in range(50):
-            found = _drawer("2d")(scan, rng, "solid", draw_target(rng, "2d"))
-            if found is not None:
-                return [found]
-    return [done[n] for n in sorted(done)]
-
-
-def _key(plan: Plan) -> str:
-    whole = f"{plan.category} {plan.kind}"
-    return whole if whole in _DRAWN_BY else plan.category
-
-
-def _drawer(key: str) -> Draw:
-    module, name = _DRAWN_BY[key].split(":")
-    draw: Draw = getattr(import_module(f"overread.phantom.findings.{module}"), name)
-    return draw
 
 
 def _style(rng: np.random.Generator) -> Style:
@@ -212,6 +152,3 @@ def _differs(names: list[str], rng: np.random.Generator) -> dict[str, float]:
     if "steatosis" in names:
         differs["liver"] = float(rng.uniform(12, 32))
     return differs
-
-
-__all__ = ["Canvas", "Patient", "PatientFinding", "Settings", "make_patient"]

@@ -1,13 +1,13 @@
-"""A tiny release of each of the three layouts, made from sketched patients: the demo's material.
+"""A tiny release of each of the three layouts, made from sketched patients.
 
-The real phantom will take this place; until then the sketch shows every part at work with exact
-truth and no download.
+The phantom has a CT exam; until it has the other two, the demo takes those from here. Tests of the
+layouts take all three, since a sketched patient costs next to nothing.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -80,24 +80,24 @@ _DIAGNOSES = (
 )
 
 
-def write_sketch(out: Path, *, seed: int = 0, told: Callable[[str], None] | None = None) -> None:
-    """Write `medthinkvqa`, `rexgroundingct` and `mmrad` under `out`, two cases a split."""
+def write_sketch(
+    out: Path,
+    *,
+    seed: int = 0,
+    exams: Sequence[str] = ("medthinkvqa", "rexgroundingct", "mmrad"),
+    told: Callable[[str], None] | None = None,
+) -> None:
+    """Write the exams under `out`, each as a release with two cases a split."""
     number = 0
     with TemporaryDirectory() as scratch:
         for split, count in _SPLITS.items():
-            made: dict[str, tuple[list[Entry], Files]] = {
-                name: ([], {}) for name in ("medthinkvqa", "rexgroundingct", "mmrad")
-            }
+            made: dict[str, tuple[list[Entry], Files]] = {name: ([], {}) for name in exams}
             for _ in range(count):
                 lesions = (_LESIONS[number % 4], _LESIONS[(number + 2) % 4])
                 chest = Chest(seed * 1000 + number, lesions if number % 2 else lesions[:1])
                 patient = f"{number + 1:05d}"
-                for name, exam in (
-                    ("medthinkvqa", _diagnosis_case),
-                    ("rexgroundingct", _grounding_case),
-                    ("mmrad", _trace_case),
-                ):
-                    entry, files = exam(chest, patient, split, number, Path(scratch))
+                for name in exams:
+                    entry, files = _CASES[name](chest, patient, split, number, Path(scratch))
                     made[name][0].append(entry)
                     made[name][1].update(files)
                 number += 1
@@ -246,6 +246,9 @@ def _trace_case(
         report=f"{heart} {lungs}",
     )
     return Entry(case=case, truth=truth), files
+
+
+_CASES = {"medthinkvqa": _diagnosis_case, "rexgroundingct": _grounding_case, "mmrad": _trace_case}
 
 
 def _middle(chest: Chest) -> int:

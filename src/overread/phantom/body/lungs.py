@@ -154,6 +154,8 @@ class LungField:
     def heart(self, x: Floats, y: Floats, z: Floats) -> Floats:
         """Depth in the heart with its four chambers."""
         s = self.habitus.heart
+        # A large heart grows forward, down and to the left; the bronchi behind it stay.
+        x, y, z = x + 15 * (s - 1), y - 18 * (s - 1), z + 34 * (s - 1)
         cx, cy, cz = HEART
         u, v, w = x - cx, y - cy, z - cz
         ax, ay, az = HEART_AXIS
@@ -166,7 +168,7 @@ class LungField:
         depth = ((1 - r) * b).astype(np.float32)
         right = ellipsoid(x, y, z, (22 * s + 8, 8, -66), (27 * s, 32 * s, 36 * s))
         depth = union(depth, right, blend=10)
-        left = ellipsoid(x, y, z, (-4, -20, -52), (36 * s, 19 * s, 24 * s))
+        left = ellipsoid(x, y, z, (-4, -16, -54), (31 * s, 17 * s, 22 * s))
         depth = union(depth, left, blend=8)
         outflow = ellipsoid(x, y, z, (-10, 38, -36), (22, 22, 30))
         return union(depth, outflow, blend=10)

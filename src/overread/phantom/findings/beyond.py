@@ -87,7 +87,9 @@ def _fluid_round_heart(scan: Scan) -> None:
     # It gathers behind and below, where it does not push the lung away.
     thick = np.clip(2.2 - 0.05 * (y - 10) - 0.02 * (z + 70), 0.5, 4.8)
     shell = np.minimum(depth + thick, -depth + 0.5)
-    fluid = np.where(scan.canvas.lobes[cut] == 0, shell, np.float32(-9)).astype(np.float32)
+    # Only into the fat around the heart: not over the spine, the vessels or the lung.
+    around = scan.canvas.organs[cut] == NUMBER["mediastinum"]
+    fluid = np.where(around, shell, np.float32(-9)).astype(np.float32)
     scan.canvas.paint(cut, fluid, 9.0)
 
 
