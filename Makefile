@@ -59,6 +59,7 @@ bench: .venv/.dev
 
 picture: .venv/.run
 	$(BIN)/python tools/draw_picture.py docs/picture.png
+	$(BIN)/python tools/draw_phantom.py docs
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo

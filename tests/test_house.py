@@ -18,7 +18,17 @@ from overread.core import Record
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-HEAVY = ("numpy", "torch", "nibabel", "pydicom", "PIL", "pyarrow", "huggingface_hub", "pydantic")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "torch",
+    "nibabel",
+    "pydicom",
+    "PIL",
+    "pyarrow",
+    "huggingface_hub",
+    "pydantic",
+)
 
 
 def modules() -> list[str]:

@@ -15,6 +15,7 @@ from overread.cli.arguments import AsJson
 _NEEDED = {
     "pydantic": "records",
     "numpy": "arrays",
+    "scipy": "lung segmentation, the phantom",
     "pillow": "PNG and JPEG",
     "nibabel": "NIfTI headers",
     "zlib-ng": "fast gzip",

@@ -16,17 +16,16 @@ from overread.phantom.body.lungs import LungField
 from overread.phantom.body.noise import Grain
 from overread.phantom.body.organs import paint_belly, paint_heart, paint_table, paint_vessels
 from overread.phantom.body.shapes import Floats, soft
-from overread.phantom.body.trees import Branch, Trees, grow
-from overread.phantom.body.tubes import Piece, paint_branches
-from overread.phantom.body.tubes import piece as branch_piece
+from overread.phantom.body.trees import Trees, grow
+from overread.phantom.body.tubes import paint_branches
 from overread.phantom.body.wall import body_depth, paint_wall
 
 TOP, BOTTOM = 127.0, -184.0
 """Heights of the template that a scan covers."""
 
-LUNG = np.zeros(256, bool)
+_LUNG = np.zeros(256, bool)
 """Whether an organ number is one that a voxel of a lung may have."""
-LUNG[[NUMBER["right lung"], NUMBER["left lung"], NUMBER["trachea and bronchi"]]] = True
+_LUNG[[NUMBER["right lung"], NUMBER["left lung"], NUMBER["trachea and bronchi"]]] = True
 
 
 class Body:
@@ -49,6 +48,10 @@ class Body:
     def depth(self, x: Floats, y: Floats, z: Floats) -> Floats:
         """Millimetres from the pleura of points of the patient; negative outside the lungs."""
         return self.lungs.depth(*self.habitus.template(x, y, z))
+
+    def ribs(self, x: Floats, y: Floats, z: Floats) -> Floats:
+        """Millimetres from the ribs' inner surface of points of the patient; negative outside."""
+        return self.lungs.cavity(*self.habitus.template(x, y, z))[0]
 
     def grid(self, step: float | None) -> Grid:
         """A grid that holds the chest: of the given step, or 512 × 512 × 300 voxels."""
@@ -95,7 +98,7 @@ class Body:
         self._paint_trees(canvas)
         for cut in grid.slabs():
             # What was painted over a lung afterwards, a vein or a rib's joint, is no lung.
-            other = ~LUNG[canvas.organs[cut]]
+            other = ~_LUNG[canvas.organs[cut]]
             canvas.lobes[cut][other] = 0
             canvas.segments[cut][other] = 0
         return canvas
@@ -150,13 +153,3 @@ class Body:
         paint_branches(canvas, h, trees.airways, 10.0, widen=(0.35, 0.12), walls=True)
         label = NUMBER["trachea and bronchi"]
         paint_branches(canvas, h, trees.airways, -995.0, label=label)
-
-
-def piece(body: Body, branch: Branch) -> Piece:
-    """A branch as it lies in the patient."""
-    return branch_piece(body.habitus, branch)
-
-
-def paint_branch(canvas: Canvas, body: Body, branch: Branch, hu: float) -> None:
-    """Draw one branch."""
-    paint_branches(canvas, body.habitus, [branch], hu)

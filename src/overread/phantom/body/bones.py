@@ -15,67 +15,63 @@ from overread.phantom.body.wall import RIB_GAP, RIB_TOP, cortex
 
 def paint_spine(canvas: Canvas, lungs: LungField, marrow: float, spurs: float) -> None:
     """Vertebrae with discs, arches and processes; one for each rib, and the next ones."""
-    place = template_box(canvas.grid, lungs.habitus, (-52, -125, -240), (52, -15, 180))
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    back = profile(z, SPINE, 1)
-    u, v = x - lungs.sway(z), y - back
-    # A rib joins the upper edge of its vertebra; the disc lies between two of them.
-    level = np.mod(RIB_TOP + RIB_GAP / 2 - 4 - z, RIB_GAP)
-    to_disc = np.minimum(level, RIB_GAP - level)
-    waist = np.clip(to_disc, 0, 8) / 8
-    wide = 17.5 - 2.2 * waist - 0.012 * z + spurs * (1 - waist)
-    deep = 14.5 - 1.2 * waist - 0.015 * z + 0.7 * spurs * (1 - waist)
-    r = np.sqrt((u / wide) ** 2 + (v / deep) ** 2)
-    body = ((1 - r) * deep).astype(np.float32)
-    disc = np.minimum(body - 1, 2.4 - to_disc)
-    blur = canvas.grid.blur
-    value = lungs.habitus.bone * cortex(np.minimum(body, to_disc - 2), 1.2, 480, marrow, blur)
-    canvas.paint(cut, body, value, label=NUMBER["vertebrae"])
-    canvas.paint(cut, disc.astype(np.float32), 82.0)
-    # The arch: a ring round the canal, a spine to the back, wings to the sides.
-    ring = np.sqrt((u / 1.2) ** 2 + (v + 22) ** 2)
-    arch = np.minimum(2.6 - np.abs(ring - 9.6), to_disc - 1.0)
-    # Each spine slants down over the next vertebra.
-    spinous = np.minimum(2.6 - np.abs(u), np.minimum(-(v + 29), v + 53))
-    spinous = np.minimum(spinous, 6.0 - np.abs(np.mod(level + 0.5 * (v + 29), RIB_GAP) - 12))
-    wings = np.minimum(
-        3.2 - 0.8 * np.abs(v + 17 + 0.8 * np.abs(u)), np.minimum(np.abs(u) - 9, 33 - np.abs(u))
-    )
-    wings = np.minimum(wings, 5 - np.abs(level - 7.5))
-    # They lie behind the pleura, however far round the lungs reach.
-    wings = np.where(canvas.lobes[cut] == 0, wings, np.float32(-9))
-    joints = union(
-        arch.astype(np.float32), union(spinous.astype(np.float32), wings.astype(np.float32))
-    )
-    canvas.paint(
-        cut,
-        joints,
-        lungs.habitus.bone * cortex(joints, 1.3, 540, 180, blur),
-        label=NUMBER["vertebrae"],
-    )
-    cord = (8.0 - ring).astype(np.float32)
-    canvas.paint(cut, cord, 22.0)
-    canvas.paint(cut, (4.4 - np.sqrt((u / 1.3) ** 2 + (v + 22) ** 2)).astype(np.float32), 38.0)
+    for cut, (x, y, z) in template_box(
+        canvas.grid, lungs.habitus, (-52, -125, -240), (52, -15, 180)
+    ):
+        back = profile(z, SPINE, 1)
+        u, v = x - lungs.sway(z), y - back
+        # A rib joins the upper edge of its vertebra; the disc lies between two of them.
+        level = np.mod(RIB_TOP + RIB_GAP / 2 - 4 - z, RIB_GAP)
+        to_disc = np.minimum(level, RIB_GAP - level)
+        waist = np.clip(to_disc, 0, 8) / 8
+        wide = 17.5 - 2.2 * waist - 0.012 * z + spurs * (1 - waist)
+        deep = 14.5 - 1.2 * waist - 0.015 * z + 0.7 * spurs * (1 - waist)
+        r = np.sqrt((u / wide) ** 2 + (v / deep) ** 2)
+        body = ((1 - r) * deep).astype(np.float32)
+        disc = np.minimum(body - 1, 2.4 - to_disc)
+        blur = canvas.grid.blur
+        value = lungs.habitus.bone * cortex(np.minimum(body, to_disc - 2), 1.2, 480, marrow, blur)
+        canvas.paint(cut, body, value, label=NUMBER["vertebrae"])
+        canvas.paint(cut, disc.astype(np.float32), 82.0)
+        # The arch: a ring round the canal, a spine to the back, wings to the sides.
+        ring = np.sqrt((u / 1.2) ** 2 + (v + 22) ** 2)
+        arch = np.minimum(2.6 - np.abs(ring - 9.6), to_disc - 1.0)
+        # Each spine slants down over the next vertebra.
+        spinous = np.minimum(2.6 - np.abs(u), np.minimum(-(v + 29), v + 53))
+        spinous = np.minimum(spinous, 6.0 - np.abs(np.mod(level + 0.5 * (v + 29), RIB_GAP) - 12))
+        wings = np.minimum(
+            3.2 - 0.8 * np.abs(v + 17 + 0.8 * np.abs(u)), np.minimum(np.abs(u) - 9, 33 - np.abs(u))
+        )
+        wings = np.minimum(wings, 5 - np.abs(level - 7.5))
+        # They lie behind the pleura, however far round the lungs reach.
+        wings = np.where(canvas.lobes[cut] == 0, wings, np.float32(-9))
+        joints = union(
+            arch.astype(np.float32), union(spinous.astype(np.float32), wings.astype(np.float32))
+        )
+        canvas.paint(
+            cut,
+            joints,
+            lungs.habitus.bone * cortex(joints, 1.3, 540, 180, blur),
+            label=NUMBER["vertebrae"],
+        )
+        cord = (8.0 - ring).astype(np.float32)
+        canvas.paint(cut, cord, 22.0)
+        canvas.paint(cut, (4.4 - np.sqrt((u / 1.3) ** 2 + (v + 22) ** 2)).astype(np.float32), 38.0)
 
 
 def paint_front(canvas: Canvas, lungs: LungField) -> None:
     """The sternum: handle, body and tip."""
-    place = template_box(canvas.grid, lungs.habitus, (-40, 20, -110), (40, 130, 100))
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    # It rides on the front of the cavity.
-    cavity, _ = lungs.cavity(np.zeros_like(x), y, z)
-    ahead = -cavity - 8
-    half = np.interp(z, [-85, -62, -30, 30, 38, 44, 62, 68], [3, 12, 17, 13, 13, 22, 26, 20])
-    plate = (1 - np.sqrt((x / half) ** 2 + (ahead / 6.2) ** 2)) * 6.2
-    plate = np.minimum(plate, np.minimum(z + 88, 68 - z) * 0.7)
-    joint = np.abs(z - 40) - 1.5
-    plate = np.minimum(plate, joint).astype(np.float32)
-    rim = cortex(plate, 1.6, 420, 50, canvas.grid.blur)
-    canvas.paint(cut, plate, rim, label=NUMBER["sternum"])
+    for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, (-40, 20, -110), (40, 130, 100)):
+        # It rides on the front of the cavity.
+        cavity, _ = lungs.cavity(np.zeros_like(x), y, z)
+        ahead = -cavity - 8
+        half = np.interp(z, [-85, -62, -30, 30, 38, 44, 62, 68], [3, 12, 17, 13, 13, 22, 26, 20])
+        plate = (1 - np.sqrt((x / half) ** 2 + (ahead / 6.2) ** 2)) * 6.2
+        plate = np.minimum(plate, np.minimum(z + 88, 68 - z) * 0.7)
+        joint = np.abs(z - 40) - 1.5
+        plate = np.minimum(plate, joint).astype(np.float32)
+        rim = cortex(plate, 1.6, 420, 50, canvas.grid.blur)
+        canvas.paint(cut, plate, rim, label=NUMBER["sternum"])
 
 
 def paint_shoulders(canvas: Canvas, lungs: LungField) -> None:
@@ -90,19 +86,14 @@ def paint_shoulders(canvas: Canvas, lungs: LungField) -> None:
         for start, end in pairwise(curve):
             low = tuple(min(a, b) - 12 for a, b in zip(start, end, strict=True))
             high = tuple(max(a, b) + 12 for a, b in zip(start, end, strict=True))
-            place = template_box(canvas.grid, lungs.habitus, low, high)
-            if place is None:
-                continue
-            cut, (x, y, z) = place
-            far, _ = capsule(x, y, z, start, end)
-            depth = 6.3 - far
-            rim = cortex(depth, 1.8, 680, 140, canvas.grid.blur)
-            canvas.paint(cut, depth, rim, label=NUMBER["clavicles"])
-        place = template_box(
+            for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, low, high):
+                far, _ = capsule(x, y, z, start, end)
+                depth = 6.3 - far
+                rim = cortex(depth, 1.8, 680, 140, canvas.grid.blur)
+                canvas.paint(cut, depth, rim, label=NUMBER["clavicles"])
+        for cut, (x, y, z) in template_box(
             canvas.grid, lungs.habitus, (sign * 148 - 34, -60, 80), (sign * 148 + 34, 30, 160)
-        )
-        if place is not None:
-            cut, (x, y, z) = place
+        ):
             depth = ellipsoid(x, y, z, (sign * 148, -18, 120), (23, 23, 26))
             rim = cortex(depth, 1.6, 520, 110, canvas.grid.blur)
             canvas.paint(cut, depth, rim, label=NUMBER["humeri"])

@@ -1,26 +1,62 @@
-"""Parts of the scan that hold a box of the template."""
+"""Boxes: of the template in the scan, and parts of the scan's arrays within each other."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.phantom.body.canvas import Cut, Grid
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import Floats
-
-Place = tuple[Cut, tuple[Floats, Floats, Floats]]
+from overread.phantom.body.shapes import Floats, Place
 
 
 def template_box(
-    grid: Grid, habitus: Habitus, low: Sequence[float], high: Sequence[float]
-) -> Place | None:
-    """The part of the arrays that holds a box of the template, and its points in the template."""
+    grid: Grid, habitus: Habitus, low: Place, high: Place
+) -> Iterator[tuple[Cut, tuple[Floats, Floats, Floats]]]:
+    """The part of the arrays that holds a box of the template, and its points in the template.
+
+    It comes a few slices at a time, or not at all where the scan does not reach it.
+    """
     corners = habitus.patient(np.array(list(itertools.product(*zip(low, high, strict=True)))))
-    lowest, highest = corners.min(axis=0), corners.max(axis=0)
-    cut = grid.cut(lowest, highest)
-    if cut is None:
-        return None
-    return cut, habitus.template(*grid.at(cut))
+    box = grid.cut(corners.min(axis=0), corners.max(axis=0))
+    for cut in grid.slabs(box) if box is not None else ():
+        yield cut, habitus.template(*grid.at(cut))
+
+
+def box_of(mask: NDArray[np.bool_]) -> Cut | None:
+    """The smallest part that holds every set voxel; None where there is none."""
+    slices = []
+    for axis in range(3):
+        others = tuple(a for a in range(3) if a != axis)
+        hit = np.flatnonzero(mask.any(axis=others))
+        if not len(hit):
+            return None
+        slices.append(slice(int(hit[0]), int(hit[-1]) + 1))
+    return slices[0], slices[1], slices[2]
+
+
+def nested(outer: Cut, inner: Cut) -> Cut:
+    """A part of a part, as a part of the whole."""
+    z, y, x = (
+        slice(o.start + i.start, o.start + i.stop) for o, i in zip(outer, inner, strict=True)
+    )
+    return z, y, x
+
+
+def relative(inner: Cut, outer: Cut) -> Cut:
+    """A part of the whole, as a part of the larger part that holds it."""
+    z, y, x = (
+        slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True)
+    )
+    return z, y, x
+
+
+def overlap(one: Cut, other: Cut) -> Cut | None:
+    """What two parts share; None where they share nothing."""
+    z, y, x = (
+        slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, other, strict=True)
+    )
+    return None if any(s.start >= s.stop for s in (z, y, x)) else (z, y, x)

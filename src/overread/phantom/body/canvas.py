@@ -18,6 +18,9 @@ from overread.phantom.body.shapes import Floats, Place, Point, soft
 from overread.pixels.geometry import geometry
 
 Cut = tuple[slice, slice, slice]
+"""A part of the arrays: slices along z, y and x, both ends given."""
+Voxels = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
+"""Indices along z, y and x."""
 
 _SLAB_VOXELS = 400_000
 """Voxels that are worked on at a time: small enough to stay near the processor."""
@@ -83,11 +86,22 @@ class Grid:
         x, y, z = self.axes
         return x[None, None, cut[2]], y[None, cut[1], None], z[cut[0], None, None]
 
-    def slabs(self) -> Iterator[Cut]:
-        """The whole, a few slices at a time."""
-        deep = max(1, _SLAB_VOXELS // (self.counts[0] * self.counts[1]))
-        for first in range(0, self.counts[2], deep):
-            yield slice(first, min(first + deep, self.counts[2])), slice(None), slice(None)
+    def nearest(self, points: Floats) -> tuple[Voxels, NDArray[np.bool_]]:
+        """The voxels next to points of the patient, (…, 3), and which points the grid holds."""
+        index, held = [], np.ones(points.shape[:-1], bool)
+        for n, (axis, step) in enumerate(zip(self.axes, self.step, strict=True)):
+            way = 1 if n == 2 else -1
+            at = np.rint(way * (points[..., n] - axis[0]) / step).astype(np.intp)
+            held &= (at >= 0) & (at < len(axis))
+            index.append(at.clip(0, len(axis) - 1))
+        return (index[2], index[1], index[0]), held
+
+    def slabs(self, cut: Cut | None = None) -> Iterator[Cut]:
+        """The whole or a part of it, a few slices at a time."""
+        z, y, x = cut or (slice(0, n) for n in self.shape)
+        deep = max(1, _SLAB_VOXELS // max((y.stop - y.start) * (x.stop - x.start), 1))
+        for first in range(z.start, z.stop, deep):
+            yield slice(first, min(first + deep, z.stop)), y, x
 
 
 @dataclass

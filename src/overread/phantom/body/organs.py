@@ -29,43 +29,39 @@ def tube(
         pad = max(r0, r1) + 3
         low = tuple(min(a, b) - pad for a, b in zip(start, end, strict=True))
         high = tuple(max(a, b) + pad for a, b in zip(start, end, strict=True))
-        place = template_box(canvas.grid, lungs.habitus, low, high)
-        if place is None:
-            continue
-        cut, (x, y, z) = place
-        far, t = capsule(x, y, z, start, end)
-        canvas.paint(cut, (r0 + (r1 - r0) * t - far).astype(np.float32), hu, label=label)
+        for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, low, high):
+            far, t = capsule(x, y, z, start, end)
+            canvas.paint(cut, (r0 + (r1 - r0) * t - far).astype(np.float32), hu, label=label)
 
 
 def paint_heart(canvas: Canvas, lungs: LungField, grain: Grain) -> None:
     """The heart in its fat, with the groove in which the coronaries run."""
     s = lungs.habitus.heart
-    place = template_box(canvas.grid, lungs.habitus, (-110, -70, -150), (85, 95, 25))
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    depth = lungs.heart(x, y, z)
-    texture = grain.over(cut, canvas.grid.shape)
-    # A hairline of pericardium, then fat: little of it over the ventricles, more in front.
-    front = np.clip((y - 25) / 25, 0, 1)
-    canvas.paint(cut, depth + 3.2, 12.0)
-    canvas.paint(cut, depth + 1.2 + 1.2 * front, -98 + 6 * texture)
-    canvas.paint(cut, depth, BLOOD + 4 * texture, label=NUMBER["heart"])
-    # The wall of the left ventricle is a touch denser than blood.
-    ax, ay, az = HEART_AXIS
-    cx, cy, cz = (c + 12 * a for c, a in zip(HEART, HEART_AXIS, strict=True))
-    along = (x - cx) * ax + (y - cy) * ay + (z - cz) * az
-    across = np.sqrt(np.maximum((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2 - along * along, 0))
-    wall = 5 * s - np.abs(np.sqrt((along * 0.62) ** 2 + across**2) - 27 * s)
-    canvas.paint(cut, np.minimum(wall, depth - 2).astype(np.float32), 50.0)
-    base = (x - 2) * ax + (y - 12) * ay + (z + 58) * az
-    groove = np.minimum(3.4 - 0.25 * np.maximum(depth, 0) - np.abs(base), depth + 3)
-    canvas.paint(cut, groove.astype(np.float32), -95.0)
-    septum = np.minimum(
-        1.5 - 0.12 * np.maximum(depth, 0) - np.abs(x + 10 + 0.55 * (y - 60)), depth + 3
-    )
-    septum = np.minimum(septum, along + 6)
-    canvas.paint(cut, septum.astype(np.float32), -88.0)
+    for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, (-110, -70, -150), (85, 95, 25)):
+        depth = lungs.heart(x, y, z)
+        texture = grain.over(cut, canvas.grid.shape)
+        # A hairline of pericardium, then fat: little of it over the ventricles, more in front.
+        front = np.clip((y - 25) / 25, 0, 1)
+        canvas.paint(cut, depth + 3.2, 12.0)
+        canvas.paint(cut, depth + 1.2 + 1.2 * front, -98 + 6 * texture)
+        canvas.paint(cut, depth, BLOOD + 4 * texture, label=NUMBER["heart"])
+        # The wall of the left ventricle is a touch denser than blood.
+        ax, ay, az = HEART_AXIS
+        cx, cy, cz = (c + 12 * a for c, a in zip(HEART, HEART_AXIS, strict=True))
+        along = (x - cx) * ax + (y - cy) * ay + (z - cz) * az
+        across = np.sqrt(
+            np.maximum((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2 - along * along, 0)
+        )
+        wall = 5 * s - np.abs(np.sqrt((along * 0.62) ** 2 + across**2) - 27 * s)
+        canvas.paint(cut, np.minimum(wall, depth - 2).astype(np.float32), 50.0)
+        base = (x - 2) * ax + (y - 12) * ay + (z + 58) * az
+        groove = np.minimum(3.4 - 0.25 * np.maximum(depth, 0) - np.abs(base), depth + 3)
+        canvas.paint(cut, groove.astype(np.float32), -95.0)
+        septum = np.minimum(
+            1.5 - 0.12 * np.maximum(depth, 0) - np.abs(x + 10 + 0.55 * (y - 60)), depth + 3
+        )
+        septum = np.minimum(septum, along + 6)
+        canvas.paint(cut, septum.astype(np.float32), -88.0)
 
 
 def paint_vessels(canvas: Canvas, lungs: LungField) -> None:
@@ -127,9 +123,9 @@ def paint_vessels(canvas: Canvas, lungs: LungField) -> None:
             BLOOD,
         )
         tube(canvas, lungs, [(sign * 32, 16, 95), (sign * 30, 10, 135)], [6, 5.5], BLOOD)
-        place = template_box(canvas.grid, lungs.habitus, (-40, -20, 95), (40, 40, 160))
-        if place is not None:
-            cut, (x, y, z) = place
+        for cut, (x, y, z) in template_box(
+            canvas.grid, lungs.habitus, (-40, -20, 95), (40, 40, 160)
+        ):
             lobe = ellipsoid(x, y, z, (sign * 15, 12, 122), (8, 10, 19))
             canvas.paint(cut, lobe, 98.0, label=n["thyroid"])
     gullet = [
@@ -147,46 +143,45 @@ def paint_vessels(canvas: Canvas, lungs: LungField) -> None:
 def paint_belly(canvas: Canvas, lungs: LungField, grain: Grain) -> None:
     """Diaphragm, liver, spleen, stomach and the fat around them."""
     h = lungs.habitus
-    place = template_box(canvas.grid, h, (-140, -100, -260), (140, 110, -60 - h.breath))
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    cavity, _ = lungs.cavity(x, y, z)
-    height, cosine = lungs.diaphragm(x, y)
-    under = np.minimum((height - z) * cosine, cavity).astype(np.float32)
-    texture = grain.over(cut, canvas.grid.shape)
-    canvas.paint(cut, under, 48.0, label=NUMBER["muscle"])
-    inner = under - 3
-    canvas.paint(cut, inner, -108 + 7 * texture, label=NUMBER["fat"])
-    # The liver fills the right dome and thins out towards the left one.
-    edge = x + 46 + 0.9 * (z + 114 + h.breath) + 0.25 * np.maximum(y - 20, 0)
-    liver = np.minimum(inner, edge * 0.7)
-    back = np.sqrt((x - 2) ** 2 + (y + 50) ** 2) - 38
-    liver = np.minimum(liver, back)
-    canvas.paint(cut, liver.astype(np.float32), h.liver + 3 * texture, label=NUMBER["liver"])
+    for cut, (x, y, z) in template_box(
+        canvas.grid, h, (-140, -100, -260), (140, 110, -60 - h.breath)
+    ):
+        cavity, _ = lungs.cavity(x, y, z)
+        height, cosine = lungs.diaphragm(x, y)
+        under = np.minimum((height - z) * cosine, cavity).astype(np.float32)
+        texture = grain.over(cut, canvas.grid.shape)
+        canvas.paint(cut, under, 48.0, label=NUMBER["muscle"])
+        inner = under - 3
+        canvas.paint(cut, inner, -108 + 7 * texture, label=NUMBER["fat"])
+        # The liver fills the right dome and thins out towards the left one.
+        edge = x + 46 + 0.9 * (z + 114 + h.breath) + 0.25 * np.maximum(y - 20, 0)
+        liver = np.minimum(inner, edge * 0.7)
+        back = np.sqrt((x - 2) ** 2 + (y + 50) ** 2) - 38
+        liver = np.minimum(liver, back)
+        canvas.paint(cut, liver.astype(np.float32), h.liver + 3 * texture, label=NUMBER["liver"])
+        inner = inner - (1 + 0.1 * h.fat)
+        stomach = ellipsoid(x, y, z, (-52, 24, -150 - h.breath), (40, 44, 36))
+        stomach = np.minimum(np.minimum(stomach, inner + 1), -liver - 2).astype(np.float32)
+        canvas.paint(cut, stomach, 44.0, label=NUMBER["stomach"])
+        lumen = stomach - 4 + np.clip(2 * texture, -2, 1.5)
+        canvas.paint(cut, lumen, 24 + 12 * texture)
+        # Supine: the gas lies in front, its level is flat.
+        gas = np.minimum(lumen, y - 34)
+        canvas.paint(cut, gas.astype(np.float32), -985.0)
+        spleen = ellipsoid(x, y, z, (-92, -36, -150 - h.breath), (30, 46, 44))
+        spleen = np.minimum(spleen, np.minimum(inner, -stomach - 3)).astype(np.float32)
+        canvas.paint(cut, spleen, 49 + 3 * texture, label=NUMBER["spleen"])
+        for sign, low in ((1, -192), (-1, -182)):
+            kidney = ellipsoid(x, y, z, (sign * 58, -48, low - h.breath - 14), (26, 24, 40))
+            canvas.paint(cut, np.minimum(kidney, inner), 33.0)
+            crus = 5.5 - np.abs(np.sqrt((x - sign * 2) ** 2 + (y + 36) ** 2) - 25)
+            crus = np.minimum(crus, np.minimum(sign * x - 4, y + 44))
+            canvas.paint(cut, np.minimum(crus, inner).astype(np.float32), 50.0)
     for line in (
         ((26, 0, -175), (40, 20, -150), (70, 24, -138)),
         ((26, 0, -170), (50, -24, -146), (84, -20, -140)),
     ):
         tube(canvas, lungs, line, [5, 4, 2.5], h.liver - 16)
-    inner = inner - (1 + 0.1 * h.fat)
-    stomach = ellipsoid(x, y, z, (-52, 24, -150 - h.breath), (40, 44, 36))
-    stomach = np.minimum(np.minimum(stomach, inner + 1), -liver - 2).astype(np.float32)
-    canvas.paint(cut, stomach, 44.0, label=NUMBER["stomach"])
-    lumen = stomach - 4 + np.clip(2 * texture, -2, 1.5)
-    canvas.paint(cut, lumen, 24 + 12 * texture)
-    # Supine: the gas lies in front, its level is flat.
-    gas = np.minimum(lumen, y - 34)
-    canvas.paint(cut, gas.astype(np.float32), -985.0)
-    spleen = ellipsoid(x, y, z, (-92, -36, -150 - h.breath), (30, 46, 44))
-    spleen = np.minimum(spleen, np.minimum(inner, -stomach - 3)).astype(np.float32)
-    canvas.paint(cut, spleen, 49 + 3 * texture, label=NUMBER["spleen"])
-    for sign, low in ((1, -192), (-1, -182)):
-        kidney = ellipsoid(x, y, z, (sign * 58, -48, low - h.breath - 14), (26, 24, 40))
-        canvas.paint(cut, np.minimum(kidney, inner), 33.0)
-        crus = 5.5 - np.abs(np.sqrt((x - sign * 2) ** 2 + (y + 36) ** 2) - 25)
-        crus = np.minimum(crus, np.minimum(sign * x - 4, y + 44))
-        canvas.paint(cut, np.minimum(crus, inner).astype(np.float32), 50.0)
     tube(
         canvas,
         lungs,

@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 """Millimetres or HU; whole volumes are float32, which numpy keeps as long as we do."""
+Points = NDArray[np.float64]
+"""(n, 3), or one of them: places that are reckoned with before any voxel is."""
 Point = tuple[float, float, float]
 Place = Sequence[float] | Floats
+
+
+def as_point(values: Place) -> Point:
+    """Three numbers as a point."""
+    x, y, z = values
+    return float(x), float(y), float(z)
 
 
 def profile(z: Floats, knots: Sequence[Sequence[float]], column: int) -> Floats:
@@ -33,7 +41,8 @@ def ellipsoid(x: Floats, y: Floats, z: Floats, centre: Point, radii: Point) -> F
     # Close to the surface the gradient of r is about the length of (u/a, v/b, w/c) over r.
     slope = np.sqrt((u / a) ** 2 + (v / b) ** 2 + (w / c) ** 2) + np.float32(1e-6)
     depth: Floats = (1 - r) * r / slope
-    return np.where(r < 0.3, np.float32(min(radii)) * (1 - r), depth).astype(np.float32)
+    near_middle = np.float32(min(radii)) * (1 - r)
+    return np.where(r < 0.3, near_middle, depth).astype(np.float32, copy=False)
 
 
 def oval(
@@ -53,10 +62,12 @@ def capsule(x: Floats, y: Floats, z: Floats, start: Place, end: Place) -> tuple[
     s, e = np.asarray(start, np.float32), np.asarray(end, np.float32)
     along = e - s
     length = np.float32(max(float(along @ along), 1e-6))
-    t = ((x - s[0]) * along[0] + (y - s[1]) * along[1] + (z - s[2]) * along[2]) / length
-    t = np.clip(t, 0, 1)
-    dx, dy, dz = x - s[0] - t * along[0], y - s[1] - t * along[1], z - s[2] - t * along[2]
-    return np.sqrt(dx * dx + dy * dy + dz * dz), t
+    u, v, w = x - s[0], y - s[1], z - s[2]
+    t = (u * along[0] + v * along[1] + w * along[2]) / length
+    # Not np.clip, which takes longer than the rest of a short tube.
+    t = np.minimum(np.maximum(t, 0), 1)
+    u, v, w = u - t * along[0], v - t * along[1], w - t * along[2]
+    return np.sqrt(u * u + v * v + w * w), t
 
 
 def union(a: Floats, b: Floats, *, blend: float = 0.0) -> Floats:
@@ -71,5 +82,8 @@ def union(a: Floats, b: Floats, *, blend: float = 0.0) -> Floats:
 
 def soft(depth: Floats, width: float) -> Floats:
     """How much of each voxel is inside, 0 to 1: an edge as wide as a voxel."""
-    cover: Floats = np.clip(depth / np.float32(width) + np.float32(0.5), 0, 1)
+    cover: Floats = depth / np.float32(width)
+    cover += np.float32(0.5)
+    np.maximum(cover, 0, out=cover)
+    np.minimum(cover, 1, out=cover)
     return cover

@@ -9,8 +9,8 @@ import numpy as np
 
 from overread.phantom.body.canvas import NUMBER, Canvas, Cut
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import Floats, Point, capsule
-from overread.phantom.body.trees import Branch, as_point
+from overread.phantom.body.shapes import Floats, Point, as_point, capsule
+from overread.phantom.body.trees import Branch
 
 _PASSABLE = np.zeros(256, bool)
 for _name in ("right lung", "left lung", "mediastinum", "pulmonary artery", "trachea and bronchi"):
@@ -53,7 +53,8 @@ def paint_branches(
     radii = np.array([b.radius for b in branches])
     radii = radii * (1 + widen[1]) + widen[0]
     wide = np.maximum(radii, blur / 2)
-    cuts = _cuts(canvas, ends, wide + blur)
+    # An edge is half outside; a hundredth more for the rounding of places.
+    cuts = _cuts(canvas, ends, wide + 0.5 * blur + 0.01)
     strength = np.minimum(1.0, (radii / wide) ** 2)
     if walls:
         strength[radii < blur] *= 0.5  # a wall this thin is mostly lost between voxels

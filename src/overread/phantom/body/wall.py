@@ -60,8 +60,8 @@ def paint_wall(
     xyz: tuple[Floats, Floats, Floats],
     cavity: Floats,
     around: Floats,
-) -> Floats:
-    """Everything outside the ribs' inner surface, in one slab; gives the depth under the skin."""
+) -> None:
+    """Everything outside the ribs' inner surface, in one slab."""
     x, y, z = xyz
     outer, lean = body_depth(habitus, x, y, z)
     canvas.paint(cut, outer, 20.0, label=NUMBER["skin"])
@@ -79,7 +79,6 @@ def paint_wall(
     value = value + (-98 - value) * soft(sheet.astype(np.float32), canvas.grid.blur)
     canvas.paint(cut, muscle.astype(np.float32), value, label=NUMBER["muscle"])
     _paint_ribs(canvas, cut, habitus, texture, xyz, outside, around)
-    return outer
 
 
 def _muscles(habitus: Habitus, around: Floats, x: Floats, z: Floats) -> Floats:

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from overread.ontology import lungs as lung_names
-from overread.phantom.body.anatomy import piece
 from overread.phantom.body.lungs import SEGMENTS
 from overread.phantom.body.trees import Branch
-from overread.phantom.body.tubes import Piece
+from overread.phantom.body.tubes import Piece, piece
 from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Entity, Scan, Target
-from overread.phantom.statement import Severity
+from overread.phantom.findings.scan import LEAST_VOXELS, LEVELS, Drawn, Entity, Scan, Target
 
-_LEVELS: tuple[Severity, ...] = ("mild", "moderate", "severe")
 _AIR, _WALL = -985.0, 0.0
 
 
@@ -56,7 +53,7 @@ def draw_wall_thickening(
         entity = _walled(scan, target, outer, inner)
         if entity is not None:
             entities.append(entity)
-    return Drawn("1a", kind, entities, severity=_LEVELS[level]) if entities else None
+    return Drawn("1a", kind, entities, severity=LEVELS[level]) if entities else None
 
 
 def draw_bronchiectasis(
@@ -70,7 +67,7 @@ def draw_bronchiectasis(
         entity = draw(scan, rng, kind, target, group, level)
         if entity is not None:
             entities.append(entity)
-    return Drawn("1b", kind, entities, severity=_LEVELS[level]) if entities else None
+    return Drawn("1b", kind, entities, severity=LEVELS[level]) if entities else None
 
 
 def draw_mucus_plugging(
@@ -145,7 +142,7 @@ def _draw_cysts(
             radius = max(size * float(rng.uniform(0.75, 1.3)), 1.7 * scan.grain)
             aside = rng.normal(0, 0.3 * size, 3)
             centre = start + way * at + aside
-            field.ball(tuple(centre), radius, edge=wall)
+            field.ball(centre, radius, edge=wall)
             if rng.random() < 0.25:
                 fluid.append((centre, radius))
             at += 1.55 * radius
@@ -189,7 +186,7 @@ def _plug(
         if b is root:
             start = start + 0.35 * (end - start)
         blunt = b.number not in parents
-        field.tube(tuple(start), tuple(end), radius * 0.92, last=radius * (1.12 if blunt else 1.0))
+        field.tube(start, end, radius * 0.92, last=radius * (1.12 if blunt else 1.0))
     free = field.free(target)
     mask = (field.best > 0) & free
     if mask.sum() < LEAST_VOXELS:
@@ -229,7 +226,7 @@ def _beside(scan: Scan, bronchus: Bronchus, vessel: DepthField, reach: float) ->
     if not mates:
         return
     mate = min(mates, key=lambda a: float(np.linalg.norm(np.subtract(a.end, b.end))))
-    lies = piece(scan.body, mate)
+    lies = piece(scan.body.habitus, mate)
     start, end = np.asarray(bronchus.tube.start), np.asarray(bronchus.tube.end)
     along = (end - start) / max(bronchus.length, 1e-3)
     aside = np.asarray(lies.end) - end
@@ -237,7 +234,7 @@ def _beside(scan: Scan, bronchus: Bronchus, vessel: DepthField, reach: float) ->
     aside /= max(float(np.linalg.norm(aside)), 1e-3)
     radius = max(mate.radius, 0.6 * scan.grain)
     shift = aside * (reach + 0.7 * radius)
-    vessel.tube(tuple(start + shift), tuple(end + shift), radius)
+    vessel.tube(start + shift, end + shift, radius)
 
 
 def _stretches(
@@ -252,7 +249,7 @@ def _stretches(
         chosen = [codes[n] for n in rng.permutation(len(codes))[:per_lobe]]
         groups = [
             [
-                Bronchus(n, branch, piece(scan.body, branch))
+                Bronchus(n, branch, piece(scan.body.habitus, branch))
                 for n, branch in enumerate(airways)
                 if branch.segment == SEGMENTS.index(code) + 1
             ]
@@ -279,7 +276,7 @@ def _field(
     scan: Scan, bronchi: Sequence[Bronchus], reach: float, *, walls: bool = False
 ) -> DepthField:
     ends = [end for b in bronchi for end in (b.tube.start, b.tube.end)]
-    return DepthField.around(scan, ends, reach, walls=walls)
+    return DepthField(scan, ends, reach, walls=walls)
 
 
 def _scaled(

@@ -9,8 +9,7 @@ import numpy as np
 from overread.phantom.body.boxes import template_box
 from overread.phantom.body.canvas import NUMBER
 from overread.phantom.body.lungs import HEART_AXIS
-from overread.phantom.body.shapes import Place, Point, ellipsoid
-from overread.phantom.body.trees import as_point
+from overread.phantom.body.shapes import Place, Point, as_point, ellipsoid
 from overread.phantom.findings.scan import Scan
 from overread.phantom.statement import BEYOND, Severity, Statement
 
@@ -73,24 +72,22 @@ def draw_beyond_lung(scan: Scan, rng: np.random.Generator, names: list[str]) -> 
         statement = Statement(
             category=BEYOND[name], kind=name, side=side, count=count, severity=severity
         )
-        x, y, z = scan.body.habitus.patient(np.array(centre))
-        made.append(Beyond(statement, (float(x), float(y), float(z))))
+        made.append(Beyond(statement, as_point(scan.body.habitus.patient(np.array(centre)))))
     return tuple(made)
 
 
 def _fluid_round_heart(scan: Scan) -> None:
-    place = template_box(scan.canvas.grid, scan.body.habitus, (-115, -75, -150), (90, 100, 0))
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    depth = scan.body.lungs.heart(x, y, z)
-    # It gathers behind and below, where it does not push the lung away.
-    thick = np.clip(2.2 - 0.05 * (y - 10) - 0.02 * (z + 70), 0.5, 4.8)
-    shell = np.minimum(depth + thick, -depth + 0.5)
-    # Only into the fat around the heart: not over the spine, the vessels or the lung.
-    around = scan.canvas.organs[cut] == NUMBER["mediastinum"]
-    fluid = np.where(around, shell, np.float32(-9)).astype(np.float32)
-    scan.canvas.paint(cut, fluid, 9.0)
+    for cut, (x, y, z) in template_box(
+        scan.canvas.grid, scan.body.habitus, (-115, -75, -150), (90, 100, 0)
+    ):
+        depth = scan.body.lungs.heart(x, y, z)
+        # It gathers behind and below, where it does not push the lung away.
+        thick = np.clip(2.2 - 0.05 * (y - 10) - 0.02 * (z + 70), 0.5, 4.8)
+        shell = np.minimum(depth + thick, -depth + 0.5)
+        # Only into the fat around the heart: not over the spine, the vessels or the lung.
+        around = scan.canvas.organs[cut] == NUMBER["mediastinum"]
+        fluid = np.where(around, shell, np.float32(-9)).astype(np.float32)
+        scan.canvas.paint(cut, fluid, 9.0)
 
 
 def _coronaries(scan: Scan, rng: np.random.Generator) -> int:
@@ -138,57 +135,45 @@ def _hernia(scan: Scan, centre: Point, rng: np.random.Generator) -> None:
     """A pouch of stomach behind the heart, with gas in front of its content."""
     size = float(rng.uniform(15, 26))
     reach = size * 1.3 + 4
-    place = template_box(
+    for cut, (x, y, z) in template_box(
         scan.canvas.grid,
         scan.body.habitus,
         tuple(c - reach for c in centre),
         tuple(c + reach for c in centre),
-    )
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    pouch = ellipsoid(x, y, z, centre, (size, size * 0.75, size * 1.1))
-    scan.canvas.paint(cut, pouch, 42.0, label=NUMBER["stomach"])
-    scan.canvas.paint(cut, pouch - 3.5, 22.0)
-    gas = np.minimum(pouch - 3.5, y - centre[1] - 2).astype(np.float32)
-    scan.canvas.paint(cut, gas, -960.0)
-    gone = pouch > 0
-    scan.canvas.lobes[cut][gone] = 0
-    scan.canvas.segments[cut][gone] = 0
+    ):
+        pouch = ellipsoid(x, y, z, centre, (size, size * 0.75, size * 1.1))
+        scan.canvas.paint(cut, pouch, 42.0, label=NUMBER["stomach"])
+        scan.canvas.paint(cut, pouch - 3.5, 22.0)
+        gas = np.minimum(pouch - 3.5, y - centre[1] - 2).astype(np.float32)
+        scan.canvas.paint(cut, gas, -960.0)
+        gone = pouch > 0
+        scan.canvas.lobes[cut][gone] = 0
+        scan.canvas.segments[cut][gone] = 0
 
 
 def _fracture(scan: Scan, rng: np.random.Generator) -> Point | None:
     """A break through a rib at the side of the chest, with callus; gives its place."""
     cloud = rng.uniform((-140, -60, -110), (140, 50, 40), (30000, 3)).astype(np.float32)
-    world = scan.body.habitus.patient(cloud)
-    axes = scan.canvas.grid.axes
-    steps = np.array([-1, -1, 1]) * scan.canvas.grid.step
-    index = np.rint((world - [axis[0] for axis in axes]) / steps).astype(int)
-    fits = ((index >= 0) & (index < [len(axis) for axis in axes])).all(axis=1)
-    i, j, k = index[fits].T
-    ribs = scan.canvas.organs[k, j, i] == NUMBER["ribs"]
-    found = cloud[fits][ribs]
+    voxels, held = scan.canvas.grid.nearest(scan.body.habitus.patient(cloud))
+    found = cloud[held & (scan.canvas.organs[voxels] == NUMBER["ribs"])]
     if not len(found):
         return None
-    x, y, z = (float(v) for v in found[0])
-    _speck(scan, (x, y, z), (6.5, 6.5, 5.5), 330.0)
-    _speck(scan, (x, y, z), (9.0, 1.0, 9.0) if abs(y) < 30 else (1.0, 9.0, 9.0), 70.0)
-    return x, y, z
+    place = as_point(found[0])
+    _speck(scan, place, (6.5, 6.5, 5.5), 330.0)
+    _speck(scan, place, (9.0, 1.0, 9.0) if abs(place[1]) < 30 else (1.0, 9.0, 9.0), 70.0)
+    return place
 
 
 def _speck(scan: Scan, centre: Point, radii: Place, hu: float) -> None:
     """A small ellipsoid at a template point; never over the lung."""
     a, b, c = (max(float(r), 0.45 * scan.grain) for r in np.asarray(radii, float))
     pad = scan.grain * 2
-    place = template_box(
+    for cut, (x, y, z) in template_box(
         scan.canvas.grid,
         scan.body.habitus,
         (centre[0] - a - pad, centre[1] - b - pad, centre[2] - c - pad),
         (centre[0] + a + pad, centre[1] + b + pad, centre[2] + c + pad),
-    )
-    if place is None:
-        return
-    cut, (x, y, z) = place
-    depth = ellipsoid(x, y, z, centre, (a, b, c))
-    kept = np.where(scan.canvas.lobes[cut] == 0, depth, np.float32(-9)).astype(np.float32)
-    scan.canvas.paint(cut, kept, hu)
+    ):
+        depth = ellipsoid(x, y, z, centre, (a, b, c))
+        kept = np.where(scan.canvas.lobes[cut] == 0, depth, np.float32(-9)).astype(np.float32)
+        scan.canvas.paint(cut, kept, hu)

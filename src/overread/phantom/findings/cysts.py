@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.shapes import Floats, Point
+from overread.phantom.body.shapes import Floats, Point, as_point
 from overread.phantom.findings.rounds import Rooms, feed, lump, strand, ways
 from overread.phantom.findings.scan import Drawn, Entity, Scan, Target
 from overread.phantom.findings.seams import close_seam
@@ -126,12 +126,12 @@ def _cavity(
     feed(scan, rng, target, centre, radius)
     for way in ways(9) + rng.normal(0, 0.3, (9, 3)):
         start, end = (np.asarray(centre) + way * radius * far for far in (0.75, 1.25))
-        strand(scan, target, tuple(start), tuple(end), (min(1.4, 0.1 * radius), 0.4), -60.0)
+        strand(scan, target, start, end, (min(1.4, 0.1 * radius), 0.4), -60.0)
     depth = np.where(free, shape, np.float32(-99))
     scan.mix(cut, scan.soft(depth), 32 + 8 * scan.waves(rng, cut, 5))
     thick = max(radius * rng.uniform(0.2, 0.38), 3.0, 1.3 * scan.grain)
     away = rng.normal(0, 0.06 * radius, 3)
-    inner = (centre[0] + away[0], centre[1] + away[1], centre[2] + away[2])
+    inner = as_point(centre + away)
     hole = lump(rng, scan.at(cut), inner, radius - thick, slim=0.25, rough=0.22)
     # The wall keeps at least half its thickness everywhere, whatever the waves do.
     hole = np.minimum(hole, depth - np.float32(max(0.5 * thick, scan.grain)))

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import ndimage
 
 from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Floats
 from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Entity, Mask, Scan, Target
+from overread.phantom.findings.scan import (
+    LEAST_VOXELS,
+    Drawn,
+    Entity,
+    Mask,
+    Scan,
+    Target,
+    graded,
+)
 from overread.phantom.findings.scatter import Cloud, centres, lattice, spaced
-from overread.phantom.statement import Severity
 
 _GAPS = {"centrilobular": 8.5, "paraseptal": 3.0}
 """Millimetres between the places that holes are chosen from."""
@@ -23,8 +31,7 @@ def draw_emphysema(scan: Scan, rng: np.random.Generator, kind: str, target: Targ
     draw = _centrilobular if kind == "centrilobular" else _paraseptal
     gap = _GAPS[kind]
     entities, drawn, whole = [], 0, 0
-    for lobe in target.lobes:
-        one = Target((lobe,), target.segment)
+    for one in target.each:
         cloud = lattice(scan, rng, one, gap, jitter=0.33)
         entity = draw(scan, rng, one, cloud, level)
         if entity is not None:
@@ -35,14 +42,16 @@ def draw_emphysema(scan: Scan, rng: np.random.Generator, kind: str, target: Targ
     if not entities:
         return None
     spread = ("subpleural",) if kind == "paraseptal" else ()
-    severity = _severity(drawn / max(whole, 1), kind)
+    limits = (0.2, 0.45) if kind == "centrilobular" else (0.06, 0.14)
+    severity = graded(drawn / max(whole, 1), *limits)
     return Drawn("1c", kind, entities, severity=severity, spread=spread)
 
 
-def _severity(share: float, kind: str) -> Severity:
-    """How bad it is, by the share of the lobes that it takes."""
-    mild, moderate = (0.2, 0.45) if kind == "centrilobular" else (0.06, 0.14)
-    return "mild" if share < mild else "moderate" if share < moderate else "severe"
+def _height(cloud: Cloud) -> Floats:
+    """How high each point lies among all, 0 to 1."""
+    _, _, z = cloud.xyz
+    share: Floats = (z - z.min()) / max(float(np.ptp(z)), 1.0)
+    return share
 
 
 def _centrilobular(
@@ -52,19 +61,18 @@ def _centrilobular(
     cloud = cloud.only(cloud.depth > 3)
     if len(cloud) < 8:
         return None
-    x, y, z = (v.astype(np.float32) for v in cloud.points.T)
-    high = (z - z.min()) / max(float(np.ptp(z)), 1.0)
-    score = smooth_field(rng, x, y, z, 18.0) + 2.2 * high
+    high = _height(cloud)
+    score = smooth_field(rng, *cloud.xyz, 18.0) + 2.2 * high
     worst = score >= np.quantile(score, 1 - (0.2, 0.42, 0.72)[level])
     cloud = cloud.only(worst)
-    field = DepthField.around(scan, cloud.points, 12)
+    field = DepthField(scan, cloud.points, 12)
     big = (1.5, 4.0) if level < 2 else (2.2, 4.7)
     for point in cloud.points:
         radius = max(float(rng.uniform(*big)) * scan.difficulty.size, 0.8 * scan.grain)
-        field.ball(tuple(point), radius * 0.85, edge=4.0)
+        field.ball(point, radius * 0.85, edge=4.0)
         # A smaller ball that overlaps makes a hole that is not round.
         aside = rng.normal(0, 0.55 * radius, 3)
-        field.ball(tuple(point + aside), radius * float(rng.uniform(0.5, 0.85)))
+        field.ball(point + aside, radius * float(rng.uniform(0.5, 0.85)))
     free = field.free(target)
     # The area as one would outline it: the holes and the lung between neighbours.
     mask = (field.best > -3.2) & free
@@ -82,9 +90,8 @@ def _paraseptal(
     cloud = cloud.only((cloud.depth > 1.0) & (cloud.depth < 6.0))
     if len(cloud) < 20:
         return None
-    x, y, z = (v.astype(np.float32) for v in cloud.points.T)
-    high = (z - z.min()) / max(float(np.ptp(z)), 1.0)
-    score = smooth_field(rng, x, y, z, 26.0) + 1.2 * high
+    high = _height(cloud)
+    score = smooth_field(rng, *cloud.xyz, 26.0) + 1.2 * high
     cloud = cloud.only(score >= np.quantile(score, 1 - (0.1, 0.22, 0.4)[level]))
     cloud = cloud.only(rng.permutation(len(cloud)))
     low, up = 3.2 * scan.difficulty.size, 7.0 * scan.difficulty.size
@@ -96,9 +103,9 @@ def _paraseptal(
     if len(kept) < 3:
         return None
     wall = max(0.7, 0.5 * scan.grain)
-    field = DepthField.around(scan, cloud.points[kept], 14, walls=True)
+    field = DepthField(scan, cloud.points[kept], 14, walls=True)
     for n in kept:
-        field.ball(tuple(cloud.points[n]), float(radii[n]), edge=wall)
+        field.ball(cloud.points[n], float(radii[n]), edge=wall)
     free = field.free(target)
     mask = (field.best > 0) & free
     if mask.sum() < LEAST_VOXELS:
@@ -134,13 +141,13 @@ def _bulla(
     scan: Scan, rng: np.random.Generator, target: Target, place: np.ndarray, radius: float
 ) -> Entity | None:
     """One bulla: a ball with shallow bulges, cut off by the pleura and the fissures."""
-    field = DepthField.around(scan, [tuple(place)], radius * 1.3 + 3)
+    field = DepthField(scan, place, radius * 1.3 + 3)
     squash = float(rng.uniform(0.8, 1.15))
-    field.ball(tuple(place), radius, squash=squash)
+    field.ball(place, radius, squash=squash)
     for _ in range(3):
         way = rng.normal(0, 1, 3)
         way *= 0.3 * radius / np.linalg.norm(way)
-        field.ball(tuple(place + way), radius * float(rng.uniform(0.7, 0.82)))
+        field.ball(place + way, radius * float(rng.uniform(0.7, 0.82)))
     free = field.free(target)
     mask = (field.best > 0) & free
     # A sliver at the pleura, or what other findings leave of it, is no bulla.
@@ -159,8 +166,6 @@ def _bulla(
 
 def _inside(field: DepthField, target: Target) -> Floats:
     """Millimetres to the pleura or a fissure near them: a bulla has a wall there too."""
-    from scipy import ndimage
-
     scan = field.scan
     own = field.free(target)
     depth = scan.depth(field.cut)

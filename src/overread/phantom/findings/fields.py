@@ -6,14 +6,14 @@ to be an entity could not be taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import ceil, floor
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.shapes import Floats, capsule
+from overread.phantom.body.shapes import Floats, Place, capsule
 from overread.phantom.findings.scan import Axes, Mask, Scan, Target
 
 _OUTSIDE = np.float32(-50)
@@ -22,13 +22,12 @@ _OUTSIDE = np.float32(-50)
 class DepthField:
     """A box of the scan that collects shapes: how deep each voxel lies in any, and in the next."""
 
-    def __init__(
-        self, scan: Scan, low: Sequence[float], high: Sequence[float], *, walls: bool = False
-    ) -> None:
-        """The box from `low` to `high`, in the patient; `walls` where shapes must stay apart."""
+    def __init__(self, scan: Scan, points: ArrayLike, reach: float, *, walls: bool = False) -> None:
+        """Over everything within `reach` of some points; `walls` where shapes must stay apart."""
         self.scan = scan
-        middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
-        cut = scan.cut(middle, [(b - a) / 2 for a, b in zip(low, high, strict=True)])
+        cloud = np.asarray(points, np.float64).reshape(-1, 3)
+        low, high = cloud.min(axis=0) - reach, cloud.max(axis=0) + reach
+        cut = scan.canvas.grid.cut(low, high)
         self.cut: Cut = cut or (slice(0, 0), slice(0, 0), slice(0, 0))
         shape = tuple(part.stop - part.start for part in self.cut)
         self.best: Floats = np.full(shape, _OUTSIDE, np.float32)
@@ -37,17 +36,7 @@ class DepthField:
         self._blur = scan.canvas.grid.blur
         self._next = np.full(shape, _OUTSIDE, np.float32) if walls else None
 
-    @classmethod
-    def around(
-        cls, scan: Scan, points: ArrayLike, reach: float, *, walls: bool = False
-    ) -> DepthField:
-        """A field over everything within `reach` of some points."""
-        cloud = np.asarray(points, np.float64).reshape(-1, 3)
-        return cls(scan, cloud.min(axis=0) - reach, cloud.max(axis=0) + reach, walls=walls)
-
-    def ball(
-        self, centre: Sequence[float], radius: float, *, edge: float = 0.0, squash: float = 1.0
-    ) -> None:
+    def ball(self, centre: Place, radius: float, *, edge: float = 0.0, squash: float = 1.0) -> None:
         """Add a ball, felt as far as `edge` beyond it; `squash` below 1 flattens it from above."""
 
         def depth(x: Floats, y: Floats, z: Floats) -> Floats:
@@ -59,8 +48,8 @@ class DepthField:
 
     def tube(
         self,
-        start: Sequence[float],
-        end: Sequence[float],
+        start: Place,
+        end: Place,
         radius: float,
         *,
         last: float | None = None,
@@ -72,8 +61,7 @@ class DepthField:
         swell, pitch, phase = beads
 
         def depth(x: Floats, y: Floats, z: Floats) -> Floats:
-            a, b = (tuple(float(v) for v in p) for p in (start, end))
-            far, t = capsule(x, y, z, a, b)
+            far, t = capsule(x, y, z, start, end)
             wide = np.float32(radius) + t * np.float32(final - radius)
             if swell:
                 turn = np.float32(2 * np.pi * length / pitch) * t + np.float32(phase)
@@ -87,8 +75,8 @@ class DepthField:
 
     def _add(
         self,
-        start: Sequence[float],
-        end: Sequence[float],
+        start: Place,
+        end: Place,
         reach: float,
         depth: Callable[[Floats, Floats, Floats], Floats],
     ) -> None:

@@ -6,12 +6,9 @@ import numpy as np
 
 from overread.phantom.body.noise import smooth_field
 from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Entity, Scan, Target
+from overread.phantom.findings.scan import LEAST_VOXELS, LEVELS, Drawn, Entity, Mask, Scan, Target
 from overread.phantom.findings.scatter import Cloud, lattice, spaced
-from overread.phantom.statement import Severity
 
-_LEVELS: tuple[Severity, ...] = ("mild", "moderate", "severe")
-_LOWER = ("RLL", "LLL")
 _GAP = 2.6
 """Millimetres between the places that cysts are chosen from."""
 
@@ -22,16 +19,14 @@ def draw_honeycombing(
     """One area at the back and the base of each lobe, two or three cysts deep."""
     level = int(rng.choice(3, p=[0.35, 0.4, 0.25]))
     entities = []
-    for lobe in target.lobes:
-        entity = _area(scan, rng, Target((lobe,), target.segment), level)
+    for lobe in target.each:
+        entity = _area(scan, rng, lobe, level)
         if entity is not None:
             entities.append(entity)
     if not entities:
         return None
-    # At the foot of an upper lobe nobody would call it basal.
-    basal = all(lobe in _LOWER for lobe in target.lobes) and target.segment not in ("RS6", "LS6")
-    spread = ("subpleural", "basal") if basal else ("subpleural",)
-    return Drawn("2f", kind, entities, severity=_LEVELS[level], spread=spread)
+    spread = ("subpleural", "basal") if target.basal else ("subpleural",)
+    return Drawn("2f", kind, entities, severity=LEVELS[level], spread=spread)
 
 
 def _area(scan: Scan, rng: np.random.Generator, target: Target, level: int) -> Entity | None:
@@ -41,16 +36,16 @@ def _area(scan: Scan, rng: np.random.Generator, target: Target, level: int) -> E
     cysts = _stacked(scan, rng, target, level, half)
     if len(cysts) < 8:
         return None
-    field = DepthField.around(scan, cysts.points, 2 * half + 10, walls=True)
+    field = DepthField(scan, cysts.points, 2 * half + 10, walls=True)
     for point in cysts.points:
         # Wider than half their distance, so that neighbours meet in one flat wall.
         radius = half * float(rng.uniform(1.1, 1.6))
-        field.ball(tuple(point), radius, edge=8.0)
+        field.ball(point, radius, edge=8.0)
     free = field.free(target)
     mask = (field.best > -0.5 * half) & free
     if mask.sum() < LEAST_VOXELS:
         return None
-    _meshwork(scan, rng, field, free, half)
+    _meshwork(scan, rng, field, free)
     shell = field.cover(field.best + np.float32(0.4 * wall), free)
     field.fill(shell, np.maximum(field.hu, np.float32(-160 if scan.grain < 1.5 else -60)))
     field.fill(field.cover(field.rooms(wall), free), -950.0)
@@ -62,21 +57,24 @@ def _stacked(
 ) -> Cloud:
     """Middles of the cysts, layer by layer from the pleura, low and far back in the lobe."""
     cloud = lattice(scan, rng, target, _GAP, jitter=0.4)
-    z = cloud.points[:, 2]
     if len(cloud):
         # All of it in the lower half of the lobe.
-        cloud = cloud.only((cloud.depth < 7.5 * half) & (z < (z.min() + z.max()) / 2))
+        height = cloud.points[:, 2]
+        below = height < (height.min() + height.max()) / 2
+        cloud = cloud.only((cloud.depth < 7.5 * half) & below)
     if len(cloud) < 20:
         return cloud.only(np.zeros(0, np.intp))
-    x, y, z = (v.astype(np.float32) for v in cloud.points.T)
+    layers = 2 + (level > 0)
+    # What lies deeper than the last layer is asked for nothing.
+    cloud = cloud.only(cloud.depth < half * (0.9 + 1.65 * (layers - 1) + 0.46))
+    x, y, z = cloud.xyz
     outer = cloud.depth < 2 * half
     back = (y - y[outer].mean()) / y[outer].std()
     low = (z - z[outer].mean()) / z[outer].std()
     # The costal pleura, not the one towards the heart.
-    inward = scan.body.lungs.cavity(*scan.body.habitus.template(x, y, z))[0] - cloud.depth
+    inward = scan.body.ribs(x, y, z) - cloud.depth
     score = 1.3 * back + 0.7 * low + 0.55 * smooth_field(rng, x, y, z, 14.0) + 0.06 * inward
     limit = np.quantile(score[outer], (0.16, 0.28, 0.45)[level])
-    layers = 2 + (level > 0)
     kept = []
     for layer in range(layers):
         at = half * (0.9 + 1.65 * layer)
@@ -89,9 +87,7 @@ def _stacked(
     return cloud.only(spaced(cloud, gaps))
 
 
-def _meshwork(
-    scan: Scan, rng: np.random.Generator, field: DepthField, free: np.ndarray, half: float
-) -> None:
+def _meshwork(scan: Scan, rng: np.random.Generator, field: DepthField, free: Mask) -> None:
     """Lines and a haze around the cysts that thin out within a centimetre."""
     near = np.clip(1 + field.best / np.float32(9.0), 0, 1) * free
     wave = scan.waves(rng, field.cut, 4.0)

@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.shapes import Floats, Point, capsule
+from overread.phantom.body.shapes import Floats, Point, Points, capsule
 from overread.phantom.findings.lobemap import (
     LobeMap,
     areas,
-    each_lobe,
     extent,
     outer_depth,
     pull,
 )
-from overread.phantom.findings.scan import Drawn, Entity, Mask, Scan, Target
-
-Vector = NDArray[np.float64]
+from overread.phantom.findings.scan import Axes, Drawn, Entity, Mask, Scan, Target
 
 
 def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
@@ -30,46 +26,43 @@ def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
         return _scars(scan, rng, target)
     entities: list[Entity] = []
     basal = True
-    for lobe in each_lobe(target):
+    for lobe in target.each:
         here = LobeMap.of(scan, lobe)
         if here is None:
             continue
         number = int(rng.choice([1, 1, 2, 3])) if len(target.lobes) == 1 else 1
-        low = lobe.lobes[0] in ("RLL", "LLL")
         # In the upper and middle lobes they lie anywhere near the pleura.
-        height = 0.42 if low else 0.75
+        height = 0.42 if lobe.lower else 0.75
         for _ in range(number):
             entity = _band(scan, rng, here, height)
             if entity is not None:
                 entities.append(entity)
-                basal &= low and target.segment not in ("RS6", "LS6")
                 # A tilted plate may rise out of the base.
                 top = entity.cut[0].stop - here.cut[0].start
-                basal &= top < 0.5 * (here.cut[0].stop - here.cut[0].start)
+                basal &= lobe.basal and top < 0.5 * (here.cut[0].stop - here.cut[0].start)
     if not entities:
         return None
-    return Drawn(
-        "2a", "band", entities, countable=True, spread=("basal",) if basal else ()
-    )  # fmt: skip
+    spread = ("basal",) if basal else ()
+    return Drawn("2a", "band", entities, countable=True, spread=spread)
 
 
 @dataclass(frozen=True)
 class _Frame:
     """A place and three directions at right angles: along, across, and up from a plate."""
 
-    origin: Vector
-    along: Vector
-    across: Vector
-    up: Vector
+    origin: Points
+    along: Points
+    across: Points
+    up: Points
 
     @classmethod
-    def of(cls, origin: Point, along: Vector, up: Vector) -> _Frame:
+    def of(cls, origin: Point, along: Points, up: Points) -> _Frame:
         along = along / (np.linalg.norm(along) + 1e-9)
         up = up - along * float(up @ along)
         up = up / (np.linalg.norm(up) + 1e-9)
         return cls(np.asarray(origin, np.float64), along, np.cross(along, up), up)
 
-    def at(self, axes: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+    def at(self, axes: Axes) -> Axes:
         """Points as how far along, across and up they lie."""
         x, y, z = (axis - np.float32(o) for axis, o in zip(axes, self.origin, strict=True))
         u, v, w = (
@@ -79,9 +72,7 @@ class _Frame:
         return u, v, w
 
 
-def _band(
-    scan: Scan, rng: np.random.Generator, here: LobeMap, height: float
-) -> Entity | None:  # fmt: skip
+def _band(scan: Scan, rng: np.random.Generator, here: LobeMap, height: float) -> Entity | None:
     """One plate, from the pleura inwards; its mask holds the plate's voxels."""
     size = scan.difficulty.size
     near = (here.outer > 1) & (here.outer < 8) & (here.share(2) < height) & (here.share(2) > 0.06)
@@ -139,7 +130,7 @@ def _scars(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn | None
     upper = all(lobe in ("RUL", "LUL") for lobe in target.lobes)
     apical = upper and target.segment in (None, "RS1", "LS1+2") and rng.random() < 0.75
     entities: list[Entity] = []
-    for lobe in each_lobe(target):
+    for lobe in target.each:
         here = LobeMap.of(scan, lobe)
         if here is None:
             continue
@@ -179,14 +170,14 @@ def _scar(scan: Scan, rng: np.random.Generator, here: LobeMap, foot: Point) -> E
         steps = 4
         for n in range(steps):
             end = at + (way + rng.normal(0, 0.35, 3)) * reach * 1.1 / steps
-            far, t = capsule(*axes, tuple(at), tuple(end))
+            far, t = capsule(*axes, at, end)
             wide = thick * (1 - 0.75 * (n + t) / steps) * rng.uniform(0.8, 1.2)
             wide = np.maximum(wide, np.float32(0.42 * scan.grain))
             np.maximum(depth, wide - far, out=depth)
             at = end
     knots = rng.normal(0, 4.5, (5, 3)) + np.asarray(foot)
     for knot in knots:
-        far, _ = capsule(*axes, tuple(knot), tuple(knot + inwards * 3 + rng.normal(0, 2, 3)))
+        far, _ = capsule(*axes, knot, knot + inwards * 3 + rng.normal(0, 2, 3))
         np.maximum(depth, np.float32(rng.uniform(1.6, 3.4)) - far, out=depth)
     depth = np.where(free, depth, np.float32(-9))
     mask = _outlined(scan, depth, free)
@@ -226,17 +217,16 @@ def draw_septa(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
     cell = float(rng.uniform(4.5, 6.0) if fine else rng.uniform(13, 17))
     height = float(rng.uniform(0.45, 0.8))
     entities: list[Entity] = []
-    for lobe in each_lobe(target):
+    for lobe in target.each:
         here = LobeMap.of(scan, lobe)
         if here is None:
             continue
         # Basal in the lower lobes; in the others wherever the waves are high.
-        low = lobe.lobes[0] in ("RLL", "LLL")
         patch, edge = here.waves(rng, 30), here.waves(rng, 9)
         field = np.minimum(
-            reach - here.outer + 3 * edge, 14 * (patch + (0.7 if low else 0.3)) + 2 * edge
+            reach - here.outer + 3 * edge, 14 * (patch + (0.7 if lobe.lower else 0.3)) + 2 * edge
         )
-        if low:
+        if lobe.lower:
             field = np.minimum(field, 90 * (height - here.share(2)) + 14 * patch)
         field = np.minimum(field, reach + 4 - here.outer).astype(np.float32)
         part = here.part((field > -4) & here.free)
@@ -279,15 +269,15 @@ def _septa(
     return [entity for entity in found if entity is not None]
 
 
-def cells(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Vector:
+def cells(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Points:
     """Middles of the cells of a net over a part: a lattice, shaken until none is seen."""
     lines = [np.arange(a.min() - cell, a.max() + 1.5 * cell, cell) for a in scan.at(cut)]
     lattice = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
-    shaken: Vector = lattice + rng.uniform(-0.48, 0.48, lattice.shape) * cell
+    shaken: Points = lattice + rng.uniform(-0.48, 0.48, lattice.shape) * cell
     return shaken
 
 
-def _lobules(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Vector:
+def _lobules(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Points:
     """Middles of lobules, in rows along the pleura: the walls between stand upright on it."""
     low, high = (np.array([f(a) for a in scan.at(cut)], np.float64) for f in (np.min, np.max))
     points = rng.uniform(low - cell, high + cell, (int(10 * np.prod(high - low) / cell**3) + 30, 3))
@@ -300,7 +290,7 @@ def _lobules(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Vec
         if not gone[n]:
             gone[around] = True
             gone[n] = False
-    left: Vector = points[~gone]
+    left: Points = points[~gone]
     return left
 
 
@@ -309,7 +299,7 @@ def net(
     rng: np.random.Generator,
     cut: Cut,
     where: Mask,
-    seeds: Vector,
+    seeds: Points,
     *,
     keep: float = 1.0,
 ) -> Floats:

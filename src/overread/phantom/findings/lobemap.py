@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.ontology import lungs as lung_names
-from overread.phantom.body.anatomy import piece
+from overread.phantom.body.boxes import box_of
 from overread.phantom.body.canvas import Cut
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Floats, Point
-from overread.phantom.findings.scan import Entity, Mask, Scan, Target
+from overread.phantom.body.tubes import piece
+from overread.phantom.findings.scan import Axes, Entity, Mask, Scan, Target, graded
 from overread.phantom.statement import Severity
 
 _EVERY = 4.0
@@ -47,7 +48,7 @@ class LobeMap:
         return cls(scan, target, cut, (z, y, x))
 
     @cached_property
-    def axes(self) -> tuple[Floats, Floats, Floats]:
+    def axes(self) -> Axes:
         """x, y and z of the points, shaped so that they combine; the last lie beyond the lobe."""
         axes = []
         for axis in range(3):
@@ -78,8 +79,7 @@ class LobeMap:
     @cached_property
     def ribs(self) -> Floats:
         """Millimetres from the ribs alone."""
-        body = self.scan.body
-        return body.lungs.cavity(*body.habitus.template(*self.axes))[0] - 1
+        return self.scan.body.ribs(*self.axes) - 1
 
     @cached_property
     def inner(self) -> Floats:
@@ -104,7 +104,7 @@ class LobeMap:
         first = min(
             (b for b in body.trees.airways if b.segment in codes), key=lambda branch: branch.order
         )
-        return piece(body, first).start
+        return piece(body.habitus, first).start
 
     def far(self, point: Point) -> Floats:
         """Millimetres from a point."""
@@ -127,16 +127,17 @@ class LobeMap:
 
     def part(self, where: Mask) -> Cut | None:
         """The part of the arrays that holds the points of a mask, and one more on each side."""
-        slices = []
-        for axis in range(3):
-            hit = np.flatnonzero(where.any(axis=tuple(a for a in range(3) if a != axis)))
-            if not len(hit):
-                return None
-            whole, stride = self.cut[axis], self.stride[axis]
-            first = max(whole.start, whole.start + (int(hit[0]) - 1) * stride)
-            last = min(whole.stop, whole.start + (int(hit[-1]) + 1) * stride + 1)
-            slices.append(slice(first, last))
-        return slices[0], slices[1], slices[2]
+        box = box_of(where)
+        if box is None:
+            return None
+        z, y, x = (
+            slice(
+                max(whole.start, whole.start + (part.start - 1) * stride),
+                min(whole.stop, whole.start + part.stop * stride + 1),
+            )
+            for whole, part, stride in zip(self.cut, box, self.stride, strict=True)
+        )
+        return z, y, x
 
     def fine(self, field: Floats, cut: Cut) -> Floats:
         """A field of the map on the voxels of a part, straight between the map's points."""
@@ -164,17 +165,11 @@ def outer_depth(scan: Scan, x: Floats, y: Floats, z: Floats) -> Floats:
     return outer
 
 
-def each_lobe(target: Target) -> list[Target]:
-    """The target lobe by lobe."""
-    return [Target((lobe,), target.segment) for lobe in target.lobes]
-
-
 def extent(scan: Scan, target: Target, entities: list[Entity]) -> Severity:
     """How much of the target's lobes the entities take: to a tenth mild, from a third severe."""
     lobes = [scan.canvas.lobes == LOBES.index(code) + 1 for code in target.lobes]
     whole = sum(int(np.count_nonzero(lobe)) for lobe in lobes)
-    share = sum(e.voxels for e in entities) / max(whole, 1)
-    return "mild" if share < 0.1 else "moderate" if share < 0.33 else "severe"
+    return graded(sum(e.voxels for e in entities) / max(whole, 1), 0.1, 0.33)
 
 
 def areas(mask: Mask, least: float, most: int = 8) -> tuple[NDArray[np.int32], list[int]]:
@@ -188,9 +183,7 @@ def areas(mask: Mask, least: float, most: int = 8) -> tuple[NDArray[np.int32], l
     return numbers, [n for n in order[:most] if sizes[n] >= least]
 
 
-def pull(
-    here: LobeMap, cut: Cut, free: Mask, moves: tuple[Floats, Floats, Floats]
-) -> None:  # fmt: skip
+def pull(here: LobeMap, cut: Cut, free: Mask, moves: tuple[Floats, Floats, Floats]) -> None:
     """Shift what is in the lung by millimetres along z, y and x, less so near its borders."""
     view = here.scan.canvas.hu[cut]
     x, y, z = here.scan.canvas.grid.step

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from overread.phantom.body.anatomy import paint_branch
+from overread.phantom.body.tubes import paint_branches
 from overread.phantom.findings.scan import Scan
 
 
@@ -25,7 +25,8 @@ def _bulge(scan: Scan, rng: np.random.Generator) -> None:
         branch = arteries[int(rng.integers(0, len(arteries)))]
         if 3 <= branch.leaves <= 14:
             wide = branch.radius * float(rng.uniform(1.6, 2.3))
-            paint_branch(scan.canvas, scan.body, replace(branch, radius=wide), 30.0)
+            swollen = replace(branch, radius=wide)
+            paint_branches(scan.canvas, scan.body.habitus, [swollen], 30.0)
             return
 
 
@@ -34,7 +35,9 @@ def _dependent_haze(scan: Scan, rng: np.random.Generator) -> None:
     strength = float(rng.uniform(0, 18)) * scan.difficulty.lookalikes
     if strength < 15:
         return
-    for cut in scan.canvas.grid.slabs():
+    grid = scan.canvas.grid
+    dependent = grid.cut((-999, -999, -999), (999, -35, 20))
+    for cut in grid.slabs(dependent) if dependent is not None else ():
         lung = scan.canvas.lobes[cut] > 0
         if not lung.any():
             continue

@@ -6,12 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from overread.phantom.body.noise import smooth_field
-from overread.phantom.body.shapes import Floats
+from overread.phantom.body.shapes import Floats, Points
 from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.scan import LEAST_VOXELS, Axes, Drawn, Entity, Mask, Scan, Target
-from overread.phantom.findings.scatter import Cloud, Points, centres, lattice, spaced, within
+from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Entity, Mask, Scan, Target
+from overread.phantom.findings.scatter import (
+    Cloud,
+    centres,
+    cloud_of,
+    free_points,
+    lattice,
+    spaced,
+    xyz_of,
+)
 
 _PERIPHERAL = 22.0
 """Twigs of tree-in-bud begin no further from the pleura than this."""
@@ -57,10 +66,7 @@ def _places(
     good: Callable[[Cloud], Mask],
 ) -> list[Points]:
     """Middles of the clusters: each lobe gets one before any gets a second."""
-    each = [
-        centres(scan, rng, Target((lobe,), target.segment), number, 1.7 * reach, good)
-        for lobe in target.lobes
-    ]
+    each = [centres(scan, rng, lobe, number, 1.7 * reach, good) for lobe in target.each]
     order = rng.permutation(len(each))
     turns = (each[n][turn] for turn in range(number) for n in order if turn < len(each[n]))
     return [place for place, _ in zip(turns, range(number), strict=False)]
@@ -80,7 +86,7 @@ def _centrilobular(
 
     def build(field: DepthField) -> None:
         for point in cloud.points:
-            field.ball(tuple(point), _radius(scan, rng, 1.2, 2.0))
+            field.ball(point, _radius(scan, rng, 1.2, 2.0))
 
     return _paint(scan, target, cloud.points, build, value, hazy=True)
 
@@ -90,8 +96,8 @@ def _tree_in_bud(
 ) -> Entity | None:
     """The last twigs beside the arteries, filled: a stem, a fork, a bud at each end."""
     stems, ways = _ends_of_arteries(scan, rng, place, 0.85 * reach)
-    cloud = Cloud(stems, _depth(scan, stems))
-    keep = (cloud.depth < _PERIPHERAL) & (cloud.depth > 5) & (_owned(scan, target, stems))
+    cloud = cloud_of(scan, stems)
+    keep = (cloud.depth < _PERIPHERAL) & (cloud.depth > 5) & free_points(scan, target, stems)
     kept = np.flatnonzero(keep)
     kept = kept[spaced(cloud.only(kept), np.full(len(kept), max(4.5, 3.0 * scan.grain)))][:40]
 
@@ -110,7 +116,7 @@ def _twig(
     thin = max(0.6, 0.4 * scan.grain)
     longer = max(1.0, scan.grain / 1.5)
     fork = start + way * float(rng.uniform(2.0, 3.5)) * longer
-    field.tube(tuple(start), tuple(fork), thin)
+    field.tube(start, fork, thin)
     turn = np.cross(way, rng.normal(0, 1, 3))
     turn /= max(float(np.linalg.norm(turn)), 1e-6)
     side = np.cross(way, turn)
@@ -119,8 +125,8 @@ def _twig(
         angle = 2 * np.pi * n / number + float(rng.uniform(-0.4, 0.4))
         lean = way * 0.75 + 0.75 * (np.cos(angle) * turn + np.sin(angle) * side)
         end = fork + lean * float(rng.uniform(2.4, 4.2)) * longer
-        field.tube(tuple(fork), tuple(end), thin)
-        field.ball(tuple(end), _radius(scan, rng, 1.1, 1.6))
+        field.tube(fork, end, thin)
+        field.ball(end, _radius(scan, rng, 1.1, 1.6))
 
 
 def _perilymphatic(
@@ -134,8 +140,7 @@ def _perilymphatic(
     )
     bundle = (_bundle(scan, cloud.points) < 1.2) & (depth > 4)
     # Runs, not a coat: some stretches have many, others none.
-    x, y, z = cloud.points.T.astype(np.float32)
-    runs = smooth_field(rng, x, y, z, 9.0) > -0.6
+    runs = smooth_field(rng, *cloud.xyz, 9.0) > -0.6
     chosen = np.flatnonzero((on_surface & runs) | bundle)
     chosen = rng.permutation(chosen)
     gaps = rng.uniform(2.8, 4.8, len(chosen)).clip(min=2.2 * scan.grain)
@@ -144,7 +149,7 @@ def _perilymphatic(
 
     def build(field: DepthField) -> None:
         for point in cloud.points:
-            field.ball(tuple(point), _radius(scan, rng, 1.1, 1.9))
+            field.ball(point, _radius(scan, rng, 1.1, 1.9))
 
     value = 0.0 - 150 * (1 - min(scan.difficulty.contrast, 1.2))
     return _paint(scan, target, cloud.points, build, value)
@@ -160,11 +165,9 @@ def _paint(
     hazy: bool = False,
 ) -> Entity | None:
     """Gather the nodules and paint them if they make an entity; gaps of a voxel are closed."""
-    from scipy import ndimage
-
     if len(points) < 4:
         return None
-    field = DepthField.around(scan, points, 8 + 4 * scan.grain)
+    field = DepthField(scan, points, 8 + 4 * scan.grain)
     build(field)
     free = field.free(target)
     mask = field.best > 0
@@ -188,28 +191,13 @@ def _ragged(rng: np.random.Generator, cloud: Cloud, place: Points, reach: float)
     return kept
 
 
-def _template(scan: Scan, points: Points) -> Axes:
-    x, y, z = points.T.astype(np.float32)
-    return scan.body.habitus.template(x, y, z)
-
-
-def _depth(scan: Scan, points: Points) -> Floats:
-    return scan.body.lungs.depth(*_template(scan, points))
-
-
 def _fissure(scan: Scan, points: Points) -> Floats:
     """Millimetres to the nearest fissure of the lung that a point lies in."""
-    xyz = _template(scan, points)
+    xyz = scan.body.habitus.template(*xyz_of(points))
     major, minor = scan.body.lungs.fissures(*xyz)
     has_minor = (xyz[0] > 0) & (major > 0)
     nearest: Floats = np.where(has_minor, np.minimum(np.abs(major), np.abs(minor)), np.abs(major))
     return nearest
-
-
-def _owned(scan: Scan, target: Target, points: Points) -> Mask:
-    """Which points lie in the target and in no other finding."""
-    held = {tuple(p) for p in within(scan, target, points).points}
-    return np.array([tuple(p) in held for p in points], bool)
 
 
 def _arteries(scan: Scan, least: int, most: int) -> tuple[Points, Points, NDArray[np.float64]]:

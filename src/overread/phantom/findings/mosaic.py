@@ -7,7 +7,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from overread.phantom.body.shapes import Floats
-from overread.phantom.findings.lobemap import LobeMap, areas, each_lobe, extent
+from overread.phantom.findings.lobemap import LobeMap, areas, extent
 from overread.phantom.findings.scan import Drawn, Entity, Scan, Target
 
 
@@ -21,7 +21,7 @@ def draw_mosaic(scan: Scan, rng: np.random.Generator, kind: str, target: Target)
     bright = float(rng.uniform(35, 60)) * contrast
     share = float(rng.uniform(0.22, 0.5))
     entities: list[Entity] = []
-    for lobe in each_lobe(target):
+    for lobe in target.each:
         here = LobeMap.of(scan, lobe)
         if here is not None and here.free.sum() > 60:
             entities += _dark_lobules(scan, rng, here, share, dark, bright)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.shapes import Floats, Point, capsule, union
+from overread.phantom.body.shapes import Floats, Point, as_point, capsule, union
 from overread.phantom.findings.rounds import Rooms, feed, lump, strand, ways
 from overread.phantom.findings.scan import Axes, Drawn, Entity, Mask, Scan, Target, box_of
 from overread.phantom.findings.seams import close_seam
@@ -141,7 +141,7 @@ def _part_solid(
     scan.mix(cut, cover, np.minimum(view + glass, np.maximum(view, 20)))
     away = rng.normal(0, 1, 3)
     away *= 0.22 * radius / np.linalg.norm(away)
-    inner = (centre[0] + away[0], centre[1] + away[1], centre[2] + away[2])
+    inner = as_point(centre + away)
     size = max(radius * rng.uniform(0.38, 0.58), 1.1 * scan.grain)
     core = lump(rng, scan.at(cut), inner, size, slim=0.3, rough=0.2)
     scan.mix(cut, scan.soft(np.minimum(core, depth)), 25.0)
@@ -152,7 +152,7 @@ def _star(rng: np.random.Generator, axes: Axes, centre: Point, radius: float) ->
     depth = lump(rng, axes, centre, 0.76 * radius, slim=0.25, rough=0.12)
     for way in ways(22) + rng.normal(0, 0.2, (22, 3)):
         way = way / np.linalg.norm(way)
-        tip = _along(centre, way, radius * rng.uniform(1.0, 1.3))
+        tip = centre + way * (radius * rng.uniform(1.0, 1.3))
         far, t = capsule(*axes, centre, tip)
         wide = np.float32(radius * rng.uniform(0.22, 0.34))
         depth = union(depth, wide * (1 - t) - far + np.float32(0.1), blend=0.1 * radius)
@@ -180,23 +180,17 @@ def _threads(
     count = int(rng.integers(20, 30)) if many else int(rng.integers(5, 11))
     for way in ways(count) + rng.normal(0, 0.25, (count, 3)):
         way = way / np.linalg.norm(way)
-        start = _along(centre, way, 0.7 * radius)
+        start = centre + way * (0.7 * radius)
         reach = radius + rng.uniform(0.25, 0.9) * min(radius, 11)
         wide = min(0.12 * radius, 1.3) * rng.uniform(0.7, 1.2)
-        strand(scan, target, start, _along(centre, way, reach), (wide, 0.3), -40.0)
+        strand(scan, target, start, centre + way * reach, (wide, 0.3), -40.0)
     if not many:
         return
     round_ = ways(60)
     ends = (np.asarray(centre) + round_ * (radius + 14)).astype(np.float32)
     outside = np.flatnonzero(scan.body.depth(*ends.T) < 0)
     for n in rng.permutation(outside)[:2]:
-        strand(scan, target, centre, _along(centre, round_[n], radius + 16), (0.9, 0.8), -10.0)
-
-
-def _along(centre: Point, way: np.ndarray[tuple[int], np.dtype[np.float64]], far: float) -> Point:
-    """The point so far from another in a direction."""
-    x, y, z = np.asarray(centre) + way * far
-    return float(x), float(y), float(z)
+        strand(scan, target, centre, centre + round_[n] * (radius + 16), (0.9, 0.8), -10.0)
 
 
 def _across(scan: Scan, mask: Mask) -> float:

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.phantom.body.anatomy import piece
+from overread.phantom.body.boxes import overlap, relative
 from overread.phantom.body.canvas import Cut
 from overread.phantom.body.noise import Grain
 from overread.phantom.body.shapes import Floats, Point, capsule
+from overread.phantom.body.tubes import piece
 from overread.phantom.findings.lines import cells, lines_of, net
 from overread.phantom.findings.lobemap import (
     LobeMap,
     areas,
-    each_lobe,
     extent,
     pull,
 )
@@ -52,7 +52,7 @@ def draw_consolidation(
         cover = place.cover(8.0)
         value = _TISSUE + 7 * place.grain - 90 * np.clip(place.grain - 1.4, 0, 1)
         scan.mix(place.cut, cover, value)
-        tubes = _bronchograms(scan, here.target, place, place.depth > 2.5) if open_airways else 0
+        tubes = _bronchograms(scan, place, place.depth > 2.5) if open_airways else 0
         shown &= tubes > 120
         entities += place.take()
     if not entities:
@@ -104,7 +104,7 @@ def draw_ground_glass(
 
 
 def _maps(scan: Scan, target: Target) -> list[LobeMap]:
-    maps = (LobeMap.of(scan, lobe) for lobe in each_lobe(target))
+    maps = (LobeMap.of(scan, lobe) for lobe in target.each)
     return [here for here in maps if here is not None and here.free.sum() > 30]
 
 
@@ -147,8 +147,8 @@ class _Place:
         depth = here.fine(field, cut)
         free = scan.free(cut, here.target)
         step = scan.canvas.grid.step
-        size = tuple(max(16, round(72 / s)) for s in (step[2], step[1], step[0]))
-        tile = Grain(rng, size, (step[2], step[1], step[0]), coarse=3.0)  # type: ignore[arg-type]
+        deep, high, wide = (max(16, round(72 / s)) for s in step[::-1])
+        tile = Grain(rng, (deep, high, wide), (step[2], step[1], step[0]), coarse=3.0)
         grain = tile.over(cut, scan.canvas.grid.shape)
         depth = depth + np.float32(rough) * grain
         numbers, kept = areas((depth > 0) & free, least / float(np.prod(step)), most)
@@ -271,10 +271,9 @@ def _everywhere(rng: np.random.Generator, here: LobeMap, size: float) -> Floats 
 _PATTERNS: tuple[Plan, ...] = (_segmental, _lobar, _patches)
 
 
-def _bronchograms(scan: Scan, target: Target, place: _Place, inside: Mask) -> float:
+def _bronchograms(scan: Scan, place: _Place, inside: Mask) -> float:
     """Draw the airways that run through a consolidation; cubic millimetres of air that show."""
     grid = scan.canvas.grid
-    outer = tuple(slice(s.start, s.stop) for s in place.cut)
     blur = grid.blur
     shown = 0
     trees = scan.body.trees
@@ -282,7 +281,7 @@ def _bronchograms(scan: Scan, target: Target, place: _Place, inside: Mask) -> fl
     # In aired lung the thinnest airways do not show; here they do, along their arteries.
     airways += [(b, 0.8) for b in trees.arteries if 2 <= b.leaves < 4]
     for branch, scale in airways:
-        tube = piece(scan.body, branch)
+        tube = piece(scan.body.habitus, branch)
         radius = max(scale * tube.radius, 0.55 * blur, 1.0)
         pad = radius + blur
         ends = list(zip(tube.start, tube.end, strict=True))
@@ -290,23 +289,16 @@ def _bronchograms(scan: Scan, target: Target, place: _Place, inside: Mask) -> fl
             tuple(min(e) - pad for e in ends),
             tuple(max(e) + pad for e in ends),
         )
+        cut = None if cut is None else overlap(cut, place.cut)
         if cut is None:
             continue
-        both = tuple(
-            slice(max(a.start, b.start), min(a.stop, b.stop))
-            for a, b in zip(cut, outer, strict=True)
-        )
-        if any(s.start >= s.stop for s in both):
-            continue
-        local = tuple(
-            slice(s.start - o.start, s.stop - o.start) for s, o in zip(both, outer, strict=True)
-        )
+        local = relative(cut, place.cut)
         held = inside[local] & place.free[local]
         if not held.any():
             continue
-        far, _ = capsule(*grid.at(both), tube.start, tube.end)  # type: ignore[arg-type]
+        far, _ = capsule(*grid.at(cut), tube.start, tube.end)
         lumen = scan.soft(np.float32(radius) - far) * held
-        scan.mix(both, lumen, -960.0)  # type: ignore[arg-type]
+        scan.mix(cut, lumen, -960.0)
         shown += int((lumen > 0.5).sum())
     return shown * float(np.prod(grid.step))
 
@@ -314,8 +306,9 @@ def _bronchograms(scan: Scan, target: Target, place: _Place, inside: Mask) -> fl
 def _atelectasis(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn | None:
     """Collapsed lung: a crescent over the dependent ribs, or a wedge towards the hilum."""
     size = scan.difficulty.size
-    low = all(lobe in ("RLL", "LLL") for lobe in target.lobes)
-    dependent = low and target.segment not in ("RS7", "RS8", "LS7+8") and rng.random() < 0.6
+    dependent = (
+        target.lower and target.segment not in ("RS7", "RS8", "LS7+8") and rng.random() < 0.6
+    )
     entities: list[Entity] = []
     for here in _maps(scan, target):
         if dependent:

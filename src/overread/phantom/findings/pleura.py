@@ -13,17 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from overread.ontology import lungs as lung_names
+from overread.phantom.body.boxes import relative
 from overread.phantom.body.canvas import NUMBER, Cut
 from overread.phantom.body.shapes import Floats, union
-from overread.phantom.findings.scan import Drawn, Entity, Mask, Scan, Target
+from overread.phantom.findings.scan import Drawn, Entity, Mask, Scan, Target, graded
 from overread.phantom.findings.seams import close_seam
 from overread.phantom.statement import Severity
 
 _FLUID, _TISSUE, _AIR = 8.0, 40.0, -1000.0
 _LEAST = 40
 """Voxels below which there is nothing to be seen of it."""
-_SLAB = 600_000
-"""Voxels worked on at a time."""
 
 
 @dataclass
@@ -46,20 +45,14 @@ class Side:
         """How much of the lung's room is taken."""
         return float(self.mask.sum()) / max(int(self.lung.sum()), 1)
 
-    def slabs(self) -> Iterator[tuple[Cut, Cut]]:
+    def slabs(self, scan: Scan) -> Iterator[tuple[Cut, Cut]]:
         """A few slices at a time: in the arrays, and in the part."""
-        deep = max(1, _SLAB // max(self.lung[0].size, 1))
-        first = self.cut[0].start or 0
-        for n in range(0, len(self.lung), deep):
-            inner = slice(n, min(n + deep, len(self.lung)))
-            outer = slice(first + inner.start, first + inner.stop)
-            yield (outer, self.cut[1], self.cut[2]), (inner, slice(None), slice(None))
+        for cut in scan.canvas.grid.slabs(self.cut):
+            yield cut, relative(cut, self.cut)
 
 
 def draw_effusion(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
     """Free fluid behind one or both lungs; the mask is all of it, one entity a side."""
-    if kind != "effusion":
-        return draw_thickening(scan, rng, kind, target)
     thick = float(rng.choice([rng.uniform(9, 16), rng.uniform(20, 34), rng.uniform(42, 66)]))
     thick = max(thick * (0.7 + 0.3 * scan.difficulty.size), 2.5 * scan.grain)
     entities: list[Entity | None] = []
@@ -169,8 +162,7 @@ def _severity(shares: list[float], little: float, much: float) -> Severity | Non
     """From the share of the lungs' room that is taken."""
     if not shares:
         return None
-    share = float(np.mean(shares))
-    return "mild" if share < little else "moderate" if share < much else "severe"
+    return graded(float(np.mean(shares)), little, much)
 
 
 def _fluid_depth(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -> Floats:
@@ -183,7 +175,7 @@ def _fluid_depth(scan: Scan, rng: np.random.Generator, side: Side, thick: float)
     top = np.float32(np.interp(thick, (9, 30, 60), (10, 70, 118)) + rng.uniform(-15, 8))
     one, two = rng.uniform(0, 6.28, 2)
     cleft = np.float32(np.clip(thick / 9, 0, 3.2) if thick > 18 else 0)
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         x, y, z = habitus.template(*scan.at(outer))
         height = np.clip((top - z) / (top + 150), 0, 1) ** np.float32(0.7)
         uneven = 1 + 0.07 * np.sin(x / 17 + one) + 0.05 * np.sin(z / 21 + two)
@@ -210,7 +202,7 @@ def _air_depth(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -
     lungs, habitus = scan.body.lungs, scan.body.habitus
     one, two = rng.uniform(0, 6.28, 2)
     all_round = np.float32(max(thick - 14, 0) * 0.35)
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         x, y, z = habitus.template(*scan.at(outer))
         height = np.clip((115 - z) / 200, 0, 1)
         uneven = 1 + 0.05 * np.sin(x / 19 + one) + 0.05 * np.sin(z / 25 + two)
@@ -255,7 +247,7 @@ def _plate(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -> No
     body = scan.body
     one, two, three = rng.uniform(0, 6.28, 3)
     top, foot = float(rng.uniform(35, 85)), float(rng.uniform(-175, -140))
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         x, y, z = body.habitus.template(*scan.at(outer))
         ribs, around = body.lungs.cavity(x, y, z)
         fade = np.clip((top - z) / 25, 0, 1) * np.clip((z - foot) / 12, 0, 1)
@@ -272,7 +264,7 @@ def _replace(scan: Scan, side: Side, hu: float) -> Entity | None:
     entity = scan.take(side.cut, mask)
     if entity is None:
         return None
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         lung = side.lung[inner]
         if not mask[inner].any():
             continue
@@ -298,7 +290,7 @@ def _press(scan: Scan, side: Side, crescent: Floats, thick: float) -> None:
     """Lung beside the fluid is squeezed: dense at the edge, less and less away from it."""
     wide = np.float32(np.clip(0.14 * thick, 2.0, 6.0))
     most = np.float32(np.clip(0.25 + 0.015 * thick, 0, 0.9))
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         depth = crescent[inner]
         beside = side.lung[inner] & (depth < 1) & (depth > -5 * wide)
         if not beside.any():
@@ -317,7 +309,7 @@ def _sink(scan: Scan, side: Side) -> None:
     share = min(side.share, 0.5)
     blur = scan.canvas.grid.blur
     line = np.float32(min(1.0, 0.75 / blur))
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         view, depth = scan.canvas.hu[outer], side.depth[inner]
         lung = side.lung[inner] & (depth < 1)
         # As much tissue in less room; vessels and walls do not become denser.
@@ -331,7 +323,7 @@ def _calcify(scan: Scan, rng: np.random.Generator, side: Side) -> None:
     """Chalk in the middle of a plate, in flecks that run together."""
     chalk = float(rng.uniform(280, 600))
     seed = int(rng.integers(2**31))
-    for outer, inner in side.slabs():
+    for outer, inner in side.slabs(scan):
         mask = side.lung[inner] & (side.depth[inner] > 0)
         if not mask.any():
             continue

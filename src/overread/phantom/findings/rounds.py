@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.body.shapes import Floats, Point, capsule, union
-from overread.phantom.findings.scan import Axes, Scan, Target
-
-Points = NDArray[np.float64]
+from overread.phantom.body.shapes import Floats, Place, Point, Points, as_point, capsule, union
+from overread.phantom.findings.scan import Axes, Mask, Scan, Target
+from overread.phantom.findings.scatter import cloud_of
 
 
 def ways(count: int) -> Points:
@@ -25,9 +22,7 @@ class Rooms:
 
     def __init__(self, scan: Scan, target: Target) -> None:
         """The target's box is found once, since that reads the whole volume."""
-        self.scan = scan
-        self._numbers = [LOBES.index(code) + 1 for code in target.lobes]
-        self._segment = None if target.segment is None else SEGMENTS.index(target.segment) + 1
+        self.scan, self.target = scan, target
         self._box = scan.whole(target)
         self._shell = np.concatenate([0.55 * ways(20), ways(48)])
 
@@ -66,32 +61,21 @@ class Rooms:
         worse = (air < 0.8 * inside).astype(float) + (1 - inside if share < 1 else 0)
         order = np.flatnonzero(good)
         order = order[np.argsort(worse[order], kind="stable")][:most]
-        return [(float(a), float(b), float(c)) for a, b, c in at[order]]
+        return [as_point(place) for place in at[order]]
 
     def _at_ribs(self, at: Points, radius: float) -> Points:
         """Those points whose nearest pleura is that of the ribs, about half a radius away."""
-        body = self.scan.body
-        x, y, z = at.T.astype(np.float32)
-        deep = body.depth(x, y, z)
-        ribs, _ = body.lungs.cavity(*body.habitus.template(x, y, z))
+        cloud = cloud_of(self.scan, at)
+        deep, ribs = cloud.depth, self.scan.body.ribs(*cloud.xyz)
         return at[(deep > 0.35 * radius) & (deep < 0.85 * radius) & (ribs < deep + 3)]
 
-    def _look(self, at: Points) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    def _look(self, at: Points) -> tuple[Mask, Mask, Mask]:
         """Which points are free voxels of the target, which lie beyond the lungs, which in air."""
-        scan = self.scan
-        grid = scan.canvas.grid
-        index, held = [], np.ones(at.shape[:-1], bool)
-        for n, (axis, step) in enumerate(zip(grid.axes, grid.step, strict=True)):
-            sign = 1 if n == 2 else -1
-            place = np.rint(sign * (at[..., n] - axis[0]) / step).astype(int)
-            held &= (place >= 0) & (place < len(axis))
-            index.append(np.clip(place, 0, len(axis) - 1))
-        voxel = index[2], index[1], index[0]
-        lobe, open_ = scan.canvas.lobes[voxel], held & ~scan.taken[voxel]
-        own = open_ & np.isin(lobe, self._numbers)
-        if self._segment is not None:
-            own &= scan.canvas.segments[voxel] == self._segment
-        return own, open_ & (lobe == 0), own & (scan.canvas.hu[voxel] < -550)
+        canvas = self.scan.canvas
+        voxels, held = canvas.grid.nearest(at)
+        own = held & self.scan.free(voxels, self.target)
+        beyond = held & ~self.scan.taken[voxels] & (canvas.lobes[voxels] == 0)
+        return own, beyond, own & (canvas.hu[voxels] < -550)
 
 
 def lump(
@@ -137,8 +121,8 @@ def lump(
 def strand(
     scan: Scan,
     target: Target,
-    start: Point,
-    end: Point,
+    start: Place,
+    end: Place,
     wide: tuple[float, float],
     hu: float,
 ) -> None:
@@ -181,10 +165,5 @@ def feed(
     for n in near[np.argsort(far[near])][:most]:
         wide = float(np.clip(branches[n].radius, 0.6, 0.3 * radius + 0.3))
         middle = (np.asarray(centre) + ends[n]) / 2 + rng.normal(0, 0.08 * far[n], 3)
-        bend = (float(middle[0]), float(middle[1]), float(middle[2]))
-        end = (float(ends[n][0]), float(ends[n][1]), float(ends[n][2]))
-        strand(scan, target, centre, bend, (wide, wide), 30.0)
-        strand(scan, target, bend, end, (wide, wide), 30.0)
-
-
-__all__ = ["Rooms", "feed", "lump", "strand", "ways"]
+        strand(scan, target, centre, middle, (wide, wide), 30.0)
+        strand(scan, target, middle, ends[n], (wide, wide), 30.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +9,11 @@ from numpy.typing import NDArray
 
 from overread.ontology import lungs as lung_names
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.canvas import NUMBER, Canvas, Cut
+from overread.phantom.body.boxes import box_of, nested
+from overread.phantom.body.canvas import Canvas, Cut, Voxels
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.body.noise import smooth_field
-from overread.phantom.body.shapes import Floats, Point, soft
+from overread.phantom.body.shapes import Floats, Place, soft
 from overread.phantom.difficulty import Difficulty
 from overread.phantom.statement import Severity
 
@@ -22,6 +22,12 @@ Axes = tuple[Floats, Floats, Floats]
 
 LEAST_VOXELS = 10
 """An entity with fewer voxels is no entity."""
+LEVELS: tuple[Severity, ...] = ("mild", "moderate", "severe")
+
+
+def graded(share: float, moderate: float, severe: float) -> Severity:
+    """How bad something is, by the share of the lung that it takes."""
+    return LEVELS[(share >= moderate) + (share >= severe)]
 
 
 @dataclass
@@ -67,6 +73,21 @@ class Target:
         found = {lung_names().by_code[code].side for code in self.lobes}
         return tuple(side for side in ("right", "left") if side in found)
 
+    @property
+    def each(self) -> tuple[Target, ...]:
+        """The target lobe by lobe."""
+        return tuple(Target((lobe,), self.segment) for lobe in self.lobes)
+
+    @property
+    def lower(self) -> bool:
+        """Whether it lies in the lower lobes only."""
+        return all(lobe in ("RLL", "LLL") for lobe in self.lobes)
+
+    @property
+    def basal(self) -> bool:
+        """Whether the foot of it is the base of a lung: at that of an upper lobe nobody says so."""
+        return self.lower and self.segment not in ("RS6", "LS6")
+
 
 @dataclass
 class Scan:
@@ -86,11 +107,9 @@ class Scan:
         """The longest side of a voxel, in millimetres."""
         return max(self.canvas.grid.step)
 
-    def cut(self, centre: Sequence[float], reach: float | Sequence[float]) -> Cut | None:
+    def cut(self, centre: Place, reach: float) -> Cut | None:
         """The part of the arrays within `reach` millimetres of a point, along each axis."""
-        r = (reach,) * 3 if isinstance(reach, int | float) else reach
-        low = tuple(float(c) - float(d) for c, d in zip(centre, r, strict=True))
-        high = tuple(float(c) + float(d) for c, d in zip(centre, r, strict=True))
+        low, high = (tuple(float(c) + far for c in centre) for far in (-reach, reach))
         return self.canvas.grid.cut(low, high)
 
     def at(self, cut: Cut) -> Axes:
@@ -101,43 +120,21 @@ class Scan:
         """Millimetres from the pleura in a part; negative outside the lungs."""
         return self.body.depth(*self.at(cut))
 
-    def free(self, cut: Cut, target: Target) -> Mask:
-        """Voxels of a part that belong to the target and to no other finding."""
+    def held(self, where: Cut | Voxels, target: Target) -> Mask:
+        """Which voxels of a part, or of a list, belong to the target."""
         numbers = [LOBES.index(code) + 1 for code in target.lobes]
-        own = np.isin(self.canvas.lobes[cut], numbers)
+        own = np.isin(self.canvas.lobes[where], numbers)
         if target.segment is not None:
-            own &= self.canvas.segments[cut] == SEGMENTS.index(target.segment) + 1
-        return own & ~self.taken[cut]
+            own &= self.canvas.segments[where] == SEGMENTS.index(target.segment) + 1
+        return own
+
+    def free(self, where: Cut | Voxels, target: Target) -> Mask:
+        """Which voxels of a part, or of a list, belong to the target and to no other finding."""
+        return self.held(where, target) & ~self.taken[where]
 
     def whole(self, target: Target) -> Cut | None:
         """The smallest part of the arrays that holds the target."""
-        numbers = [LOBES.index(code) + 1 for code in target.lobes]
-        held = np.isin(self.canvas.lobes, numbers)
-        if target.segment is not None:
-            held &= self.canvas.segments == SEGMENTS.index(target.segment) + 1
-        return box_of(held)
-
-    def spot(
-        self,
-        rng: np.random.Generator,
-        target: Target,
-        *,
-        depth: tuple[float, float] = (0.0, 1000.0),
-        tries: int = 400,
-    ) -> Point | None:
-        """A point of the target, so far from the pleura, in no other finding."""
-        cut = self.whole(target)
-        if cut is None:
-            return None
-        x, y, z = (axis.ravel() for axis in self.at(cut))
-        i, j, k = (rng.integers(0, len(axis), tries) for axis in (x, y, z))
-        inside = self.free(cut, target)[k, j, i]
-        far = self.body.depth(x[i], y[j], z[k])
-        good = np.flatnonzero(inside & (far >= depth[0]) & (far <= depth[1]))
-        if not len(good):
-            return None
-        n = good[0]
-        return float(x[i[n]]), float(y[j[n]]), float(z[k[n]])
+        return box_of(self.held((slice(None),) * 3, target))
 
     def waves(self, rng: np.random.Generator, cut: Cut, scale: float) -> Floats:
         """A smooth random field over a part: deviation 1, structures about `scale` mm wide."""
@@ -159,25 +156,9 @@ class Scan:
             return None
         inner = box_of(mask)
         assert inner is not None
-        cut = tuple(  # type: ignore[assignment]
-            slice((outer.start or 0) + part.start, (outer.start or 0) + part.stop)
-            for outer, part in zip(cut, inner, strict=True)
-        )
-        entity = Entity(cut, mask[inner].copy())
+        entity = Entity(nested(cut, inner), mask[inner].copy())
         self.taken[entity.cut] |= entity.mask
         return entity
 
 
-def box_of(mask: Mask) -> Cut | None:
-    """The smallest part that holds every set voxel; None where there is none."""
-    slices = []
-    for axis in range(3):
-        others = tuple(a for a in range(3) if a != axis)
-        hit = np.flatnonzero(mask.any(axis=others))
-        if not len(hit):
-            return None
-        slices.append(slice(int(hit[0]), int(hit[-1]) + 1))
-    return slices[0], slices[1], slices[2]
-
-
-__all__ = ["LEAST_VOXELS", "NUMBER", "Drawn", "Entity", "Mask", "Scan", "Target", "box_of"]
+__all__ = ["LEAST_VOXELS", "Axes", "Drawn", "Entity", "Mask", "Scan", "Target", "box_of", "graded"]

@@ -12,10 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.findings.scan import Mask, Scan, Target
-
-Points = NDArray[np.float64]
+from overread.phantom.body.shapes import Floats, Points
+from overread.phantom.findings.scan import Axes, Mask, Scan, Target
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Cloud:
     """Points of a target, (n, 3) in the patient, and how far from the pleura each one lies."""
 
     points: Points
-    depth: NDArray[np.float32]
+    depth: Floats
 
     def __len__(self) -> int:
         return len(self.points)
@@ -32,26 +30,35 @@ class Cloud:
         """Some of the points, in the order given."""
         return type(self)(self.points[which], self.depth[which])
 
+    @property
+    def xyz(self) -> Axes:
+        """x, y and z of the points."""
+        return xyz_of(self.points)
+
+
+def xyz_of(points: Points) -> Axes:
+    """x, y and z of points, as fields are asked for them."""
+    x, y, z = points.T.astype(np.float32)
+    return x, y, z
+
+
+def cloud_of(scan: Scan, points: Points) -> Cloud:
+    """Points with their depths, wherever they lie."""
+    return Cloud(points, scan.body.depth(*xyz_of(points)))
+
+
+def free_points(scan: Scan, target: Target, points: Points) -> Mask:
+    """Which points belong to the target and to no other finding."""
+    voxels, held = scan.canvas.grid.nearest(points)
+    return held & scan.free(voxels, target)
+
 
 def within(scan: Scan, target: Target, points: Points) -> Cloud:
     """Those of some points that belong to the target and to no other finding."""
-    grid = scan.canvas.grid
-    index, inside = [], np.ones(len(points), bool)
-    for n, axis in enumerate(grid.axes):
-        at = np.rint((points[:, n] - axis[0]) / (axis[1] - axis[0])).astype(np.intp)
-        inside &= (at >= 0) & (at < len(axis))
-        index.append(at.clip(0, len(axis) - 1))
-    where = (index[2], index[1], index[0])
-    inside &= np.isin(scan.canvas.lobes[where], [LOBES.index(code) + 1 for code in target.lobes])
-    if target.segment is not None:
-        inside &= scan.canvas.segments[where] == SEGMENTS.index(target.segment) + 1
-    inside &= ~scan.taken[where]
-    kept = points[inside]
-    x, y, z = kept.T.astype(np.float32)
-    return Cloud(kept, scan.body.depth(x, y, z))
+    return cloud_of(scan, points[free_points(scan, target, points)])
 
 
-def reach_of(scan: Scan, target: Target) -> tuple[Points, Points] | None:
+def _reach_of(scan: Scan, target: Target) -> tuple[Points, Points] | None:
     """Two corners of a box that holds the target; None where nothing of it is free."""
     axes = scan.canvas.grid.axes
     low, high = (np.array([f(axis) for axis in axes]) for f in (np.min, np.max))
@@ -71,7 +78,7 @@ def lattice(
     jitter: float = 0.25,
 ) -> Cloud:
     """Points of the target about `gap` millimetres apart, all of them or those near a point."""
-    corners = reach_of(scan, target) if around is None else _about(*around)
+    corners = _reach_of(scan, target) if around is None else _about(*around)
     shift = rng.uniform(0, gap, 3)
     if corners is None:
         return within(scan, target, np.zeros((0, 3)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from overread.phantom.body.canvas import NUMBER, Cut
+from overread.phantom.body.boxes import relative
+from overread.phantom.body.canvas import NUMBER
 from overread.phantom.findings.scan import Entity, Scan
 
 
@@ -15,16 +16,13 @@ def close_seam(scan: Scan, entity: Entity) -> None:
     Those lie outside the lung and hold some of it: left as they are, a dark line would part the
     lesion from the wall.
     """
-    shape = scan.canvas.grid.shape
-    cut: Cut = tuple(  # type: ignore[assignment]
-        slice(max((s.start or 0) - 1, 0), min(s.stop + 1, n))
-        for s, n in zip(entity.cut, shape, strict=True)
+    z, y, x = (
+        slice(max(part.start - 1, 0), min(part.stop + 1, size))
+        for part, size in zip(entity.cut, scan.canvas.grid.shape, strict=True)
     )
-    mask = np.zeros([s.stop - s.start for s in cut], bool)
-    inner = tuple(
-        slice(e.start - s.start, e.stop - s.start) for e, s in zip(entity.cut, cut, strict=True)
-    )
-    mask[inner] = entity.mask
+    cut = z, y, x
+    mask = np.zeros(scan.canvas.hu[cut].shape, bool)
+    mask[relative(entity.cut, cut)] = entity.mask
     rim = ndimage.binary_dilation(mask) & ~mask & (scan.canvas.lobes[cut] == 0)
     # Neither the air of an airway nor another finding, such as a pneumothorax, is a seam.
     rim &= (scan.canvas.organs[cut] != NUMBER["trachea and bronchi"]) & ~scan.taken[cut]
