@@ -16,11 +16,11 @@ from PIL import Image as Pillow
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import Canvas
 from overread.phantom.difficulty import difficulty
-from overread.phantom.findings.drawing import drawer
+from overread.phantom.drawing import drawer
 from overread.phantom.findings.scan import Scan
-from overread.phantom.noise import add_noise
 from overread.phantom.patient import Settings, make_patient
 from overread.phantom.population import Plan, draw_target
+from overread.phantom.scanner import add_noise
 from overread.phantom.statement import KINDS
 from overread.pixels.draw import montage, titled
 from overread.pixels.geometry import to_ras

@@ -1,4 +1,4 @@
-"""Draws docs/picture.png: the three exams of one sketched patient, side by side.
+"""Draws docs/picture.png: the three exams of synthetic patients, side by side.
 
 Usage: python tools/draw_picture.py OUT.png
 """
@@ -16,6 +16,8 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 import overread
+from overread.phantom.making import make_population
+from overread.phantom.patient import Settings
 from overread.phantom.sketch import write_sketch
 from overread.pixels.casework import case_pictures
 from overread.pixels.draw import colour, montage
@@ -51,11 +53,12 @@ def exam(root: Path, benchmark: str, *, truth: bool) -> list[NDArray[Any]]:
 def main(out: Path) -> None:
     """Draw the three panels and save them."""
     with TemporaryDirectory() as folder:
-        write_sketch(Path(folder))
+        write_sketch(Path(folder), exams=("medthinkvqa", "mmrad"))
+        make_population(Path(folder) / "phantom", 2, Settings(seed=4, mix="even"))
         shots = [
             fitted(shot, HEIGHT // 2 - 2) for shot in exam(Path(folder), "medthinkvqa", truth=False)
         ]
-        (scan,) = exam(Path(folder), "rexgroundingct", truth=True)
+        (scan,) = exam(Path(folder) / "phantom", "rexgroundingct", truth=True)
         (film,) = exam(Path(folder), "mmrad", truth=True)
     panels = [
         panel(

@@ -33,17 +33,18 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
 
 
 def agrees(expected: list[str], printed: list[str]) -> bool:
-    """Line by line; `…` stands for any lines, and at a line's end for the rest of it."""
+    """Line by line; `…` stands for any lines, and within a line for any part of it."""
     if not expected:
         return True
     pattern = ""
     for line in expected:
         if line == "…":
             pattern += r"(?:.*\n)*?"
-        elif line.endswith(" …"):
-            pattern += re.escape(line[:-2]) + r".*\n"
         else:
-            pattern += re.escape(line) + r"[ ]*\n"
+            # " …" at a line's end may also stand for nothing.
+            parts = line.removesuffix(" …").split("…")
+            rest = ".*" if line.endswith(" …") else "[ ]*"
+            pattern += ".+?".join(map(re.escape, parts)) + rest + r"\n"
     return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in printed)) is not None
 
 

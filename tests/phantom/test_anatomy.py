@@ -7,9 +7,9 @@ import pytest
 
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import NUMBER, ORGANS, Canvas, Grid
+from overread.phantom.body.grain import Grain, smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.body.noise import Grain, smooth_field
-from overread.phantom.noise import add_noise
+from overread.phantom.scanner import add_noise
 
 STEP = 3.0
 

@@ -10,7 +10,7 @@ from overread.ontology import lungs
 from overread.phantom.body.canvas import NUMBER
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.difficulty import DIFFICULTIES
-from overread.phantom.findings.drawing import drawer
+from overread.phantom.drawing import drawer
 from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Scan, Target
 from overread.phantom.population import Plan
 from overread.phantom.statement import KINDS, SPREADS, TRAITS

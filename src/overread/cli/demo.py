@@ -42,8 +42,7 @@ def demo(
     lines: list[str] = []
     with progress("making patients", quiet=False) as making:
         outcome = make_population(out, _PATIENTS, Settings(seed=seed), progress=making)
-    parts = ", ".join(f"{number} {split}" for split, number in sorted(outcome.splits.items()))
-    lines.append(f"rexgroundingct: {parts}; {outcome.categories.total()} findings")
+    lines.append(str(outcome))
     write_sketch(out, seed=seed, exams=("medthinkvqa", "mmrad"), told=lines.append)
     screen.print("[bold]Synthetic patients[/]: they are no one, and show nothing real")
     for line in lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 def phantom(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; made if need be.")],
-    patients: Annotated[int, typer.Option(help="How many; more can be added later.", min=1)] = 10,
+    patients: Annotated[
+        int, typer.Option(help="How many; more can be added later.", min=1, max=1_000_000)
+    ] = 10,
     seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
     size: Annotated[
         str, typer.Option(help="small: voxels of 2 mm; full: 512 × 512 × 300 voxels.")
@@ -60,6 +63,12 @@ def phantom(
     except KeyboardInterrupt:
         typer.echo("overread: stopped; the same command goes on from here", err=True)
         sys.exit(130)
+    except OSError as error:
+        raise OverreadError(
+            f"{out} cannot be written ({error.strerror or error})",
+            remedy="make room or choose another folder; patients that are done are kept, and the "
+            "same command goes on from there",
+        ) from None
     if as_json:
         print_json(_summary(out, outcome) | {"settings": settings.model_dump(mode="json")})
     elif outcome.splits:
@@ -95,8 +104,6 @@ def _print(out: Path, outcome: Outcome) -> None:
         screen.print(f"made {outcome.made} synthetic patient(s) in {safe(str(out))}{before}")
     else:
         screen.print(f"all {count} synthetic patient(s) are in {safe(str(out))} already")
-    parts = ", ".join(f"{number} {split}" for split, number in sorted(outcome.splits.items()))
-    screen.print(f"  rexgroundingct: {parts}; {outcome.categories.total()} findings")
-    screen.print(
-        f"\nNow try:  overread check rexgroundingct {safe(str(out))}/rexgroundingct --split all"
-    )
+    screen.print(f"  {outcome}")
+    root = shlex.quote(str(out / "rexgroundingct"))
+    screen.print(f"\nNow try:  overread check rexgroundingct {safe(root)} --split all")

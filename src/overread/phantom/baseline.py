@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.phantom.body.canvas import ORGANS
+from overread.ontology import lungs as lung_names
+from overread.phantom.body.boxes import box_of
+from overread.phantom.body.canvas import NUMBER
 from overread.phantom.body.lungs import LOBES
 from overread.phantom.statement import Statement
 
@@ -48,7 +50,8 @@ def baseline_mask(
         numbers = [LOBES.index(code) + 1 for code in statement.lobes]
         return band & np.isin(lobes, numbers)
     if "side" in said and statement.side in ("right", "left"):
-        own = [n for n, code in enumerate(LOBES, 1) if code[0] == statement.side[0].upper()]
+        sides = (lung_names().by_code[code].side for code in LOBES)
+        own = [number for number, side in enumerate(sides, 1) if side == statement.side]
         return band & np.isin(lobes, own)
     return band & (lobes > 0)
 
@@ -58,13 +61,8 @@ def _pleural(organs: NDArray[np.uint8], side: str | None) -> NDArray[np.bool_]:
     sides = ("right", "left") if side not in ("right", "left") else (side,)
     out = np.zeros(organs.shape, bool)
     for name in sides:
-        held = organs == ORGANS.index(f"{name} lung") + 1
-        box = tuple(
-            slice(int(hit[0]), int(hit[-1]) + 1)
-            for axis in range(3)
-            if len(hit := np.flatnonzero(held.any(axis=tuple({0, 1, 2} - {axis}))))
-        )
-        if len(box) == 3:
+        box = box_of(organs == NUMBER[f"{name} lung"])
+        if box is not None:
             out[box] = True
     return out
 

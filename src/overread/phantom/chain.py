@@ -145,7 +145,7 @@ def segment_name(code: str) -> str:
 
 
 def _scan(statement: Statement, where: Places, searched: str) -> Thought:
-    text = f"The finding is {_noun(statement)}, so it is looked for in the {searched}."
+    text = f"Looked for: {_noun(statement)}, so in the {searched}."
     return Thought(level="scan", structure="whole scan", text=text, box=where.scan)
 
 

@@ -32,7 +32,7 @@ from overread.phantom.workers import in_workers
 from overread.pixels.files import written
 
 EXAMS = ("rexgroundingct",)
-MEMORY = {"small": 0.5, "full": 3.0}
+MEMORY = {"small": 0.5, "full": 2.0}
 """GB that a worker may need."""
 
 _MAKING = ".making"
@@ -59,6 +59,10 @@ class Outcome:
     """Split → patients."""
     categories: Counter[str] = field(default_factory=Counter)
     """Category → findings."""
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{number} {split}" for split, number in sorted(self.splits.items()))
+        return f"rexgroundingct: {parts}; {self.categories.total()} findings"
 
 
 def settings_of(*, seed: int = 0, **words: str) -> Settings:

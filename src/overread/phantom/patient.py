@@ -12,14 +12,14 @@ from overread.core import Geometry, Record
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.habitus import Habitus
 from overread.phantom.difficulty import difficulty
+from overread.phantom.drawing import draw_findings
 from overread.phantom.findings.beyond import Beyond, draw_beyond_lung
-from overread.phantom.findings.drawing import draw_findings
 from overread.phantom.findings.lookalikes import draw_lookalikes
 from overread.phantom.findings.measure import measure
 from overread.phantom.findings.scan import Drawn, Entity, Scan
-from overread.phantom.noise import add_noise
 from overread.phantom.population import Mix, draw_beyond, draw_plans, stream
 from overread.phantom.reports import Report, Style, report
+from overread.phantom.scanner import add_noise
 from overread.phantom.sentences import Sentence, sentence
 from overread.phantom.statement import Statement
 
@@ -35,7 +35,7 @@ class Settings(Record):
     """Another seed, another population."""
     size: Size = "small"
     """Voxels of 2 mm, or 512 × 512 × 300 of them."""
-    difficulty: str = "medium"
+    difficulty: Literal["easy", "medium", "hard"] = "medium"
     """How hard the findings are to see."""
     mix: Mix = "real"
     """Categories as often as in the real data set, or all alike."""
@@ -86,15 +86,19 @@ def make_patient(number: int, settings: Settings) -> Patient:
     words = np.random.default_rng(stream(settings.seed, number, "words"))
     style: Style = settings.style if settings.style != "mixed" else _style(words)
     held = settings.wordings == "held-out"
-    alone = [s.category for s in statements]
+    categories = [s.category for s in statements]
     sentences = [
         # Where two findings are of one category only their places tell them apart.
         sentence(
-            s, words, style=style, held_out=held,
-            name_place=True if alone.count(s.category) > 1 else None,
+            s,
+            words,
+            style=style,
+            held_out=held,
+            name_place=True if categories.count(s.category) > 1 else None,
+            lobe_wise=categories.count(s.category) > 1,
         )
         for s in statements
-    ]  # fmt: skip
+    ]
     others = tuple(one.statement for one in beyond)
     text = report(
         [*statements, *others], [s.text for s in sentences], words, style=style, held_out=held

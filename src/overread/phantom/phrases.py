@@ -165,6 +165,9 @@ def _traits(
     named = [trait_words(statement.category, statement.kind, name) for name in statement.traits]
     # A trait that the noun already is ("calcified nodule") is not said twice.
     known = [one for one in named if one is not None and one.name not in words]
+    if noun.form != "counted":
+        # A bulla has a wall; emphysema has none.
+        known = [one for one in known if not one.name.endswith("-walled")]
     before: list[str] = []
     behind: list[str] = []
     if not known or rng.random() > full:

@@ -80,10 +80,11 @@ def place(
     family: Family,
     style: Style,
     fine: bool = True,
+    lobe_wise: bool = False,
 ) -> Place | None:
     """A place that is true of the statement; None where it has none.
 
-    With `fine` false, segments are not named.
+    With `fine` false, segments are not named; with `lobe_wise`, no lung is where a lobe could be.
     """
     side = side_of(statement)
     if side is None:
@@ -95,7 +96,7 @@ def place(
     roll = rng.random()
     if fine and _segments_can_be_named(statement) and roll < 0.6:
         found = _segments(statement.segments, rng, style)
-    elif statement.lobes and roll < 0.9:
+    elif statement.lobes and (lobe_wise or roll < 0.9):
         found = _lobes(statement.lobes, rng, style)
     else:
         found = _lung(side, rng)

@@ -95,7 +95,7 @@ def _weights(present: tuple[str, ...], mix: Mix) -> tuple[list[str], list[float]
         category: float(facts()["weights"][category]) if mix == "real" else 1.0
         for category in KINDS
     }
-    for row in facts()["together"]:
+    for row in facts()["together"] if mix == "real" else ():
         one, other = row["pair"]
         if one in present:
             weights[other] *= row["lift"]

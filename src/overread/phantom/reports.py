@@ -182,7 +182,11 @@ def _impression(statements: Sequence[Statement], rng: np.random.Generator, style
     if not major:
         lines.append(pick(rng, words.nothing_acute.of(style)))
     kept = major + [each for each in minor if rng.random() < 0.5]
-    lines += [_summary(words.impressions[rank], one, rng, style) for rank, one in kept]
+    ranks = [rank for rank, _ in kept]
+    lines += [
+        _summary(words.impressions[rank], one, rng, style, alone=ranks.count(rank) == 1)
+        for rank, one in kept
+    ]
     lines = list(dict.fromkeys(lines))[:_MOST_LINES]
     if style == "radiologist" and len(lines) > 1 and rng.random() < 0.6:
         lines = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
@@ -203,13 +207,17 @@ def _rank(statement: Statement) -> int:
     raise UsageError(f"there is no impression for {name!r}", where="wordings/report.toml")
 
 
-def _summary(group: _Summary, statement: Statement, rng: np.random.Generator, style: Style) -> str:
-    """One line of the impression."""
+def _summary(
+    group: _Summary, statement: Statement, rng: np.random.Generator, style: Style, *, alone: bool
+) -> str:
+    """One line of the impression; where it is not alone of its kind its lobes are named."""
     noun = pick(rng, group.nouns(group.kinds))
     family = category_words(statement.category, statement.kind).family
     where = None
-    if side_of(statement) is not None and rng.random() < 0.8:
-        where = place(statement, rng, family=family, style=style, fine=False)
+    if side_of(statement) is not None and (not alone or rng.random() < 0.8):
+        where = place(statement, rng, family=family, style=style, fine=False, lobe_wise=not alone)
+    elif 0 < len(statement.lobes) < 4:
+        statement = statement.model_copy(update={"severity": None})
     ahead = where is not None and bool(where.modifier) and rng.random() < 0.5
     named = thing(
         statement,

@@ -42,6 +42,7 @@ LONGEST = 35
 """Words in the longest sentence, as in ReXGroundingCT."""
 
 _ATTEMPTS = 8
+_MOST_LOBES = 4
 _THING_VERBS = {"is": "are", "was": "were", "lies": "lie", "attracts": "attract"}
 _PLACE_VERBS = {
     "shows": "show",
@@ -69,10 +70,12 @@ def sentence(
     style: Style = "radiologist",
     held_out: bool = False,
     name_place: bool | None = None,
+    lobe_wise: bool = False,
 ) -> Sentence:
     """Put a statement into words.
 
     `name_place` says whether lobes or side must be named or must not be; None leaves it to chance.
+    With `lobe_wise`, a place that is named is not coarser than its lobes.
     A statement that has no place is never given one. `held_out` takes only the wordings that
     `is_held_out`, otherwise only the others are taken.
 
@@ -86,11 +89,18 @@ def sentence(
     if name_place is None:
         name_place = bool(rng.random() < NAMES_A_PLACE)
     name_place = name_place and side_of(statement) is not None
+    if not name_place and 0 < len(statement.lobes) < _MOST_LOBES:
+        # "Extensive" of one lobe is not extensive where no lobe is named.
+        statement = statement.model_copy(update={"severity": None})
     wording = _wording(statement, rng, style=style, held_out=held_out, placed=name_place)
     for attempt in range(_ATTEMPTS):
         # Segments make the longest places: after two attempts lobes must do.
         fine = attempt < 2
-        where = place(statement, rng, family=family, style=style, fine=fine) if name_place else None
+        where = None
+        if name_place:
+            where = place(
+                statement, rng, family=family, style=style, fine=fine, lobe_wise=lobe_wise
+            )
         made = _filled(statement, wording, where, rng, style)
         if len(made.text.split()) <= LONGEST:
             break

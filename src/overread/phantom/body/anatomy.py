@@ -11,9 +11,9 @@ import numpy as np
 
 from overread.phantom.body.bones import paint_front, paint_shoulders, paint_spine
 from overread.phantom.body.canvas import NUMBER, Canvas, Cut, Grid
+from overread.phantom.body.grain import Grain
 from overread.phantom.body.habitus import Habitus, draw_habitus
 from overread.phantom.body.lungs import LungField
-from overread.phantom.body.noise import Grain
 from overread.phantom.body.organs import paint_belly, paint_heart, paint_table, paint_vessels
 from overread.phantom.body.shapes import Floats, soft
 from overread.phantom.body.trees import Trees, grow

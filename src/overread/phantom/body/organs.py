@@ -9,8 +9,8 @@ import numpy as np
 
 from overread.phantom.body.boxes import template_box
 from overread.phantom.body.canvas import NUMBER, Canvas
+from overread.phantom.body.grain import Grain
 from overread.phantom.body.lungs import HEART, HEART_AXIS, LungField
-from overread.phantom.body.noise import Grain
 from overread.phantom.body.shapes import Floats, Point, capsule, ellipsoid, soft
 
 BLOOD = 41.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from overread.phantom.body.canvas import NUMBER, Canvas, Cut
+from overread.phantom.body.grain import Grain
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.noise import Grain
 from overread.phantom.body.shapes import Floats, ellipsoid, oval, profile, soft, union
 
 # height: half width, half depth, middle of the body without its fat

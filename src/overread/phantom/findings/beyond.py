@@ -48,6 +48,8 @@ def draw_beyond_lung(scan: Scan, rng: np.random.Generator, names: list[str]) -> 
             severity = "mild"
         elif name == "coronary calcification":
             count = _coronaries(scan, rng)
+            if not count:
+                continue
         elif name == "aortic calcification":
             centre = (-10.0, -6.0, 34.0)
             _plaques(scan, rng)
@@ -103,7 +105,7 @@ def _coronaries(scan: Scan, rng: np.random.Generator) -> int:
     for point in cloud[near & (np.abs(depth + 0.5) < 1.5)][:wanted]:
         _speck(scan, as_point(point), rng.uniform(1.3, 2.6, 3), 650.0)
         drawn += 1
-    return max(drawn, 1)
+    return drawn
 
 
 def _plaques(scan: Scan, rng: np.random.Generator) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from overread.phantom.body.noise import smooth_field
+from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.shapes import Floats
 from overread.phantom.findings.fields import DepthField
 from overread.phantom.findings.scan import (
@@ -111,8 +111,8 @@ def _paraseptal(
     if mask.sum() < LEAST_VOXELS:
         return None
     shell = field.cover(field.best + np.float32(wall / 2), free)
-    field.fill(shell, np.maximum(field.hu, np.float32(-620)))
-    field.fill(field.cover(field.rooms(wall), free), -975.0)
+    field.fill(shell, np.maximum(field.hu, np.float32(-620 if scan.grain < 1.5 else -760)))
+    field.fill(field.cover(field.rooms(wall), free), -978.0)
     return scan.take(field.cut, mask)
 
 

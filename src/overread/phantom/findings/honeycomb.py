@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.phantom.body.noise import smooth_field
+from overread.phantom.body.grain import smooth_field
 from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.scan import LEAST_VOXELS, LEVELS, Drawn, Entity, Mask, Scan, Target
+from overread.phantom.findings.lobemap import extent
+from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Entity, Mask, Scan, Target
 from overread.phantom.findings.scatter import Cloud, lattice, spaced
 
 _GAP = 2.6
@@ -26,7 +27,7 @@ def draw_honeycombing(
     if not entities:
         return None
     spread = ("subpleural", "basal") if target.basal else ("subpleural",)
-    return Drawn("2f", kind, entities, severity=LEVELS[level], spread=spread)
+    return Drawn("2f", kind, entities, severity=extent(scan, target, entities), spread=spread)
 
 
 def _area(scan: Scan, rng: np.random.Generator, target: Target, level: int) -> Entity | None:

@@ -73,7 +73,7 @@ class _Frame:
 
 
 def _band(scan: Scan, rng: np.random.Generator, here: LobeMap, height: float) -> Entity | None:
-    """One plate, from the pleura inwards; its mask holds the plate's voxels."""
+    """One plate, from the pleura inwards, apart from all others; its mask holds its voxels."""
     size = scan.difficulty.size
     near = (here.outer > 1) & (here.outer < 8) & (here.share(2) < height) & (here.share(2) > 0.06)
     for _ in range(10):
@@ -112,6 +112,8 @@ def _band(scan: Scan, rng: np.random.Generator, here: LobeMap, height: float) ->
         if not kept:
             continue
         mask = numbers == kept[0]
+        if (ndimage.binary_dilation(mask, iterations=2) & scan.taken[cut]).any():
+            continue  # two that run into each other would be counted as one
         cover = scan.soft(np.where(mask | (~inside & free), depth, np.float32(-9))) * free
         cover *= _near(mask)
         scan.mix(cut, cover, float(rng.uniform(-30, 25)))

@@ -12,8 +12,8 @@ from scipy import ndimage
 from overread.ontology import lungs as lung_names
 from overread.phantom.body.boxes import box_of
 from overread.phantom.body.canvas import Cut
+from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Floats, Point
 from overread.phantom.body.tubes import piece
 from overread.phantom.findings.scan import Axes, Entity, Mask, Scan, Target, graded

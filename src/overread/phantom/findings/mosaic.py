@@ -54,7 +54,8 @@ def _dark_lobules(
     vessel = np.clip((hu - floor) / 820, 0, 1)
     thin = np.where(hu > floor, floor + 820 * vessel * vessel, hu)
     lung = hu + np.float32(bright) * (1 - vessel) * air
-    thin -= np.float32(dark) * (1 - vessel) * air
+    # Dark, but lung: bare air would be emphysema.
+    thin = np.maximum(thin - np.float32(dark) * (1 - vessel) * air, np.minimum(thin, -945))
     view[free] = lung + (thin - lung) * dark_share
     found = (scan.take(cut, shown == n) for n in names)
     return [entity for entity in found if entity is not None]

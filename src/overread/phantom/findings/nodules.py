@@ -32,7 +32,9 @@ def draw_nodules(scan: Scan, rng: np.random.Generator, kind: str, target: Target
     rooms = Rooms(scan, target)
     entities: list[Entity] = []
     for n in range(number):
-        size = max(largest * (1 if n == 0 else rng.uniform(0.55, 0.9)), 3.2 * scan.grain)
+        # Chalk needs voxels of its own: in shared ones it would look like soft tissue.
+        least = (4.2 if kind == "calcified" else 3.2) * scan.grain
+        size = max(largest * (1 if n == 0 else rng.uniform(0.55, 0.9)), least)
         share = 0.82 if kind == "mass" else 1.0
         places = rooms.find(rng, size / 2, pleural=pleural, share=share)
         if not places and pleural and not entities:

@@ -11,7 +11,7 @@ from scipy import ndimage
 
 from overread.phantom.body.boxes import overlap, relative
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.noise import Grain
+from overread.phantom.body.grain import Grain
 from overread.phantom.body.shapes import Floats, Point, capsule
 from overread.phantom.body.tubes import piece
 from overread.phantom.findings.lines import cells, lines_of, net

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import ndimage
 
 from overread.ontology import lungs as lung_names
 from overread.phantom.body.boxes import relative
@@ -260,7 +261,7 @@ def _plate(scan: Scan, rng: np.random.Generator, side: Side, thick: float) -> No
 def _replace(scan: Scan, side: Side, hu: float) -> Entity | None:
     """Put one value where the lung was, and make those voxels pleural space."""
     canvas = scan.canvas
-    mask = side.mask
+    mask = _without_crumbs(side)
     entity = scan.take(side.cut, mask)
     if entity is None:
         return None
@@ -278,6 +279,15 @@ def _replace(scan: Scan, side: Side, hu: float) -> Entity | None:
     ):
         array[entity.cut][entity.mask] = value
     return entity
+
+
+def _without_crumbs(side: Side) -> Mask:
+    """Its mask less what hangs on by nothing: an islet of a few voxels is no fluid and no air."""
+    numbers, count = ndimage.label(side.mask, np.ones((3, 3, 3), bool))
+    sizes = np.bincount(numbers.ravel(), minlength=count + 1)
+    crumbs = sizes < max(_LEAST, 0.02 * sizes[1:].max(initial=0))
+    side.depth[crumbs[numbers] & (numbers > 0)] = -9
+    return side.mask
 
 
 def _in_front(side: Side) -> bool:

@@ -11,8 +11,8 @@ from overread.ontology import lungs as lung_names
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.boxes import box_of, nested
 from overread.phantom.body.canvas import Canvas, Cut, Voxels
+from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Floats, Place, soft
 from overread.phantom.difficulty import Difficulty
 from overread.phantom.statement import Severity

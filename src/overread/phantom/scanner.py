@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.phantom.body.canvas import Canvas
+from overread.phantom.body.grain import Grain
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.noise import Grain
 
 LOWEST, HIGHEST = -1024, 3071
 
