@@ -23,6 +23,7 @@ from overread.cli.get import get
 from overread.cli.listing import listing
 from overread.cli.look import look
 from overread.cli.phantom import phantom
+from overread.cli.read_text import read_text
 from overread.cli.show import show
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
@@ -43,6 +44,7 @@ app.command("show")(show)
 app.command("look")(look)
 app.command("list")(listing)
 app.command("phantom")(phantom)
+app.command("read-text")(read_text)
 app.command("write")(write)
 app.command("get")(get)
 app.command("doctor")(doctor)

@@ -62,7 +62,12 @@ def report_regions() -> Terms:
 
 def read(kind: type[T], file: str | Path) -> T:
     """An ontology from one of our files (by name) or one of the user's (by path)."""
-    source = files("overread.ontology") / "data" / file if isinstance(file, str) else file
+    return read_from("overread.ontology", "data", kind, file)
+
+
+def read_from(package: str, folder: str, kind: type[T], file: str | Path) -> T:
+    """Words as a record from a TOML file: one in a folder of a package, or one of the user's."""
+    source = files(package) / folder / file if isinstance(file, str) else file
     try:
         data: dict[str, Any] = tomllib.loads(source.read_bytes().decode("utf-8"))
         return kind.model_validate(data)

@@ -1,0 +1,243 @@
+"""What is said of a thing: where it is, how large, how many, how much, what it looks like."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from overread.language.measures import Size
+from overread.language.places import Located, codes_of
+from overread.language.reading import Modifier, Reading, Told
+from overread.language.text import Span
+from overread.language.ties import Owned, Range
+from overread.language.vocabulary import Observation
+
+Placed = TypeVar("Placed", Located, Modifier)
+
+_SHARED_GAP = 6
+"""Words between two things of a list that share a place: "consolidation and mild effusion on …"."""
+_LONGEST_LIST = 12
+"""Things of one list, of which one tells the place of the others."""
+_LUNG = "L"
+_THINGS = ("2d", "2h", "3a")
+"""Categories of things that one counts: "small" is their size, and not how much there is."""
+_SIZE_WORDS = frozenset("small large tiny massive sizable limited minor little".split())
+# What an observation is by its name is no trait of it.
+_BY_NAME = {"calcified": "calcif", "thick-walled": "thicken", "cavitary": "cavity"}
+_COUNTED = frozenset(
+    "nodule mass cyst cavity bulla bleb lesion node fracture plug band granuloma tumor abscess"
+    " pneumatocele aspergilloma rib scar diverticulum stone calculus"
+    " osteophyte catheter stent area airspace bronchus".split()
+)
+"""Nouns that one counts: in the singular they mean one, which "opacity" does not."""
+_ENDS_NOUN = frozenset("of with compatible consistent measuring".split())
+_LESION = frozenset("lesion area focus structure image appearance view density".split())
+"""Nouns that stand for what follows: "a lesion with cavitation", "lesions of mass character"."""
+_NOT_ONE = frozenset("no any without every each all".split())
+_UNITS = frozenset(("mm", "cm", "x", "×", ".", "of", "%", "th", "nd", "rd", "st", "/"))
+_NUMBERED = frozenset(
+    "grade stage image section slice level type segment t l c station zone score"
+    " category rads ct no number".split()
+)
+_BREAKS_NOUN = frozenset(
+    "with in at on to by for from than compatible consistent is are was".split()
+)
+_CONTINUES = frozenset(
+    "formation area change airspace lesion opacity density space pattern appearance rib band view"
+    " image".split()
+)
+"""Nouns that may follow a name and then are the noun: "cavitation areas"."""
+_UNCOUNTED = frozenset(
+    "pattern appearance formation attenuation increase distribution amount view thickening image"
+    " pneumothorax effusion".split()
+)
+"""Nouns of which one is not one thing."""
+_EARLIER = frozenset("previously previous prior formerly earlier".split())
+
+
+def describe(reading: Reading, n: int, item: Observation, told: Told, *, there: bool) -> None:
+    """Tell everything that the sentence says of thing `n`, which is an `item`."""
+    own = reading.owned[n]
+    told.fields["finding"] = reading.span(*own.inside)
+    _place(reading, n, item, own, told)
+    _size(reading, own, told)
+    _modify(reading, item, own, told)
+    _count(reading, own, told, there=there)
+
+
+def _place(reading: Reading, n: int, item: Observation, own: Owned, told: Told) -> None:
+    """The side and the lobes that it lies in: its own, or those that a list shares."""
+    mine = [*_between(reading.located, own.before), *_between(reading.located, own.inside)]
+    mine += [place for place in _between(reading.located, own.after) if own.keeps(place.first)]
+    if not mine and item.region == _LUNG:
+        mine = _shared(reading, n, own)
+    if not mine:
+        return
+    codes = codes_of(mine)
+    spot = reading.span(mine[0].first, mine[0].last)
+    if codes.side is not None:
+        first = next((p for p in mine if p.side is not None), mine[0])
+        told.add("side", codes.side, reading.span(first.first, first.last))
+    if item.region != _LUNG:
+        return
+    for name in ("lobes", "segments", "zones"):
+        if getattr(codes, name):
+            place = next((p for p in mine if getattr(p, name)), None)
+            where = spot if place is None else reading.span(place.first, place.last)
+            told.add(name, getattr(codes, name), where)
+
+
+def _shared(reading: Reading, n: int, own: Owned) -> list[Located]:
+    """The place of the things that it stands in a list with, before or behind it."""
+    things, count = reading.things, len(reading.things)
+    at = n
+    while at + 1 < min(count, n + _LONGEST_LIST) and _listed(reading, at):
+        at += 1
+        if found := _between(reading.located, reading.owned[at].after):
+            return found[:1]
+    at = n
+    while at > max(0, n - _LONGEST_LIST) and _listed(reading, at - 1):
+        at -= 1
+        mine = reading.owned[at]
+        if found := _between(reading.located, mine.before):
+            return found[-1:]
+    # "In the right lung, … and …": a place that opens the sentence holds for all of it.
+    ahead = bisect_left(reading.located, things[0].first, key=lambda place: place.first)
+    if ahead == 0 or reading.clause(0) != reading.clause(own.inside[0]):
+        return []
+    return [reading.located[ahead - 1]]
+
+
+def _listed(reading: Reading, n: int) -> bool:
+    """Whether a thing and the next are members of one list, with nothing but adjectives between."""
+    one, other = reading.things[n], reading.things[n + 1]
+    gap = reading.words[one.last : other.first]
+    if len(gap) > _SHARED_GAP or any(reading.in_place[one.last : other.first]):
+        return False
+    return any(word.word in ("and", ",", "or", "with") for word in gap) and not any(
+        word.word in ("in", "at", "on", "is", "are", "was", "were") for word in gap
+    )
+
+
+def _between(places: list[Located], where: Range) -> list[Located]:
+    """The places that begin among these words."""
+    return list(_from(places, where))
+
+
+def _from(items: Sequence[Placed], where: Range) -> Iterator[Placed]:
+    """Those of ordered items that begin among these words."""
+    at = bisect_left(items, where[0], key=lambda item: item.first)
+    while at < len(items) and items[at].first < where[1]:
+        yield items[at]
+        at += 1
+
+
+def _size(reading: Reading, own: Owned, told: Told) -> None:
+    """Its size: the largest that is said among its words; an earlier one only for want of a new."""
+    found: list[tuple[int, Size]] = []
+    for where in (own.before, own.inside, own.after):
+        at = bisect_left(reading.sizes, where[0], key=lambda pair: pair[0])
+        while at < len(reading.sizes) and reading.sizes[at][0] < where[1]:
+            found.append(reading.sizes[at])
+            at += 1
+    found = [(at, size) for at, size in found if not size.is_distance and own.keeps(at)]
+    new = [(at, size) for at, size in found if not _is_earlier(reading, at)]
+    if not found:
+        return
+    largest = max((size for _, size in new or found), key=lambda size: size.largest)
+    told.add("size_mm", largest.largest, largest.span)
+    told.fields["axes_mm"] = largest.mm
+
+
+def _is_earlier(reading: Reading, at: int) -> bool:
+    """Whether a size is that of an earlier examination."""
+    near = reading.words[max(0, at - 3) : at + 5]
+    return any(word.word in _EARLIER for word in near)
+
+
+def _modify(reading: Reading, item: Observation, own: Owned, told: Told) -> None:
+    """Severity, distribution, traits and change."""
+    found: dict[str, list[str]] = {"spread": [], "traits": [], "landmarks": []}
+    for where in (own.before, own.inside, own.after):
+        for match in _from(reading.modifiers, where):
+            span = reading.span(match.first, match.last)
+            for name, value in match.value:
+                if name != "traits" and not own.keeps(match.first):
+                    continue
+                if name == "landmark":
+                    found["landmarks"].append(value)
+                    told.evidence.setdefault("landmarks", span)
+                elif name in found:
+                    if _BY_NAME.get(value, "\0") not in item.name:
+                        found[name].append(value)
+                        told.evidence.setdefault(name, span)
+                elif name == "severity":
+                    _grade(reading, item, own, match, value, told)
+                elif name == "comparison":
+                    told.add(name, value, span)
+                elif name == "size":
+                    told.add("small", value=True, span=span)
+    for name, values in found.items():
+        if values:
+            told.fields[name] = tuple(dict.fromkeys(values))
+
+
+def _grade(
+    reading: Reading, item: Observation, own: Owned, match: Modifier, value: str, told: Told
+) -> None:
+    """How much; the nearest word ahead of it, else the first behind it."""
+    word = reading.words[match.first].word
+    if item.category in _THINGS and word in _SIZE_WORDS:
+        return
+    ahead = match.first < own.inside[1]
+    if "severity" not in told.fields or ahead:
+        told.add("severity", value, reading.span(match.first, match.last))
+
+
+def _count(reading: Reading, own: Owned, told: Told, *, there: bool) -> None:
+    """How many: a number ahead of the noun, or one, by its form."""
+    words = reading.words
+    start, end = _noun(reading, own)
+    noun = words[end - 1]
+    plural = noun.raw != noun.word and noun.raw.endswith(("s", "i", "ae"))
+    first = start
+    while first > own.before[0] and words[first - 1].word not in _BREAKS_NOUN:
+        first -= 1
+    for match in _from(reading.modifiers, (first, start)):
+        span = reading.span(match.first, match.last)
+        for name, value in match.value:
+            if name == "many":
+                told.add("many", value=True, span=span)
+                return
+            if name == "count" and _is_number(reading, match) and (value == "1") != plural:
+                told.add("count", int(value), span)
+    if "count" in told.fields:
+        if noun.word in _UNCOUNTED and told.fields["count"] == 1:
+            del told.fields["count"], told.evidence["count"]
+        return
+    none = any(words[n].word in _NOT_ONE for n in range(first, start))
+    if there and not plural and not none and noun.word in _COUNTED:
+        told.add("count", 1, Span(start=noun.start, end=noun.end))
+
+
+def _noun(reading: Reading, own: Owned) -> Range:
+    """The words of the noun that is counted: its last is in the singular or the plural."""
+    words, (start, end) = reading.words, own.inside
+    told = start - own.before[0] >= 2 and words[start - 1].word in ("of", "with")
+    if told and words[start - 2].word in _LESION:
+        return start - 2, start - 1
+    for n in range(start + 1, end):
+        if words[n].word in _ENDS_NOUN:
+            return start, n
+    more = end < len(words) and words[end].word in _CONTINUES
+    return start, end + more
+
+
+def _is_number(reading: Reading, match: Modifier) -> bool:
+    """Whether a number counts; that of a size, a grade or an image does not."""
+    words = reading.words
+    following = words[match.last].word if match.last < len(words) else ""
+    before = words[match.first - 1] if match.first > 0 else None
+    numbered = before is not None and (before.word in _NUMBERED or before.raw == "series")
+    return following not in _UNITS and not numbered

@@ -1,0 +1,320 @@
+"""Two reports side by side: what both state, what one leaves out or adds, and where they differ.
+
+Mentions of one report are first merged into findings, because impressions repeat. Two mentions are
+one finding when they have the same observation, are both there (present, uncertain) or both not in
+the same way, and do not contradict each other in side, lobes, segments or size: one of them may say
+less. A bare mention ("atelectasis" in the impression) also joins a narrower finding ("linear
+atelectasis") of the same CT-RATE label.
+
+Findings are then matched one to one, so that the sum of all likenesses is largest. Two of them can
+match when they have the same observation, share a CT-RATE label (nodule and mass, atelectasis and
+linear atelectasis) or, both being there at places that fit, the same category of the ontology: then
+the observation itself is a conflict. What is there matches what is denied only where the places
+fit; "no new nodule" denies no old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from overread.core import Record
+from overread.language.findings import (
+    Finding,
+    findings_of,
+    is_there,
+    same_size,
+    sides_fit,
+    told_fit,
+)
+from overread.language.statements import Statement, statements
+from overread.language.text import Span
+from overread.language.vocabulary import vocabulary
+from overread.ontology import findings as ontology
+
+_SAME, _CLOSE, _KIN = 3, 2, 1
+_BLOCK = 200
+"""Findings of one kind that are matched at once; more of them than any report has go in blocks."""
+
+
+class Conflict(Record):
+    """One thing that two reports tell differently of the same finding."""
+
+    name: str
+    """Observation, presence, side, lobes, segments, zones, size, severity, count or comparison."""
+    reference: str
+    """What the reference tells."""
+    other: str
+    """What the other tells."""
+    reference_span: Span
+    """Where the reference tells it."""
+    other_span: Span
+    """Where the other tells it."""
+
+
+class Match(Record):
+    """A finding of the reference and its partner in the other report."""
+
+    reference: Finding
+    """What the reference states."""
+    other: Finding
+    """What the other states."""
+    conflicts: tuple[Conflict, ...] = ()
+    """What they tell differently; a thing that only one of them tells is none."""
+
+    @property
+    def found(self) -> bool:
+        """Whether both say that the same thing is there, whatever else they say of it."""
+        named = all(conflict.name != "observation" for conflict in self.conflicts)
+        return named and self.reference.there and self.other.there
+
+
+class Comparison(Record):
+    """What came of comparing two reports."""
+
+    agreements: tuple[Match, ...]
+    """Findings that both state, with no conflict."""
+    conflicts: tuple[Match, ...]
+    """Findings that both state, with conflicts."""
+    omissions: tuple[Finding, ...]
+    """Findings that only the reference says are there."""
+    additions: tuple[Finding, ...]
+    """Findings that only the other says are there."""
+    minor_omissions: tuple[Finding, ...]
+    """What only the reference denies, recalls or asks for."""
+    minor_additions: tuple[Finding, ...]
+    """What only the other denies, recalls or asks for."""
+
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        """All partners, in the order of the reference."""
+        every = (*self.agreements, *self.conflicts)
+        return tuple(sorted(every, key=lambda match: match.reference.statement.span.start))
+
+    @property
+    def found(self) -> int:
+        """How many findings of the reference the other has."""
+        return sum(match.found for match in self.matches)
+
+    @property
+    def reference_count(self) -> int:
+        """How many findings are there by the reference."""
+        return len(self.omissions) + sum(match.reference.there for match in self.matches)
+
+    @property
+    def other_count(self) -> int:
+        """How many findings are there by the other."""
+        return len(self.additions) + sum(match.other.there for match in self.matches)
+
+    @property
+    def precision(self) -> float:
+        """Share of the other's findings that the reference has; 1 where it has none."""
+        return self.found / self.other_count if self.other_count else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the reference's findings that the other has; 1 where there are none."""
+        return self.found / self.reference_count if self.reference_count else 1.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both; 1 where neither report has a finding."""
+        every = self.reference_count + self.other_count
+        return 2 * self.found / every if every else 1.0
+
+
+def compare(reference: str, other: str) -> Comparison:
+    """Compare two reports.
+
+    >>> told = compare("A 5 mm nodule in the right lung. Emphysema.", "9 mm nodule on the right.")
+    >>> [(c.name, c.reference, c.other) for m in told.conflicts for c in m.conflicts]
+    [('size', '5 mm', '9 mm')]
+    >>> [finding.statement.observation for finding in told.omissions]
+    ['emphysema']
+    """
+    return compare_statements(statements(reference), statements(other))
+
+
+def compare_statements(reference: Iterable[Statement], other: Iterable[Statement]) -> Comparison:
+    """Compare what was read from two reports."""
+    ours, theirs = findings_of(reference), findings_of(other)
+    pairs = _pairs(ours, theirs)
+    matches = [
+        Match(reference=ours[i], other=theirs[j], conflicts=_conflicts(ours[i], theirs[j]))
+        for i, j in sorted(pairs)
+    ]
+    left = {i for i, _ in pairs}
+    right = {j for _, j in pairs}
+    alone = [finding for n, finding in enumerate(ours) if n not in left]
+    added = [finding for n, finding in enumerate(theirs) if n not in right]
+    return Comparison(
+        agreements=tuple(match for match in matches if not match.conflicts),
+        conflicts=tuple(match for match in matches if match.conflicts),
+        omissions=tuple(finding for finding in alone if finding.there),
+        additions=tuple(finding for finding in added if finding.there),
+        minor_omissions=tuple(finding for finding in alone if not finding.there),
+        minor_additions=tuple(finding for finding in added if not finding.there),
+    )
+
+
+def _pairs(ours: Sequence[Finding], theirs: Sequence[Finding]) -> list[tuple[int, int]]:
+    """The partners: indices of both, each at most once."""
+    kinship = _kinships(
+        {finding.statement.observation for finding in ours},
+        {finding.statement.observation for finding in theirs},
+    )
+    found: list[tuple[int, int]] = []
+    for names, others in _families(kinship):
+        rows = [n for n, finding in enumerate(ours) if finding.statement.observation in names]
+        columns = [n for n, finding in enumerate(theirs) if finding.statement.observation in others]
+        blocks = max(len(rows), len(columns)) // _BLOCK + 1
+        for at in range(0, blocks * _BLOCK, _BLOCK):
+            part, against = rows[at : at + _BLOCK], columns[at : at + _BLOCK]
+            found += _assigned(
+                part,
+                against,
+                lambda i, j: _likeness(
+                    ours[i].statement,
+                    theirs[j].statement,
+                    kinship.get((ours[i].statement.observation, theirs[j].statement.observation)),
+                ),
+            )
+    return found
+
+
+def _kinships(ours: set[str], theirs: set[str]) -> dict[tuple[str, str], int]:
+    """How near two observations are to each other, for those that can match at all."""
+    known = vocabulary().observations
+    names = ontology().categories
+    found = {}
+    for one in ours:
+        for two in theirs:
+            a, b = known[one], known[two]
+            if one == two:
+                found[one, two] = _SAME
+            elif set(a.ctrate) & set(b.ctrate):
+                found[one, two] = _CLOSE
+            elif a.category == b.category and not names[a.category].name.startswith("other"):
+                found[one, two] = _KIN
+    return found
+
+
+def _families(kinship: Iterable[tuple[str, str]]) -> list[tuple[set[str], set[str]]]:
+    """Observations that hang together by kinship: each family is matched on its own."""
+    families: list[tuple[set[str], set[str]]] = []
+    for one, two in sorted(kinship):
+        joined = ({one}, {two})
+        rest = []
+        for family in families:
+            if one in family[0] or two in family[1]:
+                joined[0].update(family[0])
+                joined[1].update(family[1])
+            else:
+                rest.append(family)
+        families = [*rest, joined]
+    return families
+
+
+def _assigned(
+    rows: Sequence[int], columns: Sequence[int], likeness: Callable[[int, int], int]
+) -> list[tuple[int, int]]:
+    """The pairs whose likenesses add up to most; equal ones go to the earlier."""
+    if not rows or not columns:
+        return []
+    table = [[likeness(i, j) for j in columns] for i in rows]
+    if len(rows) == 1 or len(columns) == 1:
+        best = max((v, -r, -c) for r, row in enumerate(table) for c, v in enumerate(row))
+        return [(rows[-best[1]], columns[-best[2]])] if best[0] > 0 else []
+    from scipy.optimize import linear_sum_assignment
+
+    chosen = zip(*linear_sum_assignment(table, maximize=True), strict=True)
+    return [(rows[r], columns[c]) for r, c in chosen if table[r][c] > 0]
+
+
+def _likeness(a: Statement, b: Statement, kin: int | None) -> int:
+    """How well two findings match; 0 where they cannot."""
+    if kin is None:
+        return 0
+    sides = sides_fit(a.side, b.side)
+    lobes = told_fit(a.lobes, b.lobes)
+    there = is_there(a) and is_there(b)
+    if a.presence != b.presence and not there:
+        gone = a if not is_there(a) else b
+        still = b if gone is a else a
+        only_new = gone.presence == "absent" and gone.comparison == "new"
+        if not (sides and lobes) or (only_new and still.comparison != "new"):
+            return 0
+    if kin == _KIN and not (there and sides and lobes):
+        return 0
+    score = {_SAME: 1000, _CLOSE: 600, _KIN: 250}[kin]
+    score += 300 if a.presence == b.presence else 250 if there else 0
+    score += _told(a.side, b.side, fit=a.side == b.side, worth=60)
+    score += _told(a.lobes, b.lobes, fit=bool(set(a.lobes) & set(b.lobes)), worth=80)
+    score += _told(a.segments, b.segments, fit=bool(set(a.segments) & set(b.segments)), worth=40)
+    score += _told(a.size_mm, b.size_mm, fit=same_size(a.size_mm, b.size_mm), worth=50)
+    score += _told(a.severity, b.severity, fit=a.severity == b.severity, worth=5)
+    score += _told(a.comparison, b.comparison, fit=a.comparison == b.comparison, worth=5)
+    return score
+
+
+def _told(a: object, b: object, *, fit: bool, worth: int) -> int:
+    """What a field that both tell adds or takes away."""
+    if not a or not b:
+        return 0
+    return worth if fit else -worth
+
+
+def _conflicts(ours: Finding, theirs: Finding) -> tuple[Conflict, ...]:
+    """What two partners tell differently."""
+    a, b = ours.statement, theirs.statement
+    known = vocabulary().observations
+    found: list[Conflict] = []
+
+    def differ(name: str, one: object, two: object, *fields: str) -> None:
+        spots = [
+            next(
+                (s.evidence[field] for field in (fields or (name,)) if field in s.evidence), s.span
+            )
+            for s in (a, b)
+        ]
+        found.append(
+            Conflict(
+                name=name,
+                reference=_in_words(one),
+                other=_in_words(two),
+                reference_span=spots[0],
+                other_span=spots[1],
+            )
+        )
+
+    close = set(known[a.observation].ctrate) & set(known[b.observation].ctrate)
+    if a.observation != b.observation and not close:
+        differ("observation", a.observation, b.observation)
+    if a.presence != b.presence:
+        differ("presence", a.presence, b.presence)
+    if a.side and b.side and a.side != b.side:
+        differ("side", a.side, b.side)
+    if not told_fit(a.lobes, b.lobes):
+        differ("lobes", a.lobes, b.lobes)
+    if not told_fit(a.segments, b.segments):
+        differ("segments", a.segments, b.segments)
+    if not told_fit(a.zones, b.zones):
+        differ("zones", a.zones, b.zones)
+    if not (is_there(a) and is_there(b)):
+        return tuple(found)  # how large or severe something absent is means nothing
+    if not same_size(a.size_mm, b.size_mm):
+        differ("size", a.size_mm, b.size_mm, "size_mm")
+    if a.severity and b.severity and a.severity != b.severity:
+        differ("severity", a.severity, b.severity)
+    one = a.count or ("several" if a.many else None)
+    two = b.count or ("several" if b.many else None)
+    if one and two and one != two and ((a.count and b.count) or 1 in (one, two)):
+        differ("count", one, two, "count", "many")
+    if a.comparison and b.comparison and a.comparison != b.comparison:
+        differ("comparison", a.comparison, b.comparison)
+    return tuple(found)
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g} mm"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,164 @@
+"""The mentions of one report, merged: a finding that the impression repeats is one finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from overread.core import Record
+from overread.language.statements import Statement
+from overread.language.text import Span
+from overread.language.vocabulary import Vocabulary, vocabulary
+
+THERE = ("present", "uncertain")
+"""Presences that say something is there."""
+_LOOKED_AT = 64
+"""Findings of one kind that a mention is held against, the latest first: time stays linear."""
+
+
+class Finding(Record):
+    """One finding of a report, told once or several times."""
+
+    statement: Statement
+    """What all mentions tell together: the fullest of them, and what only the others tell."""
+    mentions: tuple[Span, ...]
+    """The words that name it, each time, in order."""
+
+    @property
+    def there(self) -> bool:
+        """Whether the report says that it is there, surely or perhaps."""
+        return is_there(self.statement)
+
+
+def is_there(statement: Statement) -> bool:
+    """Whether a statement says that something is there, surely or perhaps."""
+    return statement.presence in THERE
+
+
+def sides_fit(a: str | None, b: str | None) -> bool:
+    """Whether two sides can be told of the same thing: one is not told, or holds the other.
+
+    >>> sides_fit("both", "right"), sides_fit("left", "right"), sides_fit(None, "left")
+    (True, False, True)
+    """
+    return a is None or b is None or a == b or "both" in (a, b)
+
+
+def told_fit(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Whether one list of places holds the other, or is not told.
+
+    >>> told_fit(("RUL",), ("RUL", "RML")), told_fit(("RUL",), ("LUL",)), told_fit((), ("LUL",))
+    (True, False, True)
+    """
+    return set(a) <= set(b) or set(b) <= set(a)
+
+
+def same_size(a: float | None, b: float | None) -> bool:
+    """Whether two sizes are the same within 1 mm, or within a tenth of the larger.
+
+    >>> same_size(5, 6), same_size(5, 7), same_size(50, 46), same_size(None, 7)
+    (True, False, True, True)
+    """
+    return a is None or b is None or abs(a - b) <= max(1.0, 0.1 * max(a, b)) + 1e-9
+
+
+def findings_of(found: Iterable[Statement]) -> list[Finding]:
+    """Statements merged into findings, in the order of their first mention.
+
+    The fullest mentions come first, so that what comes of it does not hang on the order of the
+    text. A mention joins the latest finding with which it has the observation and the kind of
+    presence in common, and which it contradicts in no place and no size.
+    """
+    known = vocabulary()
+    groups: list[tuple[Statement, list[Span]]] = []
+    by_kind: dict[tuple[str, str], list[int]] = {}
+    for statement in sorted(found, key=_fullness, reverse=True):
+        kind = "there" if is_there(statement) else statement.presence
+        seen = by_kind.setdefault((statement.observation, kind), [])
+        at = _joins(statement, groups, seen)
+        if at is None and _bare(statement):
+            at = _narrower(statement, kind, by_kind, known)
+        if at is None:
+            seen.append(len(groups))
+            groups.append((statement, [statement.span]))
+        else:
+            first, spans = groups[at]
+            groups[at] = (_merged(first, statement), spans)
+            spans.append(statement.span)
+    merged = [
+        Finding(statement=first, mentions=tuple(sorted(spans, key=lambda span: span.start)))
+        for first, spans in groups
+    ]
+    return sorted(merged, key=lambda finding: finding.mentions[0].start)
+
+
+def _fullness(statement: Statement) -> tuple[bool, bool, bool, bool]:
+    """How much a mention tells, as far as it tells findings apart."""
+    told = (statement.size_mm, statement.segments, statement.lobes, statement.side)
+    return bool(told[0]), bool(told[1]), bool(told[2]), bool(told[3])
+
+
+def _joins(
+    statement: Statement, groups: list[tuple[Statement, list[Span]]], seen: list[int]
+) -> int | None:
+    for at in reversed(seen[-_LOOKED_AT:]):
+        if _one(groups[at][0], statement):
+            return at
+    return None
+
+
+def _one(a: Statement, b: Statement) -> bool:
+    """Whether two mentions of the same kind can be of one finding."""
+    if a.presence == "absent" and (a.comparison == "new") != (b.comparison == "new"):
+        return False  # "no new nodule" is not "no nodule"
+    return (
+        (a.side is None or b.side is None or a.side == b.side)
+        and told_fit(a.lobes, b.lobes)
+        and told_fit(a.segments, b.segments)
+        and told_fit(a.zones, b.zones)
+        and same_size(a.size_mm, b.size_mm)
+    )
+
+
+def _bare(statement: Statement) -> bool:
+    return not (statement.side or statement.lobes or statement.size_mm or statement.count)
+
+
+def _narrower(
+    statement: Statement, kind: str, by_kind: dict[tuple[str, str], list[int]], known: Vocabulary
+) -> int | None:
+    """A finding whose name says the same and more, under the same CT-RATE label."""
+    labels = set(known.observations[statement.observation].ctrate)
+    words = set(statement.observation.split())
+    for (name, other), seen in by_kind.items():
+        narrower = other == kind and seen and words < set(name.split())
+        if narrower and labels & set(known.observations[name].ctrate):
+            return seen[0]
+    return None
+
+
+def _merged(a: Statement, b: Statement) -> Statement:
+    """The first mention, with what only the second tells."""
+    news: dict[str, Any] = {}
+    evidence = dict(a.evidence)
+    for name in ("side", "size_mm", "severity", "count", "comparison"):
+        if getattr(a, name) is None and getattr(b, name) is not None:
+            news[name] = getattr(b, name)
+            if name in b.evidence:
+                evidence[name] = b.evidence[name]
+    if "size_mm" in news:
+        news["axes_mm"] = b.axes_mm
+    for name in ("lobes", "segments", "zones", "places", "spread", "traits"):
+        mine, more = getattr(a, name), getattr(b, name)
+        if not set(more) <= set(mine):
+            news[name] = tuple(dict.fromkeys((*mine, *more)))
+            if name in b.evidence:
+                evidence.setdefault(name, b.evidence[name])
+    if (b.many or b.small) and not (a.many and a.small):
+        news |= {"many": a.many or b.many, "small": a.small or b.small}
+    if a.presence == "uncertain" and b.presence == "present":
+        news["presence"] = "present"
+        evidence.pop("presence", None)
+    if not news:
+        return a
+    return a.model_copy(update=news | {"evidence": evidence})

@@ -1,0 +1,70 @@
+"""Finding known phrases in a row of words: a tree of words, the longest match first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from overread.language.tokens import Token, tokens
+
+T = TypeVar("T")
+
+_END = ""
+"""Key under which a node keeps what a phrase means; no word is empty."""
+JOINERS = frozenset("-–/")
+"""Signs that part words and do not part phrases: ground-glass, effusion/thickening."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Generic[T]):
+    """A phrase that was found: words `first` to `last`, excluding the last, and what it means."""
+
+    first: int
+    last: int
+    value: T
+
+
+class Phrases(Generic[T]):
+    """Phrases and what each of them means."""
+
+    def __init__(self, items: Iterable[tuple[str, T]] = ()) -> None:
+        """`items` are pairs of a phrase and its meaning; a later one replaces an earlier one."""
+        self._root: dict[str, object] = {}
+        for phrase, value in items:
+            self.add(phrase, value)
+
+    def add(self, phrase: str, value: T) -> None:
+        """Make a phrase known."""
+        node = self._root
+        for word in words_of(tokens(phrase)):
+            node = node.setdefault(word.word, {})  # type: ignore[assignment]
+        if node is not self._root:
+            node[_END] = value
+
+    def find(self, words: Sequence[Token]) -> list[Match[T]]:
+        """All phrases from left to right, each as long as it can be, none inside another."""
+        found: list[Match[T]] = []
+        at, count, root = 0, len(words), self._root
+        while at < count:
+            node = root.get(words[at].word)
+            best = None
+            step = at + 1
+            while node is not None:
+                if _END in node:  # type: ignore[operator]
+                    best = (step, node[_END])  # type: ignore[index]
+                if step >= count:
+                    break
+                node = node.get(words[step].word)  # type: ignore[attr-defined]
+                step += 1
+            if best is None:
+                at += 1
+            else:
+                found.append(Match(at, best[0], best[1]))
+                at = best[0]
+        return found
+
+
+def words_of(found: Iterable[Token]) -> list[Token]:
+    """Tokens without the signs that only join words."""
+    return [token for token in found if token.word not in JOINERS]

@@ -1,0 +1,134 @@
+"""One sentence while it is read: its words, and everything that was found among them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from overread.language.measures import Size, sizes
+from overread.language.phrases import Match
+from overread.language.places import Located, locate, split
+from overread.language.presence import Cue, clauses, cues_of
+from overread.language.text import Sentence, Span
+from overread.language.ties import LOOSE, TRAIT, Owned, Range, owned_words
+from overread.language.tokens import Token
+from overread.language.vocabulary import Head, Observation, Vocabulary
+
+Modifier = Match[tuple[tuple[str, str], ...]]
+
+
+@dataclass
+class Told:
+    """Fields of a statement, and where each was read."""
+
+    fields: dict[str, object] = field(default_factory=dict)
+    evidence: dict[str, Span] = field(default_factory=dict)
+
+    def add(self, name: str, value: object, span: Span) -> None:
+        """Fill a field."""
+        self.fields[name] = value
+        self.evidence[name] = span
+
+
+@dataclass
+class Reading:
+    """A sentence's words and things; the rest is looked for when it is asked for."""
+
+    text: str
+    sentence: Sentence
+    vocabulary: Vocabulary
+    words: list[Token]
+    things: list[Match[Observation | Head]]
+
+    @cached_property
+    def anatomy(self) -> list[Match[str]]:
+        """Places other than lobes and segments."""
+        return self.vocabulary.anatomy.find(self.words)
+
+    @cached_property
+    def located(self) -> list[Located]:
+        """Sides, lobes, segments and zones."""
+        starts = {thing.first for thing in self.things}
+        ends = {thing.last for thing in self.things}
+        found: list[Located] = []
+        for place in locate(self.words):
+            found += split(self.words, place, starts, ends)
+        return found
+
+    @cached_property
+    def in_place(self) -> bytearray:
+        """For each word, whether it is part of a side, lobe, segment or zone."""
+        marks = bytearray(len(self.words))
+        for place in self.located:
+            marks[place.first : place.last] = b"\1" * (place.last - place.first)
+        return marks
+
+    @cached_property
+    def cues(self) -> list[Cue]:
+        """What says whether something is there."""
+        return cues_of(self.words, self.vocabulary)
+
+    @cached_property
+    def modifiers(self) -> list[Modifier]:
+        """What is said of things; the name of a segment is none."""
+        used = {n for place in self.located for n in place.used}
+        return [
+            match for match in self.vocabulary.modifier.find(self.words) if match.first not in used
+        ]
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, Size]]:
+        """Sizes, and the word each of them begins at."""
+        starts = [word.start for word in self.words]
+        found = sizes(self.text, self.sentence.start, self.sentence.end)
+        return [(bisect_left(starts, size.span.start), size) for size in found]
+
+    @cached_property
+    def clauses(self) -> list[Range]:
+        """Rows of words that a cue does not reach beyond."""
+        return clauses(self.words, self.vocabulary.ends.find(self.words))
+
+    @cached_property
+    def _clause_starts(self) -> list[int]:
+        return [first for first, _ in self.clauses]
+
+    def clause(self, at: int) -> Range:
+        """The clause that a word stands in."""
+        return self.clauses[bisect_right(self._clause_starts, at) - 1]
+
+    @cached_property
+    def stretches(self) -> list[Range]:
+        """Clauses, each with those beside it that name no thing."""
+        starts = [thing.first for thing in self.things]
+        found: list[Range] = []
+        lead = None
+        for first, last in self.clauses:
+            named = bisect_left(starts, first) < bisect_left(starts, last)
+            if named:
+                found.append((first if lead is None else lead, last))
+                lead = None
+            elif found:
+                found[-1] = (found[-1][0], last)
+            elif lead is None:
+                lead = first
+        return found
+
+    @cached_property
+    def owned(self) -> list[Owned]:
+        """The words of each thing."""
+        marks = bytearray(len(self.words))
+        for match in self.modifiers:
+            names = {name for name, _ in match.value}
+            mark = TRAIT if "traits" in names else LOOSE if names & {"severity", "spread"} else 0
+            marks[match.first : match.last] = bytes([mark]) * (match.last - match.first)
+        starts = [thing.first for thing in self.things]
+        found: list[Owned] = []
+        for first, last in self.stretches:
+            some = self.things[bisect_left(starts, first) : bisect_left(starts, last)]
+            found += owned_words(self.words, some, self.in_place, (first, last), marks)
+        return found
+
+    def span(self, first: int, last: int) -> Span:
+        """The characters of words."""
+        return Span(start=self.words[first].start, end=self.words[last - 1].end)

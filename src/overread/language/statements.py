@@ -1,0 +1,236 @@
+"""What a sentence states: observations, whether they are there, and what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from overread.core import Record
+from overread.language.attributes import describe
+from overread.language.phrases import Match, words_of
+from overread.language.presence import Cue, Judged, Presence, judge
+from overread.language.reading import Reading, Told
+from overread.language.text import Sentence, Span, sentences
+from overread.language.tokens import tokens
+from overread.language.vocabulary import Head, Observation, Vocabulary, vocabulary
+
+_PAST_SECTIONS = frozenset(
+    ("history", "indication", "indications", "clinical history", "clinical information",
+     "clinical indication")
+)  # fmt: skip
+_EARLIER = frozenset(("previously", "previous", "prior", "formerly", "earlier"))
+"""Words that make a thing that is not there one that is there no more."""
+_JOINTS = frozenset(("and", "or", "nor", ","))
+_NEAR = 5
+"""Words between an observation and what stands before it and still belongs to it."""
+
+
+class Statement(Record):
+    """One thing that a text states, with the characters that each part of it came from."""
+
+    observation: str
+    """Its name in the vocabulary."""
+    category: str
+    """Code in the finding ontology."""
+    region: str
+    """Code of the report region."""
+    presence: Presence
+    """Whether it is there."""
+    span: Span
+    """The words that name it."""
+    finding: Span | None = None
+    """All names of the finding that it is part of: "focus of consolidation", "cystic change"."""
+    sentence: Span
+    """The sentence that it stands in."""
+    section: str = ""
+    """The heading that it stands under."""
+    side: str | None = None
+    """Right, left or both."""
+    lobes: tuple[str, ...] = ()
+    """Codes of lobes."""
+    segments: tuple[str, ...] = ()
+    """Codes of segments."""
+    zones: tuple[str, ...] = ()
+    """Upper, mid or lower, where a zone of a lung is told and no lobe."""
+    landmarks: tuple[str, ...] = ()
+    """Regions of the radiograph that are named with it, without their side: hilum, clavicle."""
+    places: tuple[str, ...] = ()
+    """Groups of other places that it is tied to."""
+    size_mm: float | None = None
+    """The largest size that is given for it, in millimetres."""
+    axes_mm: tuple[float, ...] = ()
+    """All axes of that size, as told."""
+    small: bool = False
+    """Whether it is said to be under a centimetre, without a number."""
+    count: int | None = None
+    """How many, where that is said exactly."""
+    many: bool = False
+    """Whether it is said to be several, without a number."""
+    severity: str | None = None
+    """Mild, moderate or severe."""
+    spread: tuple[str, ...] = ()
+    """How it is distributed."""
+    traits: tuple[str, ...] = ()
+    """What else is said of it."""
+    comparison: str | None = None
+    """New, stable, increased, decreased or resolved."""
+    evidence: dict[str, Span] = Field(default_factory=dict)
+    """Field → the characters that it was read from."""
+
+
+def statements(text: str) -> list[Statement]:
+    """Everything that a text states, in order.
+
+    >>> [(s.observation, s.presence) for s in statements("No effusion, but a 5 mm nodule.")]
+    [('pleural effusion', 'absent'), ('nodule', 'present')]
+    """
+    words = vocabulary()
+    found: list[Statement] = []
+    for sentence in sentences(text):
+        found += sentence_statements(text, sentence, words)
+    return found
+
+
+def sentence_statements(
+    text: str, sentence: Sentence, words: Vocabulary | None = None
+) -> list[Statement]:
+    """What one sentence of a text states."""
+    known = words or vocabulary()
+    row = words_of(tokens(text, sentence.start, sentence.end))
+    things = known.things.find(row)
+    if not things:
+        return []
+    reading = Reading(text, sentence, known, row, things)
+    # A head that no place of its clause gives a meaning is an ordinary word.
+    reading.things = things = [thing for thing in things if _means_something(reading, thing)]
+    found: list[Statement] = []
+    for n, thing in enumerate(things):
+        clause = reading.clause(thing.first)
+        for name, places in _meanings(reading, n, clause):
+            found.append(_statement(reading, n, clause, name, places))
+    return found
+
+
+def _means_something(reading: Reading, thing: Match[Observation | Head]) -> bool:
+    head = thing.value
+    if isinstance(head, Observation) or head.otherwise is not None:
+        return True
+    first, last = reading.clause(thing.first)
+    return any(p.value in head.by for p in reading.anatomy if first <= p.first and p.last <= last)
+
+
+def _meanings(
+    reading: Reading, n: int, clause: tuple[int, int]
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Names of the observations that a thing means, and the places that told so."""
+    thing = reading.things[n]
+    if isinstance(thing.value, Observation):
+        return [(thing.value.name, ()), *_coordinated(reading, n, clause)]
+    head = thing.value
+    before, after = _windows(reading, n, clause)
+    found: dict[str, list[str]] = {}
+    # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
+    near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
+    adjacent = _run(reading, near, thing.first)
+    behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= after[1]]
+    wide = [p for p in reading.anatomy if clause[0] <= p.first and p.last <= clause[1]]
+    inside = [p for p in reading.anatomy if thing.first <= p.first and p.last <= thing.last]
+    for places in (inside, adjacent, behind, near, wide):
+        for place in places:
+            if place.value in head.by:
+                found.setdefault(head.by[place.value], []).append(place.value)
+        if found:
+            break
+    if not found and head.otherwise is not None:
+        return [(head.otherwise, ())]
+    return [(name, tuple(dict.fromkeys(groups))) for name, groups in found.items()]
+
+
+def _coordinated(
+    reading: Reading, n: int, clause: tuple[int, int]
+) -> list[tuple[str, tuple[str, ...]]]:
+    """What "pleural or" adds to "pericardial effusion": the same head at another place."""
+    thing = reading.things[n]
+    if thing.last - thing.first < 2 or thing.first == 0:
+        return []
+    if reading.words[thing.first - 1].word not in ("and", "or", "nor", ","):
+        return []
+    tail = reading.vocabulary.things.find(reading.words[thing.last - 1 : thing.last])
+    if not tail or isinstance(tail[0].value, Observation):
+        return []
+    before, _ = _windows(reading, n, clause)
+    near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
+    own = thing.value.name if isinstance(thing.value, Observation) else ""
+    found = {
+        tail[0].value.by[p.value]: (p.value,)
+        for p in _run(reading, near, thing.first - 1)
+        if p.value in tail[0].value.by
+    }
+    return [(name, groups) for name, groups in found.items() if name != own]
+
+
+def _run(reading: Reading, near: Sequence[Match[str]], first: int) -> list[Match[str]]:
+    """Places that stand right before a word, with nothing but joints between them."""
+    kept: list[Match[str]] = []
+    edge = first
+    for place in reversed(near):
+        between = [w.word for w in reading.words[place.last : edge]]
+        if edge == first and _JOINTS.intersection(between):
+            break  # "pericardium and calcification": the place belongs to what stands before it
+        # Adjectives may stand between a place and its noun: "pleural minimal effusion".
+        if len(between) > 2 or any(w in ("in", "of", "at", "the", "is", "was") for w in between):
+            break
+        kept.append(place)
+        edge = place.first
+    return kept
+
+
+def _windows(
+    reading: Reading, n: int, clause: tuple[int, int]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Words that are this thing's own: from the thing before it, to the thing behind it."""
+    thing = reading.things[n]
+    start, stop = clause
+    if n > 0:
+        start = max(start, reading.things[n - 1].last)
+    if n + 1 < len(reading.things):
+        stop = min(stop, reading.things[n + 1].first)
+    return (start, thing.first), (thing.last, stop)
+
+
+def _statement(
+    reading: Reading, n: int, clause: tuple[int, int], name: str, places: tuple[str, ...]
+) -> Statement:
+    thing = reading.things[n]
+    item = reading.vocabulary.observations[name]
+    told = Told()
+    normal = isinstance(thing.value, Head) and thing.value.normal
+    judged = judge(reading.cues, clause, thing.first, thing.last)
+    if normal:
+        outside = [c for c in reading.cues if c.last <= thing.first or c.first >= thing.last]
+        judged = judge(outside, clause, thing.first, thing.last)
+        # "Not normal" is as good as there.
+        kind: Presence = "present" if judged.presence == "absent" else "absent"
+        judged = Judged(kind, Cue(thing.first, thing.last, kind, "around"))
+    if judged.presence == "present" and reading.sentence.section in _PAST_SECTIONS:
+        judged = Judged("historical", judged.cue)
+    if judged.cue is not None:
+        told.evidence["presence"] = reading.span(judged.cue.first, judged.cue.last)
+    describe(reading, n, item, told, there=judged.presence == "present")
+    if judged.presence == "absent" and "comparison" not in told.fields:
+        earlier = next((w for w in reading.words if w.word in _EARLIER), None)
+        if earlier is not None:
+            told.add("comparison", "resolved", Span(start=earlier.start, end=earlier.end))
+    return Statement(
+        observation=name,
+        category=item.category,
+        region=item.region,
+        presence=judged.presence,
+        span=reading.span(thing.first, thing.last),
+        sentence=Span(start=reading.sentence.start, end=reading.sentence.end),
+        section=reading.sentence.section,
+        places=places,
+        evidence=told.evidence,
+        **told.fields,
+    )

@@ -1,0 +1,89 @@
+"""Words with their places: lower case, American spelling, singular."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][st])?|\d+(?:[.,]\d+)?|[^\s]", re.UNICODE)
+
+# British → American, as parts of words: radiology has few others.
+_SPELLING = (
+    ("oesoph", "esoph"), ("oedem", "edem"), ("haem", "hem"), ("anaem", "anem"), ("tumour", "tumor"),
+    ("calibre", "caliber"), ("fibre", "fiber"), ("centre", "center"), ("litre", "liter"),
+    ("grey", "gray"), ("aetiol", "etiol"), ("foetal", "fetal"), ("paed", "ped"), ("leuc", "leuk"),
+    ("millimetre", "millimeter"), ("centimetre", "centimeter"), ("subcentimetric", "subcentimeter"),
+    ("subcentimetre", "subcentimeter"), ("coeliac", "celiac"), ("faec", "fec"), ("colour", "color"),
+    ("neighbour", "neighbor"), ("catheteris", "catheteriz"), ("localis", "localiz"),
+    ("visualis", "visualiz"), ("characteris", "characteriz"), ("calcificated", "calcified"),
+    ("lamellar", "lamellar"),
+)  # fmt: skip
+_IRREGULAR = {
+    "bullae": "bulla", "bronchi": "bronchus", "nuclei": "nucleus", "foci": "focus",
+    "thrombi": "thrombus", "emboli": "embolus", "diverticula": "diverticulum", "hila": "hilum",
+    "pleurae": "pleura", "vertebrae": "vertebra", "apices": "apex", "masses": "mass",
+    "scapulae": "scapula", "costae": "costa", "axillae": "axilla", "fossae": "fossa",
+    "lungs": "lung", "lobes": "lobe", "hemithoraces": "hemithorax", "sequela": "sequela",
+    "sequelae": "sequela", "sequels": "sequela", "sequel": "sequela", "calculi": "calculus",
+    "metastases": "metastasis", "atelectases": "atelectasis", "stenoses": "stenosis",
+    "ectasies": "ectasia", "ectasias": "ectasia", "bronchiectases": "bronchiectasis",
+    "prostheses": "prosthesis", "is": "is", "was": "was", "has": "has", "does": "does",
+    "this": "this", "gas": "gas", "pancreas": "pancreas", "whereas": "whereas",
+    "pus": "pus", "atlas": "atlas", "lens": "lens", "as": "as",
+    "atria": "atrium", "septa": "septum", "stigmata": "stigma", "plexuses": "plexus",
+    "thickenings": "thickening", "feet": "foot", "pneumothoraces": "pneumothorax",
+    "adenopathies": "adenopathy", "lymphadenopathies": "lymphadenopathy", "less": "less",
+}  # fmt: skip
+_ENDS_IN_S = ("ss", "us", "is")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word, number or sign."""
+
+    word: str
+    """As it is looked up: lower case, American, singular."""
+    raw: str
+    """In lower case, otherwise as written."""
+    start: int
+    """First character in the text."""
+    end: int
+    """First character after it."""
+
+
+def tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """The words of a stretch of text.
+
+    >>> [t.word for t in tokens("Oedematous opacities, 4.5 mm")]
+    ['edematous', 'opacity', ',', '4.5', 'mm']
+    """
+    stop = len(text) if end is None else end
+    return [
+        Token(normal(m.group()), m.group().lower(), m.start(), m.end())
+        for m in _TOKEN.finditer(text, start, stop)
+    ]
+
+
+@lru_cache(maxsize=50_000)
+def normal(word: str) -> str:
+    """A word as it is looked up."""
+    low = word.lower()
+    if not low[:1].isalpha() or len(low) > 40:
+        return low
+    low = low.replace("’", "'")
+    if low.endswith("n't"):
+        return "cannot" if low == "can't" else "not"
+    low = low.removesuffix("'s")
+    for british, american in _SPELLING:
+        if british in low:
+            low = low.replace(british, american)
+    if low in _IRREGULAR:
+        return _IRREGULAR[low]
+    if len(low) > 3 and low.endswith("ies"):
+        return low[:-3] + "y"
+    if len(low) > 4 and low.endswith(("xes", "ches", "shes", "sses")):
+        return low[:-2]
+    if len(low) > 3 and low.endswith("s") and not low.endswith(_ENDS_IN_S):
+        return low[:-1]
+    return low

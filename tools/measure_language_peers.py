@@ -1,0 +1,612 @@
+"""How well do spaCy, negspaCy and medspaCy read CT-RATE reports, without any pretrained model?
+
+A labeller is built on each library from one and the same list of targets (TARGETS), and beside
+them two that need no library; every one says "1" where a report holds a target that it does not
+take as negated. The table gives F1 over the 18 labels on the two parts of the file, sentences per
+second on one core, and how each stands up to two hostile texts.
+
+The rows whose sha256(AccessionNo) % 4 is 0 are held out: they are scored here and nobody has read
+them; TARGETS and the added rules were written against the other three quarters. Nothing of a
+report is ever printed.
+
+The libraries are no dependency of overread. Give them an environment of their own:
+
+    python3.11 -m venv /tmp/peers
+    /tmp/peers/bin/pip install medspacy negspacy
+    /tmp/peers/bin/python tools/measure_language_peers.py ctrate_labelled_reports.csv
+
+Asked for both, pip settles on negspacy 1.0.4: medspacy 1.3.1 wants spacy < 3.8 on Python 3.11 and
+negspacy 1.1.0 wants spacy >= 3.8. (Installed one after the other they end up in conflict.) For the
+newest negspaCy make a second environment with `pip install negspacy`; a peer that is not installed
+is left out of the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import importlib
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HELD_OUT = 4
+"""One row in so many is held out, by the hash of its number."""
+
+ROUNDS = 3
+PATIENCE = 60
+"""Seconds that a hostile text is given before the process is ended."""
+
+Labels = frozenset[str]
+Reader = Callable[[str], Labels]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A target stands for this label where its sentence agrees."""
+
+    label: str
+    needs: str = ""
+    unless: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Words to look for ("nodul*" is a beginning) and what they stand for."""
+
+    name: str
+    phrases: tuple[str, ...]
+    gates: tuple[Gate, ...]
+
+
+def target(
+    label: str, phrases: str, *, needs: str = "", unless: str = "", name: str = ""
+) -> Target:
+    words = tuple(part.strip() for part in phrases.split("|"))
+    return Target(name or label, words, (Gate(label, needs, unless),))
+
+
+NOT_LUNG = (
+    r"thyroid|adrenal|surrenal|liver|hepat|spleen|splen|kidney|renal|breast|pancrea|subcutan|skin|"
+    r"thymus|gland|bone|vertebra|rib\b|cortex|corpus|omentum|peritone|mesenter|axilla"
+)
+LUNG = r"lung|lobe|pulmon|parenchym|segment|fissur|pleura|apex|apical|basal|lingul|thora"
+
+TARGETS: tuple[Target, ...] = (
+    target(
+        "Medical material",
+        "catheter* | port | stent* | pacemaker* | pace maker | prosthe* | suture* | sutura* |"
+        " implant* | cannula* | electrode* | nasogastric* | endotracheal tube |"
+        " tracheostomy | drain | drainage tube | chest tube | thorax tube | surgical clip* |"
+        " clips | metallic * | operation material* | surgical material* | sternotomy wire* |"
+        " sternal wire* | wires | pigtail | intubat* | fixation material* | fixator* | stapler |"
+        " valve replacement | icd | picc | screw* | tube | sternotomy",
+        unless=r"breast (?:implant|prosthes)",
+    ),
+    Target(
+        "calcified wall",
+        (
+            "atheroma*",
+            "athero*",
+            "plaque*",
+            "calcifi*",
+            "calcific",
+        ),
+        (
+            Gate(
+                "Arterial wall calcification",
+                needs=r"aort|supra-?aortic|arch\b|arteries|arterial|vascular|vessel|carotid"
+                r"|brachiocephalic|subclavian|atheroscl",
+                unless=r"^(?=.*\bcoronary)(?!.*(?:aort|arch|vascular|vessel|subclav|carotid))"
+                r"|pleural|valve|valvular",
+            ),
+            Gate("Coronary artery wall calcification", needs=r"coronar|\blad\b|\brca\b|circumflex"),
+        ),
+    ),
+    target(
+        "Cardiomegaly",
+        "cardiomegal* | enlarged heart | heart enlargement | cardiac enlargement |"
+        " heart is enlarged | heart is larger | heart was larger | heart size increased |"
+        " heart size has increased | heart size is increased | heart size was increased |"
+        " heart sizes increased | heart size is larger | heart dimensions increased |"
+        " heart dimensions are increased | size of the heart increased |"
+        " size of the heart has increased | size of the heart is increased |"
+        " heart size is above | heart sizes are increased |"
+        " heart is above | heart is minimally | heart is slightly | larger heart |"
+        " increase in heart size | increased heart size | cardiac size increased",
+    ),
+    target(
+        "Cardiomegaly",
+        "cardiothoracic | cardio thoracic | ctr | heart | cardiac",
+        name="heart size",
+        needs=r"(?:cardio-?\s?thoracic|heart|cardiac)\W+(?:\w+\W+){0,6}?"
+        r"(?:increas|enlarg|larger|above)|(?:increas|enlarg)\w*\W+(?:\w+\W+){0,4}?"
+        r"(?:heart|cardiac) siz|increas[^.]*favou?r of[^.]*heart|ctr[^.]*increas|increas[^.]*ctr",
+        unless=r"normal",
+    ),
+    target(
+        "Pericardial effusion",
+        "pericardial | pericardium | pericard*",
+        needs=r"effusion|fluid|smear",
+    ),
+    target("Hiatal hernia", "hiatal hernia* | hiatus hernia* | hiatal | hiatus"),
+    target(
+        "Lymphadenopathy",
+        "lymph node* | lymphnode* | lymphadenopath* | lap | laps | lymphadenomegal* |"
+        " adenopath* | lymphoid node* | lymph gland*",
+        unless=r"intrapulmonary|intraparenchymal|\(lymph node|lymph node\?",
+    ),
+    target("Emphysema", "emphysem* | bulla | bullae | bullous | bleb*", unless=r"subcutan"),
+    target("Atelectasis", "atelecta* | collapse* | aeration loss"),
+    target(
+        "Lung nodule",
+        "nodul* | micronodul*",
+        unless=rf"^(?!.*(?:{LUNG})).*(?:{NOT_LUNG})|thyroid|adrenal|schmorl"
+        r"|nodular (?:ground|consol|dens|infiltr|thick|calcif|opaci)",
+    ),
+    target("Lung opacity", "ground glass* | groundglass | frosted glass | opacit* | opacif*"),
+    target(
+        "Lung opacity",
+        "density increase* | increased density | increases in density | increase in density",
+        name="denser",
+        needs=r"lung|lobe|segment|parenchym",
+        unless=r"sequela|fibrotic|fatty|pleuroparenchym|peribronchial dens|bone|consolidat|nodul",
+    ),
+    target(
+        "Pulmonary fibrotic sequela",
+        "sequela* | sequel | fibrot* | fibros* | fibroatelect* | pleuroparenchymal |"
+        " pleuro parenchymal | scar* | parenchymal band* | fibro*",
+        unless=r"fracture|fibroaden|^(?!.*(?:lung|lobe|apex|apical|parench|segment|basal)).*rib",
+    ),
+    target(
+        "Pleural effusion",
+        "effusion* | hydrothorax | hydropneumothorax | pleural fluid | hemothorax | empyema |"
+        " fluid*",
+        needs=r"pleur|hemithora|lung|thora|bilateral|both side|effusion",
+        unless=r"pericardi(?!.*(?:pleur|hemithora|bilateral))|abdom|pelvi|perihepat|intra-?abd",
+    ),
+    target("Mosaic attenuation pattern", "mosaic*"),
+    target(
+        "Peribronchial thickening",
+        "peribronch*",
+        needs=r"peribronch\w*\W+(?:\w+\W+){0,4}?(?:thick|sheath|cuff)"
+        r"|(?:thick|sheath|cuff)\w*\W+(?:\w+\W+){0,4}?peribronch",
+    ),
+    target("Consolidation", "consolidat*"),
+    target(
+        "Bronchiectasis", "bronchiecta* | bronchioloectas* | bronchial dilat* | ectatic bronch*"
+    ),
+    target(
+        "Interlobular septal thickening",
+        "interlobular | septal | interlobular septa* | inter lobular | septa | septum",
+        needs=r"(?:interlobular|inter-lobular|septa\w*)\W+(?:\w+\W+){0,4}?(?:thick|promin|increas|clarif)"
+        r"|(?:thick|promin|clarif)\w*\W+(?:\w+\W+){0,4}?(?:interlobular|sept)",
+        unless=r"interventric|interatri|nasal",
+    ),
+)
+
+NEGATIONS = (
+    r"\b(?:no|not|without|nor|neither|never|none|absent|absence|negative for|free of|cannot|"
+    r"ruled out|rather than|unlikely)\b"
+)
+
+SEEN = (
+    "observed detected seen noted found present identified encountered distinguished evident "
+    "visible monitored visualized defined"
+).split()
+BE = ("was", "were", "is", "are")
+
+BACKWARD = tuple(f"{be} not {seen}" for be in BE for seen in SEEN) + tuple(
+    f"{be} not {how} {seen}" for be in BE for how in ("clearly", "definitely") for seen in SEEN
+)
+"""The way of a report that was translated: the finding first, "was not observed" after it."""
+
+PSEUDO = (
+    "did not reach",
+    "does not reach",
+    "do not reach",
+    "not reaching",
+    "not reach",
+    "is not specific",
+    "are not specific",
+    "not pathological",
+    "not in pathological",
+    "are not pathological",
+    "no significant change",
+    "no change",
+    "no difference",
+    "no significant difference",
+    "not differ",
+    "did not differ",
+    "do not differ",
+    "does not differ",
+    "could not be excluded",
+    "cannot be excluded",
+    "not excluded",
+    "could not be ruled out",
+    "could not be characterized",
+    "not be characterized",
+    "does not cause",
+    "not cause",
+    "does not show",
+    "do not show",
+    "no contrast",
+    "no iv contrast",
+    "is not given",
+    "not given",
+    "not evaluated",
+    "could not be evaluated",
+    "not be evaluated",
+    "not optimally",
+    "no longer",
+    "free fluid",
+    "free air",
+    "free effusion",
+    "free pleural",
+)
+"""Negations that do not deny the finding beside them."""
+
+TERMINATE = (
+    "however",
+    "except",
+    "except for",
+    "other than",
+    "apart from",
+    "although",
+    "there is",
+    "there are",
+    ";",
+    "was observed",
+    "were observed",
+    "is observed",
+    "are observed",
+    "was detected",
+    "were detected",
+    "is detected",
+    "are detected",
+)
+"""Where a negation ends although the sentence goes on (only for the scopes that run forward)."""
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+|[•\"\n]+", text) if part.strip()]
+
+
+def phrase_regex(phrase: str) -> str:
+    words = [re.escape(word).replace(r"\*", r"\w*") for word in phrase.split()]
+    return r"\b" + r"[\s\-]+".join(words) + r"\b"
+
+
+def token_pattern(phrase: str) -> list[dict[str, Any]]:
+    """The same phrase for spaCy's Matcher, whose tokenizer makes a token of a hyphen."""
+    pattern: list[dict[str, Any]] = []
+    for word in phrase.split():
+        if pattern:
+            pattern.append({"ORTH": "-", "OP": "?"})
+        if "*" in word:
+            pattern.append({"LOWER": {"REGEX": "^" + word.replace("*", r"\w*") + "$"}})
+        else:
+            pattern.append({"LOWER": word})
+    return pattern
+
+
+class Gates:
+    """Target and sentence to labels, the same for every peer."""
+
+    def __init__(self) -> None:
+        self._gates = {
+            one.name: [
+                (
+                    gate.label,
+                    re.compile(gate.needs) if gate.needs else None,
+                    re.compile(gate.unless) if gate.unless else None,
+                )
+                for gate in one.gates
+            ]
+            for one in TARGETS
+        }
+        self._by_upper = {name.upper(): name for name in self._gates}
+
+    def __call__(self, name: str, sentence: str) -> Iterator[str]:
+        lower = sentence.lower()
+        for label, needs, unless in self._gates[self._by_upper[name.upper()]]:
+            if needs is not None and needs.search(lower) is None:
+                continue
+            if unless is not None and unless.search(lower) is not None:
+                continue
+            yield label
+
+
+def plain(*, negation: bool) -> Reader:
+    gates = Gates()
+    compiled = [(one.name, re.compile("|".join(map(phrase_regex, one.phrases)))) for one in TARGETS]
+    negated = re.compile(NEGATIONS)
+
+    def read(text: str) -> Labels:
+        found: set[str] = set()
+        for sentence in sentences(text):
+            lower = sentence.lower()
+            if negation and negated.search(lower) is not None:
+                continue
+            for name, pattern in compiled:
+                if pattern.search(lower) is not None:
+                    found.update(gates(name, sentence))
+        return frozenset(found)
+
+    return read
+
+
+def from_spans(nlp: Any, denied: Callable[[Any], bool]) -> Reader:
+    """A reader from a pipeline that leaves its targets in doc.ents."""
+    gates = Gates()
+    nlp.max_length = 1 << 30
+
+    def read(text: str) -> Labels:
+        asserted = {(ent.label_, ent.sent) for ent in nlp(text).ents if not denied(ent)}
+        return frozenset(label for name, sent in asserted for label in gates(name, sent.text))
+
+    return read
+
+
+def negspacy(*, added: bool) -> Reader:
+    spacy = importlib.import_module("spacy")
+    importlib.import_module("negspacy.negation")
+    termset = importlib.import_module("negspacy.termsets").termset
+    terms = {key: list(words) for key, words in termset("en_clinical").get_patterns().items()}
+    if added:
+        terms["following_negations"] += BACKWARD
+        terms["pseudo_negations"] += PSEUDO
+        terms["termination"] += TERMINATE
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer", config={"punct_chars": [".", "!", "?", "•", '"']})
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns(
+        [
+            {"label": one.name, "pattern": token_pattern(phrase)}
+            for one in TARGETS
+            for phrase in one.phrases
+        ]
+    )
+    nlp.add_pipe("negex", config={"neg_termset": terms})
+    return from_spans(nlp, lambda ent: bool(ent._.negex))
+
+
+def medspacy(*, added: bool, splitter: str = "medspacy_pyrush") -> Reader:
+    importlib.import_module("loguru").logger.remove()
+    library = importlib.import_module("medspacy")
+    target_rule = importlib.import_module("medspacy.ner").TargetRule
+    context_rule = importlib.import_module("medspacy.context").ConTextRule
+    enable = {"medspacy_tokenizer", "medspacy_target_matcher", "medspacy_context"}
+    if splitter == "medspacy_pyrush":
+        enable.add(splitter)
+    nlp = library.load(medspacy_enable=enable)
+    if splitter == "sentencizer":
+        config = {"punct_chars": [".", "!", "?", "•", '"']}
+        nlp.add_pipe("sentencizer", first=True, config=config)
+    nlp.get_pipe("medspacy_target_matcher").add(
+        [
+            target_rule(phrase, one.name, pattern=token_pattern(phrase))
+            for one in TARGETS
+            for phrase in one.phrases
+        ]
+    )
+    if added:
+        nlp.get_pipe("medspacy_context").add(
+            [
+                context_rule(literal, category, direction=direction)
+                for category, direction, literals in (
+                    ("NEGATED_EXISTENCE", "BACKWARD", BACKWARD),
+                    # of the same category it would end the scope of a true negation
+                    ("NO_NEGATION", "PSEUDO", PSEUDO),
+                    ("NEGATED_EXISTENCE", "TERMINATE", TERMINATE),
+                )
+                for literal in literals
+            ]
+        )
+    return from_spans(nlp, lambda ent: bool(ent._.is_negated))
+
+
+PEERS: dict[str, tuple[str, Callable[[], Reader]]] = {
+    "keywords": ("", lambda: plain(negation=False)),
+    "keywords, negation word in sentence": ("", lambda: plain(negation=True)),
+    "spaCy + negspaCy en_clinical": ("negspacy", lambda: negspacy(added=False)),
+    "spaCy + negspaCy + added terms": ("negspacy", lambda: negspacy(added=True)),
+    "medspaCy default": ("medspacy", lambda: medspacy(added=False)),
+    "medspaCy + added rules": ("medspacy", lambda: medspacy(added=True)),
+    "medspaCy + added, sentencizer": (
+        "medspacy",
+        lambda: medspacy(added=True, splitter="sentencizer"),
+    ),
+}
+
+KILOBYTE = 1 << 10
+CLAUSE = "no nodule in the lung and pleural effusion was not observed, "
+
+
+def brackets(kilobytes: int) -> str:
+    return "([{" * (kilobytes * KILOBYTE // 3)
+
+
+def one_sentence(kilobytes: int) -> str:
+    return CLAUSE * (kilobytes * KILOBYTE // len(CLAUSE))
+
+
+HOSTILE: dict[str, Callable[[], str]] = {
+    "brackets 8 KB": lambda: brackets(8),
+    "brackets 2 MB": lambda: brackets(2048),
+    "sentence 50 KB": lambda: one_sentence(50),
+    "sentence 200 KB": lambda: one_sentence(200),
+}
+
+
+@dataclass
+class Row:
+    text: str
+    truth: Labels
+    held_out: bool
+
+
+@dataclass
+class Counts:
+    """Right, invented and missed, by label."""
+
+    hit: dict[str, int] = field(default_factory=dict)
+    invented: dict[str, int] = field(default_factory=dict)
+    missed: dict[str, int] = field(default_factory=dict)
+
+    def add(self, said: Labels, truth: Labels) -> None:
+        for counts, labels in (
+            (self.hit, said & truth),
+            (self.invented, said - truth),
+            (self.missed, truth - said),
+        ):
+            for label in labels:
+                counts[label] = counts.get(label, 0) + 1
+
+    def f1(self, labels: Iterable[str]) -> float:
+        names = list(labels)
+        hit, invented, missed = (
+            sum(counts.get(name, 0) for name in names)
+            for counts in (self.hit, self.invented, self.missed)
+        )
+        total = 2 * hit + invented + missed
+        return 2 * hit / total if total else 0.0
+
+    def macro(self, labels: list[str]) -> float:
+        return sum(self.f1([label]) for label in labels) / len(labels)
+
+
+def load(path: Path) -> tuple[list[str], list[Row]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        labels = list(reader.fieldnames or [])[2:]
+        rows = [
+            Row(
+                text=line["report_text"],
+                truth=frozenset(label for label in labels if line[label] == "1"),
+                held_out=int(hashlib.sha256(line["AccessionNo"].encode()).hexdigest(), 16)
+                % HELD_OUT
+                == 0,
+            )
+            for line in reader
+        ]
+    return labels, rows
+
+
+def installed(module: str) -> bool:
+    try:
+        importlib.import_module(module or "re")
+    except ImportError:
+        return False
+    return True
+
+
+def hostile(peer: str, case: str) -> None:
+    """Runs in a process of its own, so that it can be ended."""
+    read = PEERS[peer][1]()
+    text = HOSTILE[case]()
+    start = time.process_time()
+    try:
+        read(text)
+    except Exception as error:
+        print(type(error).__name__)
+        return
+    spent = time.process_time() - start
+    print(f"{spent:.1f} s")
+
+
+def survives(peer: str, case: str) -> str:
+    command = [sys.executable, __file__, "--hostile", peer, case]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"> {PATIENCE} s"
+    if done.returncode:
+        return f"died ({done.returncode})"
+    return done.stdout.strip().splitlines()[-1]
+
+
+def import_time(module: str) -> str:
+    code = f"import time; s = time.perf_counter(); import {module}; print(time.perf_counter() - s)"
+    best = min(
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            ).stdout.split()[-1]
+        )
+        for _ in range(ROUNDS)
+    )
+    return f"{best:.2f} s"
+
+
+def measure(labels: list[str], rows: list[Row], *, by_label: bool, with_hostile: bool) -> None:
+    total = sum(len(sentences(row.text)) for row in rows)
+    held = sum(row.held_out for row in rows)
+    print(f"{len(rows)} reports ({held} held out), {total} sentences, {len(labels)} labels")
+    for module in ("spacy", "negspacy", "medspacy"):
+        if installed(module):
+            version = importlib.metadata.version(module)
+            print(f"{module} {version}, imported in {import_time(module)}")
+    head = ["peer", "dev macro", "dev micro", "held macro", "held micro", "sentences/s", "ready in"]
+    print("| " + " | ".join(head + (list(HOSTILE) if with_hostile else [])) + " |")
+    print("|" + " --- |" * (len(head) + (len(HOSTILE) if with_hostile else 0)))
+    detail: dict[str, Counts] = {}
+    for peer, (module, make) in PEERS.items():
+        if not installed(module):
+            continue
+        start = time.perf_counter()
+        read = make()
+        ready = time.perf_counter() - start
+        parts = {False: Counts(), True: Counts()}
+        start = time.process_time()  # of the processor: others may be at work beside us
+        said = [read(row.text) for row in rows]
+        rate = total / (time.process_time() - start)
+        for row, answer in zip(rows, said, strict=True):
+            parts[row.held_out].add(answer, row.truth)
+        cells = [
+            f"{score:.3f}"
+            for part in (parts[False], parts[True])
+            for score in (part.macro(labels), part.f1(labels))
+        ]
+        cells += [f"{rate:,.0f}", f"{ready:.2f} s"]
+        if with_hostile:
+            cells += [survives(peer, case) for case in HOSTILE]
+        print("| " + " | ".join([peer, *cells]) + " |", flush=True)
+        detail[peer] = parts[False]
+    if by_label:
+        print("\nF1 by label, on the part that is not held out: " + "; ".join(detail))
+        for label in labels:
+            scores = "  ".join(f"{counts.f1([label]):.3f}" for counts in detail.values())
+            print(f"{label:32} {scores}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("csv", type=Path, nargs="?", help="ctrate_labelled_reports.csv")
+    parser.add_argument("--by-label", action="store_true", help="F1 of every label as well")
+    parser.add_argument("--no-hostile", action="store_true", help="without the hostile texts")
+    parser.add_argument("--hostile", nargs=2, metavar=("PEER", "CASE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    if arguments.hostile:
+        hostile(*arguments.hostile)
+        return
+    if arguments.csv is None:
+        parser.error("which file?")
+    labels, rows = load(arguments.csv)
+    measure(labels, rows, by_label=arguments.by_label, with_hostile=not arguments.no_hostile)
+
+
+if __name__ == "__main__":
+    main()
