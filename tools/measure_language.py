@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import importlib
 import json
 import math
 import sys
@@ -213,8 +214,17 @@ def _cell(guess: int, truth: int) -> np.ndarray:
 
 
 def phantom_table(_: Path) -> dict[str, Any]:
-    """Attributes of phantom sentences: tests/language/test_phantom_sentences.py measures them."""
-    return {}
+    """F1 of every attribute of phantom sentences, as the test that demands them measures it."""
+    tests = Path(__file__).resolve().parents[1] / "tests"
+    sys.path[:0] = [str(tests), str(tests / "language")]
+    measure = importlib.import_module("test_phantom_sentences")
+    return {
+        f"{style}, {'held out' if held_out else 'common'}": {
+            name: score.f1 for name, score in measure.measured(style, held_out=held_out).items()
+        }
+        for style in measure.STYLES
+        for held_out in (False, True)
+    }
 
 
 def speed_table(folder: Path) -> dict[str, Any]:
@@ -265,6 +275,10 @@ def show(found: dict[str, Any]) -> None:
             f"  R {row['recall']:.3f}  F1 {row['f1']:.3f}  with kin {row['f1 with kin']:.3f}"
             f"  ({kinds})"
         )
+    print("Phantom sentences: F1 of each attribute")
+    for name, scores in found["phantom"].items():
+        told = "  ".join(f"{attribute} {value:.3f}" for attribute, value in scores.items())
+        print(f"  {name:24s} {told}")
     speed = found["speed"]
     print(f"speed: {speed['per second']} sentences a second ({speed['sentences']} sentences)")
 

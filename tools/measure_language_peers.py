@@ -11,9 +11,9 @@ report is ever printed.
 
 The libraries are no dependency of overread. Give them an environment of their own:
 
-    python3.11 -m venv /tmp/peers
-    /tmp/peers/bin/pip install medspacy negspacy
-    /tmp/peers/bin/python tools/measure_language_peers.py ctrate_labelled_reports.csv
+    python3.11 -m venv peers
+    peers/bin/pip install medspacy negspacy
+    peers/bin/python tools/measure_language_peers.py ctrate_labelled_reports.csv
 
 Asked for both, pip settles on negspacy 1.0.4: medspacy 1.3.1 wants spacy < 3.8 on Python 3.11 and
 negspacy 1.1.0 wants spacy >= 3.8. (Installed one after the other they end up in conflict.) For the

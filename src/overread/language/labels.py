@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from overread.catalog import unknown
+from overread.language.principal import THERE, main_statement
 from overread.language.statements import Statement
 from overread.language.vocabulary import vocabulary
 from overread.ontology import findings
@@ -21,9 +22,6 @@ CHEXPERT = (
     "Edema", "Consolidation", "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion",
     "Pleural Other", "Fracture", "Support Devices",
 )  # fmt: skip
-
-THERE = ("present", "uncertain")
-"""What counts as positive in the label sets, which know yes and no only."""
 
 UNNAMED = "lung opacity"
 """The observation that is no more than a change of density."""
@@ -99,17 +97,6 @@ def labels(found: Iterable[Statement], name: str) -> dict[str, int]:
 
 
 def main_category(found: Iterable[Statement]) -> str | None:
-    """The category of one finding's sentence: that of the first thing that is there.
-
-    Where names stand side by side the last of them is the thing, the others say what it is like
-    ("reticular scarring").
-    """
-    there = [statement for statement in found if statement.presence in THERE]
-    if not there:
-        return None
-    thing = there[0]
-    for following in there[1:]:
-        if following.span.start - thing.span.end != 1:
-            break
-        thing = following
-    return thing.category
+    """The category of one finding's sentence: that of the statement it is about."""
+    main = main_statement(found)
+    return main.category if main is not None else None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from overread.language.statements import Statement
 
 THERE = ("present", "uncertain")
+"""What counts as there, where yes and no are all there is, as in the label sets."""
 
 # Says little → what says more, in the same sentence; an empty set is everything of lung and pleura.
 _YIELDS: dict[str, frozenset[str]] = {
