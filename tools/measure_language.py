@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from overread.errors import OverreadError, UsageError
-from overread.language.labels import CTRATE, THERE, ctrate, main_category
+from overread.language.labels import CTRATE, ctrate, main_category
+from overread.language.principal import THERE
 from overread.language.statements import Statement, statements
 from overread.language.text import sentences
 
