@@ -53,6 +53,7 @@ _UNCOUNTED = frozenset(
     " pneumothorax effusion".split()
 )
 """Nouns of which one is not one thing."""
+_DENIALS = frozenset("no not without non".split())
 _EARLIER = frozenset("previously previous prior formerly earlier".split())
 
 
@@ -152,8 +153,15 @@ def _size(reading: Reading, own: Owned, told: Told) -> None:
 
 def _is_earlier(reading: Reading, at: int) -> bool:
     """Whether a size is that of an earlier examination."""
-    near = reading.words[max(0, at - 3) : at + 5]
-    return any(word.word in _EARLIER for word in near)
+    before = [word.word for word in reading.words[max(0, at - 3) : at]]
+    if any(word in _EARLIER or word == "was" for word in before):
+        return True
+    # "… decreased from 11 to 8 mm", "20 mm on the previous scan"; but "8 mm (previously 11 mm)".
+    behind = [word.word for word in reading.words[at : at + 7]]
+    if "from" in before or "->" in "".join(behind[2:4]):
+        return True
+    stop = next((n for n, word in enumerate(behind) if word in ("(", ",", ";", "now")), len(behind))
+    return any(word in _EARLIER for word in behind[:stop])
 
 
 def _modify(reading: Reading, item: Observation, own: Owned, told: Told) -> None:
@@ -169,6 +177,8 @@ def _modify(reading: Reading, item: Observation, own: Owned, told: Told) -> None
                     found["landmarks"].append(value)
                     told.evidence.setdefault("landmarks", span)
                 elif name in found:
+                    if name == "traits" and _denied(reading, match.first):
+                        continue
                     if _BY_NAME.get(value, "\0") not in item.name:
                         found[name].append(value)
                         told.evidence.setdefault(name, span)
@@ -181,6 +191,11 @@ def _modify(reading: Reading, item: Observation, own: Owned, told: Told) -> None
     for name, values in found.items():
         if values:
             told.fields[name] = tuple(dict.fromkeys(values))
+
+
+def _denied(reading: Reading, at: int) -> bool:
+    """Whether a trait is said not to be there: "without calcification", "not enlarged"."""
+    return any(word.word in _DENIALS for word in reading.words[max(0, at - 2) : at])
 
 
 def _grade(

@@ -24,6 +24,7 @@ _OPENERS = frozenset(
 )
 _SHORT = 6
 """Words behind a colon that are an answer rather than a clause."""
+_ANSWERS = frozenset((": no", ": none", ": nil", ": negative", "none"))
 _BETWEEN = 4
 """Words between two negations of which the first denies the second."""
 _SUBJECT = frozenset("no there a an the without however not".split())
@@ -116,12 +117,20 @@ def _joint(words: Sequence[Token], first: int, last: int) -> int | None:
 
 def cues_of(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
     """The cues of a sentence; negations that speak of something else are read over."""
-    return [
-        Cue(match.first, match.last, kind, side, _said(words, match.first, match.last))
-        for match in vocabulary.cue.find(words)
-        for kind, side in match.value
-        if kind != "pseudo" and not _is_number_sign(words, match.first, match.last)
-    ]
+    found = []
+    for match in vocabulary.cue.find(words):
+        said = _said(words, match.first, match.last)
+        ends = all(word.word in ".!" for word in words[match.last :])
+        for kind, side in match.value:
+            if kind == "pseudo" or _is_number_sign(words, match.first, match.last):
+                continue
+            if said in _ANSWERS and not ends:
+                # "Effusion: no." is an answer, "Pleura: no effusion." is a new beginning.
+                if said != ": no":
+                    continue
+                side = "before"
+            found.append(Cue(match.first, match.last, kind, side, said))
+    return found
 
 
 def _said(words: Sequence[Token], first: int, last: int) -> str:

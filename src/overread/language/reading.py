@@ -31,6 +31,13 @@ class Told:
         self.evidence[name] = span
 
 
+_TOUCHING = frozenset(
+    "abutting abut invading invade contacting touching extending adjacent destroying".split()
+)
+_SPARING = frozenset("not none except excepting sparing spare".split())
+_CLEAR = frozenset("clear spared sharp normal unremarkable".split())
+
+
 @dataclass
 class Reading:
     """A sentence's words and things; the rest is looked for when it is asked for."""
@@ -44,7 +51,9 @@ class Reading:
     @cached_property
     def anatomy(self) -> list[Match[str]]:
         """Places other than lobes and segments."""
-        return self.vocabulary.anatomy.find(self.words)
+        found = self.vocabulary.anatomy.find(self.words)
+        # What a thing only touches is not the place it is in.
+        return [place for place in found if not self._after(place.first, _TOUCHING, 4)]
 
     @cached_property
     def located(self) -> list[Located]:
@@ -53,8 +62,22 @@ class Reading:
         ends = {thing.last for thing in self.things}
         found: list[Located] = []
         for place in locate(self.words):
-            found += split(self.words, place, starts, ends)
+            if not self._is_spared(place):
+                found += split(self.words, place, starts, ends)
         return found
+
+    def _is_spared(self, place: Located) -> bool:
+        """Whether a place is named because nothing is there: "the right lung is clear"."""
+        if self._after(place.first, _SPARING, 3):
+            return True
+        behind = [word.word for word in self.words[place.last : place.last + 2]]
+        return bool(behind) and (
+            behind[0] in _CLEAR or (behind[0] in ("is", "are", "was") and behind[-1] in _CLEAR)
+        )
+
+    def _after(self, at: int, words: frozenset[str], reach: int) -> bool:
+        """Whether one of some words stands shortly before a place."""
+        return any(word.word in words for word in self.words[max(0, at - reach) : at])
 
     @cached_property
     def in_place(self) -> bytearray:

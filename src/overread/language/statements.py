@@ -17,7 +17,7 @@ from overread.language.vocabulary import Head, Observation, Vocabulary, vocabula
 
 _PAST_SECTIONS = frozenset(
     ("history", "indication", "indications", "clinical history", "clinical information",
-     "clinical indication")
+     "clinical indication", "comparison", "comparisons")
 )  # fmt: skip
 _EARLIER = frozenset(("previously", "previous", "prior", "formerly", "earlier"))
 """Words that make a thing that is not there one that is there no more."""

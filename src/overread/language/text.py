@@ -38,12 +38,15 @@ _HEADINGS = (
     "results", "technique", "procedure", "comparison", "comparisons", "history", "indication",
     "indications", "clinical history", "clinical information", "clinical indication", "opinion",
     "recommendation", "recommendations", "exam", "examination", "report", "summary", "discussion",
+)  # fmt: skip
+_ORGANS = (
     "lungs", "heart", "mediastinum", "pleura", "bones", "abdomen", "upper abdomen", "chest wall",
     "airways", "lungs and airways", "lungs and pleura", "heart and vessels", "soft tissues",
 )  # fmt: skip
+"""Headings only in capitals: in "Heart: enlarged." it is the heart that is enlarged."""
 _HEADING = re.compile(
     r"(?:^|(?<=[.\n;•]))[ \t\"*#-]*("
-    + "|".join(sorted(map(re.escape, _HEADINGS), key=len, reverse=True))
+    + "|".join(sorted(map(re.escape, (*_HEADINGS, *_ORGANS)), key=len, reverse=True))
     + r")[ \t]*(?:[:：](?=\s|$|[A-Z])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -75,7 +78,7 @@ def sections(text: str) -> list[tuple[str, Span]]:
         (m.group(1).lower(), m.start(), m.end())
         for m in _HEADING.finditer(text)
         # Without a colon it is a heading only on a line of its own, in capitals.
-        if m.group().rstrip()[-1] in ":：" or (m.group(1).isupper() and _alone(text, m.start()))
+        if _is_heading(text, m)
     ]
     found: list[tuple[str, Span]] = []
     first = marks[0][1] if marks else len(text)
@@ -85,6 +88,14 @@ def sections(text: str) -> list[tuple[str, Span]]:
         stop = marks[n + 1][1] if n + 1 < len(marks) else len(text)
         found.append((name, Span(start=end, end=stop)))
     return found
+
+
+def _is_heading(text: str, match: re.Match[str]) -> bool:
+    """Whether what could be a heading is one."""
+    capitals = match.group(1).isupper()
+    if match.group(1).lower() in _ORGANS and not capitals:
+        return False
+    return match.group().rstrip()[-1] in ":：" or (capitals and _alone(text, match.start()))
 
 
 def _alone(text: str, start: int) -> bool:

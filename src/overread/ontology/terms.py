@@ -72,16 +72,14 @@ def read_from(package: str, folder: str, kind: type[T], file: str | Path) -> T:
         data: dict[str, Any] = tomllib.loads(source.read_bytes().decode("utf-8"))
         return kind.model_validate(data)
     except FileNotFoundError:
-        raise UsageError("there is no such ontology file", where=str(file)) from None
+        raise UsageError("there is no such file of words", where=str(file)) from None
     except OSError as error:
-        raise UsageError(
-            f"the ontology file cannot be read ({error.strerror})", where=str(file)
-        ) from None
+        raise UsageError(f"the file cannot be read ({error.strerror})", where=str(file)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
             f"this is not a TOML file ({error})",
             where=str(file),
-            remedy="take overread/ontology/data/xray_regions.toml as a pattern",
+            remedy=f"take a file of {package.replace('.', '/')}/{folder} as a pattern",
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -89,5 +87,5 @@ def read_from(package: str, folder: str, kind: type[T], file: str | Path) -> T:
         raise UsageError(
             f"{place}: {first['msg']}",
             where=str(file),
-            remedy="take overread/ontology/data/xray_regions.toml as a pattern",
+            remedy=f"take a file of {package.replace('.', '/')}/{folder} as a pattern",
         ) from None
