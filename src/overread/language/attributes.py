@@ -146,8 +146,10 @@ def _size(reading: Reading, own: Owned, told: Told) -> None:
     new = [(at, size) for at, size in found if not _is_earlier(reading, at)]
     if not found:
         return
-    largest = max((size for _, size in new or found), key=lambda size: size.largest)
-    told.add("size_mm", largest.largest, largest.span)
+    at, largest = max(new or found, key=lambda pair: pair[1].largest)
+    # "From 11 to 8 mm" is no range: it is 8 mm now.
+    changed = largest.is_range and at > 0 and reading.words[at - 1].word == "from"
+    told.add("size_mm", largest.mm[-1] if changed else largest.largest, largest.span)
     told.fields["axes_mm"] = largest.mm
 
 
