@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 import overread
-from overread.core import Entry, Geometry, Mask, Release
+from overread.core import Geometry
 from overread.errors import OverreadError
+from overread.pixels.casework import marked_voxels
 from overread.pixels.draw import COLOURS, colour, montage, outline, titled
 from overread.pixels.encode import encode
 from overread.pixels.files import written
 from overread.pixels.geometry import ras_geometry, to_ras, world
-from overread.pixels.masks import read_channel
 from overread.pixels.planes import Plane, cut, square
 from overread.pixels.windows import window
 
@@ -52,20 +52,6 @@ def levels(volume: NDArray[Any], space: Geometry) -> Iterator[tuple[Plane, int]]
         first, last = (filled[0], filled[-1]) if len(filled) else (0, body.shape[AXES[plane]] - 1)
         for number in range(count):
             yield plane, round(first + (last - first) * (number + 0.5) / count)
-
-
-def marked(release: Release, entry: Entry, space: Geometry) -> NDArray[np.uint8]:
-    """The number of the finding that each voxel belongs to, 0 where none does."""
-    numbers = np.zeros(space.shape, np.uint8)
-    for number, finding in enumerate(entry.truth.findings if entry.truth else (), 1):
-        for region in finding.regions:
-            if isinstance(region, Mask):
-                source = release.source(region.file)
-                labels = read_channel(
-                    source, region.channel, space.shape, region.channels, name=region.file
-                )
-                numbers[labels > 0] = number
-    return numbers
 
 
 def tile(
@@ -144,7 +130,7 @@ def sheets(root: Path, out: Path, *, splits: list[str], cases: int | None, masks
                 space,
                 title=entry.case.id,
                 longest=longest,
-                numbers=marked(release, entry, space) if masks else None,
+                numbers=marked_voxels(release, entry, space) if masks else None,
             )
             path = out / f"{entry.case.id}.png"
             with written(path) as stream:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from overread.language.text import sections, sentence_at, sentences
+from overread.language.text import sections, sentences
 
 FILE = tomllib.loads((Path(__file__).parent / "sentence_cases.toml").read_text("utf-8"))
 
@@ -40,5 +40,4 @@ def test_sentences_are_ordered_and_do_not_overlap() -> None:
     text = "A nodule of 4.5 mm is seen. No effusion; Heart size is normal."
     found = sentences(text)
     assert all(one.end <= two.start for one, two in itertools.pairwise(found))
-    assert sentence_at(found, text.index("effusion")) == 1
-    assert sentence_at(found, len(text) + 5) is None
+    assert [s.of(text) for s in found][1] == "No effusion;"

@@ -7,7 +7,6 @@ that was given.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from overread.core import Record
@@ -205,9 +204,3 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _says(text: str, start: int, end: int) -> bool:
     """Whether there is a letter in it; a line of dots says nothing."""
     return any(text[n].isalpha() for n in range(start, end))
-
-
-def sentence_at(found: list[Sentence], position: int) -> int | None:
-    """Index of the sentence that holds a character; None between two of them."""
-    index = bisect_right([s.start for s in found], position) - 1
-    return index if index >= 0 and position < found[index].end else None

@@ -26,7 +26,7 @@ def case_pictures(
         if isinstance(picture, Volume):
             volume = release.pictures.pixels(picture)
             space = release.pictures.geometry(picture)
-            marked = _marked(release, entry, space) if truth else None
+            marked = marked_voxels(release, entry, space) if truth else None
             yield picture.name, sheet(volume, space, marked=marked)
             continue
         pixels = release.pictures.pixels(picture)
@@ -70,7 +70,7 @@ def sheet(
     return montage(tiles, columns=3)
 
 
-def _marked(release: Release, entry: Entry, space: Geometry) -> NDArray[np.uint8]:
+def marked_voxels(release: Release, entry: Entry, space: Geometry) -> NDArray[np.uint8]:
     """The number of the finding that each voxel belongs to, 0 where none does."""
     marked = np.zeros(space.shape, np.uint8)
     for number, finding in enumerate(entry.truth.findings if entry.truth else (), 1):
