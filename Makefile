@@ -29,6 +29,21 @@ help:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
+# Models in an environment of their own: what they need pins other packages to old versions.
+.venv-torch/.made: .venv/.made pyproject.toml
+	"$(PYTHON)" -m venv .venv-torch
+	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check -e '.[models]' \
+		"transformers==4.57.6" "radgraph==0.1.18" pytest hypothesis scikit-learn nltk
+	@touch $@
+
+# Programs that we are measured against, for the same reason.
+.venv-peers/.made: .venv/.made
+	"$(PYTHON)" -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check \
+		panoptica nibabel zlib-ng surface-distance
+	@touch $@
+
 demo: .venv/.run
 	$(BIN)/overread demo
 	@echo "          (first: . .venv/bin/activate)"
@@ -39,9 +54,8 @@ test: .venv/.dev
 test-slow: .venv/.dev
 	$(PYTEST) -n 2 -m "slow and not torch"
 
-test-torch: .venv/.dev
-	@if grep -rqs "pytest.mark.torch" tests; then $(PYTEST) -m torch; \
-	else echo "no test needs torch yet"; fi
+test-torch: .venv-torch/.made
+	.venv-torch/bin/python -m pytest -m torch $$(grep -rl "pytest.mark.torch" tests)
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -53,13 +67,17 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.dev
+bench: .venv/.dev .venv-peers/.made
 	$(BIN)/python tools/bench.py
 	$(BIN)/python tools/bench_phantom.py
+	$(BIN)/python tools/bench_masks.py
+	$(BIN)/python tools/bench_surfaces.py
+	$(BIN)/python tools/bench_words.py
+	$(BIN)/python tools/bench_grading.py
 
 picture: .venv/.run
 	$(BIN)/python tools/draw_picture.py docs/picture.png
 	$(BIN)/python tools/draw_phantom.py docs
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo
+	rm -rf .venv .venv-torch .venv-peers .venv-inspect .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo

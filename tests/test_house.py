@@ -28,6 +28,9 @@ HEAVY = (
     "pyarrow",
     "huggingface_hub",
     "pydantic",
+    "openai",
+    "httpx2",
+    "sqlite3",
 )
 
 

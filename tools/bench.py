@@ -80,16 +80,16 @@ class Line:
 # ---- synthetic data ------------------------------------------------------------------------
 
 
-def make_rows(folder: Path, seed: int) -> None:
-    """A MedThinkVQA train split at its published size, with a file for every picture."""
+def make_rows(folder: Path, seed: int, *, rows: int = ROWS, split: str = "train") -> None:
+    """A MedThinkVQA split, at the published size of train, with a file for every picture."""
     dice = random.Random(seed)
     empty = {
         f"image_{slot:02d}_{cell}": None
         for slot in range(1, 50)
         for cell in ("id", "path", "caption", "modality", "sub_modality", "timepoint")
     }
-    with (folder / "train.jsonl").open("w", encoding="utf-8") as out:
-        for number in range(1, ROWS + 1):
+    with (folder / f"{split}.jsonl").open("w", encoding="utf-8") as out:
+        for number in range(1, rows + 1):
             case = f"case{number:05d}"
             (folder / "images" / case).mkdir(parents=True)
             options = {letter: f"{_words(dice, 3)} {letter}" for letter in "ABCDE"}

@@ -4,10 +4,14 @@
     ├── UsageError             the caller asked for something that cannot be asked
     │   └── UnknownName        a name that is in no catalog (with the nearest ones)
     ├── ReleaseError           a release, or one row of it, cannot be read (carries the defect)
+    ├── SubmissionError        predictions that cannot be graded
     ├── PictureError           a picture cannot be read as what it claims to be
     │   ├── NotThere           the file is not where the release says it is
     │   ├── Truncated          the file ends before it should
     │   └── Refused            a file that would use the memory, or leave the root
+    ├── ReaderError            a reader cannot answer, and asking again will not help
+    │   └── TryAgain           it may help: too busy, unreachable, cut off
+    ├── BadReply               an answer that cannot be read as what was asked for
     ├── MissingPart            an optional package or program is not installed
     └── AccessError            a download that needs a network, a licence or a login
 
@@ -52,6 +56,10 @@ class ReleaseError(OverreadError):
     """A release, or one row of it, cannot be read."""
 
 
+class SubmissionError(OverreadError):
+    """Predictions that cannot be graded: no file of the right kind, or nothing for any case."""
+
+
 class PictureError(OverreadError):
     """A picture cannot be read as what it claims to be."""
 
@@ -68,6 +76,24 @@ class Refused(PictureError):
     """A file that would use the memory, or leave the root; it was not opened further."""
 
 
+class ReaderError(OverreadError):
+    """A reader cannot answer, and asking again will not help."""
+
+
+class TryAgain(ReaderError):
+    """A reader cannot answer now; it may later."""
+
+    after: float | None = None
+    """Seconds that the reader asked to be left alone, where it said so; set after it is made."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_again, (self.what, self.where, self.remedy, self.after))
+
+
+class BadReply(OverreadError):
+    """An answer that cannot be read as what was asked for."""
+
+
 class MissingPart(OverreadError):
     """An optional package or program is not installed."""
 
@@ -78,3 +104,9 @@ class AccessError(OverreadError):
 
 def _rebuild(kind: type[OverreadError], what: str, where: str, remedy: str) -> OverreadError:
     return kind(what, where=where, remedy=remedy)
+
+
+def _again(what: str, where: str, remedy: str, after: float | None) -> TryAgain:
+    error = TryAgain(what, where=where, remedy=remedy)
+    error.after = after
+    return error

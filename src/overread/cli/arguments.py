@@ -19,3 +19,28 @@ Pictures = Annotated[
     typer.Option(help="Folder of the pictures, where they do not lie in ROOT.", metavar="DIR"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="Score this instead of the benchmark's own metrics; repeat for several; 'own' stands "
+        "for those, 'all' for those and the slower ones.",
+        metavar="NAME",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--setting",
+        help="Change what can be set of a metric, for instance connectivity=26; repeatable.",
+        metavar="NAME=VALUE",
+    ),
+]
+Draws = Annotated[int, typer.Option(help="Bootstrap draws; 0 for no intervals.", min=0)]
+Level = Annotated[float, typer.Option(help="Of the intervals.", min=0.5, max=0.9999)]
+Seed = Annotated[int, typer.Option(help="Of the draws.", min=0)]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes for masks; as many as cores without it.", min=1)
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
+Limit = Annotated[int, typer.Option(help="Problems to print.", min=0)]

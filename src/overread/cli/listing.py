@@ -90,6 +90,22 @@ def _parts(kind: Any) -> Callable[[], Rows]:
     return rows
 
 
+def _metrics() -> Rows:
+    from overread import catalog
+
+    found = [catalog.find("metrics", name) for name in catalog.names("metrics")]
+    return [
+        {
+            "name": metric.name,
+            "better": metric.better,
+            "needs": list(metric.needs),
+            "about": metric.about,
+            "held_to": metric.reference,
+        }
+        for metric in found
+    ]
+
+
 def _regions() -> Rows:
     from overread.ontology import xray_regions
 
@@ -154,7 +170,8 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "benchmarks": _benchmarks,
     "readers": _parts("readers"),
     "workflows": _parts("workflows"),
-    "metrics": _parts("metrics"),
+    "judges": _parts("judges"),
+    "metrics": _metrics,
     "regions": _regions,
     "categories": _categories,
     "modalities": _modalities,

@@ -16,15 +16,21 @@ import typer
 
 from overread import __version__
 from overread.cli.check import check
+from overread.cli.compare import compare
 from overread.cli.console import ReaderLeft
 from overread.cli.demo import demo
 from overread.cli.doctor import doctor
 from overread.cli.get import get
+from overread.cli.grade import grade
+from overread.cli.judge import judge
 from overread.cli.listing import listing
 from overread.cli.look import look
 from overread.cli.phantom import phantom
 from overread.cli.read_text import read_text
+from overread.cli.run import run
+from overread.cli.score import score
 from overread.cli.show import show
+from overread.cli.submit import submit
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
 
@@ -44,6 +50,12 @@ app.command("show")(show)
 app.command("look")(look)
 app.command("list")(listing)
 app.command("phantom")(phantom)
+app.command("grade")(grade)
+app.command("run")(run)
+app.command("score")(score)
+app.command("judge")(judge)
+app.command("submit")(submit)
+app.command("compare")(compare)
 app.command("read-text")(read_text)
 app.command("write")(write)
 app.command("get")(get)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from overread.core.case import Case, Entry
 from overread.core.defects import Defect
 from overread.core.pictures import Geometry, Picture
+from overread.core.submission import ReadSubmission, Submit
 
 Progress = Callable[[int, int | None], None]
 """Told (done, total) as work goes on; total is None while it is unknown."""
@@ -140,7 +141,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One benchmark: a thin description and three functions.
+    """One benchmark: a thin description and its functions.
 
     `forms` are the ways one split may be stored; None lets the copy decide.
     """
@@ -157,3 +158,13 @@ class Benchmark:
     terms: str
     cite: str
     hub: Hub
+    read_submission: ReadSubmission | None = None
+    """Reads predictions in the benchmark's own format; None where it has none."""
+    submit: Submit | None = None
+    """Writes readings in that format; None where it has none."""
+    metrics: tuple[str, ...] = ()
+    """Catalog names of what is scored unless somebody asks otherwise, the headline first."""
+    slower_metrics: tuple[str, ...] = ()
+    """What is scored beside them where somebody asks for all, since it takes much longer."""
+    official: tuple[str, ...] = ()
+    """Names that the benchmark itself gives its numbers."""

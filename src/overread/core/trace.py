@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from overread.core.exchange import Exchange, Usage
 from overread.core.record import Record
 from overread.core.regions import Region
 
@@ -36,6 +37,8 @@ class Step(Record):
     """What the step looked at or spoke of."""
     crop: str | None = None
     """File of the cut-out that was shown at this look, relative to the release or run."""
+    exchange: int | None = None
+    """Which exchange of the reading it came from, counted from 0; absent where nobody was asked."""
 
 
 class Trace(Record):
@@ -53,7 +56,11 @@ class Reading(Record):
     reader: str
     """Who read it."""
     choice: str | None = None
-    """The chosen option's letter."""
+    """The chosen option's letter; where the question has no options, the answer in words."""
+    probabilities: dict[str, float] | None = None
+    """How likely each option is in the reader's eyes, by letter, where it tells."""
+    rationale: str | None = None
+    """Why the choice was made, in the reader's words."""
     findings: tuple[Finding, ...] | None = None
     """What was observed."""
     report: str | None = None
@@ -62,5 +69,11 @@ class Reading(Record):
     """The teaching discussion."""
     trace: Trace | None = None
     """How the reading went."""
+    sample: int = 0
+    """Which of several readings of the case by the same reader this is."""
+    exchanges: tuple[Exchange, ...] = ()
+    """Every question that was asked, and its answer."""
+    usage: Usage | None = None
+    """What the reading cost, all exchanges together."""
     error: str | None = None
     """Why there is no reading; a failed reading scores the worst value."""

@@ -28,8 +28,8 @@ from overread.phantom.exam_ct import ScanRecord, files_of, write_lists, write_sc
 from overread.phantom.patient import STEPS, Settings, make_patient
 from overread.phantom.population import Mix
 from overread.phantom.sentences import STYLES
-from overread.phantom.workers import in_workers
 from overread.pixels.files import written
+from overread.runs.workers import in_workers
 
 EXAMS = ("rexgroundingct",)
 MEMORY = {"small": 0.5, "full": 2.0}
@@ -120,7 +120,7 @@ def make_population(
         jobs = [(number, settings, out) for number in todo]
         many = min(workers or default_workers(settings.size), len(todo))
         with closing(in_workers(_make_one, jobs, many)) as results:
-            for done, (number, error) in enumerate(results, 1):
+            for done, (number, _, error) in enumerate(results, 1):
                 if error is not None:
                     outcome.failed[number] = error
                 told(done)

@@ -11,11 +11,14 @@ from typing import Any, BinaryIO
 
 from zlib_ng import gzip_ng, zlib_ng
 
-from overread.errors import NotThere, PictureError, Truncated
+from overread.errors import NotThere, PictureError, Refused, Truncated
 
 GZIP_MAGIC = b"\x1f\x8b"
 DEFLATE_LIMIT = 1032
 """No deflate stream grows by more than this: a larger claim is a lie, known before reading."""
+
+SURPLUS = 1 << 28
+"""Bytes after the end that are still read, to see whether the file is whole; more is a bomb."""
 
 _BROKEN: Any = (OSError, zlib.error, zlib_ng.error, ValueError)
 
@@ -72,6 +75,12 @@ class ByteStream:
         try:
             while got := self._in.readinto(scratch):
                 left += got
+                if left > SURPLUS:
+                    raise Refused(
+                        f"the file goes on for over {SURPLUS:,} bytes after its last voxel",
+                        where=self.name,
+                        remedy="write the file again",
+                    )
         except EOFError:
             raise Truncated("the gzip stream is cut off", where=self.name, remedy=_AGAIN) from None
         except _BROKEN as error:

@@ -147,12 +147,12 @@ def _labels(
             size = min(len(buffer), (total - done) * item)
             view = memoryview(buffer)[:size]
             stream.fill(view)
-            yield done, _as_labels(np.frombuffer(view, dtype=header.dtype), header, where=where)
+            yield done, as_labels(np.frombuffer(view, dtype=header.dtype), header, where=where)
             done += size // item
         stream.finish()
 
 
-def _as_labels(raw: Array, header: NiftiHeader, *, where: str) -> Array:
+def as_labels(raw: Array, header: NiftiHeader, *, where: str) -> Array:
     """Stored values as labels; a mask that holds anything else is not a mask."""
     if raw.dtype == np.uint8 and not header.is_scaled:
         return raw

@@ -2,8 +2,20 @@
 
 from overread.benchmarks.medthinkvqa.check import check
 from overread.benchmarks.medthinkvqa.release import FORMS, SPLITS, MedThinkVQARelease
+from overread.benchmarks.medthinkvqa.submission import read_submission
+from overread.benchmarks.medthinkvqa.submit import submit
 from overread.benchmarks.medthinkvqa.write import write
 from overread.core import Benchmark, Hub
+
+METRICS = """
+    accuracy answer_rate position_bias length_bias calibration_error brier log_loss
+    findings_rouge1 findings_rouge2 findings_rougeL rouge1 rouge2 rougeL clinical_precision
+    clinical_recall clinical_f1 discussion_rougeL step_factuality case_all_factual
+    critical_step_ratio step_errors_reasoning step_errors_image step_errors_scenario
+    step_errors_knowledge discussion_correctness education_score education_definition
+    education_manifestation education_imaging education_reasoning education_learning
+    ceiling_findings_rouge2 ceiling_rouge2
+""".split()
 
 BENCHMARK = Benchmark(
     name="medthinkvqa",
@@ -20,4 +32,8 @@ BENCHMARK = Benchmark(
     "use, not for diagnosis, treatment or triage",
     cite="MedThinkVQA, arXiv 2604.16506",
     hub=Hub(repo="bio-nlp-umass/MedThinkVQA", gated=False),
+    read_submission=read_submission,
+    submit=submit,
+    metrics=tuple(METRICS),
+    official=("accuracy",),
 )

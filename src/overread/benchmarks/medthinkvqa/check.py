@@ -16,9 +16,10 @@ from overread.benchmarks.checking import (
     shard_defects,
     shared_patients,
 )
-from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, plain
+from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease
 from overread.core import Defect, Entry, Progress, Scanned, Truth
 from overread.ontology import modalities
+from overread.prompts.replies import normalised
 
 
 def check(
@@ -139,7 +140,7 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
         expected = "one of " + ", ".join(texts)
         yield scanned.defect("answer-not-an-option", "correct_answer", expected, truth.answer)
     elif truth.answer is not None and truth.answer_text is not None:
-        if plain(truth.answer_text) != plain(texts[truth.answer]):
+        if normalised(truth.answer_text) != normalised(texts[truth.answer]):
             yield scanned.defect(
                 "answer-not-an-option",
                 "correct_answer_text",

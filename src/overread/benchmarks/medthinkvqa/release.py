@@ -32,6 +32,7 @@ from overread.core import (
 )
 from overread.errors import NotThere, UsageError
 from overread.pixels.fence import Fence
+from overread.prompts.replies import normalised
 
 SPLITS = ("train", "test")
 FORMS = ("jsonl", "parquet")
@@ -294,7 +295,7 @@ def _options(row: RowReader) -> tuple[Option, ...]:
         row.note("bad-options", "options", "each letter once", value)
     if sorted(letters) != list(LETTERS) or not all(text.strip() for text in letters.values()):
         row.note("bad-options", "options", "five texts A to E", value)
-    elif len({plain(text) for text in letters.values()}) < 5:
+    elif len({normalised(text) for text in letters.values()}) < 5:
         row.note("bad-options", "options", "five distinct texts", value)
     return tuple(Option(letter=letter, text=letters[letter]) for letter in sorted(letters))
 
@@ -302,8 +303,3 @@ def _options(row: RowReader) -> tuple[Option, ...]:
 def _letter(row: RowReader) -> str | None:
     answer = row.text("correct_answer")
     return (answer.strip().upper() or None) if answer else None
-
-
-def plain(text: str) -> str:
-    """A text as it is compared: case, white space and punctuation do not count."""
-    return " ".join(re.findall(r"\w+", text.casefold()))

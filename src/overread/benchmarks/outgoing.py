@@ -1,0 +1,64 @@
+"""Readings on their way out, in a benchmark's own format: which of them can go, and which not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from overread.core import Entry, Handed, Progress, Reading, Release
+from overread.errors import SubmissionError
+
+Readings = Callable[[str], Reading | None]
+Source = Callable[[str], Path | bytes]
+
+
+class Outgoing:
+    """Counts what goes out, and says of everything else why it does not."""
+
+    def __init__(
+        self, release: Release, readings: Readings, progress: Progress | None = None
+    ) -> None:
+        """`readings` gives what there is of a case."""
+        self._total = release.count()
+        self._readings = readings
+        self._progress = progress
+        self._notes: list[str] = []
+        self._seen = self._written = self._missing = self._failed = 0
+
+    def reading(self, entry: Entry) -> Reading | None:
+        """The reading of a case, if there is one that can go; asked once for each case."""
+        self._seen += 1
+        if self._progress is not None:
+            self._progress(self._seen, self._total)
+        reading = self._readings(entry.case.id)
+        if reading is None:
+            self._missing += 1
+        elif reading.error:
+            self.leave_out(entry, f"its reading failed ({reading.error})")
+            return None
+        return reading
+
+    def leave_out(self, entry: Entry, why: str) -> None:
+        """A case that cannot be handed in."""
+        self._failed += 1
+        self._notes.append(f"{entry.case.id} is left out: {why}")
+
+    def note(self, entry: Entry, what: str) -> None:
+        """Something that the format made of a case."""
+        self._notes.append(f"{entry.case.id}: {what}")
+
+    def wrote(self) -> None:
+        """One case is in the submission."""
+        self._written += 1
+
+    def refuse_nothing(self) -> None:
+        """A submission without a single case is none; raised before anything stands there."""
+        if not self._written:
+            raise SubmissionError(
+                "there is nothing to hand in: no case was read",
+                remedy=self._notes[0] if self._notes else "run the reader first",
+            )
+
+    def handed(self, path: Path) -> Handed:
+        """What came of it."""
+        return Handed(path, self._written, self._missing, self._failed, tuple(self._notes))

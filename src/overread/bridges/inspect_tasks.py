@@ -1,0 +1,335 @@
+"""Our benchmarks as tasks of Inspect AI: `inspect eval overread/medthinkvqa -T root=DIR …`.
+
+Inspect finds this module through an entry point. A sample holds the words of the first question
+and its target; the pictures are put before the words when the sample begins, so that a split of
+thousands of pictures is never held at once. The solver goes through our workflow and asks Inspect's
+model; the answers are kept with the sample. The scorer goes through the workflow once more with
+the answers alone, so that a log can be scored again without a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from overread import __version__
+from overread.bridges.exam import Answers, Exam, answering, figures, question_key, session_settings
+from overread.core import Case, Message, Place, Reply, Request
+from overread.errors import MissingPart, OverreadError
+from overread.runs.grading import chosen_metrics
+from overread.session import SessionSettings
+
+try:
+    import anyio
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
+        ChatMessage,
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageUser,
+        ContentImage,
+        ContentText,
+        ModelOutput,
+        get_model,
+    )
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
+    from inspect_ai.solver import Generate, Solver, TaskState, solver
+except ImportError as error:
+    raise MissingPart(
+        f"Inspect AI is not installed ({error})", remedy="pip install 'overread[inspect]'"
+    ) from None
+
+_ANSWERS = "overread:answers"
+_ENDED = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
+_ENDED["content_filter"] = "refused"
+
+
+# ---- the tasks -----------------------------------------------------------------------------
+
+
+@task
+def medthinkvqa(
+    root: str,
+    split: str = "test",
+    form: str | None = None,
+    pictures: str | None = None,
+    metrics: str | list[str] = "accuracy",
+    workflow: str = "direct",
+    settings: dict[str, Any] | None = None,
+) -> Task:
+    """Several pictures and a history: which of five diagnoses?"""
+    return _task("medthinkvqa", root, split, form, pictures, metrics, workflow, settings)
+
+
+@task
+def mmrad(
+    root: str,
+    split: str = "test",
+    form: str | None = None,
+    pictures: str | None = None,
+    metrics: str | list[str] = "rougeL,clinical_f1",
+    workflow: str = "direct",
+    settings: dict[str, Any] | None = None,
+) -> Task:
+    """A chest radiograph: its report."""
+    return _task("mmrad", root, split, form, pictures, metrics, workflow, settings)
+
+
+@task
+def rexgroundingct(
+    root: str,
+    split: str = "test",
+    form: str | None = None,
+    pictures: str | None = None,
+    metrics: str | list[str] = "",
+    workflow: str = "direct",
+    settings: dict[str, Any] | None = None,
+) -> Task:
+    """A chest CT and the sentences of a report: where? Boxes on slices become the masks."""
+    return _task("rexgroundingct", root, split, form, pictures, metrics, workflow, settings)
+
+
+def _task(
+    benchmark: str,
+    root: str,
+    split: str,
+    form: str | None,
+    pictures: str | None,
+    metrics: str | list[str],
+    workflow: str,
+    settings: dict[str, Any] | None,
+) -> Task:
+    told: dict[str, Any] = {
+        "benchmark": benchmark,
+        "root": str(Path(root).expanduser().resolve()),
+        "split": split,
+        "form": form,
+        "pictures": str(Path(pictures).expanduser().resolve()) if pictures else None,
+        "metrics": metrics,
+        "workflow": workflow,
+        "settings": settings,
+    }
+    with _one_sentence():
+        exam = _exam(**told)
+        # Inspect may be inside a loop of its own already.
+        with ThreadPoolExecutor(1) as aside:
+            samples, prompts = aside.submit(asyncio.run, _samples(exam)).result()
+
+    async def cleanup(state: TaskState) -> None:
+        exam.close(state.uuid)
+
+    return Task(
+        dataset=MemoryDataset(samples, name=f"{benchmark} {split}", location=told["root"]),
+        setup=shown(**told),
+        solver=read(**told),
+        scorer=measured(**told),
+        cleanup=cleanup,
+        # What fails counts as the worst, and never drops out of a mean.
+        fail_on_error=False,
+        score_on_error=True,
+        name=benchmark,
+        version=__version__,
+        metadata={"overread": __version__, "prompts": prompts},
+    )
+
+
+async def _samples(exam: Exam) -> tuple[list[Sample], dict[str, str]]:
+    samples: list[Sample] = []
+    prompts: dict[str, str] = {}
+    truths = exam.entries
+    for case in exam.cases.values():
+        messages, used = await exam.wording(case)
+        prompts |= used
+        truth = truths[case.id].truth
+        target = (truth.answer or truth.report or "") if truth else ""
+        samples.append(
+            Sample(
+                input=[_message(message, {}) for message in messages],
+                target=target,
+                id=case.id,
+                metadata={"patient": case.patient} if case.patient else None,
+            )
+        )
+    return samples, prompts
+
+
+def _exam(
+    benchmark: str,
+    root: str,
+    split: str = "test",
+    form: str | None = None,
+    pictures: str | None = None,
+    metrics: str | list[str] = "",
+    workflow: str = "direct",
+    settings: dict[str, Any] | None = None,
+) -> Exam:
+    """The exam of these arguments: the same object for the task, its solver and its scorer."""
+    names = metrics.split(",") if isinstance(metrics, str) else metrics
+    place = Place(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
+    chosen = tuple(name.strip() for name in names if name.strip()) or place.exam.official
+    return _opened(place, workflow, session_settings(settings), chosen)
+
+
+@lru_cache(maxsize=8)
+def _opened(
+    place: Place, workflow: str, settings: SessionSettings, metrics: tuple[str, ...]
+) -> Exam:
+    return Exam(place, workflow=workflow, settings=settings, metrics=metrics)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Our errors as Inspect tells what is missing before a task can begin: without a traceback."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    try:
+        yield
+    except OverreadError as problem:
+        raise PrerequisiteError(f"overread: {problem}") from problem
+
+
+# ---- asking --------------------------------------------------------------------------------
+
+
+@solver
+def shown(**exam: Any) -> Solver:
+    """The question as it is asked, its pictures before its words; whatever solver follows."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        desk = _exam(**exam)
+        case = desk.cases[str(state.sample_id)]
+        request = await desk.question(case, sample=state.epoch - 1, key=state.uuid)
+        state.messages = _messages(request)
+        return state
+
+    return solve
+
+
+@solver
+def read(**exam: Any) -> Solver:
+    """Goes through the workflow, asks the model, and keeps the answers."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        desk = _exam(**exam)
+        answers: Answers = []
+        state.store.set(_ANSWERS, answers)
+
+        async def ask(request: Request) -> Reply:
+            messages = _messages(request)
+            output = await get_model().generate(messages)
+            reply = _reply(output)
+            answers.append(
+                {
+                    "question": question_key(request.messages),
+                    "text": reply.text,
+                    "finish": reply.finish,
+                }
+            )
+            state.store.set(_ANSWERS, answers)
+            state.messages = [*messages, output.message]
+            state.output = output
+            return reply
+
+        case = desk.cases[str(state.sample_id)]
+        await desk.read(case, ask, sample=state.epoch - 1, key=state.uuid)
+        return state
+
+    return solve
+
+
+def _messages(request: Request) -> list[ChatMessage]:
+    return [_message(message, request.images) for message in request.messages]
+
+
+def _message(message: Message, images: Mapping[str, bytes]) -> ChatMessage:
+    """One of our messages as Inspect has them; pictures without bytes are left out."""
+    words = "".join(part for part in message.parts if isinstance(part, str))
+    if message.role == "system":
+        return ChatMessageSystem(content=words)
+    if message.role == "assistant":
+        return ChatMessageAssistant(content=words)
+    parts = [
+        ContentText(text=part)
+        if isinstance(part, str)
+        else ContentImage(image=_data_uri(part.media, images[part.sha256]))
+        for part in message.parts
+        if isinstance(part, str) or part.sha256 in images
+    ]
+    alone = len(parts) == 1 and isinstance(parts[0], ContentText)
+    return ChatMessageUser(content=words if alone else parts)
+
+
+def _data_uri(media: str, data: bytes) -> str:
+    return f"data:{media};base64,{b64encode(data).decode()}"
+
+
+def _reply(output: ModelOutput) -> Reply:
+    finish: Any = _ENDED.get(output.stop_reason, "other")
+    return Reply(text=output.completion, finish=finish, model=output.model)
+
+
+# ---- scoring -------------------------------------------------------------------------------
+
+
+@metric(scores="unreduced")
+def combined() -> Metric:
+    """All metrics over all samples, every epoch counted: what `overread score` gives."""
+
+    def combine(scores: list[SampleScore]) -> dict[str, float]:
+        rows: dict[str, list[Any]] = {}
+        names: dict[str, None] = {}
+        for one in scores:
+            kept = one.score.metadata or {}
+            rows.setdefault(str(one.sample_id), []).append(kept.get("rows", {}))
+            names |= dict.fromkeys(kept.get("metrics", ()))
+        return figures(chosen_metrics(list(names), {}), rows)
+
+    return combine
+
+
+@scorer(metrics=[combined()])
+def measured(**exam: Any) -> Scorer:
+    """What the answers are worth, by our own workflow, parsers and metrics."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        desk = _exam(**exam)
+        case = desk.cases[str(state.sample_id)]
+        answers: Answers | None = state.store.get(_ANSWERS)
+        if answers is None:  # somebody else's solver: its last answer answers the first question
+            answers = await _last_answer(desk, case, state)
+        reading, masks = await desk.read(
+            case, answering(answers), sample=state.epoch - 1, key=state.uuid
+        )
+        desk.close(state.uuid)
+        judge = partial(desk.marks, case.id, reading, masks)
+        try:
+            marks = await anyio.to_thread.run_sync(judge)
+        except MissingPart:
+            raise
+        except OverreadError as problem:
+            return Score.unscored(explanation=f"it is in no score: {problem}")
+        if not marks.values:
+            return Score.unscored(explanation="the release has no truth for it")
+        return Score(
+            value=dict(marks.values),
+            answer=reading.choice or reading.report or state.output.completion or None,
+            explanation=reading.error or reading.rationale,
+            metadata={"metrics": list(marks.values), "rows": marks.rows},
+        )
+
+    return score
+
+
+async def _last_answer(exam: Exam, case: Case, state: TaskState) -> Answers:
+    if not state.output.choices:
+        return []
+    messages, _ = await exam.wording(case)
+    reply = _reply(state.output)
+    return [{"question": question_key(messages), "text": reply.text, "finish": reply.finish}]

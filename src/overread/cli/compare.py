@@ -1,0 +1,160 @@
+"""`overread compare`: several graded submissions side by side, paired."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overread.cli.arguments import AsJson, Draws, Level, Seed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overread.runs.comparing import Compared, Comparison
+
+
+def compare(
+    cards: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CARD...", help="Scorecards that `overread grade --out` wrote, or scored runs."
+        ),
+    ],
+    as_json: AsJson = False,
+    baseline: Annotated[
+        str | None,
+        typer.Option(help="The reader the others are set against; the first without it."),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="What to call the readers, once for each card.", metavar="NAME"),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare by this one only; repeat for several.", metavar="NAME"),
+    ] = None,
+    common: Annotated[
+        bool,
+        typer.Option("--common", help="Leave out cases that not all of them were graded on."),
+    ] = False,
+    draws: Draws = 1000,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Set readers of the same split side by side: scores, paired differences, ranks.
+
+    Differences come with an interval and a p from draws of whole patients, the same for both
+    readers; right-or-wrong scores with McNemar's test too. Ranks come with the range that the draws
+    leave open, and pairs are tested by Wilcoxon's signed-rank test with Holm's correction.
+    """
+    from overread.cli.console import print_json
+    from overread.runs.card import read_card
+    from overread.runs.comparing import compare as compared
+    from overread.runs.scoring import Drawing
+
+    found = compared(
+        [read_card(path) for path in cards],
+        names=name or (),
+        baseline=baseline,
+        metrics=metric or (),
+        units="common" if common else "same",
+        drawing=Drawing(draws=draws, seed=seed, level=level),
+    )
+    if as_json:
+        print_json(found.as_json())
+    else:
+        _print(found, chosen=bool(metric))
+
+
+def _print(found: Comparison, *, chosen: bool) -> None:
+    from rich.table import Table
+
+    from overread import catalog
+    from overread.cli.console import out, safe
+    from overread.cli.scorecard import cells, is_twin
+
+    console = out()
+    first = found.cards[found.baseline]
+    title = catalog.find("benchmarks", first.benchmark).title
+    console.print(f"[bold]{title} {first.split}[/]: {len(found.cards)} readers")
+    for reader, card in found.cards.items():
+        lost = [f"{n} {w}" for n, w in ((card.missing, "missing"), (card.failed, "failed")) if n]
+        console.print(f"  {safe(reader)}: {card.cases:,} cases{', ' * bool(lost)}{', '.join(lost)}")
+    console.print()
+    shown = [m for m in found.metrics if chosen or not is_twin(m)]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("score", overflow="fold")
+    table.add_column("")
+    for reader in found.cards:
+        table.add_column(safe(reader), justify="right", overflow="fold")
+        table.add_column("interval", no_wrap=True)
+    for metric in shown:
+        arrow = "↑" if found.metrics[metric].metric.better == "higher" else "↓"
+        numbers = [c for card in found.cards.values() for c in cells(card.scores[metric])]
+        table.add_row(safe(metric), arrow, *numbers)
+    console.print(table)
+    console.print()
+    _print_differences(console, found, shown)
+    if len(found.cards) > 2 and shown:
+        _print_ranks(console, found.metrics[shown[0]])
+    for metric, why in found.left_out.items():
+        if not is_twin(metric):
+            console.print(f"not compared: {safe(metric)} ({safe(why)})", style="dim")
+
+
+def _print_differences(console: Console, found: Comparison, shown: list[str]) -> None:
+    from rich.table import Table
+
+    from overread.cli.console import safe
+    from overread.metrics.statistics.result import p_value
+
+    console.print(f"[bold]against {safe(found.baseline)}[/]")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("reader", "score", "difference", "interval", "p", "McNemar"):
+        table.add_column(column, justify="right" if column == "difference" else "left")
+    notes: dict[str, None] = {}
+    for metric in shown:
+        compared = found.metrics[metric]
+        for reader, apart in compared.differences.items():
+            span = apart.difference
+            between = "" if span.low is None else f"{span.low:+.3f} – {span.high:+.3f}"
+            test = compared.mcnemar.get(reader)
+            table.add_row(
+                safe(reader),
+                safe(metric),
+                "–" if span.value is None else f"{span.value:+.3f}",
+                between,
+                p_value(apart.p),
+                p_value(test.exact_p) if test else "",
+            )
+            notes |= dict.fromkeys((*apart.notes, *(test.notes if test else ())))
+            if any(apart.left_out):
+                notes |= {f"{reader}: {sum(apart.left_out)} units left out": None}
+    console.print(table)
+    for note in notes:
+        console.print(f"note: {safe(note)}", style="dim")
+    console.print()
+
+
+def _print_ranks(console: Console, compared: Compared) -> None:
+    from rich.table import Table
+
+    from overread.cli.console import safe
+    from overread.cli.scorecard import number
+
+    if compared.ranking is None:
+        return
+    console.print(f"[bold]ranks by {safe(compared.metric.name)}[/]")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("rank", "reader", "score", "by draws", "first in", "range of ranks by Wilcoxon"):
+        table.add_column(column)
+    for rank in compared.ranking.ranks:
+        between = "" if rank.low is None else f"{rank.low:g} – {rank.high:g}"
+        share = "" if rank.first is None else f"{rank.first:.0%} of draws"
+        tested = compared.significance
+        left = "{} – {}".format(*tested.ranges[rank.reader]) if tested else ""
+        table.add_row(f"{rank.rank:g}", safe(rank.reader), number(rank.value), between, share, left)
+    console.print(table)
+    console.print()

@@ -1,0 +1,113 @@
+"""`overread grade`: a submission in the official format, scored in one step."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overread.cli.arguments import (
+    AsJson,
+    Benchmark,
+    Draws,
+    Form,
+    Fresh,
+    Level,
+    Limit,
+    Metrics,
+    Pictures,
+    Root,
+    Seed,
+    Settings,
+    Split,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from overread.runs.card import Card
+
+
+def grade(
+    benchmark: Benchmark,
+    root: Root,
+    predictions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PREDICTIONS",
+            help="A submission: JSONL, or a folder or zip of NIfTIs, as the benchmark has it.",
+        ),
+    ],
+    split: Split = "test",
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the scorecard there; `overread compare` reads it.", metavar="FILE"
+        ),
+    ] = None,
+    metric: Metrics = None,
+    setting: Settings = None,
+    draws: Draws = 1000,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    reader: Annotated[
+        str | None, typer.Option(help="Who read; the file's name without it.", metavar="NAME")
+    ] = None,
+    workers: Workers = None,
+    form: Form = None,
+    pictures: Pictures = None,
+    fresh: Fresh = False,
+    no_statistics: Annotated[
+        bool,
+        typer.Option(
+            "--no-statistics",
+            help="Leave the statistics of single cases out of what is written: for a board whose "
+            "truth is private. Such a card cannot be compared.",
+        ),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 where anything was wrong.")
+    ] = False,
+    limit: Limit = 20,
+) -> None:
+    """Score predictions against a copy of a benchmark, with intervals.
+
+    What is missing or broken scores worst and is named. Grading masks that was interrupted goes on
+    where it stopped.
+    """
+    import json
+
+    from overread.cli.console import print_json, progress
+    from overread.cli.scorecard import chosen_names, parsed_settings, print_card
+    from overread.pixels.files import written
+    from overread.runs.grading import grade as graded
+    from overread.runs.scoring import Drawing
+
+    with progress(f"grading {benchmark} {split}", quiet=as_json) as told:
+        card: Card = graded(
+            benchmark,
+            root,
+            predictions,
+            split,
+            form=form,
+            pictures=pictures,
+            metrics=chosen_names(benchmark, metric or []),
+            settings=parsed_settings(setting or []),
+            drawing=Drawing(draws=draws, seed=seed, level=level),
+            reader=reader,
+            workers=workers or os.cpu_count() or 1,
+            fresh=fresh,
+            progress=told,
+        )
+    body = card.as_json(statistics=not no_statistics)
+    if out is not None:
+        with written(out, packed=False) as file:
+            file.write((json.dumps(body, ensure_ascii=False) + "\n").encode())
+    if as_json:
+        print_json(body)
+    else:
+        print_card(card, limit=limit, saved=out)
+    if strict and card.problems:
+        raise typer.Exit(1)

@@ -1,0 +1,71 @@
+"""`overread score`: the readings of a run against the truth."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overread.cli.arguments import (
+    AsJson,
+    Draws,
+    Fresh,
+    Level,
+    Limit,
+    Metrics,
+    Seed,
+    Settings,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from overread.runs.card import Card
+
+
+def score(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder that `overread run --out` wrote.")
+    ],
+    as_json: AsJson = False,
+    metric: Metrics = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="Whose verdicts count, where several judged.", metavar="NAME"),
+    ] = None,
+    setting: Settings = None,
+    draws: Draws = 1000,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    workers: Workers = None,
+    fresh: Fresh = False,
+    limit: Limit = 20,
+) -> None:
+    """Score a run, with intervals; writes scores.jsonl and card.json into its folder.
+
+    No reader is asked again, and masks that were measured before are not measured again. A case
+    that failed or was not read scores worst, and is named.
+    """
+    from overread.cli.console import print_json, progress
+    from overread.cli.scorecard import chosen_names, parsed_settings, print_card
+    from overread.runs.score import score_run
+    from overread.runs.scoring import Drawing
+    from overread.runs.spec import read_spec
+
+    spec = read_spec(run)
+    with progress(f"scoring {run.name}", quiet=as_json) as told:
+        card: Card = score_run(
+            run,
+            metrics=chosen_names(spec.benchmark, metric or []),
+            judges=judge or (),
+            settings=parsed_settings(setting or []),
+            drawing=Drawing(draws=draws, seed=seed, level=level),
+            workers=workers or os.cpu_count() or 1,
+            fresh=fresh,
+            progress=told,
+        )
+    if as_json:
+        print_json(card.as_json())
+    else:
+        print_card(card, limit=limit, saved=run / "card.json")

@@ -1,0 +1,1 @@
+"""Boxes held against boxes: overlap, pointing, one-to-one partners, average precision."""

@@ -1,0 +1,237 @@
+"""The boxes of a reading against those of the truth, as metrics.
+
+Whose boxes: those of the conclusion, where an answer names its places; else those of the looks;
+else those of the findings. The same box of the same place, given twice, is one box. True boxes
+without area cannot be found and are not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.core import Box, Finding, Trace
+from overread.metrics.boxes.matching import REWARDED, best_pairs, mean_overlap, rewarded
+from overread.metrics.boxes.overlap import centres, corners, holds, iou
+from overread.metrics.boxes.places import place_named
+from overread.metrics.boxes.precision import MOST, THRESHOLDS, hits, mean_average_precision
+from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.sample import Numbers, Sample
+
+
+def boxes_of(trace: Trace | None, findings: Iterable[Finding]) -> list[Box]:
+    """The boxes that a reading or a truth commits to, in their order, each once."""
+    steps = trace.steps if trace else ()
+    for regions in (
+        [region for step in steps if step.kind == "conclude" for region in step.regions],
+        [region for step in steps if step.kind == "look" for region in step.regions],
+        [region for finding in findings for region in finding.regions],
+    ):
+        boxes = [region for region in regions if isinstance(region, Box)]
+        if boxes:
+            once: dict[tuple[object, ...], Box] = {}
+            for box in boxes:
+                once.setdefault(_key(box), box)
+            return list(once.values())
+    return []
+
+
+def _key(box: Box) -> tuple[object, ...]:
+    return box.picture, box.x1, box.y1, box.x2, box.y2, place_named(box.label)
+
+
+def asked_and_found(subject: Subject) -> tuple[list[Box], list[Box]] | None:
+    """The true boxes and the reader's; None where the truth tells no places of any sort."""
+    truth, reading = subject.entry.truth, subject.answered
+    if truth is None:
+        return None
+    told = boxes_of(truth.trace, truth.findings)
+    if not told and truth.trace is None:
+        return None
+    found = boxes_of(reading.trace, reading.findings or ()) if reading else []
+    # A reader that repeats a broken true box is not to blame for it.
+    broken = {_key(box) for box in told if not box.is_proper}
+    return [box for box in told if box.is_proper], [b for b in found if _key(b) not in broken]
+
+
+def overlaps(found: Sequence[Box], truth: Sequence[Box]) -> NDArray[np.float64]:
+    """IoU of every found box (a row) with every true one; 0 in different pictures."""
+    table = iou(corners(found), corners(truth))
+    for row, box in enumerate(found):
+        for column, other in enumerate(truth):
+            if box.picture != other.picture:
+                table[row, column] = 0.0
+    return table
+
+
+def pointed(found: Sequence[Box], truth: Sequence[Box], *, margin: float = 0.0) -> dict[str, bool]:
+    """Place → whether the centre of the first box found for it lies in a true box of it.
+
+    >>> heart = Box(picture="xray", x1=4, y1=4, x2=8, y2=8, label="heart")
+    >>> near = Box(picture="xray", x1=3, y1=3, x2=7, y2=7, label="cardiac silhouette")
+    >>> pointed([near], [heart])
+    {'cardiac silhouette': True}
+    """
+    first: dict[str, Box] = {}
+    for box in found:
+        first.setdefault(place_named(box.label), box)
+    out: dict[str, bool] = {}
+    for box in truth:
+        place = place_named(box.label)
+        own = first.get(place)
+        there = own is not None and own.is_proper and own.picture == box.picture
+        inside = there and own is not None and _inside(box, own, margin)
+        out[place] = out.get(place, False) or inside
+    return out
+
+
+def _inside(box: Box, other: Box, margin: float) -> bool:
+    return bool(holds(corners([box]), centres(corners([other])), margin=margin)[0, 0])
+
+
+def measure_boxes(subject: Subject) -> Measured:
+    """One row a case: the mean IoU of the best partners, the reward, the points that hit."""
+    told = asked_and_found(subject)
+    if told is None or not told[0]:
+        return {}
+    truth, found = told
+    table = overlaps(found, truth)
+    points = pointed(found, truth)
+    return {
+        "": {
+            "cases": 1,
+            "iou": mean_overlap(table),
+            "reward": int(rewarded(table)),
+            "true_boxes": len(truth),
+            "found_boxes": len(found),
+            "ious": [float(table[pair]) for pair in best_pairs(table)],
+            "places": len(points),
+            "pointed": sum(points.values()),
+            "missed": [place for place, hit in points.items() if not hit],
+        }
+    }
+
+
+def measure_ranked_boxes(subject: Subject) -> Measured:
+    """One row a case: true boxes a class, and every found box with its score and its hits.
+
+    Boxes have no scores of their own: the first one that is told is the surest, the n-th has 1/n.
+    """
+    told = asked_and_found(subject)
+    if told is None:
+        return {}
+    truth, found = told
+    truths: dict[str, int] = {}
+    for box in truth:
+        place = place_named(box.label)
+        truths[place] = truths.get(place, 0) + 1
+    # One (picture, class) at a time: boxes of different pictures or classes never meet.
+    groups: dict[tuple[str, str], tuple[list[Box], list[float]]] = {}
+    for n, box in enumerate(found, 1):
+        boxes, scores = groups.setdefault((box.picture, place_named(box.label)), ([], []))
+        boxes.append(box)
+        scores.append(1 / n)
+    listed: dict[str, list[list[Any]]] = {}
+    for (picture, place), (boxes, scores) in groups.items():
+        own = [b for b in truth if b.picture == picture and place_named(b.label) == place]
+        order, hit = hits(corners(boxes), scores, corners(own))
+        bits = (hit * (1 << np.arange(len(THRESHOLDS)))[:, None]).sum(axis=0)
+        pairs = zip(order.tolist(), bits.tolist(), strict=True)
+        listed.setdefault(place, []).extend([scores[n], bit] for n, bit in pairs)
+    return {"": {"truths": truths, "found": listed}}
+
+
+def box_iou(sample: Sample) -> Numbers:
+    """Mean over cases of the mean IoU."""
+    return sample.ratio("iou", "cases")
+
+
+def box_reward(sample: Sample) -> Numbers:
+    """Share of cases that are rewarded."""
+    return sample.ratio("reward", "cases")
+
+
+def box_pointing(sample: Sample) -> Numbers:
+    """Share of places that were pointed at, over all cases."""
+    return sample.ratio("pointed", "places")
+
+
+_WHOSE: dict[str, Any] = {
+    "boxes": "of the conclusion, else of the looks, else of the findings; repeated ones once",
+    "without area": "true: not asked for; found: overlaps nothing",
+}
+_CLASSES = "labels in the wording of the regions in use; boxes without label are a class"
+
+BOX_IOU = Metric(
+    name="box_iou",
+    about="mean IoU of boxes paired one to one, labels aside; one too many costs as one missing",
+    better="higher",
+    needs=("boxes",),
+    measure=measure_boxes,
+    combine=box_iou,
+    best=1.0,
+    worst=0.0,
+    reference="pycocotools.mask.iou and every pairing tried out",
+    settings={**_WHOSE, "pairs": "optimal", "divided by": "the larger number", "mean": "cases"},
+    symmetric=True,
+)
+BOX_POINTING = Metric(
+    name="box_pointing",
+    about="share of true places in whose box lies the centre of the reader's first box for them",
+    better="higher",
+    needs=("boxes",),
+    measure=measure_boxes,
+    combine=box_pointing,
+    best=1.0,
+    worst=0.0,
+    reference="the pointing game of Zhang et al. 2016, counted by hand in the tests",
+    settings={**_WHOSE, "classes": _CLASSES, "margin": 0, "mean": "places of all cases"},
+)
+BOX_REWARD = Metric(
+    name="box_reward",
+    about="share of cases with the right number of boxes and a mean IoU above .75",
+    better="higher",
+    needs=("boxes",),
+    measure=measure_boxes,
+    combine=box_reward,
+    best=1.0,
+    worst=0.0,
+    reference="GEMeX-ThinkVG's grounding reward, every pairing tried out",
+    settings={**_WHOSE, "pairs": "optimal", "above": REWARDED, "mean": "cases"},
+    symmetric=True,
+)
+
+
+def _precision_metric(name: str, about: str, thresholds: tuple[int, ...]) -> Metric:
+    return Metric(
+        name=name,
+        about=about,
+        better="higher",
+        needs=("boxes",),
+        measure=measure_ranked_boxes,
+        combine=partial(mean_average_precision, thresholds=thresholds, ties="together"),
+        best=1.0,
+        worst=0.0,
+        reference="pycocotools COCOeval (101 levels of recall, 100 boxes a picture and class)",
+        settings={
+            **_WHOSE,
+            "classes": _CLASSES,
+            "iou": [round(float(THRESHOLDS[n]), 2) for n in thresholds],
+            "score": "1/n for the n-th box that is told",
+            "ties": "together",
+            "boxes a picture and class": MOST,
+        },
+    )
+
+
+MAP_50 = _precision_metric("map_50", "mean average precision of boxes at IoU .5", (0,))
+MAP_75 = _precision_metric("map_75", "mean average precision of boxes at IoU .75", (5,))
+MAP_50_95 = _precision_metric(
+    "map_50_95", "mean average precision of boxes over IoU .50 to .95", tuple(range(10))
+)
+
+METRICS = by_name(BOX_IOU, BOX_POINTING, BOX_REWARD, MAP_50, MAP_75, MAP_50_95)

@@ -1,0 +1,276 @@
+"""Choosing one of several options: how often it is right, how sure, and what else moved it.
+
+A case that was not answered counts as wrong, chooses no position, and is as sure as can be of
+something wrong: what is missing never improves a number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from overread.core import Option, Reading
+from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.sample import Numbers, Sample, divided
+
+BINS = 15
+"""Equally wide bins of confidence for the calibration error."""
+FLOOR = 1e-12
+"""The smallest probability that the log score believes: -ln(FLOOR), 27.6, is its worst value."""
+LENGTHS = 5
+"""Ranks of length that are told apart, 1 the longest; what comes after counts as the last."""
+
+_NONE = "none"
+
+
+def measure_choice(subject: Subject) -> Measured:
+    """One row a case: right or not, which position and length was chosen, how sure it was.
+
+    >>> from overread.core import Case, Entry, Truth
+    >>> options = tuple(Option(letter=a, text=a * n) for a, n in (("A", 3), ("B", 9)))
+    >>> case = Case(id="c", benchmark="medthinkvqa", split="test", options=options)
+    >>> entry = Entry(case=case, truth=Truth(answer="B"))
+    >>> reading = Reading(case_id="c", reader="r", choice="A")
+    >>> row = measure_choice(Subject(entry, reading))[""]
+    >>> row["right"], row["chose:A"], row["key:B"], row["chose_length:2"]
+    (0, 1, 1, 1)
+    """
+    truth, options = subject.entry.truth, subject.entry.case.options
+    if truth is None or truth.answer is None or not options:
+        return {}
+    reading = subject.answered
+    choice = reading.choice if reading else None
+    letters = {option.letter for option in options}
+    chosen = choice if choice in letters else _NONE
+    ranks = length_ranks(options)
+    row: dict[str, Any] = {
+        "asked": 1,
+        "answered": int(chosen != _NONE),
+        "right": int(chosen == truth.answer),
+        f"chose:{chosen}": 1,
+        f"key:{truth.answer}": 1,
+        f"chose_length:{ranks.get(chosen, _NONE)}": 1,
+        f"key_length:{ranks.get(truth.answer, _NONE)}": 1,
+    }
+    return {"": row | _sureness(reading, truth.answer, [option.letter for option in options])}
+
+
+def measure_answer(subject: Subject) -> Measured:
+    """One row a question without options: whether the answer says what the reference says."""
+    truth = subject.entry.truth
+    if truth is None or not truth.answer_text or subject.entry.case.options:
+        return {}
+    reading = subject.answered
+    given = plain(reading.choice or "") if reading else ""
+    right = bool(given) and given == plain(truth.answer_text)
+    return {"": {"asked": 1, "answered": int(bool(given)), "right": int(right)}}
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: its words in lower case, without punctuation.
+
+    >>> plain(" Yes, left-sided. ")
+    'yes left sided'
+    """
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def length_ranks(options: tuple[Option, ...]) -> dict[str, int]:
+    """Letter → rank of its text by length, 1 the longest; equally long ones by their letter."""
+    ordered = sorted(options, key=lambda option: (-len(option.text), option.letter))
+    return {option.letter: min(n, LENGTHS) for n, option in enumerate(ordered, 1)}
+
+
+def _sureness(reading: Reading | None, answer: str, letters: list[str]) -> dict[str, Any]:
+    """What the calibration scores add up; without probabilities, sure and wrong."""
+    told = reading.probabilities if reading else None
+    if not told or not math.isfinite(sum(told.values())) or sum(told.values()) <= 0:
+        last = BINS - 1
+        worst = {"brier": 2.0, "log_loss": -math.log(FLOOR)}
+        return {**worst, f"bin:{last}:n": 1, f"bin:{last}:sure": 1.0}
+    total = sum(told.values())
+    chances = {letter: told.get(letter, 0.0) / total for letter in letters}
+    top = max(letters, key=lambda letter: chances[letter])
+    sure = chances[top]
+    place = min(max(math.ceil(sure * BINS) - 1, 0), BINS - 1)
+    return {
+        "brier": sum((chances[a] - (a == answer)) ** 2 for a in letters),
+        "log_loss": -math.log(max(chances.get(answer, 0.0), FLOOR)),
+        f"bin:{place}:n": 1,
+        f"bin:{place}:sure": sure,
+        f"bin:{place}:right": int(top == answer),
+    }
+
+
+def accuracy(sample: Sample) -> Numbers:
+    """Share of cases that were answered right."""
+    return sample.ratio("right", "asked")
+
+
+def answer_rate(sample: Sample) -> Numbers:
+    """Share of cases that were answered at all."""
+    return sample.ratio("answered", "asked")
+
+
+def brier(sample: Sample) -> Numbers:
+    """Mean over cases of the squared distance of the probabilities from the truth."""
+    return sample.ratio("brier", "asked")
+
+
+def log_loss(sample: Sample) -> Numbers:
+    """Mean over cases of minus the logarithm of the right option's probability."""
+    return sample.ratio("log_loss", "asked")
+
+
+def calibration_error(sample: Sample) -> Numbers:
+    """Mean over cases of how far the bin's share of right answers is from its mean confidence."""
+    gap = np.zeros(sample.draws)
+    for place in range(BINS):
+        sure, right = sample.total(f"bin:{place}:sure"), sample.total(f"bin:{place}:right")
+        gap += np.abs(right - sure)
+    return divided(gap, sample.total("asked"))
+
+
+def reliability(sample: Sample) -> list[dict[str, float]]:
+    """The calibration curve of the first draw: for each bin that is used, n, confidence, right."""
+    curve = []
+    for place in range(BINS):
+        n = float(sample.total(f"bin:{place}:n")[0])
+        if n:
+            sure = float(sample.total(f"bin:{place}:sure")[0])
+            right = float(sample.total(f"bin:{place}:right")[0])
+            curve.append({"n": n, "confidence": sure / n, "right": right / n})
+    return curve
+
+
+def position_bias(sample: Sample) -> Numbers:
+    """How far the positions chosen are from the positions of the right options."""
+    return _apart(sample, "chose", "key")
+
+
+def length_bias(sample: Sample) -> Numbers:
+    """How far the lengths chosen, as ranks, are from the lengths of the right options."""
+    return _apart(sample, "chose_length", "key_length")
+
+
+def _apart(sample: Sample, chosen: str, key: str) -> Numbers:
+    """Half the summed difference of two distributions: the share that would have to move."""
+    names = {name for row in sample.rows for name in row}
+    ends = {n.partition(":")[2] for n in names if n.partition(":")[0] in (chosen, key)}
+    moved = np.zeros(sample.draws)
+    for end in sorted(ends):
+        moved += np.abs(sample.total(f"{chosen}:{end}") - sample.total(f"{key}:{end}"))
+    return divided(moved / 2, sample.total("asked"))
+
+
+ACCURACY = Metric(
+    name="accuracy",
+    about="share of cases answered right; what was not answered is wrong",
+    better="higher",
+    needs=("choice",),
+    measure=measure_choice,
+    combine=accuracy,
+    best=1.0,
+    worst=0.0,
+    reference="scikit-learn accuracy_score",
+    symmetric=True,
+    binary="right",
+)
+ANSWER_ACCURACY = Metric(
+    name="answer_accuracy",
+    about="share of questions without options whose answer has the reference's words",
+    better="higher",
+    needs=("choice",),
+    measure=measure_answer,
+    combine=accuracy,
+    best=1.0,
+    worst=0.0,
+    reference="counted in the tests",
+    settings={"compared": "lower case, without punctuation"},
+    binary="right",
+)
+ANSWER_RATE = Metric(
+    name="answer_rate",
+    about="share of cases answered with one of the options",
+    better="higher",
+    needs=("choice",),
+    measure=measure_choice,
+    combine=answer_rate,
+    best=1.0,
+    worst=0.0,
+    reference="counted in the tests",
+)
+POSITION_BIAS = Metric(
+    name="position_bias",
+    about="share of choices that would have to move for A to E to be chosen as often as right",
+    better="lower",
+    needs=("choice",),
+    measure=measure_choice,
+    combine=position_bias,
+    best=0.0,
+    worst=1.0,
+    reference="total variation distance, counted in the tests",
+    symmetric=True,
+)
+LENGTH_BIAS = Metric(
+    name="length_bias",
+    about="the same for the longest, second longest, … option",
+    better="lower",
+    needs=("choice",),
+    measure=measure_choice,
+    combine=length_bias,
+    best=0.0,
+    worst=1.0,
+    reference="total variation distance, counted in the tests",
+    settings={"ties": "the earlier letter counts as longer"},
+    symmetric=True,
+)
+CALIBRATION_ERROR = Metric(
+    name="calibration_error",
+    about="expected calibration error of the most likely option",
+    better="lower",
+    needs=("probabilities",),
+    measure=measure_choice,
+    combine=calibration_error,
+    best=0.0,
+    worst=1.0,
+    reference="brute force in the tests",
+    settings={"bins": BINS, "width": "equal"},
+)
+BRIER = Metric(
+    name="brier",
+    about="Brier score over all options: 0 sure and right, 2 sure and wrong",
+    better="lower",
+    needs=("probabilities",),
+    measure=measure_choice,
+    combine=brier,
+    best=0.0,
+    worst=2.0,
+    reference="scikit-learn brier_score_loss",
+)
+LOG_LOSS = Metric(
+    name="log_loss",
+    about="minus the logarithm of the right option's probability",
+    better="lower",
+    needs=("probabilities",),
+    measure=measure_choice,
+    combine=log_loss,
+    best=0.0,
+    worst=-math.log(FLOOR),
+    reference="scikit-learn log_loss",
+    settings={"floor": FLOOR},
+)
+
+METRICS = by_name(
+    ACCURACY,
+    ANSWER_ACCURACY,
+    ANSWER_RATE,
+    POSITION_BIAS,
+    LENGTH_BIAS,
+    CALIBRATION_ERROR,
+    BRIER,
+    LOG_LOSS,
+)

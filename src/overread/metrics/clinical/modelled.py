@@ -1,0 +1,257 @@
+"""The clinical scores that need models, as metrics.
+
+Where nothing was handed in, a score is at its worst. RadCliQ is then the value of its components at
+their worst, so that silence never beats a bad report.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from overread.metrics.clinical.chexbert import classes_told, labels_f1
+from overread.metrics.clinical.models.bertscore import EMPTY, LAYER
+from overread.metrics.clinical.models.green import LONGEST
+from overread.metrics.clinical.radcliq import VERSIONS
+from overread.metrics.clinical.ratescore import NO_ENTITY
+from overread.metrics.clinical.scoring import (
+    Score,
+    measure_chexbert,
+    measure_pairs,
+    score_bertscore,
+    score_green,
+    score_radcliq,
+    score_radgraph,
+    score_ratescore,
+    score_sembscore,
+)
+from overread.metrics.contract import Metric
+from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.texts import Part
+
+NOTHING = {"radgraph_combined": 0.0, "bertscore": EMPTY, "sembscore": -1.0, "bleu2": 0.0}
+"""RadCliQ's components where nothing was handed in."""
+_GRAPH = {
+    "radgraph_e": "tokens and label",
+    "radgraph_er": "tokens, label and whether it has a relation",
+    "radgraph_bar_er": "tokens, label, relation and target",
+}
+_BERT = {"model": "distilroberta-base", "layer": LAYER, "rescaled": True, "idf": False}
+
+
+def mean(sample: Sample, name: str) -> Numbers:
+    """The mean of a statistic over cases, one number a draw.
+
+    >>> mean(Sample([{"green": 0.5}, {"green": 1.0}]), "green")
+    array([0.75])
+    """
+    return divided(sample.total(name), sample.weights.sum(axis=1))
+
+
+def ratio(sample: Sample, top: str, bottom: str) -> Numbers:
+    """One total over another, one number a draw; NaN where there is nothing below."""
+    return sample.ratio(top, bottom)
+
+
+def mean_radcliq(sample: Sample, version: str) -> Numbers:
+    """The mean RadCliQ over cases, one number a draw."""
+    return VERSIONS[version].mean_of(sample)
+
+
+@cache
+def model_metrics(part: Part = "report") -> dict[str, Metric]:
+    """All scores of this module for one part of a reading, by name.
+
+    Those of the report have plain names; others end in the part ('radgraph_e_findings').
+    """
+    made = [*_graph(part), *_labels(part), *_likenesses(part), *_radcliq(part), *_judged(part)]
+    tail = _tail(part)
+    return {metric.name.removesuffix(tail): metric for metric in made}
+
+
+def _graph(part: Part) -> list[Metric]:
+    measure = _pairs(part, score_radgraph, dict.fromkeys(_GRAPH, 0.0))
+    settings = {"model": "radgraph-xl", "empty side": 0}
+    return [
+        _metric(
+            part,
+            name,
+            f"RadGraph F1 over {what}, mean of cases",
+            measure,
+            "radgraph 0.1.18 rewards",
+            settings=settings,
+            symmetric=True,
+        )
+        for name, what in _GRAPH.items()
+    ]
+
+
+def _labels(part: Part) -> list[Metric]:
+    measure = partial(measure_chexbert, part=part)
+    made = []
+    for classes in (14, 5):
+        told = {"model": "CheXbert", "uncertain": "counts as positive", "classes": classes}
+        name = f"chexbert_f1_{classes}"
+        ceiling = f"ceiling_{name}_macro"
+        made += [
+            _metric(
+                part,
+                name,
+                f"CheXbert labels, {classes} classes, micro F1",
+                measure,
+                "f1chexbert 0.0.2; scikit-learn f1_score",
+                combine=partial(labels_f1, classes=classes, average="micro"),
+                settings={**told, "average": "micro"},
+                symmetric=True,
+            ),
+            _metric(
+                part,
+                f"{name}_macro",
+                f"CheXbert labels, {classes} classes, macro F1",
+                measure,
+                "f1chexbert 0.0.2; scikit-learn f1_score",
+                combine=partial(labels_f1, classes=classes, average="macro", absent="zero"),
+                settings={**told, "average": "macro", "class of neither side": 0},
+                ceiling=ceiling + _tail(part),
+                symmetric=True,
+            ),
+            _metric(
+                part,
+                ceiling,
+                f"what {name}_macro gives a perfect reader: the classes that references have",
+                measure,
+                "scikit-learn f1_score of the references against themselves",
+                combine=partial(classes_told, classes=classes),
+                settings=told,
+                worst=math.nan,
+            ),
+        ]
+    return made
+
+
+def _likenesses(part: Part) -> list[Metric]:
+    return [
+        _metric(
+            part,
+            "bertscore",
+            "likeness of the words in their context, mean of cases",
+            _pairs(part, score_bertscore, {"bertscore": EMPTY}),
+            "bert-score 0.3.13",
+            worst=EMPTY,
+            settings=_BERT,
+            symmetric=True,
+        ),
+        _metric(
+            part,
+            "sembscore",
+            "cosine of CheXbert's vectors of both texts, mean of cases",
+            _pairs(part, score_sembscore, {"sembscore": -1.0}),
+            "CXR-Report-Metric",
+            worst=-1.0,
+            settings={"model": "CheXbert"},
+            symmetric=True,
+        ),
+        _metric(
+            part,
+            "ratescore",
+            "likeness of the medical entities, weighted by type, mean of cases",
+            _pairs(part, score_ratescore, {"ratescore": 0.0}),
+            "RaTEScore 0.6.0",
+            settings={
+                "models": "RaTE-NER-Deberta, BioLORD-2023-C",
+                "weights": "long",
+                "no entity": NO_ENTITY,
+                "sentences": "overread.language",
+            },
+            symmetric=True,
+        ),
+    ]
+
+
+def _radcliq(part: Part) -> list[Metric]:
+    measure = _pairs(part, score_radcliq, NOTHING)
+    return [
+        _metric(
+            part,
+            f"radcliq_{version}",
+            f"RadCliQ {version}: errors a radiologist would count, mean of cases",
+            measure,
+            "CXR-Report-Metric",
+            better="lower",
+            combine=partial(mean_radcliq, version=version),
+            best=constants.of(dict.fromkeys(NOTHING, 1.0)),
+            worst=constants.of(NOTHING),
+            settings={
+                "radgraph": "radgraph, (entity F1 + relation F1) / 2",
+                "bertscore": _BERT,
+                "sembscore": "CheXbert",
+                "bleu2": "lower case, nltk method1",
+            },
+        )
+        for version, constants in VERSIONS.items()
+    ]
+
+
+def _judged(part: Part) -> list[Metric]:
+    measure = _pairs(part, score_green, {"asked": 0, "parsed": 1, "green": 0.0})
+    settings = {
+        "judge": "GREEN model of the models' folder",
+        "decoding": f"likeliest token, {LONGEST} tokens with the prompt",
+        "unreadable reply": "left out, counted in green_unparseable",
+    }
+    return [
+        _metric(
+            part,
+            "green",
+            "matched findings over those and significant errors, by a judge; mean of cases",
+            measure,
+            "green-score 0.0.12",
+            combine=partial(ratio, top="green", bottom="parsed"),
+            settings=settings,
+        ),
+        _metric(
+            part,
+            "green_unparseable",
+            "share of the judge's replies that cannot be read",
+            measure,
+            "ours",
+            better="lower",
+            combine=partial(ratio, top="unparseable", bottom="asked"),
+            best=0.0,
+            worst=math.nan,
+            settings=settings,
+        ),
+    ]
+
+
+def _pairs(part: Part, score: Score, nothing: dict[str, Any]) -> Any:
+    return partial(measure_pairs, part=part, score=score, nothing=nothing)
+
+
+def _metric(
+    part: Part, name: str, about: str, measure: Any, reference: str, **changes: Any
+) -> Metric:
+    """A metric from 0 to 1 that is the mean of the statistic of its name, but for the changes."""
+    settings = {"part": part, **changes.pop("settings")}
+    plain = Metric(
+        name=name + _tail(part),
+        about=about,
+        better="higher",
+        needs=(part,),
+        measure=measure,
+        combine=partial(mean, name=name),
+        best=1.0,
+        worst=0.0,
+        reference=reference,
+        settings=settings,
+    )
+    return replace(plain, **changes)
+
+
+def _tail(part: Part) -> str:
+    return "" if part == "report" else f"_{part}"
+
+
+METRICS = model_metrics("report")

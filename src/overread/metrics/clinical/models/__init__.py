@@ -1,0 +1,1 @@
+"""The models behind the published clinical scores: optional, local, never downloaded."""

@@ -1,0 +1,110 @@
+"""The contract of a metric, and what it is handed: one case with its truth, and one reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from overread.core import Entry, Geometry, Picture, Reading
+from overread.core.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from overread.metrics.sample import Sample
+
+Statistics: TypeAlias = Mapping[str, Any]
+"""What was measured of one thing that is judged: plain JSON values. Numbers can be added up."""
+
+Measured: TypeAlias = Mapping[str, Statistics]
+"""Unit → its statistics. The unit is "" for the case itself, or the id of the query or picture
+that is judged. No unit at all means that the truth of the case leaves nothing to judge."""
+
+
+class Files(Protocol):
+    """Gives the files that regions name: a release for the truth, a submission for a reading."""
+
+    def source(self, file: str) -> Path | bytes:
+        """Where the bytes of the file are; raises `PictureError` where there is none."""
+
+
+class Scene(Files, Protocol):
+    """What a release lets a metric open: its files, and the geometry of its volumes."""
+
+    @property
+    def pictures(self) -> Any:
+        """Opens the pictures of the cases."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One case with its truth, and what a reader made of it."""
+
+    entry: Entry
+    reading: Reading | None = None
+    """None where nothing was handed in; a reading with an `error` is as good as none."""
+    truth_files: Scene | None = None
+    reading_files: Files | None = None
+    verdicts: tuple[Verdicts, ...] = ()
+    """What judges said of the reading, where it was judged."""
+
+    @property
+    def answered(self) -> Reading | None:
+        """The reading, unless it failed."""
+        return None if self.reading is None or self.reading.error else self.reading
+
+    def geometry(self, picture: Picture) -> Geometry:
+        """The geometry of a volume of the case, from the volume's own header."""
+        if self.truth_files is None:
+            raise ValueError("this subject came without the files of its release")
+        space: Geometry = self.truth_files.pictures.geometry(picture)
+        return space
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number that says how good readings are.
+
+    Metrics that share one `measure` (the same object) are measured together, once a case.
+    `measure` must be picklable: a function of a module, or a `functools.partial` of one.
+    """
+
+    name: str
+    """Catalog name; where a benchmark names the number, that name."""
+    about: str
+    """What it says, in one line."""
+    better: Literal["higher", "lower"]
+    needs: tuple[str, ...]
+    """What a reading must hold for it: 'choice', 'probabilities', 'masks', 'report', 'findings',
+    'discussion', 'trace', 'boxes', 'crops', 'rationale'; and of its verdicts, 'step verdicts',
+    'discussion verdicts'. Where no reading has it, it was not attempted."""
+    measure: Callable[[Subject], Measured]
+    combine: Callable[[Sample], NDArray[np.float64]]
+    """One number for each draw of the sample; NaN where it is undefined."""
+    best: float
+    """The value of a perfect reading, unless `ceiling` says otherwise."""
+    worst: float
+    """The value where nothing was handed in; a NaN where there is no such bound."""
+    reference: str
+    """The independent implementation or publication that it is held to."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Everything that changes the number; part of the signature."""
+    ceiling: str = ""
+    """Name of the metric that gives what a perfect reading gets, where that is not `best`."""
+    drops_missing: bool = False
+    """Whether the official rule leaves out what was not handed in: then `worst` is not reached."""
+    symmetric: bool = False
+    """Whether truth and reading may change places."""
+    binary: str = ""
+    """The statistic, 0 or 1, whose mean the metric is, where it is one: then McNemar applies."""
+    retuned: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
+    """The family of this metric, itself among them, with other settings; None where there is
+    nothing to set."""
+
+
+def by_name(*metrics: Metric) -> dict[str, Metric]:
+    """Metrics as the table that the catalog looks them up in."""
+    return {metric.name: metric for metric in metrics}

@@ -1,0 +1,284 @@
+"""Verdicts counted: how much of an explanation or a discussion a judge let stand.
+
+No model is asked here: the verdicts were stored when `overread judge` ran. What is missing counts
+against the reading. A step that the judge left out is not factual. A case with no verdicts at all
+(no reading, no explanation, not judged, or judged when it still said something else) is as bad as
+can be, and weighs as much as the average case that has some: a long explanation is not outweighed
+by an absent one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from overread.core import Reading
+from overread.core.verdicts import (
+    SECTIONS,
+    DiscussionVerdicts,
+    StepVerdicts,
+    digest_of,
+    discussion_of,
+    explanation_of,
+)
+from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.sample import Numbers, Sample, divided
+from overread.ontology import education, step_errors
+
+NEED_STEPS = "step verdicts"
+NEED_DISCUSSION = "discussion verdicts"
+
+_RULE = "the MedThinkVQA judges' rule, counted by hand in the tests"
+_NOT_JUDGED = {
+    "not judged": "counts against the reading",
+    "case without verdicts": "worst, with the weight of an average case",
+}
+_V = TypeVar("_V", StepVerdicts, DiscussionVerdicts)
+
+
+def measure_steps(subject: Subject) -> Measured:
+    """One row a case: its steps, how many are factual, critical, and wrong in which way.
+
+    >>> from overread.core import Case, Entry, Option, Truth
+    >>> from overread.core.verdicts import StepVerdict
+    >>> case = Case(id="c", benchmark="b", split="test", options=(Option(letter="A", text="gout"),))
+    >>> entry = Entry(case=case, truth=Truth(answer="A"))
+    >>> reading = Reading(case_id="c", reader="r", rationale="Tophi are seen. There is no gas.")
+    >>> steps = (StepVerdict(text="Tophi are seen.", factual=True), StepVerdict(text="No gas."))
+    >>> told = StepVerdicts(case_id="c", judge="j", about=digest_of(reading.rationale), steps=steps)
+    >>> row = measure_steps(Subject(entry, reading, verdicts=(told,)))[""]
+    >>> row["steps"], row["factual"], row["all_factual"]
+    (2, 1, 0)
+    """
+    truth, case = subject.entry.truth, subject.entry.case
+    if truth is None or truth.answer is None or not case.options:
+        return {}
+    found = _current(subject, StepVerdicts, explanation_of)
+    steps = found.steps if found else ()
+    row: dict[str, Any] = {
+        "cases": 1,
+        "present": int(bool(steps)),
+        "steps": len(steps),
+        "factual": sum(step.judged and step.factual for step in steps),
+        "critical": sum(step.judged and step.critical for step in steps),
+        "not_judged": sum(not step.judged for step in steps),
+    }
+    row["all_factual"] = int(bool(steps) and row["factual"] == row["steps"])
+    for error in step_errors().item:
+        # Nobody said that a step without a verdict is free of it.
+        row[f"error:{error.code}"] = sum(not s.judged or error.code in s.errors for s in steps)
+    return {"": row}
+
+
+def measure_discussion(subject: Subject) -> Measured:
+    """One row a case: its sentences and how many are correct, by section, and the five marks."""
+    truth = subject.entry.truth
+    if truth is None or not (truth.discussion and truth.discussion.strip()):
+        return {}
+    found = _current(subject, DiscussionVerdicts, discussion_of)
+    sentences = found.sentences if found else ()
+    row: dict[str, Any] = {
+        "cases": 1,
+        "present": int(bool(sentences)),
+        "sentences": len(sentences),
+        "correct": sum(s.judged and s.correct for s in sentences),
+        "not_judged": sum(not s.judged for s in sentences),
+    }
+    for section in SECTIONS:
+        own = [s for s in sentences if s.section == section]
+        row[f"present:{section}"] = int(bool(own))
+        row[f"sentences:{section}"] = len(own)
+        row[f"correct:{section}"] = sum(s.judged and s.correct for s in own)
+    marks = {m.dimension: m.mark for m in found.education if m.judged} if found else {}
+    for term in education().item:
+        row[f"mark:{term.code}"] = marks.get(term.code, 0)
+    row["education"] = sum(row[f"mark:{term.code}"] for term in education().item)
+    return {"": row}
+
+
+def _current(subject: Subject, kind: type[_V], words: Callable[[Reading], str]) -> _V | None:
+    """The last verdicts of a kind on the words of the reading as they are now."""
+    reading = subject.answered
+    text = words(reading) if reading else ""
+    if reading is None or not text:
+        return None
+    about = digest_of(text)
+    own = [
+        verdicts
+        for verdicts in subject.verdicts
+        if isinstance(verdicts, kind)
+        and (verdicts.case_id, verdicts.sample) == (reading.case_id, reading.sample)
+        and verdicts.about == about
+    ]
+    return own[-1] if own else None
+
+
+def pooled(
+    sample: Sample, *, top: str, bottom: str, present: str = "present", worst: float = 0.0
+) -> Numbers:
+    """A share of all steps or sentences; each case without any adds an average case at the worst.
+
+    >>> pooled(Sample([{"cases": 1, "present": 1, "n": 4, "good": 3}, {"cases": 1}]),
+    ...        top="good", bottom="n")
+    array([0.375])
+    """
+    cases, there = sample.total("cases"), sample.total(present)
+    of_those = sample.ratio(top, bottom)
+    good = np.where(there > 0, of_those, 0.0) * there
+    return divided(good + worst * (cases - there), cases)
+
+
+def a_case(sample: Sample, *, top: str) -> Numbers:
+    """The mean of one statistic over the cases."""
+    return sample.ratio(top, "cases")
+
+
+def _of_steps(name: str, about: str, **changes: Any) -> Metric:
+    return Metric(
+        **{
+            "name": name,
+            "about": about,
+            "better": "higher",
+            "needs": ("rationale", NEED_STEPS),
+            "measure": measure_steps,
+            "best": 1.0,
+            "worst": 0.0,
+            "reference": _RULE,
+            "settings": _NOT_JUDGED,
+            **changes,
+        }
+    )
+
+
+def _error(name: str, code: str) -> Metric:
+    term = next(term for term in step_errors().item if term.code == code)
+    return _of_steps(
+        name,
+        f"steps with this error, as a share of all steps: {term.name}",
+        combine=partial(pooled, top=f"error:{code}", bottom="steps", worst=1.0),
+        better="lower",
+        best=0.0,
+        worst=1.0,
+        settings={"not judged": "has every error", **_without("not judged")},
+    )
+
+
+def _without(key: str) -> dict[str, str]:
+    return {name: value for name, value in _NOT_JUDGED.items() if name != key}
+
+
+def _of_discussion(name: str, about: str, **changes: Any) -> Metric:
+    return Metric(
+        **{
+            "name": name,
+            "about": about,
+            "better": "higher",
+            "needs": ("discussion", NEED_DISCUSSION),
+            "measure": measure_discussion,
+            "best": 1.0,
+            "worst": 0.0,
+            "reference": _RULE,
+            "settings": _NOT_JUDGED,
+            **changes,
+        }
+    )
+
+
+def _section(name: str, section: str) -> Metric:
+    return _of_discussion(
+        name,
+        f"share of the sentences of one section that are correct: {section}",
+        combine=partial(
+            pooled,
+            top=f"correct:{section}",
+            bottom=f"sentences:{section}",
+            present=f"present:{section}",
+        ),
+        settings={**_NOT_JUDGED, "section that is not there": "as a case without verdicts"},
+    )
+
+
+def _mark(name: str, code: str) -> Metric:
+    terms = education()
+    term = next(term for term in terms.item if term.code == code)
+    return _of_discussion(
+        name,
+        f"education value of the discussion, 0 to {terms.highest}: {term.name}",
+        combine=partial(a_case, top=f"mark:{code}"),
+        best=float(terms.highest or 0),
+        settings={"not judged": 0},
+    )
+
+
+STEP_FACTUALITY = _of_steps(
+    "step_factuality",
+    "share of the steps of all explanations that the judge holds factual",
+    combine=partial(pooled, top="factual", bottom="steps"),
+)
+CASE_ALL_FACTUAL = _of_steps(
+    "case_all_factual",
+    "share of cases whose explanation is factual in every step",
+    combine=partial(a_case, top="all_factual"),
+    binary="all_factual",
+    settings={"not judged": "counts against the reading"},
+)
+CRITICAL_STEP_RATIO = _of_steps(
+    "critical_step_ratio",
+    "share of steps that the diagnosis rests on; it describes rather than judges",
+    combine=partial(pooled, top="critical", bottom="steps"),
+)
+STEP_ERRORS_REASONING = _error("step_errors_reasoning", "reasoning")
+STEP_ERRORS_IMAGE = _error("step_errors_image", "image-understanding")
+STEP_ERRORS_SCENARIO = _error("step_errors_scenario", "clinical-scenario")
+STEP_ERRORS_KNOWLEDGE = _error("step_errors_knowledge", "medical-knowledge")
+
+DISCUSSION_CORRECTNESS = _of_discussion(
+    "discussion_correctness",
+    "share of the sentences of all discussions that the judge holds correct",
+    combine=partial(pooled, top="correct", bottom="sentences"),
+)
+DISCUSSION_BACKGROUND = _section("discussion_background", SECTIONS[0])
+DISCUSSION_CLINICAL = _section("discussion_clinical", SECTIONS[1])
+DISCUSSION_IMAGING = _section("discussion_imaging", SECTIONS[2])
+DISCUSSION_SIGNIFICANCE = _section("discussion_significance", SECTIONS[3])
+DISCUSSION_OUTCOME = _section("discussion_outcome", SECTIONS[4])
+DISCUSSION_TAKE_HOME = _section("discussion_take_home", SECTIONS[5])
+
+EDUCATION_SCORE = _of_discussion(
+    "education_score",
+    "education value of the discussion: the sum of five marks, 0 to 10",
+    combine=partial(a_case, top="education"),
+    best=float(len(education().item) * (education().highest or 0)),
+    settings={"not judged": 0},
+)
+EDUCATION_DEFINITION = _mark("education_definition", "definition")
+EDUCATION_MANIFESTATION = _mark("education_manifestation", "manifestation")
+EDUCATION_IMAGING = _mark("education_imaging", "imaging")
+EDUCATION_REASONING = _mark("education_reasoning", "reasoning")
+EDUCATION_LEARNING = _mark("education_learning", "learning")
+
+METRICS = by_name(
+    STEP_FACTUALITY,
+    CASE_ALL_FACTUAL,
+    CRITICAL_STEP_RATIO,
+    STEP_ERRORS_REASONING,
+    STEP_ERRORS_IMAGE,
+    STEP_ERRORS_SCENARIO,
+    STEP_ERRORS_KNOWLEDGE,
+    DISCUSSION_CORRECTNESS,
+    DISCUSSION_BACKGROUND,
+    DISCUSSION_CLINICAL,
+    DISCUSSION_IMAGING,
+    DISCUSSION_SIGNIFICANCE,
+    DISCUSSION_OUTCOME,
+    DISCUSSION_TAKE_HOME,
+    EDUCATION_SCORE,
+    EDUCATION_DEFINITION,
+    EDUCATION_MANIFESTATION,
+    EDUCATION_IMAGING,
+    EDUCATION_REASONING,
+    EDUCATION_LEARNING,
+)

@@ -1,0 +1,309 @@
+"""The masks of one case: every finding of the truth held against what the reader marked.
+
+Each file is read once. A prediction that is missing, or cannot be used, is not judged; its row
+holds the worst values nevertheless, so that the official numbers (which leave it out) and the
+honest ones (for which it is the worst) come from the same statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.core import Finding, Geometry, Mask, Volume
+from overread.errors import OverreadError, PictureError, UsageError
+from overread.metrics.contract import Files, Measured, Subject
+from overread.metrics.masks.components import coordinates, entities
+from overread.metrics.masks.distances import near_matches
+from overread.metrics.masks.instances import Judged, judged
+from overread.metrics.masks.runs import Runs, read_runs, united
+from overread.metrics.masks.settings import MaskSettings
+from overread.metrics.masks.turning import LOW, better_turn
+from overread.ontology import findings as ontology
+from overread.pixels.masks import Shape
+from overread.pixels.nifti import read_header
+
+DEFAULT = MaskSettings()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One finding of the truth."""
+
+    unit: str
+    finding: Finding
+    region: Mask
+
+    @property
+    def focal(self) -> bool:
+        """Whether such a finding has one place; taken for granted where the category is unknown."""
+        category = ontology().categories.get(self.finding.category or "")
+        return category is None or bool(category.focal)
+
+
+def measure_masks(
+    subject: Subject, *, settings: MaskSettings = DEFAULT, surfaces: bool = False
+) -> Measured:
+    """What the mask scores add up, for every finding of the truth that has a mask.
+
+    Without the CT there is no spacing: what is measured in millimetres is left out, and
+    `no_spacing` is 1. With `surfaces` the surface statistics of each finding are there too.
+    """
+    asked = _asked(subject)
+    if not asked:
+        return {}
+    if subject.truth_files is None:
+        raise UsageError("this subject came without the files of its release")
+    space = _space(subject, asked[0].region)
+    shape = space.shape if space is not None else _shape(subject, asked[0].region)
+    truth = _Reader(subject.truth_files, shape, binary=False)
+    predicted = _Predictions(subject, shape)
+    rows: dict[str, dict[str, Any]] = {}
+    for one in asked:
+        runs = truth.runs(one.region)
+        found, problem = predicted.runs(one)
+        row = _row(runs, found, one, space, settings)
+        if problem:
+            row["problem"] = problem
+        turn = better_turn(runs, found) if found is not None and row["raw_dice"] < LOW else None
+        if turn is not None:
+            row["turn"], row["turn_dice"] = turn
+        if surfaces and space is not None:
+            row |= _surfaces(runs, found, space)
+        rows[one.unit] = row
+    _share(rows)
+    return rows
+
+
+def _asked(subject: Subject) -> list[_Asked]:
+    """The findings of the truth that have a mask."""
+    found = []
+    for place, finding in enumerate(subject.entry.truth.findings if subject.entry.truth else ()):
+        masks = [region for region in finding.regions if isinstance(region, Mask)]
+        if len(masks) > 1:
+            raise PictureError(
+                f"finding {finding.query or place} of the truth has {len(masks)} masks",
+                where=masks[0].file,
+                remedy="a finding has one channel, and entities are its labels",
+            )
+        if masks:
+            found.append(_Asked(finding.query or str(place), finding, masks[0]))
+    return found
+
+
+def _space(subject: Subject, region: Mask) -> Geometry | None:
+    """The geometry of the CT; None where it is not there. Mask headers are not believed."""
+    try:
+        return subject.geometry(subject.entry.case.picture(region.picture))
+    except PictureError:
+        return None
+
+
+def _shape(subject: Subject, region: Mask) -> Shape:
+    """The shape of a CT that is not there: as the release states it, or as the mask has it."""
+    picture = subject.entry.case.picture(region.picture)
+    if isinstance(picture, Volume) and picture.shape is not None:
+        return picture.shape
+    assert subject.truth_files is not None
+    found = read_header(subject.truth_files.source(region.file), name=region.file).shape
+    if len(found) == 4 and found[0] == region.channels:
+        return (found[1], found[2], found[3])
+    raise PictureError(
+        f"the shape of the CT is nowhere to be had, and a mask of shape {found} does not tell it",
+        where=region.file,
+        remedy="name the folder of the CTs",
+    )
+
+
+class _Reader:
+    """Runs of mask channels; a file is read when it is first asked for, and once."""
+
+    def __init__(self, files: Files, shape: Shape, *, binary: bool) -> None:
+        self._files, self._shape, self._binary = files, shape, binary
+        self._read: dict[tuple[str, int], list[Runs] | OverreadError] = {}
+
+    def runs(self, region: Mask) -> Runs:
+        """The runs of one region; raises again what was raised when its file was read."""
+        key = (region.file, region.channels)
+        if key not in self._read:
+            try:
+                source = self._files.source(region.file)
+                self._read[key] = read_runs(
+                    source, self._shape, region.channels, name=region.file, binary=self._binary
+                )
+            except OverreadError as error:
+                self._read[key] = error
+        found = self._read[key]
+        if isinstance(found, OverreadError):
+            raise found
+        if not 0 <= region.channel < len(found):
+            raise PictureError(
+                f"channel {region.channel} was asked of {len(found)}", where=region.file
+            )
+        runs = found[region.channel]
+        return runs if region.entity is None else runs.taken(runs.label == region.entity)
+
+
+class _Predictions:
+    """What the reader marked for each finding, or why there is nothing that can be judged."""
+
+    def __init__(self, subject: Subject, shape: Shape) -> None:
+        reading = subject.answered
+        self._answered = reading is not None
+        self._regions: dict[str, list[Mask]] = {}
+        for finding in (reading.findings or ()) if reading else ():
+            masks = [region for region in finding.regions if isinstance(region, Mask)]
+            self._regions.setdefault(finding.query or "", []).extend(masks)
+        known = [region for regions in self._regions.values() for region in regions]
+        files = subject.reading_files
+        if known and files is None:
+            raise UsageError("this subject came without the files of its reading")
+        binary = all(region.entity is None for region in known)
+        self._reader = _Reader(files, shape, binary=binary) if files is not None else None
+
+    def runs(self, asked: _Asked) -> tuple[Runs | None, str]:
+        """The runs marked for a finding; or None, and a sentence where something is wrong."""
+        if not self._answered:
+            return None, ""
+        regions = self._regions.get(asked.unit, [])
+        if not regions or self._reader is None:
+            return None, f"finding {asked.unit} was given no mask"
+        strange = [r.picture for r in regions if r.picture != asked.region.picture]
+        if strange:
+            return None, f"finding {asked.unit} was marked in '{strange[0]}', where it is not"
+        try:
+            return united([self._reader.runs(region) for region in regions]), ""
+        except OverreadError as error:
+            return None, str(error)
+
+
+def _row(
+    truth: Runs,
+    predicted: Runs | None,
+    asked: _Asked,
+    space: Geometry | None,
+    settings: MaskSettings,
+) -> dict[str, Any]:
+    """The statistics of one finding, but for the share it has in its case."""
+    drawn = entities(truth)
+    best = judged(drawn, truth, settings)
+    row: dict[str, Any] = {"findings": 1, "judged": int(predicted is not None)}
+    if predicted is None:
+        row |= _missing(len(drawn))
+        row |= {"predicted_voxels": 0, "shared_voxels": 0}
+    else:
+        ours = judged(drawn, predicted, settings)
+        row |= _scores(ours, settings)
+        row |= {"predicted_voxels": predicted.voxels, "shared_voxels": ours.raw_shared}
+    row |= {"truth_voxels": truth.voxels, "truth_instances": len(drawn)}
+    row |= {f"ceiling_{name}": value for name, value in _scores(best, settings).items()}
+    row["no_spacing"] = int(space is None)
+    if space is None:
+        return row
+    row |= {"spaced": 1, "focal": int(asked.focal)}
+    ceiling = _near(best, space, settings, focal=asked.focal)
+    row |= {f"ceiling_{name}": value for name, value in ceiling.items()}
+    if predicted is None:
+        return row | {"distance_tp": 0, "distance_fp": 0, "distance_fn": len(drawn)}
+    return row | _near(ours, space, settings, focal=asked.focal)
+
+
+def _scores(ours: Judged, settings: MaskSettings) -> dict[str, Any]:
+    """What the official rule says of one finding."""
+    true = len(ours.matches)
+    shared = sum(dice for _, _, dice in ours.matches)
+    nothing = not len(ours.truth) and not len(ours.predicted)
+    counted = not nothing and (true > 0 or settings.unmatched_dice is not None)
+    mean = shared / true if true else (settings.unmatched_dice or 0.0)
+    return {
+        "dice": ours.dice,
+        "hit": int(ours.dice >= settings.hit_threshold),
+        "raw_dice": ours.raw_dice,
+        "raw_hit": int(ours.raw_dice >= settings.hit_threshold),
+        "tp": true,
+        "fp": len(ours.predicted) - true,
+        "fn": len(ours.truth) - true,
+        "matched_dice_sum": shared,
+        "matched_dice": mean if counted else 0.0,
+        "matched_counted": int(counted),
+    }
+
+
+def _missing(instances: int) -> dict[str, Any]:
+    """What is said of a finding that cannot be judged: nothing could be worse."""
+    worst: dict[str, Any] = dict.fromkeys(("dice", "raw_dice", "matched_dice_sum"), 0.0)
+    worst |= dict.fromkeys(("hit", "raw_hit", "tp", "fp"), 0)
+    return worst | {"fn": instances, "matched_dice": 0.0, "matched_counted": 1}
+
+
+def _near(ours: Judged, space: Geometry, settings: MaskSettings, *, focal: bool) -> dict[str, Any]:
+    """What the challenge's distances say of one finding."""
+    pairs = near_matches(
+        ours.truth, ours.predicted, ours.shared, space.spacing, settings, focal=focal
+    )
+    return {
+        "distance_tp": len(pairs),
+        "distance_fp": len(ours.predicted) - len(pairs),
+        "distance_fn": len(ours.truth) - len(pairs),
+    }
+
+
+def _share(rows: Mapping[str, dict[str, Any]]) -> None:
+    """Add what makes a mean of case means a ratio of sums: each finding's share in its case."""
+    number = sum(row["judged"] for row in rows.values())
+    for row in rows.values():
+        row["case_share"] = 1 / len(rows)
+        row["judged_share"] = row["judged"] / number if number else 0.0
+        for name in ("dice", "raw_dice"):
+            row[f"{name}_share"] = row[name] / len(rows)
+            row[f"{name}_judged_share"] = row[name] * row["judged_share"]
+            row[f"ceiling_{name}_share"] = row[f"ceiling_{name}"] / len(rows)
+        for name in ("fn", "distance_fn", "matched_counted"):
+            if name in row:
+                row[f"{name}_judged"] = row[name] * row["judged"]
+        if "spaced" in row:
+            row["spaced_judged"] = row["judged"]
+
+
+def _surfaces(truth: Runs, predicted: Runs | None, space: Geometry) -> dict[str, Any]:
+    """The surface statistics of one finding, on the box around both masks."""
+    from overread.metrics.masks.surfaces import surface_statistics, worst_statistics
+
+    diagonal = float(np.linalg.norm(np.multiply(space.shape, space.spacing)))
+    if predicted is None:
+        millilitres = truth.voxels * float(np.prod(space.spacing)) / 1000
+        return worst_statistics(diagonal, truth_ml=millilitres)
+    one, other = cropped(truth, predicted)
+    return surface_statistics(one, other, space.spacing, diagonal=diagonal)
+
+
+def cropped(*masks: Runs) -> list[NDArray[np.bool_]]:
+    """Masks as arrays, cut to the box around all of them.
+
+    >>> whole = Runs((9, 9, 9), np.array([40]), np.array([42]), np.array([1]))
+    >>> [array.shape for array in cropped(whole, whole.taken(np.array([], int)))]
+    [(2, 1, 1), (2, 1, 1)]
+    """
+    places = [coordinates(runs) for runs in masks]
+    lengths = [runs.stop - runs.start for runs in masks]
+    lows = [[int(axis.min()) for axis in axes] for axes in places if len(axes[0])]
+    low = np.min(lows, axis=0) if lows else np.zeros(3, dtype=np.int64)
+    highs = [
+        [int((h + length).max()), int(w.max()) + 1, int(d.max()) + 1]
+        for (h, w, d), length in zip(places, lengths, strict=True)
+        if len(h)
+    ]
+    size = (np.max(highs, axis=0) if highs else np.ones(3, dtype=np.int64)) - low
+    arrays = []
+    for (h, w, d), length in zip(places, lengths, strict=True):
+        flat = np.zeros(int(np.prod(size)), dtype=bool)
+        first = (h - low[0]) + size[0] * ((w - low[1]) + size[1] * (d - low[2]))
+        many = length.astype(np.int64)
+        within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        flat[np.repeat(first, many) + within] = True
+        arrays.append(flat.reshape(size, order="F"))
+    return arrays

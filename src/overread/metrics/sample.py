@@ -1,0 +1,68 @@
+"""Statistics of many cases, taken once as they are or drawn again many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.metrics.contract import Statistics
+
+Numbers = NDArray[np.float64]
+
+
+class Sample:
+    """The statistics of a set of units, each counted as often as a draw drew it.
+
+    Metrics whose statistics add up ask for totals, which come for all draws at once; the others
+    go through the draws one by one.
+
+    >>> once = Sample([{"right": 1, "asked": 1}, {"right": 0, "asked": 1}])
+    >>> once.ratio("right", "asked")
+    array([0.5])
+    """
+
+    def __init__(self, rows: Sequence[Statistics], weights: NDArray[Any] | None = None) -> None:
+        """`weights` has one line a draw and one column a row; without it each row counts once."""
+        self.rows = rows
+        self.weights: Numbers = (
+            np.ones((1, len(rows))) if weights is None else np.asarray(weights, dtype=np.float64)
+        )
+        if self.weights.ndim != 2 or self.weights.shape[1] != len(rows):
+            raise ValueError(f"weights of shape {self.weights.shape} for {len(rows)} rows")
+        self._columns: dict[str, Numbers] = {}
+
+    @property
+    def draws(self) -> int:
+        """How many draws there are."""
+        return len(self.weights)
+
+    def column(self, name: str) -> Numbers:
+        """One statistic of every row; 0 where a row does not have it."""
+        if name not in self._columns:
+            values = [row.get(name) for row in self.rows]
+            self._columns[name] = np.array([0.0 if v is None else v for v in values], np.float64)
+        return self._columns[name]
+
+    def total(self, name: str) -> Numbers:
+        """The sum of one statistic over the rows, one number a draw."""
+        totals: Numbers = self.weights @ self.column(name)
+        return totals
+
+    def ratio(self, top: str, bottom: str) -> Numbers:
+        """One total over another, one number a draw; NaN where there is nothing below."""
+        return divided(self.total(top), self.total(bottom))
+
+    def each(self) -> Iterator[list[tuple[Statistics, float]]]:
+        """For each draw, the rows in it with how often each is in it."""
+        for weights in self.weights:
+            yield [(self.rows[i], float(weights[i])) for i in np.flatnonzero(weights).tolist()]
+
+
+def divided(top: Numbers, bottom: Numbers) -> Numbers:
+    """A quotient that is NaN where nothing can be divided."""
+    out = np.full(np.broadcast(top, bottom).shape, np.nan)
+    np.divide(top, bottom, out=out, where=np.asarray(bottom) != 0)
+    return out

@@ -1,0 +1,361 @@
+"""How far a number may be from the truth: bootstrap intervals that draw whole patients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import UsageError
+from overread.metrics.contract import Statistics
+from overread.metrics.sample import Numbers, Sample
+from overread.metrics.statistics.result import Result, finite, number
+
+Combine: TypeAlias = Callable[[Sample], Numbers]
+"""Takes a sample to one number a draw; NaN where it is undefined."""
+
+Method: TypeAlias = Literal["percentile", "bca"]
+"""Percentiles of the draws as they are, or corrected for bias and skew (Efron 1987)."""
+
+Places: TypeAlias = Sequence[int] | NDArray[np.int64]
+"""Some of the rows, by their places."""
+
+CELLS = 4_000_000
+"""Draws × rows that are held at once as weights (32 MB)."""
+KEPT = 16_000_000
+"""Draws × clusters up to which drawn counts are kept rather than drawn again (32 MB)."""
+
+
+@dataclass(frozen=True)
+class Interval(Result):
+    """A number with the range that draws of the cases leave to it."""
+
+    value: float | None
+    """The number of the cases as they are; None where it is undefined."""
+    low: float | None
+    high: float | None
+    n: int
+    """Rows that the number was made of."""
+    clusters: int
+    """Patients (or cases) that these rows belong to."""
+    draws: int
+    undefined: int
+    """Draws that gave no finite number; they are left out."""
+    level: float
+    method: Method
+    note: str = ""
+    """Why there is no interval, or what to know about it."""
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{number(self.value)} (no interval: {self.note}; n = {self.n})"
+        text = f"{number(self.value)} ({100 * self.level:g} % {self.low:.3f} to {self.high:.3f}"
+        text += f"; n = {self.n}, {self.clusters} clusters, {self.draws} draws"
+        if self.undefined:
+            text += f", {self.undefined} of them undefined"
+        return f"{text}; {self.note})" if self.note else f"{text})"
+
+
+class Draws:
+    """Which clusters each draw drew: made once, and shared by all numbers that are compared.
+
+    Each draw takes as many clusters as there are, with replacement; all rows of a cluster come
+    along as often as it was drawn. Clusters are sorted by name first, so the order of rows
+    does not matter, and the first 1,000 of 2,000 draws are those of 1,000 draws.
+
+    >>> draws = Draws(["ann", "bob", "ann"], draws=3, seed=1)
+    >>> draws.weights().astype(int).tolist()
+    [[1, 1, 1], [0, 2, 0], [2, 0, 2]]
+    """
+
+    def __init__(self, clusters: Sequence[str], *, draws: int = 1000, seed: int = 0) -> None:
+        """`clusters` has the cluster of each row: its patient, or its case where none is known."""
+        for cluster in clusters:
+            if not isinstance(cluster, str):
+                raise UsageError(
+                    f"the cluster {cluster!r} is no text",
+                    remedy="name the patient of each row, or its case where none is known",
+                )
+        if draws < 0 or seed < 0:
+            raise UsageError(f"draws ({draws}) and seed ({seed}) cannot be negative")
+        names = sorted(set(clusters))
+        place = {name: i for i, name in enumerate(names)}
+        self.codes = np.array([place[name] for name in clusters], dtype=np.int64)
+        self.clusters = len(names)
+        self.draws = draws
+        self.seed = seed
+        self._kept: NDArray[np.uint32] | None = None
+
+    def weights(self, subset: Places | None = None) -> Numbers:
+        """All draws at once: one line a draw, one column a row (or a row of the subset)."""
+        blocks = list(self.blocks(subset))
+        columns = len(self.codes if subset is None else subset)
+        return np.concatenate(blocks) if blocks else np.zeros((0, columns))
+
+    def blocks(self, subset: Places | None = None) -> Iterator[Numbers]:
+        """The same, a few draws at a time, so that memory stays bounded."""
+        codes = self._codes(subset)
+        for counts in self._counts(max(1, CELLS // max(1, len(codes), self.clusters))):
+            yield counts[:, codes].astype(np.float64)
+
+    def without_one(self, subset: Places | None = None) -> Iterator[Numbers]:
+        """Weights that leave out one cluster after the other, for the jackknife.
+
+        Clusters without a row in the subset are not gone through: without them nothing changes.
+        """
+        codes = self._codes(subset)
+        present = np.unique(codes)
+        step = max(1, CELLS // max(1, len(codes)))
+        for start in range(0, len(present), step):
+            yield (codes != present[start : start + step, None]).astype(np.float64)
+
+    def _codes(self, subset: Places | None) -> NDArray[np.int64]:
+        return self.codes if subset is None else self.codes[np.asarray(subset, dtype=np.int64)]
+
+    def _counts(self, at_once: int) -> Iterator[NDArray[np.uint32]]:
+        """How often each cluster was drawn, in blocks of draws."""
+        if not self.clusters or not self.draws:
+            return
+        if self._kept is None and self.draws * self.clusters <= KEPT:
+            step = max(1, CELLS // self.clusters)
+            self._kept = np.concatenate(list(self._drawn(step)))
+        if self._kept is None:
+            yield from self._drawn(at_once)
+            return
+        for start in range(0, self.draws, at_once):
+            yield self._kept[start : start + at_once]
+
+    def _drawn(self, at_once: int) -> Iterator[NDArray[np.uint32]]:
+        size, random = self.clusters, np.random.default_rng(self.seed)
+        for start in range(0, self.draws, at_once):
+            lines = min(at_once, self.draws - start)
+            # One bounded integer after the other, so that the size of a block changes nothing.
+            picked = random.integers(0, size, size=(lines, size))
+            picked += size * np.arange(lines)[:, None]
+            counts = np.bincount(picked.ravel(), minlength=lines * size)
+            yield counts.reshape(lines, size).astype(np.uint32)
+
+
+def cluster_key(case: str, patient: str | None) -> str:
+    """The cluster of a row: its patient where known, else its case; never mistaken for another.
+
+    >>> cluster_key("7", "12"), cluster_key("12", None)
+    ('patient 12', 'case 12')
+    """
+    return f"patient {patient}" if patient else f"case {case}"
+
+
+def draw_weights(clusters: Sequence[str], draws: int, seed: int) -> Numbers:
+    """How often each draw counts each row (draws × rows); see `Draws`, also for blocks of it."""
+    return Draws(clusters, draws=draws, seed=seed).weights()
+
+
+def interval(
+    combine: Combine,
+    rows: Sequence[Statistics],
+    clusters: Sequence[str],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    method: Method = "percentile",
+) -> Interval:
+    """One metric of some rows with its interval, from draws of whole clusters.
+
+    Without rows, or with a single cluster, the interval is None and the note says why.
+
+    >>> rows = [{"right": int(i % 4 > 0), "asked": 1} for i in range(200)]
+    >>> print(interval(lambda s: s.ratio("right", "asked"), rows, [str(i) for i in range(200)]))
+    0.750 (95 % 0.690 to 0.810; n = 200, 200 clusters, 1000 draws)
+    """
+    drawn = Draws(clusters, draws=draws, seed=seed)
+    return intervals({"": combine}, rows, drawn, level=level, method=method)[""]
+
+
+def intervals(
+    combines: Mapping[str, Combine],
+    rows: Sequence[Statistics],
+    draws: Draws,
+    *,
+    level: float = 0.95,
+    method: Method = "percentile",
+) -> dict[str, Interval]:
+    """Several metrics of the same rows, all on the same draws."""
+    groups = {"": np.arange(len(rows))}
+    return breakdown(combines, rows, draws, groups, level=level, method=method)[""]
+
+
+def breakdown(
+    combines: Mapping[str, Combine],
+    rows: Sequence[Statistics],
+    draws: Draws,
+    groups: Mapping[str, Places],
+    *,
+    level: float = 0.95,
+    method: Method = "percentile",
+) -> dict[str, dict[str, Interval]]:
+    """Group → metric → interval; a group is given by the places of its rows.
+
+    Groups may overlap. Draws are of all rows: that a group comes out larger or smaller in a
+    draw is part of the uncertainty. A draw in which a group is empty is undefined for it.
+    """
+    check_rows(rows, draws)
+    check_level(level, method)
+    columns = {name: np.asarray(places, dtype=np.int64) for name, places in groups.items()}
+    parts = {name: [rows[i] for i in places] for name, places in columns.items()}
+    drawn: dict[str, dict[str, list[Numbers]]] = {
+        name: {metric: [] for metric in combines} for name in groups
+    }
+    for weights in draws.blocks():
+        for name, places in columns.items():
+            for metric, values in evaluate(combines, parts[name], weights[:, places]).items():
+                drawn[name][metric].append(values)
+    results: dict[str, dict[str, Interval]] = {}
+    for name, places in columns.items():
+        part = parts[name]
+        present = len(np.unique(draws.codes[places]))
+        once = evaluate(combines, part, np.ones((1, len(part))))
+        left_out = _jackknife(combines, part, draws, places) if method == "bca" else {}
+        results[name] = {
+            metric: settle(
+                float(once[metric][0]),
+                np.concatenate([*values, np.zeros(0)]),
+                n=len(part),
+                clusters=present,
+                level=level,
+                left_out=left_out.get(metric),
+            )
+            for metric, values in drawn[name].items()
+        }
+    return results
+
+
+def evaluate(
+    combines: Mapping[str, Combine], rows: Sequence[Statistics], weights: Numbers
+) -> dict[str, Numbers]:
+    """Each metric for each line of weights; NaN where a line is empty or gives nothing finite."""
+    lines = weights.any(axis=1)
+    # An empty draw is no sample at all: no metric has to know what to make of it.
+    sample = Sample(rows, weights if lines.all() else weights[lines])
+    results = {}
+    for name, combine in combines.items():
+        values = np.full(len(weights), np.nan)
+        if sample.draws:
+            values[lines] = combine(sample)
+        values[~np.isfinite(values)] = np.nan
+        results[name] = values
+    return results
+
+
+def settle(
+    value: float,
+    drawn: Numbers,
+    *,
+    n: int,
+    clusters: int,
+    level: float,
+    left_out: Numbers | None = None,
+) -> Interval:
+    """The interval of a number from its draws; by BCa where values without each cluster come."""
+    known = drawn[~np.isnan(drawn)]
+    low = high = None
+    method: Method = "percentile"
+    note = ""
+    if n == 0:
+        note = "there are no rows"
+    elif not math.isfinite(value):
+        note = "the number is undefined"
+    elif clusters < 2:
+        note = "there is only one cluster"
+    elif not len(drawn):
+        note = "nothing was drawn"
+    elif not len(known):
+        note = "every draw is undefined"
+    else:
+        ends = np.array([(1 - level) / 2, (1 + level) / 2])
+        if known.min() == known.max():
+            note = "every draw gives the same number"
+        elif left_out is not None:
+            corrected = _corrected(value, known, left_out, ends)
+            if corrected is None:
+                note = "BCa is not possible here, plain percentiles instead"
+            else:
+                ends, method = corrected, "bca"
+        low, high = (float(end) for end in np.quantile(known, ends))
+    return Interval(
+        value=finite(value),
+        low=low,
+        high=high,
+        n=n,
+        clusters=clusters,
+        draws=len(drawn),
+        undefined=len(drawn) - len(known),
+        level=level,
+        method=method,
+        note=note,
+    )
+
+
+def check_level(level: float, method: Method = "percentile") -> None:
+    """Refuse a level or a method that there is not."""
+    if not 0 < level < 1:
+        raise UsageError(f"a level of {level} is not between 0 and 1", remedy="for example 0.95")
+    if method not in ("percentile", "bca"):
+        raise UsageError(f"no method {method!r}", remedy="'percentile' or 'bca'")
+
+
+def check_rows(rows: Sequence[Statistics], draws: Draws) -> None:
+    """Refuse rows that do not fit the draws, and statistics that are not numbers at all."""
+    if len(rows) != len(draws.codes):
+        raise UsageError(
+            f"{len(rows)} rows came with {len(draws.codes)} clusters",
+            remedy="give the cluster of each row",
+        )
+    for place, row in enumerate(rows):
+        for name, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UsageError(
+                    f"the statistic {name!r} of row {place} is {value}",
+                    remedy="leave a statistic out, or give None, where it is undefined",
+                )
+
+
+def _jackknife(
+    combines: Mapping[str, Combine],
+    rows: Sequence[Statistics],
+    draws: Draws,
+    places: Places,
+) -> dict[str, Numbers]:
+    """Each metric without each cluster."""
+    found: dict[str, list[Numbers]] = {name: [] for name in combines}
+    for weights in draws.without_one(places):
+        for name, values in evaluate(combines, rows, weights).items():
+            found[name].append(values)
+    whole = evaluate(combines, rows, np.ones((1, len(rows))))
+    results = {}
+    for name, pieces in found.items():
+        outside = draws.clusters - sum(map(len, pieces))
+        results[name] = np.concatenate([*pieces, np.repeat(whole[name], outside)])
+    return results
+
+
+def _corrected(value: float, known: Numbers, left_out: Numbers, ends: Numbers) -> Numbers | None:
+    """Which percentiles to take instead; None where bias or skew cannot be told."""
+    from scipy.special import ndtr, ndtri
+
+    # A draw of the same rows in another order is tied, whatever its last bit says.
+    hair = 1e-9 * (known.max() - known.min())
+    below = ((known < value - hair).mean() + (known <= value + hair).mean()) / 2
+    apart = left_out.mean() - left_out
+    spread = float((apart**2).sum())
+    if not 0 < below < 1 or not math.isfinite(spread) or spread == 0:
+        return None
+    bias = ndtri(below)
+    skew = float((apart**3).sum()) / (6 * spread**1.5)
+    shifted = bias + ndtri(ends)
+    moved: Numbers = ndtr(bias + shifted / (1 - skew * shifted))
+    return moved

@@ -1,0 +1,1 @@
+"""Traces: where a reader looked, in which order, and whether words, boxes and crops agree."""

@@ -1,0 +1,118 @@
+"""What a reader says of each region against what the reference says of the same region.
+
+A finding counts only where it is told: the right words at the wrong look are one finding too many
+and one too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from overread.language.compare import compare_statements
+from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.sample import Numbers, Sample
+from overread.metrics.traces.looks import Look, looks_of, stated, traces_of
+
+
+def said_of(looks: Sequence[Look]) -> dict[str, str]:
+    """Region → what was said after the looks at it."""
+    said: dict[str, list[str]] = {}
+    for look in looks:
+        said.setdefault(look.place, []).append(look.words)
+    return {place: "\n".join(words) for place, words in said.items()}
+
+
+def region_findings(looks: Sequence[Look], reference: Sequence[Look]) -> tuple[int, int, int]:
+    """Findings in common, those of the reader, those of the reference, region by region."""
+    mine, theirs = said_of(looks), said_of(reference)
+    common = own = asked = 0
+    for place in dict.fromkeys([*theirs, *mine]):
+        both = compare_statements(stated(theirs.get(place, "")), stated(mine.get(place, "")))
+        common += both.found
+        own += both.other_count
+        asked += both.reference_count
+    return common, own, asked
+
+
+def measure_region_findings(subject: Subject) -> Measured:
+    """One row a case whose reference says something after a look; without looks all are 0.
+
+    Where neither has a finding, the reader is right.
+    """
+    truth, own = traces_of(subject)
+    reference, looks = looks_of(truth), looks_of(own)
+    if not any(look.words.strip() for look in reference):
+        return {}
+    common, mine, asked = region_findings(looks, reference)
+    row: dict[str, Any] = {"cases": 1, "common": common, "found": mine, "asked": asked}
+    if not looks:
+        return {"": row | {"precision": 0.0, "recall": 0.0, "f1": 0.0}}
+    row["precision"] = common / mine if mine else 1.0
+    row["recall"] = common / asked if asked else 1.0
+    row["f1"] = 2 * common / (mine + asked) if mine + asked else 1.0
+    return {"": row}
+
+
+def findings_precision(sample: Sample) -> Numbers:
+    """Mean over cases of the precision."""
+    return sample.ratio("precision", "cases")
+
+
+def findings_recall(sample: Sample) -> Numbers:
+    """Mean over cases of the recall."""
+    return sample.ratio("recall", "cases")
+
+
+def findings_f1(sample: Sample) -> Numbers:
+    """Mean over cases of the F1."""
+    return sample.ratio("f1", "cases")
+
+
+_SETTINGS = {
+    "words": "of the step after each look",
+    "regions": "labels in the wording of the regions in use; pairs and major regions as they stand",
+    "findings": "present or uncertain, by language.compare",
+    "no finding in either": 1,
+    "mean": "cases",
+}
+_REFERENCE = "language.compare region by region, counted by hand in the tests"
+
+TRACE_FINDINGS_PRECISION = Metric(
+    name="trace_findings_precision",
+    about="share of the findings told at a look that the reference tells at the same region",
+    better="higher",
+    needs=("trace",),
+    measure=measure_region_findings,
+    combine=findings_precision,
+    best=1.0,
+    worst=0.0,
+    reference=_REFERENCE,
+    settings=_SETTINGS,
+)
+TRACE_FINDINGS_RECALL = Metric(
+    name="trace_findings_recall",
+    about="share of the reference's findings at a look that the reader tells at the same region",
+    better="higher",
+    needs=("trace",),
+    measure=measure_region_findings,
+    combine=findings_recall,
+    best=1.0,
+    worst=0.0,
+    reference=_REFERENCE,
+    settings=_SETTINGS,
+)
+TRACE_FINDINGS_F1 = Metric(
+    name="trace_findings_f1",
+    about="findings at the region where they are told: harmonic mean of precision and recall",
+    better="higher",
+    needs=("trace",),
+    measure=measure_region_findings,
+    combine=findings_f1,
+    best=1.0,
+    worst=0.0,
+    reference=_REFERENCE,
+    settings=_SETTINGS,
+)
+
+METRICS = by_name(TRACE_FINDINGS_PRECISION, TRACE_FINDINGS_RECALL, TRACE_FINDINGS_F1)

@@ -1,0 +1,195 @@
+"""The path over the radiograph against the reference's: which regions, which order, which boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+from overread.core import Box
+from overread.metrics.boxes.matching import best_pairs
+from overread.metrics.boxes.scores import overlaps
+from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.sample import Numbers, Sample
+from overread.metrics.traces.looks import Look, looks_of, traces_of
+
+
+def coverage(looked: Sequence[str], reference: Sequence[str]) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the regions looked at; all 0 where nothing is in common.
+
+    >>> coverage(["left lung", "spine", "left lung"], ["left lung", "right lung"])
+    (0.5, 0.5, 0.5)
+    """
+    mine, theirs = set(looked), set(reference)
+    common = len(mine & theirs)
+    if not common:
+        return 0.0, 0.0, 0.0
+    return common / len(mine), common / len(theirs), 2 * common / (len(mine) + len(theirs))
+
+
+def kept_order(looked: Sequence[str], reference: Sequence[str]) -> float | None:
+    """Share of pairs of common regions that are first looked at in the reference's order.
+
+    This is (1 + Kendall's tau) / 2; None with fewer than two common regions.
+
+    >>> kept_order(["heart", "lungs", "spine"], ["spine", "heart", "lungs"])
+    0.3333333333333333
+    """
+    first = {place: n for n, place in reversed(list(enumerate(looked)))}
+    common = [first[place] for place in dict.fromkeys(reference) if place in first]
+    pairs = list(combinations(common, 2))
+    return sum(a < b for a, b in pairs) / len(pairs) if pairs else None
+
+
+def step_overlaps(looks: Sequence[Look], reference: Sequence[Look]) -> list[float]:
+    """For each reference look with a box, the IoU of the reader's look at the same region, or 0.
+
+    Where the reference looks n times at a region, the reader's first n boxes there are paired with
+    them one to one, so that the IoUs add up to most.
+    """
+    asked: dict[str, list[Box]] = {}
+    for look in reference:
+        if look.box is not None and look.box.is_proper:
+            asked.setdefault(look.place, []).append(look.box)
+    out: list[float] = []
+    for place, boxes in asked.items():
+        own = [k.box for k in looks if k.place == place and k.box is not None and k.box.is_proper]
+        table = overlaps(own[: len(boxes)], boxes)
+        best = {column: float(table[row, column]) for row, column in best_pairs(table)}
+        out += [best.get(n, 0.0) for n in range(len(boxes))]
+    return out
+
+
+def measure_path(subject: Subject) -> Measured:
+    """One row a case: regions covered, order kept, boxes of the steps. A missing trace scores 0.
+
+    Regions without a name are not asked for and do not count against a reader. The order is judged
+    where the reference names two regions or more; who shares fewer than two of them kept none.
+    """
+    truth, own = traces_of(subject)
+    asked = looks_of(truth)
+    looks = looks_of(own)
+    reference = list(dict.fromkeys(look.place for look in asked if look.place))
+    looked = list(dict.fromkeys(look.place for look in looks if look.place))
+    row: dict[str, Any] = {}
+    if reference:
+        precision, recall, f1 = coverage(looked, reference)
+        row |= {
+            "cases": 1,
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+            "looked": len(looked),
+            "asked": len(reference),
+            "missed": [place for place in reference if place not in looked],
+            "beside": [place for place in looked if place not in reference],
+        }
+    if len(reference) > 1:
+        row |= {"ordered": 1, "order": kept_order(looked, reference) or 0.0}
+    ious = step_overlaps(looks, asked)
+    if ious:
+        row |= {"boxed": 1, "iou": sum(ious) / len(ious), "ious": ious}
+    return {"": row} if row else {}
+
+
+def coverage_precision(sample: Sample) -> Numbers:
+    """Mean over cases of the precision of the regions looked at."""
+    return sample.ratio("precision", "cases")
+
+
+def coverage_recall(sample: Sample) -> Numbers:
+    """Mean over cases of the recall of the regions looked at."""
+    return sample.ratio("recall", "cases")
+
+
+def coverage_f1(sample: Sample) -> Numbers:
+    """Mean over cases of the F1 of the regions looked at."""
+    return sample.ratio("f1", "cases")
+
+
+def order(sample: Sample) -> Numbers:
+    """Mean over cases of the share of pairs in order."""
+    return sample.ratio("order", "ordered")
+
+
+def box_iou(sample: Sample) -> Numbers:
+    """Mean over cases of the mean IoU of the steps."""
+    return sample.ratio("iou", "boxed")
+
+
+_REGIONS: dict[str, Any] = {
+    "regions": "labels in the wording of the regions in use; pairs and major regions as they stand",
+    "looks without a name": "take the region named last in the words before, else are left out",
+    "mean": "cases",
+}
+_BRUTE = "counted over sets in the tests"
+
+TRACE_COVERAGE_PRECISION = Metric(
+    name="trace_coverage_precision",
+    about="share of the regions a reader looked at that the reference looked at too",
+    better="higher",
+    needs=("trace",),
+    measure=measure_path,
+    combine=coverage_precision,
+    best=1.0,
+    worst=0.0,
+    reference=_BRUTE,
+    settings=_REGIONS,
+)
+TRACE_COVERAGE_RECALL = Metric(
+    name="trace_coverage_recall",
+    about="share of the reference's regions that the reader looked at",
+    better="higher",
+    needs=("trace",),
+    measure=measure_path,
+    combine=coverage_recall,
+    best=1.0,
+    worst=0.0,
+    reference=_BRUTE,
+    settings=_REGIONS,
+)
+TRACE_COVERAGE_F1 = Metric(
+    name="trace_coverage_f1",
+    about="harmonic mean of precision and recall of the regions looked at",
+    better="higher",
+    needs=("trace",),
+    measure=measure_path,
+    combine=coverage_f1,
+    best=1.0,
+    worst=0.0,
+    reference=_BRUTE,
+    settings=_REGIONS,
+    symmetric=True,
+)
+TRACE_ORDER = Metric(
+    name="trace_order",
+    about="share of pairs of common regions looked at in the reference's order",
+    better="higher",
+    needs=("trace",),
+    measure=measure_path,
+    combine=order,
+    best=1.0,
+    worst=0.0,
+    reference="scipy.stats.kendalltau (tau-b): 2 × order − 1",
+    settings={**_REGIONS, "order of": "first looks", "fewer than two in common": 0},
+)
+TRACE_BOX_IOU = Metric(
+    name="trace_box_iou",
+    about="IoU of each reference look with the reader's look at the same region; none scores 0",
+    better="higher",
+    needs=("trace",),
+    measure=measure_path,
+    combine=box_iou,
+    best=1.0,
+    worst=0.0,
+    reference="pycocotools.mask.iou and every pairing tried out",
+    settings={**_REGIONS, "repeated looks": "the reader's first ones, paired one to one"},
+)
+
+METRICS = by_name(
+    TRACE_COVERAGE_PRECISION,
+    TRACE_COVERAGE_RECALL,
+    TRACE_COVERAGE_F1,
+    TRACE_ORDER,
+    TRACE_BOX_IOU,
+)

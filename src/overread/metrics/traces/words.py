@@ -1,0 +1,123 @@
+"""Whether the words after a look speak of the region that was looked at.
+
+The words are those of the step right after the look. What they state lies in regions of the
+radiograph (`language/regions.py`). A look agrees when a statement lies within the region looked at,
+or speaks of something that holds all of it; for a left/right pair one of the two is enough. Looks
+at places that have no known name, and looks after which nothing with a place is stated, are not
+judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from overread.core import Trace
+from overread.language.regions import xray_regions_of
+from overread.language.segments import BOTH
+from overread.language.statements import Statement
+from overread.metrics.boxes.places import major_region, regions_named, within
+from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.sample import Numbers, Sample
+from overread.metrics.traces.looks import Look, looks_of, stated, traces_of
+from overread.ontology import xray_regions
+
+
+def speaks_of(statement: Statement, regions: Sequence[str]) -> bool | None:
+    """Whether a statement is about the regions; None where it, or they, have no known place.
+
+    >>> (told,) = stated("Consolidation in the left upper lobe.")
+    >>> [speaks_of(told, [name]) for name in ("left lung", "left apical zone", "right lung")]
+    [True, True, False]
+    """
+    told = _told(statement)
+    if not told or not regions:
+        return None
+    held = within(told)
+    # A major region is one place; of a pair, or of several regions, each is a place of its own.
+    parts = [set(regions)] if major_region(regions) else [{name} for name in regions]
+    return any(not told.isdisjoint(within(part)) or part <= held for part in parts)
+
+
+def _told(statement: Statement) -> set[str]:
+    """The regions of a statement; what is of the pleura also shows where the pleura is seen."""
+    found = set(xray_regions_of(statement))
+    pleural = statement.observation.startswith(("pleural", "pneumothorax"))
+    if found and pleural:
+        for side in BOTH.get(statement.side or "", ("right", "left")):
+            found.update(xray_regions().find(f"{side} costophrenic angle"))
+    return found
+
+
+def judged(look: Look) -> bool | None:
+    """Whether the words after a look speak of its region; None where that cannot be judged."""
+    regions = regions_named(look.label)
+    verdicts = [speaks_of(statement, regions) for statement in stated(look.words)]
+    known = [verdict for verdict in verdicts if verdict is not None]
+    return any(known) if known else None
+
+
+def _row(trace: Trace | None) -> dict[str, Any]:
+    """How many looks are judged and how many agree, and the regions of those that do not."""
+    verdicts = [(look.place, judged(look)) for look in looks_of(trace)]
+    known = [verdict for _, verdict in verdicts if verdict is not None]
+    return {
+        "cases": 1,
+        "agree": sum(known) / len(known) if known else 0.0,
+        "judged": len(known),
+        "elsewhere": [place for place, verdict in verdicts if verdict is False],
+    }
+
+
+def measure_region_words(subject: Subject) -> Measured:
+    """One row a case in which a look of the reference can be judged; 0 where none of ours can."""
+    truth, own = traces_of(subject)
+    return {"": _row(own)} if _row(truth)["judged"] else {}
+
+
+def measure_reference_region_words(subject: Subject) -> Measured:
+    """The same of the reference trace."""
+    row = _row(traces_of(subject)[0])
+    return {"": row} if row["judged"] else {}
+
+
+def region_words(sample: Sample) -> Numbers:
+    """Mean over cases of the share of judged looks that agree."""
+    return sample.ratio("agree", "cases")
+
+
+_SETTINGS = {
+    "words": "of the step after the look",
+    "agrees": "one statement within the region, or of something that holds it",
+    "regions within regions": "overread 1",
+    "mean": "cases",
+}
+
+TRACE_REGION_WORDS = Metric(
+    name="trace_region_words",
+    about="share of looks after which the words speak of the region that was looked at",
+    better="higher",
+    needs=("trace",),
+    measure=measure_region_words,
+    combine=region_words,
+    best=1.0,
+    worst=0.0,
+    reference="a table of looks and verdicts made by hand in the tests",
+    settings=_SETTINGS,
+    ceiling="ceiling_trace_region_words",
+)
+CEILING_TRACE_REGION_WORDS = Metric(
+    name="ceiling_trace_region_words",
+    about="what the reference traces themselves get for region words",
+    better="higher",
+    needs=("trace",),
+    measure=measure_reference_region_words,
+    combine=region_words,
+    best=1.0,
+    worst=float("nan"),
+    reference=TRACE_REGION_WORDS.reference,
+    settings=_SETTINGS,
+    ceiling="ceiling_trace_region_words",
+)
+
+METRICS = by_name(TRACE_REGION_WORDS, CEILING_TRACE_REGION_WORDS)

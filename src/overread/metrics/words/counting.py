@@ -1,0 +1,168 @@
+"""What is kept of a pair of texts, and how the counts of many make a number.
+
+All metrics of one part of a reading share one `measure`, so a text is cut into words once. What is
+kept are counts, from which every ROUGE and BLEU follows, and for CIDEr-D the words themselves,
+since it weighs them by how rare they are in the set that is scored, which no single case knows.
+They are kept as eight signs a word, which say whether two words are equal and do not spell out the
+truth (they hide it from a glance, not from somebody with a dictionary).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import numpy as np
+
+from overread.metrics.contract import Measured, Subject
+from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.texts import Part, text_pairs
+from overread.metrics.words.bleu_scores import BleuCounts, Smoothing, bleu_counts, bleu_of_counts
+from overread.metrics.words.cider_scores import cider_of_ids, spoken
+from overread.metrics.words.memory import Memory
+from overread.metrics.words.overlap import overlap
+from overread.metrics.words.tokens import Tokenizer, bleu_words, rouge_words
+
+Average = Literal["units", "cases"]
+"""Every report or picture counts the same, or every case does, whatever its number of pictures."""
+RougeScore = Literal["fmeasure", "precision", "recall"]
+
+_ORDER = 4
+_SIGNS = 8
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How the texts of one part of a reading become words."""
+
+    part: Part
+    stemmed: bool = True
+    tokenizer: Tokenizer = "13a"
+    lowercase: bool = False
+
+
+# ---- what is kept of a pair of texts -------------------------------------------------------
+
+
+def measure_words(subject: Subject, cutting: Cutting) -> Measured:
+    """Counts of each pair of texts of a case.
+
+    A reference without a single Latin letter or digit leaves nothing to judge.
+    """
+    measured: dict[str, dict[str, Any]] = {}
+    for unit, reference, written in text_pairs(subject, cutting.part):
+        row = _counted(reference, written, cutting)
+        if row["rouge_truth_words"]:
+            measured[unit] = row
+    return {unit: row | {"units": len(measured)} for unit, row in measured.items()}
+
+
+def _counted(reference: str, written: str, cutting: Cutting) -> dict[str, Any]:
+    cut = [rouge_words(text, stemmed=cutting.stemmed) for text in (reference, written)]
+    row: dict[str, Any] = {f"rouge_{k}": v for k, v in overlap(*cut)._asdict().items()}
+    truth, own = (
+        bleu_words(text, cutting.tokenizer, lowercase=cutting.lowercase)
+        for text in (reference, written)
+    )
+    counts = bleu_counts([truth], own, _ORDER)
+    row |= {"bleu_words": counts.words, "bleu_truth_words": counts.truth_words}
+    row |= {f"bleu_shared{size}": hits for size, hits in enumerate(counts.shared, 1)}
+    if cutting.tokenizer != "13a":
+        truth, own = bleu_words(reference), bleu_words(written)
+    row["cider_words"] = _signed(spoken(own))
+    row["cider_truth_words"] = _signed(spoken(truth))
+    return row
+
+
+def _sign(word: str) -> str:
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+    return base64.b64encode(digest).decode("ascii")
+
+
+_signs = Memory(_sign)
+
+
+def _signed(words: Iterable[str]) -> str:
+    return "".join(map(_signs.__getitem__, words))
+
+
+@cache
+def measure_of(cutting: Cutting) -> partial[Measured]:
+    """The one `measure` of all metrics that cut the texts of a part alike."""
+    return partial(measure_words, cutting=cutting)
+
+
+# ---- how many make a number ----------------------------------------------------------------
+
+
+def combine_rouge(
+    sample: Sample, *, kind: str, score: RougeScore = "fmeasure", average: Average = "units"
+) -> Numbers:
+    """The mean of one ROUGE score, one number a draw.
+
+    >>> row = {"rouge_words": 4, "rouge_truth_words": 5, "rouge_in_order": 3, "units": 1}
+    >>> combine_rouge(Sample([row]), kind="rougeL")
+    array([0.66666667])
+    """
+    column = {"rouge1": "rouge_shared1", "rouge2": "rouge_shared2", "rougeL": "rouge_in_order"}
+    hits = sample.column(column[kind])
+    fewer = 1 if kind == "rouge2" else 0
+    precision = hits / np.maximum(sample.column("rouge_words") - fewer, 1)
+    recall = hits / np.maximum(sample.column("rouge_truth_words") - fewer, 1)
+    if score != "fmeasure":
+        return _mean(sample, precision if score == "precision" else recall, average)
+    both = precision + recall
+    values = np.divide(2 * precision * recall, both, out=np.zeros(len(hits)), where=both > 0)
+    return _mean(sample, values, average)
+
+
+def combine_rouge2_ceiling(sample: Sample, *, average: Average = "units") -> Numbers:
+    """ROUGE-2 of the references against themselves: 0 for those of one word, else 1."""
+    words = sample.column("rouge_truth_words")
+    return _mean(sample, np.where(words > 1, 1.0, 0.0), average)
+
+
+def combine_bleu(sample: Sample, *, order: int, smoothing: Smoothing = "exp") -> Numbers:
+    """Corpus BLEU from 0 to 1, one number a draw; NaN where no reference has so many words."""
+    own, truth = sample.column("bleu_words"), sample.column("bleu_truth_words")
+    sizes = range(order)
+    totals = np.stack(
+        [
+            sample.total("bleu_words"),
+            sample.total("bleu_truth_words"),
+            *(sample.total(f"bleu_shared{size + 1}") for size in sizes),
+            *(sample.weights @ np.maximum(own - size, 0) for size in sizes),
+        ],
+        axis=1,
+    )
+    asked = sample.weights @ np.maximum(truth - (order - 1), 0)
+    values = np.full(sample.draws, np.nan)
+    for draw in np.flatnonzero(asked).tolist():
+        words, truth_words, *rest = totals[draw].tolist()
+        counts = BleuCounts(words, truth_words, tuple(rest[:order]), tuple(rest[order:]))
+        # The exponential of a logarithm can be a hair above 100.
+        values[draw] = min(bleu_of_counts(counts, smoothing=smoothing).score, 100.0) / 100
+    return values
+
+
+def combine_cider(sample: Sample, *, average: Average = "units", perfect: bool = False) -> Numbers:
+    """CIDEr-D from 0 to 10, one number a draw; `perfect` holds the references to themselves.
+
+    How rare a run of words is comes from all rows of the sample, drawn or not, so that draws differ
+    by who is drawn and not by what the words weigh.
+    """
+    truths = [row["cider_truth_words"] for row in sample.rows]
+    texts = [*(truths if perfect else (row["cider_words"] for row in sample.rows)), *truths]
+    words = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint64)  # eight bytes, one word
+    ids = np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    lengths = np.array([len(text) // _SIGNS for text in texts], dtype=np.int64)
+    return _mean(sample, cider_of_ids(ids, lengths, np.arange(len(truths))), average)
+
+
+def _mean(sample: Sample, values: Numbers, average: Average) -> Numbers:
+    counted = np.ones(len(values)) if average == "units" else 1 / sample.column("units")
+    return divided(sample.weights @ (values * counted), sample.weights @ counted)

@@ -1,0 +1,5 @@
+"""WHAT do we say to a model? One file a prompt, rendered strictly, known by its digest."""
+
+from overread.prompts.rendering import Prompt, find_prompt, prompt_names
+
+__all__ = ["Prompt", "find_prompt", "prompt_names"]

@@ -1,0 +1,101 @@
+"""Prompts: text files with named gaps, rendered strictly.
+
+A prompt is one `.md` file in this folder, or in a folder of one's own (`--prompts DIR`), which
+wins. Its first lines, up to a line of three dashes, say what it is for and which values it takes;
+the rest is said to the model. What stands between the lines `# system` and `# user` is the system
+message.
+
+A gap is `{{name}}`. A value that no gap takes, or a gap that no value fills, is an error: a typo
+must not quietly change what a model is asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+
+from overread.catalog import unknown
+from overread.errors import UsageError
+
+_GAP = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
+_SYSTEM = re.compile(r"^# system\n(.*?)^# user\n", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt, ready to be rendered."""
+
+    name: str
+    about: str
+    system: str
+    user: str
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells one wording from another."""
+        return hashlib.sha256(f"{self.system}\0{self.user}".encode()).hexdigest()[:16]
+
+    @cached_property
+    def gaps(self) -> frozenset[str]:
+        """The names of the values it takes."""
+        return frozenset(_GAP.findall(self.system) + _GAP.findall(self.user))
+
+    def render(self, values: Mapping[str, str]) -> tuple[str, str]:
+        """(system, user) with every gap filled.
+
+        >>> Prompt("p", "", "", "Find {{finding}}.").render({"finding": "the nodule"})
+        ('', 'Find the nodule.')
+        """
+        if values.keys() != self.gaps:
+            lacking = ", ".join(sorted(self.gaps - values.keys())) or "nothing"
+            surplus = ", ".join(sorted(values.keys() - self.gaps)) or "nothing"
+            raise UsageError(
+                f"the prompt '{self.name}' lacks {lacking} and has no gap for {surplus}",
+                remedy=f"it takes {', '.join(sorted(self.gaps)) or 'no values'}",
+            )
+        # One pass: a value that itself holds braces is text, never a gap.
+        return tuple(
+            _GAP.sub(lambda gap: values[gap[1]], part) for part in (self.system, self.user)
+        )  # type: ignore[return-value]
+
+
+def prompt_names() -> list[str]:
+    """The prompts of the house."""
+    folder = files("overread.prompts")
+    return sorted(f.name.removesuffix(".md") for f in folder.iterdir() if f.name.endswith(".md"))
+
+
+def find_prompt(name: str, folder: Path | None = None) -> Prompt:
+    """The prompt of that name, from a folder of one's own where it is there, else the house's."""
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name):
+        raise unknown("prompt", name, prompt_names())
+    if folder is not None and (folder / f"{name}.md").is_file():
+        return parse_prompt(name, (folder / f"{name}.md").read_text("utf-8"))
+    return _own(name)
+
+
+@cache
+def _own(name: str) -> Prompt:
+    file = files("overread.prompts") / f"{name}.md"
+    if not file.is_file():
+        raise unknown("prompt", name, prompt_names())
+    return parse_prompt(name, file.read_text("utf-8"))
+
+
+def parse_prompt(name: str, text: str) -> Prompt:
+    """A prompt from the text of its file."""
+    about, dashes, body = text.partition("\n---\n")
+    if not dashes or not body.strip():
+        raise UsageError(
+            f"the prompt '{name}' has no line of three dashes between what it is for and its text",
+            remedy="look at one of the prompts in overread/prompts",
+        )
+    found = _SYSTEM.search(body)
+    system = found[1].strip() if found else ""
+    user = body[found.end() :] if found else body
+    return Prompt(name=name, about=about.strip(), system=system, user=user.strip())

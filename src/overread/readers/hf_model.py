@@ -1,0 +1,356 @@
+"""One vision-language model in memory: questions in, words out, several at once.
+
+torch and transformers are imported here and nowhere else in the reader. What differs between
+models (whether the template takes a system turn, where pictures go, what ends an answer) is asked
+of the model's own files once, when it is loaded.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from overread.core import Message, Reply, Request, Shown, Usage
+from overread.errors import ReaderError, UsageError
+from overread.readers.hf_batches import Asked
+from overread.readers.hf_folder import ModelFolder
+from overread.readers.hf_loading import first_line, free_memory, load_model, load_processor, quiet
+from overread.readers.hf_words import Draws, Dropping, split_thoughts, spoken
+
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "not enough memory")
+_FORMATS = ("PNG", "JPEG")
+_PATIENCE = 16
+_PROBE = ("Keep to the point.", "What is it?")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a model is to answer: what of the reader's settings concerns it."""
+
+    max_new_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int
+    seed: int
+    max_pixels: int | None
+
+
+@dataclass
+class Row:
+    """One question as the model takes it."""
+
+    asked: Asked
+    prompt: str
+    pictures: list[Any]
+
+
+class LocalModel:
+    """A model with its processor, on its device."""
+
+    def __init__(self, folder: ModelFolder, device: str, dtype: str, manner: Manner) -> None:
+        """Load it; a `UsageError` says what about the folder or the machine is in the way."""
+        self._name = folder.name
+        self._device = device
+        self._dtype = dtype
+        self._manner = manner
+        with quiet():
+            self._processor = load_processor(folder)
+            self._model = load_model(folder, device, dtype)
+        tokenizer = self._processor.tokenizer
+        tokenizer.padding_side = "left"
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        self._ends = self._settle_ends()
+        self._most_tokens = getattr(
+            self._model.config.get_text_config(), "max_position_embeddings", None
+        )
+        self._folds = self._folds_system(folder)
+        self._fits: int | None = None
+        self._went_well = 0
+
+    # ---- many at once --------------------------------------------------------------------------
+
+    def read(self, batch: Sequence[Asked]) -> list[Reply | Exception]:
+        """A reply or an error for each question, in their order."""
+        answers: dict[Asked, Reply | Exception] = {}
+        rows: list[Row] = []
+        for asked in batch:
+            try:
+                rows.append(self._row(asked))
+            except ReaderError as error:
+                answers[asked] = error
+        # Processors differ in what they make of a row without pictures among rows with some.
+        for some in ([r for r in rows if r.pictures], [r for r in rows if not r.pictures]):
+            self._answer(some, answers)
+        return [answers[asked] for asked in batch]
+
+    def _answer(self, rows: list[Row], answers: dict[Asked, Reply | Exception]) -> None:
+        """Answer rows together, or in smaller parts where together will not do."""
+        if not rows:
+            return
+        if self._fits is not None and len(rows) > self._fits:
+            for begin in range(0, len(rows), self._fits):
+                self._answer(rows[begin : begin + self._fits], answers)
+            return
+        if all(row.asked.dropped for row in rows):
+            answers.update({row.asked: ReaderError("nobody waits") for row in rows})
+            return
+        try:
+            replies = self._written(rows)
+        except Exception as error:
+            problem = self._problem(error, len(rows)).with_traceback(None)
+        else:
+            answers.update(zip((row.asked for row in rows), replies, strict=True))
+            self._fit(len(rows))
+            return
+        # Behind the `except`, since the error holds what filled the memory.
+        if isinstance(problem, UsageError):
+            raise problem
+        if len(rows) == 1:
+            answers[rows[0].asked] = problem
+            return
+        parts = [[row] for row in rows]
+        if problem is _TOO_MUCH:
+            half = max(1, len(rows) // 2)
+            self._fits, self._went_well = half, 0
+            parts = [rows[:half], rows[half:]]
+        free_memory(self._device)
+        for part in parts:
+            self._answer(part, answers)
+
+    def _fit(self, rows: int) -> None:
+        """After some parts that fitted, try larger ones again: one large case may be long past."""
+        if self._fits is not None and rows >= self._fits:
+            self._went_well += 1
+            if self._went_well == _PATIENCE:
+                self._fits, self._went_well = 2 * self._fits, 0
+
+    def _problem(self, error: Exception, rows: int) -> ReaderError | UsageError:
+        """What went wrong, as a sentence."""
+        import torch
+
+        text = str(error)
+        if isinstance(error, UsageError | ReaderError):
+            return error
+        known = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        if known or (isinstance(error, RuntimeError) and any(w in text for w in _OUT_OF_MEMORY)):
+            if rows > 1:
+                return _TOO_MUCH
+            return ReaderError(
+                f"one question alone is more than the memory of '{self._device}' holds",
+                remedy="show smaller pictures with --reader-arg max_pixels=…",
+            )
+        lost = getattr(torch, "AcceleratorError", None)
+        if (lost is not None and isinstance(error, lost)) or "CUDA error" in text:
+            return UsageError(
+                f"the device '{self._device}' failed ({first_line(text)})",
+                remedy="the same command again goes on where this one stopped",
+            )
+        told = f"{type(error).__name__}: {first_line(text)}" if text else type(error).__name__
+        return ReaderError(f"the model '{self._name}' could not answer ({told})")
+
+    # ---- one batch -----------------------------------------------------------------------------
+
+    def _row(self, asked: Asked) -> Row:
+        request = asked.request
+        conversation = conversation_of(request.messages, folded=self._folds)
+        shown = [p for m in request.messages for p in m.parts if isinstance(p, Shown)]
+        pictures = [opened(request, picture, self._manner.max_pixels) for picture in shown]
+        try:
+            prompt = self._rendered(conversation)
+        except Exception as error:
+            told = first_line(str(error))
+            raise ReaderError(
+                f"the chat template of '{self._name}' refused the question ({told})"
+            ) from None
+        return Row(asked, prompt, pictures)
+
+    def _written(self, rows: list[Row]) -> list[Reply]:
+        """Have the model write on, row by row side by side."""
+        import torch
+
+        begin = time.perf_counter()
+        inputs = self._inputs(rows)
+        told = inputs["attention_mask"].sum(dim=1).tolist()
+        for count in told:
+            if self._most_tokens and count + self._manner.max_new_tokens > self._most_tokens:
+                raise ReaderError(
+                    f"the question has {count} tokens, and '{self._name}' reads and writes "
+                    f"{self._most_tokens} at most",
+                    remedy="show smaller pictures with --reader-arg max_pixels=…, or ask for less "
+                    "with max_new_tokens=…",
+                )
+        manner = self._manner
+        seeds = [_seed(manner.seed, row.asked.request) for row in rows]
+        draws = Draws(seeds, manner.temperature, manner.top_k, manner.top_p, self._dtype)
+        with torch.inference_mode(), quiet():
+            written = self._model.generate(
+                **inputs,
+                max_new_tokens=manner.max_new_tokens,
+                do_sample=False,
+                logits_processor=[draws],
+                stopping_criteria=[Dropping([row.asked for row in rows])],
+            )
+        words = written[:, inputs["input_ids"].shape[1] :].tolist()
+        seconds = (time.perf_counter() - begin) / len(rows)
+        return [
+            self._reply(row, ids, count, seconds)
+            for row, ids, count in zip(rows, words, told, strict=True)
+        ]
+
+    def _inputs(self, rows: list[Row]) -> dict[str, Any]:
+        import torch
+
+        bos = self._processor.tokenizer.bos_token
+        pictures = [row.pictures for row in rows]
+        made = self._processor(
+            text=[row.prompt for row in rows],
+            images=pictures if any(pictures) else None,
+            padding=True,
+            return_tensors="pt",
+            # Many templates begin with the token that the tokenizer would add once more.
+            add_special_tokens=not (bos and rows[0].prompt.startswith(bos)),
+        )
+        dtype = getattr(torch, self._dtype)
+        return {
+            name: part.to(self._device, dtype if part.is_floating_point() else part.dtype)
+            for name, part in made.items()
+            if torch.is_tensor(part)
+        }
+
+    def _reply(self, row: Row, ids: list[int], told: int, seconds: float) -> Reply:
+        ended = next((n for n, token in enumerate(ids) if token in self._ends), None)
+        written = ids if ended is None else ids[:ended]
+        text = spoken(self._processor.tokenizer, written)
+        reasoning, answer = split_thoughts(text, prompt=row.prompt)
+        return Reply(
+            text=answer,
+            reasoning=reasoning,
+            finish="length" if ended is None else "stop",
+            model=self._name,
+            usage=Usage(
+                input_tokens=told,
+                output_tokens=len(ids) if ended is None else ended + 1,
+                pictures=len(row.pictures),
+                calls=1,
+                seconds=seconds,
+            ),
+        )
+
+    # ---- what differs between models -----------------------------------------------------------
+
+    def _rendered(self, conversation: list[dict[str, Any]]) -> str:
+        return str(
+            self._processor.apply_chat_template(
+                conversation, add_generation_prompt=True, tokenize=False
+            )
+        )
+
+    def _folds_system(self, folder: ModelFolder) -> bool:
+        """Whether the template wants a system turn's words in the user's; refuses hopeless ones."""
+        told, question = _PROBE
+        system = {"role": "system", "content": [{"type": "text", "text": told}]}
+        words = {"type": "text", "text": question}
+        user = {"role": "user", "content": [{"type": "image"}, words]}
+        try:
+            prompt = self._rendered([user])
+            blind = self._rendered([{"role": "user", "content": [words]}])
+        except Exception as error:
+            raise UsageError(
+                f"the chat template of this model cannot be used ({first_line(str(error))})",
+                where=str(folder.path),
+                remedy="take the version of the model that was made for conversations "
+                "('…-it', '…-Instruct'), with its chat_template.jinja",
+            ) from None
+        if question not in prompt or prompt == blind:
+            raise UsageError(
+                "the chat template of this model has no place for "
+                + ("pictures" if question in prompt else "what the user says"),
+                where=str(folder.path),
+                remedy="take the chat_template.jinja that belongs to the model",
+            )
+        try:
+            return told not in self._rendered([system, user])
+        except Exception:
+            return True
+
+    def _settle_ends(self) -> frozenset[int]:
+        """The tokens that end an answer; everything else the folder says of sampling is put away.
+
+        Settings for sampling in generation_config.json would change answers behind the reader's
+        own arguments, and a penalty on repetition would make a row depend on its padding.
+        """
+        from transformers import GenerationConfig
+
+        tokenizer = self._processor.tokenizer
+        theirs = self._model.generation_config
+        ends = theirs.eos_token_id if theirs.eos_token_id is not None else tokenizer.eos_token_id
+        listed = [ends] if isinstance(ends, int) else list(ends or ())
+        kept = {
+            name: getattr(theirs, name, None)
+            for name in (
+                "bos_token_id",
+                "bad_words_ids",
+                "suppress_tokens",
+                "begin_suppress_tokens",
+            )
+        }
+        self._model.generation_config = GenerationConfig(
+            eos_token_id=listed or None,
+            pad_token_id=tokenizer.pad_token_id,
+            **{name: value for name, value in kept.items() if value is not None},
+        )
+        return frozenset(listed)
+
+
+_TOO_MUCH = ReaderError("these questions together are more than the memory holds")
+
+
+def conversation_of(messages: Sequence[Message], *, folded: bool) -> list[dict[str, Any]]:
+    """The messages as chat templates take them; `folded`: the system's words begin the user's.
+
+    >>> conversation_of([Message(role="system", parts=("Be brief.",)),
+    ...     Message(role="user", parts=("What is it?",))], folded=True)
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'Be brief.\\n\\n'}, \
+{'type': 'text', 'text': 'What is it?'}]}]
+    """
+    turns: list[dict[str, Any]] = []
+    kept: list[dict[str, str]] = []
+    for message in messages:
+        parts = [
+            {"type": "image"} if isinstance(part, Shown) else {"type": "text", "text": part}
+            for part in message.parts
+        ]
+        if folded and message.role == "system":
+            kept += [{**part, "text": f"{part['text']}\n\n"} for part in parts if "text" in part]
+            continue
+        if kept and message.role == "user":
+            parts, kept = [*kept, *parts], []
+        turns.append({"role": message.role, "content": parts})
+    return turns
+
+
+def opened(request: Request, picture: Shown, max_pixels: int | None) -> Any:
+    """A picture of the question as the processor takes it."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(request.images[picture.sha256]), formats=_FORMATS) as image:
+            made = image.convert("RGB")
+    except (KeyError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise ReaderError(
+            f"the picture '{picture.region.picture}' cannot be opened to be shown"
+        ) from None
+    if max_pixels is not None and made.width * made.height > max_pixels:
+        scale = (max_pixels / (made.width * made.height)) ** 0.5
+        size = (max(1, int(made.width * scale)), max(1, int(made.height * scale)))
+        made = made.resize(size, Image.Resampling.BICUBIC)
+    return made
+
+
+def _seed(seed: int, request: Request) -> random.Random:
+    return random.Random(f"{seed} {request.seed} {request.sample}")  # noqa: S311 - no secret

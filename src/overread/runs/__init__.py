@@ -1,0 +1,1 @@
+"""Run it and keep the record: grading, scorecards, comparisons."""

@@ -1,0 +1,176 @@
+"""Asking a reader on behalf of a run: what was answered before, limits, and trying again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from overread.core import Drawn, Reader, Reply, Request, Usage
+from overread.errors import ReaderError, TryAgain
+from overread.runs.cache import Keys, ReplyCache
+from overread.runs.pace import Pace, waiting
+from overread.runs.prices import Prices
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass
+class Spent:
+    """What asking came to so far."""
+
+    calls: int = 0
+    """Questions that a reader was really asked, repeated ones too."""
+    cached: int = 0
+    """Questions whose answer was known."""
+    retries: int = 0
+    """Times that a question was asked again."""
+    input_tokens: int = 0
+    """Tokens read now; known answers count nothing."""
+    output_tokens: int = 0
+    """Tokens written now."""
+    pictures: int = 0
+    """Pictures sent now."""
+    cost: float | None = None
+    """Paid now, where prices are given."""
+    saved: float | None = None
+    """What the known answers would have cost."""
+
+
+class Asker:
+    """Asks one reader; the function that sessions are handed is `ask`."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        pace: Pace,
+        cache: ReplyCache | None = None,
+        prices: Prices | None = None,
+        max_retries: int = 5,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Without a `cache`, or with a reader that wants none, every question is asked."""
+        self.spent = Spent()
+        if prices is not None:
+            self.spent.cost = self.spent.saved = 0.0
+        self._reader = reader
+        self._cache = cache if reader.cached else None
+        self._keys = Keys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))
+        self.limit = pace.of(str(reader.identity.get("endpoint", "")))
+        self._prices = prices
+        self._max_retries = max_retries
+        self._sleep = sleep
+        self._asked: dict[bytes, asyncio.Future[Reply]] = {}
+
+    async def ask(self, request: Request) -> Reply | Drawn:
+        """The reader's answer, or the one it gave to the same question before."""
+        if self._cache is None or not request.messages:
+            return await self._fresh(request)
+        key = self._keys.key(request)
+        reply = self._known(key)
+        if reply is not None:
+            return reply
+        while (asked := self._asked.get(key)) is not None:
+            try:
+                return self._again(await asyncio.shield(asked))
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if not asked.cancelled() or (task is not None and task.cancelling()):
+                    raise  # we are stopped; else only who asked first was, and it is our turn
+        promise: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._asked[key] = promise
+        try:
+            answer = await self._fresh(request)
+            if isinstance(answer, Drawn):
+                raise ReaderError(f"the reader '{self._reader.name}' drew instead of answering")
+            self._cache.add(key, answer)
+        except asyncio.CancelledError:
+            promise.cancel()
+            raise
+        except BaseException as error:
+            promise.set_exception(error)
+            promise.exception()  # looked at: nobody else may have asked
+            raise
+        else:
+            promise.set_result(answer)
+            return answer
+        finally:
+            del self._asked[key]
+
+    def _known(self, key: bytes) -> Reply | None:
+        reply = self._cache.get(key) if self._cache is not None else None
+        return None if reply is None else self._again(reply)
+
+    def _again(self, reply: Reply) -> Reply:
+        """A known reply: its tokens are told, and nobody was asked."""
+        self.spent.cached += 1
+        if self._prices is None and not reply.usage.calls:
+            return reply
+        cost = None
+        if self._prices is not None:
+            cost = self._prices.cost(reply.usage)
+            self.spent.saved = (self.spent.saved or 0.0) + cost
+        usage = reply.usage.model_copy(update={"calls": 0, "cost": cost})
+        return reply.model_copy(update={"usage": usage})
+
+    async def _fresh(self, request: Request) -> Reply | Drawn:
+        spent = self.spent
+        for attempt in range(self._max_retries + 1):
+            async with self.limit:
+                begin = time.perf_counter()
+                spent.calls += 1
+                try:
+                    answer = await self._reader.read(request)
+                except TryAgain as problem:
+                    if attempt == self._max_retries:
+                        raise ReaderError(
+                            f"{problem.what} (asked {attempt + 1} times)"
+                            if attempt
+                            else problem.what,
+                            where=problem.where,
+                            remedy=problem.remedy,
+                        ) from problem
+                    pause = waiting(attempt, problem.after, request.seed)
+                else:
+                    if isinstance(answer, Drawn):
+                        return answer
+                    return self._counted(answer, attempt + 1, time.perf_counter() - begin)
+            spent.retries += 1
+            await self._sleep(pause)
+        raise AssertionError("the loop above returns or raises")
+
+    def _counted(self, reply: Reply, calls: int, seconds: float) -> Reply:
+        usage, spent = reply.usage, self.spent
+        spent.input_tokens += usage.input_tokens
+        spent.output_tokens += usage.output_tokens
+        spent.pictures += usage.pictures
+        cost = None
+        if self._prices is not None:
+            cost = self._prices.cost(usage)
+            spent.cost = (spent.cost or 0.0) + cost
+        changes: dict[str, object] = {
+            "usage": Usage(
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                pictures=usage.pictures,
+                calls=calls,
+                seconds=round(usage.seconds or seconds, 4),
+                cost=cost,
+            ),
+            **_storable({"text": reply.text, "reasoning": reply.reasoning, "model": reply.model}),
+        }
+        return reply.model_copy(update=changes)
+
+
+def _storable(texts: Mapping[str, str | None]) -> dict[str, str]:
+    """Those texts that cannot be stored (half a surrogate pair), with the bad letters marked."""
+    mended = {}
+    for name, text in texts.items():
+        if text is not None and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                mended[name] = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return mended

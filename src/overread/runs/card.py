@@ -1,0 +1,165 @@
+"""The scorecard: what came of scoring, with the signature that makes the numbers mean something."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_core import from_json
+
+from overread.core import Record
+from overread.errors import OverreadError
+from overread.metrics import Metric
+
+MARK = "overread scorecard 1"
+_MOST = 1 << 30
+
+
+class Score(Record):
+    """One number, and how sure it is."""
+
+    value: float | None
+    """The number; absent where it is undefined, for instance with nothing to divide by."""
+    low: float | None = None
+    """Lower end of the interval."""
+    high: float | None = None
+    """Upper end of the interval."""
+    n: int
+    """How many units (cases, findings, pictures) it rests on."""
+
+
+class Described(Score):
+    """A score with what one must know to read it."""
+
+    better: Literal["higher", "lower"]
+    """Which way is good."""
+    about: str
+    """What it says, in one line."""
+    reference: str
+    """What it is held to."""
+
+
+class Group(Record):
+    """One group of a breakdown."""
+
+    n: int
+    """How many units are in it."""
+    scores: dict[str, Score]
+    """Metric → its score over this group alone."""
+
+
+class CaseStatistics(Record):
+    """What was measured of one case."""
+
+    patient: str | None = None
+    """Whose case it is: cases of one patient are drawn together."""
+    state: Literal["read", "missing", "failed", "not judged"] = "read"
+    """Whether it was handed in, and whether that could be used."""
+    rows: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    """Measure → unit → statistics."""
+
+
+class Card(Record):
+    """The scores of one reader on one split."""
+
+    kind: str = MARK
+    """Says what file this is."""
+    benchmark: str
+    """Catalog name of the benchmark."""
+    split: str
+    """Which split."""
+    reader: str
+    """Who read."""
+    predictions: str
+    """Where the predictions were read from: the file's name, without its folder."""
+    cases: int
+    """How many cases the split has."""
+    missing: int
+    """Cases that nothing was handed in for."""
+    failed: int
+    """Cases whose prediction could not be used; they score worst."""
+    not_judged: int = 0
+    """Cases whose own truth could not be read; they are in no score."""
+    scores: dict[str, Described]
+    """Metric → score, in the benchmark's order."""
+    not_attempted: dict[str, str] = Field(default_factory=dict)
+    """Metric → why it was not scored."""
+    breakdowns: dict[str, dict[str, Group]] = Field(default_factory=dict)
+    """Breakdown → group → scores."""
+    problems: tuple[str, ...] = ()
+    """Everything that was wrong with the predictions, one sentence each."""
+    signature: dict[str, Any]
+    """Versions and settings: everything that changes a number."""
+    official: tuple[str, ...] = ()
+    """The scores that the benchmark itself names; they stand at the top of the JSON too."""
+    statistics: dict[str, CaseStatistics] = Field(default_factory=dict)
+    """Case → what was measured of it: enough to combine, compare and draw again."""
+
+    def as_json(self, *, statistics: bool = True) -> dict[str, Any]:
+        """Plain JSON, with the benchmark's own names at the top level."""
+        left_out = None if statistics else {"statistics"}
+        body = self.model_dump(mode="json", exclude=left_out)
+        named = {n: self.scores[n].value for n in self.official if n in self.scores}
+        head = {key: body.pop(key) for key in ("kind", "benchmark", "split", "reader")}
+        return {**head, **named, **body}
+
+
+def read_card(path: Path) -> Card:
+    """A scorecard from its file, or from the folder of a run."""
+    file = path / "card.json" if path.is_dir() else path
+    where = str(path)
+    remedy = "give what `overread grade … --out FILE` wrote"
+    try:
+        if file.stat().st_size > _MOST:
+            raise OverreadError("the file is too large for a scorecard", where=where, remedy=remedy)
+        data = from_json(file.read_bytes())
+    except FileNotFoundError:
+        raise OverreadError("there is no such scorecard", where=where, remedy=remedy) from None
+    except OSError as error:
+        raise OverreadError(f"it cannot be read ({error.strerror})", where=where) from None
+    except ValueError as error:
+        raise OverreadError(f"this is not JSON ({error})", where=where, remedy=remedy) from None
+    if not isinstance(data, dict) or data.get("kind") != MARK:
+        raise OverreadError("this is not a scorecard", where=where, remedy=remedy)
+    fields = {key: value for key, value in data.items() if key in Card.model_fields}
+    try:
+        return Card.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise OverreadError(
+            f"the scorecard is damaged at {place} ({first['msg']})", where=where, remedy=remedy
+        ) from None
+
+
+def measure_key(metric: Metric) -> str:
+    """A stable name of what a metric measures with: equal keys, equal statistics.
+
+    >>> from overread.metrics.choice import ACCURACY
+    >>> measure_key(ACCURACY)
+    'choice.measure_choice'
+    """
+    measure: Any = metric.measure
+    words = []
+    while isinstance(measure, partial):
+        words += [repr(value) for value in measure.args]
+        words += [f"{name}={value!r}" for name, value in sorted(measure.keywords.items())]
+        measure = measure.func
+    place = f"{measure.__module__.removeprefix('overread.metrics.')}.{measure.__qualname__}"
+    told = ", ".join(words)
+    if len(told) > 60:
+        told = hashlib.sha256(told.encode()).hexdigest()[:12]
+    return f"{place}({told})" if told else place
+
+
+def short_signature(card: Card) -> str:
+    """The signature in one line, for a table's foot."""
+    parts = [f"overread {card.signature['versions']['overread']}"]
+    drawing = card.signature.get("intervals") or {}
+    parts += [f"{key} {value}" for key, value in drawing.items()]
+    digest = hashlib.sha256(json.dumps(card.signature, sort_keys=True).encode()).hexdigest()[:10]
+    return "; ".join([*parts, f"signature {digest}"])

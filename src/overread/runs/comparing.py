@@ -1,0 +1,284 @@
+"""Several scorecards of the same split side by side, paired case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from overread import catalog
+from overread.errors import UsageError
+from overread.metrics import Metric, Sample, Statistics
+from overread.metrics.statistics.bootstrap import cluster_key
+from overread.metrics.statistics.paired import Difference, McNemar, differences, mcnemar
+from overread.metrics.statistics.pairing import Units
+from overread.metrics.statistics.ranks import Ranking, Significance, rank_ranges, significance
+from overread.runs.card import Card, measure_key
+from overread.runs.scoring import Drawing
+
+Place = tuple[str, str]
+"""(case, unit): what is paired."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of several readers: differences from the baseline, ranks, and who beats whom."""
+
+    metric: Metric
+    differences: dict[str, Difference]
+    """Reader → its number minus the baseline's."""
+    mcnemar: dict[str, McNemar]
+    """Reader → McNemar's test against the baseline, where the metric counts right and wrong."""
+    ranking: Ranking | None
+    significance: Significance | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "better": self.metric.better,
+            "differences": {name: found.as_dict() for name, found in self.differences.items()},
+            "mcnemar": {name: found.as_dict() for name, found in self.mcnemar.items()},
+            "ranking": self.ranking.as_dict() if self.ranking else None,
+            "significance": self.significance.as_dict() if self.significance else None,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of comparing scorecards."""
+
+    cards: dict[str, Card]
+    """Reader → its card, the baseline first."""
+    baseline: str
+    metrics: dict[str, Compared]
+    left_out: dict[str, str]
+    """Metric → why it was not compared."""
+    drawing: Drawing
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        first = self.cards[self.baseline]
+        return {
+            "kind": "overread comparison 1",
+            "benchmark": first.benchmark,
+            "split": first.split,
+            "baseline": self.baseline,
+            "scores": {
+                reader: {name: card.scores[name].model_dump() for name in self.metrics}
+                for reader, card in self.cards.items()
+            },
+            "metrics": {name: compared.as_dict() for name, compared in self.metrics.items()},
+            "left_out": self.left_out,
+            "signature": {
+                "settings": {name: dict(c.metric.settings) for name, c in self.metrics.items()},
+                "intervals": self.drawing.as_settings(),
+                "cards": {reader: card.signature for reader, card in self.cards.items()},
+            },
+        }
+
+
+def compare(
+    cards: Sequence[Card],
+    *,
+    names: Sequence[str] = (),
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    units: Units = "same",
+    drawing: Drawing | None = None,
+) -> Comparison:
+    """Compare readers on the same cases, each with the baseline (the first one without a name).
+
+    `names` are what to call the readers where their cards' own names are not wanted. Cases that not
+    all of them have are refused unless `units` is 'common'.
+    """
+    drawing = drawing or Drawing()
+    called = _called(cards, names)
+    if len(called) < 2:
+        raise UsageError("a comparison needs at least two scorecards")
+    _same_exam(called)
+    if baseline is not None and baseline not in called:
+        raise catalog.unknown("reader", baseline, called)
+    first = baseline or next(iter(called))
+    ordered = {first: called[first], **called}
+    chosen, left_out = _common(ordered, metrics)
+    clusters = {
+        place: cluster_key(place[0], card.statistics[place[0]].patient)
+        for card in ordered.values()
+        for place in _places(card)
+    }
+    found = {
+        metric.name: _compared(
+            metric,
+            {reader: _rows(card, metric) for reader, card in ordered.items()},
+            clusters,
+            first,
+            units,
+            drawing,
+        )
+        for metric in chosen
+    }
+    return Comparison(ordered, first, found, left_out, drawing)
+
+
+def _compared(
+    metric: Metric,
+    rows: Mapping[str, Mapping[Place, Statistics]],
+    clusters: Mapping[Place, str],
+    first: str,
+    units: Units,
+    drawing: Drawing,
+) -> Compared:
+    how: dict[str, Any] = {"clusters": clusters, "units": units, "level": drawing.level}
+    drawn: dict[str, Any] = {"draws": drawing.draws, "seed": drawing.seed}
+    apart, tests = {}, {}
+    for reader, own in rows.items():
+        if reader == first:
+            continue
+        apart[reader] = differences({"": metric.combine}, own, rows[first], **how, **drawn)[""]
+        if metric.binary:
+            right = {
+                name: {place: int(row.get(metric.binary, 0)) for place, row in rows[name].items()}
+                for name in (reader, first)
+            }
+            tests[reader] = mcnemar(right[reader], right[first], clusters=clusters, units=units)
+    if any(found.first is None or found.second is None for found in apart.values()):
+        return Compared(metric, apart, tests, None, None)
+    ranking = rank_ranges(metric.combine, rows, better=metric.better, **how, **drawn)
+    scores = {reader: _by_case(metric, own) for reader, own in rows.items()}
+    # A case that leaves one reader's number undefined says nothing about who is better on it.
+    defined = [
+        {case for case, score in own.items() if np.isfinite(score)} for own in scores.values()
+    ]
+    usable = set.intersection(*defined)
+    beaten = None
+    if usable:
+        beaten = significance(
+            {reader: {c: s[c] for c in usable} for reader, s in scores.items()},
+            better=metric.better,
+            clusters={case: clusters[case, unit] for case, unit in clusters},
+            level=drawing.level,
+        )
+    return Compared(metric, apart, tests, ranking, beaten)
+
+
+def values_by_case(card: Card) -> Iterator[dict[str, Any]]:
+    """Case × metric × value: what each case scores by itself, or the reason there is nothing."""
+    for name, told in card.scores.items():
+        settings = card.signature["settings"].get(name)
+        metric = _as_scored(cast(Metric, catalog.find("metrics", name)), settings)
+        values = _by_case(metric, _rows(card, metric))
+        for case, found in card.statistics.items():
+            value = values.get(case)
+            line: dict[str, Any] = {"case": case, "metric": name, "better": told.better}
+            if value is not None and np.isfinite(value):
+                yield {**line, "value": value}
+            else:
+                why = "undefined for this case alone" if case in values else found.state
+                yield {**line, "value": None, "reason": why}
+
+
+def _by_case(metric: Metric, rows: Mapping[Place, Statistics]) -> dict[str, float]:
+    """The metric of each case alone."""
+    cases = sorted({case for case, _ in rows})
+    number = {case: n for n, case in enumerate(cases)}
+    weights = np.zeros((len(cases), len(rows)))
+    for place, (case, _) in enumerate(rows):
+        weights[number[case], place] = 1
+    values = metric.combine(Sample(list(rows.values()), weights))
+    return dict(zip(cases, values.tolist(), strict=True))
+
+
+def _called(cards: Sequence[Card], names: Sequence[str]) -> dict[str, Card]:
+    """Cards by the name of their reader; equal names get a number."""
+    if names and len(names) != len(cards):
+        raise UsageError(f"{len(names)} names were given for {len(cards)} scorecards")
+    found: dict[str, Card] = {}
+    for place, card in enumerate(cards):
+        name = wanted = names[place] if names else card.reader
+        count = 1
+        while name in found:
+            count += 1
+            name = f"{wanted} ({count})"
+        found[name] = card
+    return found
+
+
+def _same_exam(cards: Mapping[str, Card]) -> None:
+    (first, one), *others = cards.items()
+    for name, card in cards.items():
+        if not card.statistics:
+            raise UsageError(
+                f"the scorecard of '{name}' was written without the statistics of its cases",
+                remedy="grade again without --no-statistics",
+            )
+    for name, card in others:
+        if (card.benchmark, card.split) != (one.benchmark, one.split):
+            raise UsageError(
+                f"'{first}' read {one.benchmark} {one.split}, '{name}' {card.benchmark} "
+                f"{card.split}",
+                remedy="compare readers of one split",
+            )
+        if card.signature["release"].get("digest") != one.signature["release"].get("digest"):
+            raise UsageError(
+                f"'{first}' and '{name}' were graded against different copies of "
+                f"{one.benchmark} {one.split}: the truth of some case differs",
+                remedy="grade both against the same copy",
+            )
+
+
+def _common(
+    cards: Mapping[str, Card], wanted: Sequence[str]
+) -> tuple[list[Metric], dict[str, str]]:
+    """Metrics that all cards were scored by in the same way, and why the others were not."""
+    chosen: list[Metric] = []
+    left_out: dict[str, str] = {}
+    names = wanted or list(dict.fromkeys(name for card in cards.values() for name in card.scores))
+    for name in names:
+        metric = cast(Metric, catalog.find("metrics", name))
+        without = [reader for reader, card in cards.items() if name not in card.scores]
+        settings = [card.signature["settings"].get(name) for card in cards.values()]
+        if name.startswith("ceiling_"):
+            left_out[name] = "it says nothing about the reader"
+        elif without:
+            left_out[name] = f"{', '.join(without)} was not scored by it"
+        elif any(other != settings[0] for other in settings):
+            left_out[name] = "the readers were scored with different settings"
+        else:
+            chosen.append(_as_scored(metric, settings[0]))
+    if not chosen:
+        raise UsageError("the scorecards have no metric in common", remedy="grade them alike")
+    return chosen, left_out
+
+
+def _as_scored(metric: Metric, settings: Mapping[str, Any] | None) -> Metric:
+    """The metric with the settings of the cards, so that their statistics are found again."""
+    if metric.retuned is None or not settings or dict(settings) == _plain(metric.settings):
+        return metric
+    family = metric.retuned({**metric.settings, **settings})
+    return next(other for other in family if other.name == metric.name)
+
+
+def _plain(settings: Mapping[str, Any]) -> Any:
+    import json
+
+    return json.loads(json.dumps(dict(settings)))
+
+
+def _places(card: Card) -> set[Place]:
+    return {
+        (case, unit)
+        for case, found in card.statistics.items()
+        for units in found.rows.values()
+        for unit in units
+    }
+
+
+def _rows(card: Card, metric: Metric) -> dict[Place, Statistics]:
+    key = measure_key(metric)
+    return {
+        (case, unit): row
+        for case, found in sorted(card.statistics.items())
+        for unit, row in found.rows.get(key, {}).items()
+    }

@@ -1,0 +1,359 @@
+"""The engine: a reader reads every case of a benchmark, and nothing of it is lost.
+
+Cases stream from the release and readings into the run's folder; as many are held as are read at
+once. The same call again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+from pydantic_core import to_jsonable_python
+
+from overread import catalog
+from overread.core import Case, Place, Reader, Release
+from overread.errors import ReleaseError, UsageError
+from overread.runs.asking import Asker
+from overread.runs.cache import ReplyCache, default_cache
+from overread.runs.computing import Computed, computes
+from overread.runs.pace import Pace
+from overread.runs.prices import Prices
+from overread.runs.reading_room import ReadingRoom, Tally, Watch, Workflow
+from overread.runs.spec import (
+    ReaderSpec,
+    RunSpec,
+    WorkflowSpec,
+    agreed,
+    read_spec,
+    refuse_secrets,
+    versions_now,
+    write_spec,
+)
+from overread.runs.stopping import stoppable
+from overread.runs.store import Known, Store, known_of
+from overread.session import SessionSettings
+
+_PERMISSIONS = frozenset({"allow_remote"})
+_OURS = frozenset({"readings.jsonl", "arrays"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a run is told: what is read, by whom, how, and what may be spent."""
+
+    benchmark: str
+    root: Path
+    reader: str | Reader
+    """Catalog name, or a reader that was made already."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Of the reader, as `--reader-arg` gives them."""
+    workflow: str | Workflow = "direct"
+    """Catalog name, or a workflow itself."""
+    split: str = "test"
+    form: str | None = None
+    pictures: Path | None = None
+    limit: int | None = None
+    """Only the first so many cases."""
+    cases: Sequence[str] = ()
+    """Only these cases, by id or place ('#3')."""
+    repeat: int = 1
+    """Readings of each case."""
+    concurrency: int = 16
+    """Most cases read, and most questions asked of one endpoint, at once."""
+    seed: int = 0
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    """How pictures are shown and questions asked."""
+    cache: Path | None = None
+    """File of replies; the user's own where absent."""
+    use_cache: bool = True
+    prices: Callable[[str], Prices] | Prices | None = None
+    """Prices, or what gives them for a model's name."""
+    retry_failed: bool = False
+    """Whether readings that failed before are tried again."""
+    max_retries: int = 5
+    """How often a question is asked again that a reader could not answer for now."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        for name, least in (("limit", 1), ("repeat", 1), ("concurrency", 1), ("max_retries", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UsageError(f"{name} is {value}", remedy=f"it is {least} or more")
+
+    @property
+    def place(self) -> Place:
+        """The copy of the benchmark, by whole paths: workers may stand elsewhere."""
+        pictures = self.pictures.resolve() if self.pictures else None
+        return Place(self.benchmark, self.root.resolve(), self.split, self.form, pictures)
+
+
+@dataclass
+class Outcome:
+    """What became of a run."""
+
+    folder: Path
+    spec: RunSpec
+    tally: Tally
+    stopped: int | None = None
+    """The signal that stopped it."""
+    notes: list[str] = field(default_factory=list)
+    """What else one should know."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every case has its readings."""
+        return self.stopped is None
+
+
+def run(plan: Plan, out: str | Path, *, watch: Watch | None = None) -> Outcome:
+    """Have every case read, and wait for it; Ctrl-C stops it and keeps what is done."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run_async(plan, out, watch=watch, signals=True))
+    raise UsageError("a loop is running here already", remedy="use `await run_async(…)`")
+
+
+async def run_async(
+    plan: Plan, out: str | Path, *, watch: Watch | None = None, signals: bool = False
+) -> Outcome:
+    """Have every case read; with `signals`, Ctrl-C and SIGTERM end it and the outcome says so."""
+    folder = Path(out)
+    reader, release, spec = prepared(plan)
+    cache: ReplyCache | None = None
+    try:
+        _ours_or_empty(folder)
+        with Store(folder) as store:
+            known = known_of(folder)
+            spec = settled(spec, folder)
+            write_spec(folder, spec)  # it may have grown
+            keeper = _SpecKeeper(folder, spec)
+            tally = _begun(plan, release, known)
+            outcome = Outcome(folder, spec, tally, notes=_notes(reader, spec, known))
+            if getattr(reader, "interactive", False):
+                watch = None  # it talks to the terminal, where a bar would be in its way
+            if plan.use_cache and reader.cached:
+                cache = ReplyCache(plan.cache or default_cache())
+            asker = _asker(plan, reader, cache)
+            tally.spent = asker.spent
+            room = ReadingRoom(
+                reader=reader,
+                workflow=workflow_of(plan, reader),
+                pictures=release.pictures,
+                asker=asker,
+                store=store,
+                tally=tally,
+                seed=plan.seed,
+                settings=plan.settings,
+                on_prompts=keeper.used,
+                watch=watch,
+            )
+            if watch is not None:
+                watch(tally)
+            work = todo(plan, spec, release, known)
+            with stoppable(enabled=signals) as stop:
+                try:
+                    await room.read_all(work, hands_of(plan, reader))
+                except asyncio.CancelledError:
+                    if stop.signal is None:
+                        raise
+                    outcome.stopped = stop.signal
+            if outcome.complete:
+                tally.total = tally.done
+            outcome.spec = keeper.spec
+            return outcome
+    finally:
+        if cache is not None:
+            cache.close()
+        await reader.close()
+
+
+# ---- getting ready -------------------------------------------------------------------------
+
+
+def prepared(plan: Plan) -> tuple[Reader, Release, RunSpec]:
+    """The reader, the release and the spec of a run; nothing is asked or written yet."""
+    refuse_secrets(plan.arguments)
+    place = plan.place
+    release = place.open()
+    cases = _case_ids(plan, release)
+    reader, name = _reader(plan, place)
+    whole = "whole" in reader.skills
+    kept = {k: v for k, v in plan.arguments.items() if k not in _PERMISSIONS}
+    spec = RunSpec(
+        benchmark=plan.benchmark,
+        root=str(place.root),
+        split=plan.split,
+        form=plan.form,
+        pictures=str(place.pictures) if place.pictures else None,
+        limit=plan.limit,
+        cases=cases,
+        repeat=plan.repeat,
+        seed=plan.seed,
+        reader=ReaderSpec(name=name, arguments=kept, identity=dict(reader.identity)),
+        workflow=WorkflowSpec(
+            name=None if whole else _name_of(plan.workflow),
+            settings={} if whole else to_jsonable_python(plan.settings.as_settings()),
+        ),
+        versions=versions_now(),
+    )
+    workflow_of(plan, reader)  # a name that is unknown is told before a folder is made
+    return reader, release, spec
+
+
+def _reader(plan: Plan, place: Place) -> tuple[Reader, str]:
+    if not isinstance(plan.reader, str):
+        return plan.reader, plan.reader.name
+    name = plan.reader
+    made = cast(Reader, catalog.find("readers", name)(dict(plan.arguments), place=place))
+    if computes(made):
+        workers = min(plan.concurrency, os.cpu_count() or 1, getattr(made, "at_once", None) or 999)
+        return Computed(
+            made, name=name, arguments=plan.arguments, place=place, workers=workers
+        ), name
+    return made, name
+
+
+def workflow_of(plan: Plan, reader: Reader) -> Workflow | None:
+    """The workflow; None for a reader that reads whole cases by itself."""
+    if "whole" in reader.skills:
+        return None
+    if isinstance(plan.workflow, str):
+        return cast(Workflow, catalog.find("workflows", plan.workflow))
+    return plan.workflow
+
+
+def _name_of(workflow: str | Workflow) -> str:
+    if isinstance(workflow, str):
+        return workflow
+    return f"{workflow.__module__}:{getattr(workflow, '__qualname__', type(workflow).__name__)}"
+
+
+def _asker(plan: Plan, reader: Reader, cache: ReplyCache | None) -> Asker:
+    prices = plan.prices
+    if callable(prices):
+        prices = prices(str(reader.identity.get("model", reader.name)))
+    pace = Pace(min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency))
+    return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
+
+
+def hands_of(plan: Plan, reader: Reader) -> int:
+    """How many cases are read at once."""
+    return min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency)
+
+
+def _case_ids(plan: Plan, release: Release) -> tuple[str, ...]:
+    """The cases that were asked for by name, as ids in the order of the release."""
+    wanted = dict.fromkeys(plan.cases)
+    if not wanted:
+        return ()
+    ids = [case.id for case in release]
+    places = {f"#{number}": one for number, one in enumerate(ids, 1)}
+    for name in wanted:
+        if name not in places and name not in ids:
+            raise catalog.unknown("case", name, ids)
+    chosen = {places.get(name, name) for name in wanted}
+    return tuple(one for one in ids if one in chosen)
+
+
+def _begun(plan: Plan, release: Release, known: Known) -> Tally:
+    kept = len(known.done) - (len(known.failed) if plan.retry_failed else 0)
+    tally = Tally(before=kept, failed_before=0 if plan.retry_failed else len(known.failed))
+    rows = len(set(plan.cases)) if plan.cases else release.count()
+    if rows is not None:
+        tally.total = min(rows, plan.limit or rows) * plan.repeat
+    if not plan.retry_failed:
+        for (case, _), why in islice(known.failed.items(), 3):
+            tally.reasons.append((case, why))
+    return tally
+
+
+def todo(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Iterator[tuple[Case, int]]:
+    """(case, sample) of every reading that is not there yet, one by one."""
+    there = known.done - known.failed.keys() if plan.retry_failed else known.done
+    wanted = frozenset(spec.cases)
+    chosen = (case for case in release if not wanted or case.id in wanted)
+    seen: set[str] = set()
+    for case in islice(chosen, plan.limit):
+        if case.id in seen:
+            raise ReleaseError(
+                f"two cases are called '{case.id}'",
+                where=str(plan.root),
+                remedy="`overread check` names every defect of the release",
+            )
+        seen.add(case.id)
+        for sample in range(plan.repeat):
+            if (case.id, sample) not in there:
+                yield case, sample
+
+
+# ---- the folder ----------------------------------------------------------------------------
+
+
+def _ours_or_empty(folder: Path) -> None:
+    """Refuse a folder that holds something else."""
+    try:
+        names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{folder} is no folder ({error.strerror})") from None
+    if "spec.json" not in names and names - _OURS:
+        raise UsageError(
+            "this folder holds something that is no run",
+            where=str(folder),
+            remedy="give an --out that is empty or not there yet",
+        )
+
+
+def settled(spec: RunSpec, folder: Path) -> RunSpec:
+    """The spec with which the run in this folder begins or goes on."""
+    if (folder / "spec.json").exists():
+        return agreed(read_spec(folder), spec, folder=folder)
+    file = folder / "readings.jsonl"
+    if file.exists() and file.stat().st_size:
+        raise UsageError(
+            "there are readings here and no spec.json that says whose",
+            where=str(folder),
+            remedy="give another --out",
+        )
+    return spec
+
+
+class _SpecKeeper:
+    """Writes the prompts into the spec as they come into use."""
+
+    def __init__(self, folder: Path, spec: RunSpec) -> None:
+        self._folder = folder
+        self.spec = spec
+
+    def used(self, prompts: dict[str, str]) -> None:
+        known = self.spec.prompts
+        if prompts.items() <= known.items():
+            return
+        for name, digest in prompts.items():
+            if known.get(name, digest) != digest:
+                raise UsageError(
+                    f"the prompt '{name}' was changed while the run went on",
+                    remedy="put its wording back, or begin another run",
+                )
+        self.spec = self.spec.model_copy(update={"prompts": {**known, **prompts}})
+        write_spec(self._folder, self.spec)
+
+
+def _notes(reader: Reader, spec: RunSpec, known: Known) -> list[str]:
+    # A replayed submission has problems of its own; the first few say what is the matter.
+    notes = list(getattr(reader, "problems", ())[:5])
+    now = versions_now()
+    if spec.versions != now:
+        begun = ", ".join(f"{name} {number}" for name, number in spec.versions.items())
+        notes.append(f"this run was begun with {begun}, and goes on with another version")
+    if known.damaged:
+        notes.append(f"{known.damaged} damaged lines in readings.jsonl: their cases are read again")
+    return notes

@@ -1,0 +1,250 @@
+"""Grading: predictions in a benchmark's own format against a copy of it, in one step."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+from overread import catalog
+from overread.core import Box, Entry, Mask, Place, Progress, Reading, Release, Whole
+from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, Verdicts
+from overread.errors import ReleaseError, UsageError
+from overread.metrics import Metric
+from overread.runs.card import Card
+from overread.runs.kept import digest
+from overread.runs.measuring import Attempt, measured_cases
+from overread.runs.scoring import Drawing, scores_of
+
+
+def grade(
+    benchmark: str,
+    root: str | Path,
+    predictions: str | Path,
+    split: str = "test",
+    *,
+    form: str | None = None,
+    pictures: str | Path | None = None,
+    metrics: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    drawing: Drawing | None = None,
+    reader: str | None = None,
+    workers: int = 1,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Card:
+    """Score a submission in the official format against one split of a copy of the benchmark.
+
+    `metrics` are catalog names; without them the benchmark's own are scored. `settings` change
+    what can be set of a metric, by name. What was measured before with the same files and settings
+    is not measured again unless `fresh`.
+    """
+    place = Place(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
+    part = place.exam
+    if part.read_submission is None:
+        raise UsageError(f"{part.title} says nothing about how predictions are handed in")
+    release = place.open()
+    entries = entries_of(release, place)
+    submission = part.read_submission(cast(Release, _Read(release, entries)), Path(predictions))
+    card = card_of(
+        place,
+        release,
+        entries,
+        [Attempt(submission)],
+        metrics=metrics,
+        settings=settings,
+        drawing=drawing,
+        workers=workers,
+        fresh=fresh,
+        progress=progress,
+    )
+    return card.model_copy(
+        update={"reader": reader or submission.reader, "predictions": Path(predictions).name}
+    )
+
+
+def entries_of(release: Release, place: Place) -> dict[str, Entry]:
+    """All entries of a release by the id of their case."""
+    entries: dict[str, Entry] = {}
+    for entry in release.entries():
+        if entry.case.id in entries:
+            raise ReleaseError(
+                f"two cases are called '{entry.case.id}'",
+                where=str(place.root),
+                remedy="`overread check` names every defect of the release",
+            )
+        entries[entry.case.id] = entry
+    if not entries:
+        raise ReleaseError(f"split '{place.split}' has no cases", where=str(place.root))
+    return entries
+
+
+def card_of(
+    place: Place,
+    release: Release,
+    entries: Mapping[str, Entry],
+    attempts: Sequence[Attempt],
+    *,
+    metrics: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    drawing: Drawing | None = None,
+    workers: int = 1,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Card:
+    """The scorecard of one or several readings of the same cases by one reader."""
+    part = place.exam
+    chosen = chosen_metrics(metrics or part.metrics, settings or {})
+    tried = {m.name: m for m in chosen if m.name in part.official or _attempted(m, attempts)}
+    skipped = {
+        m.name: f"no prediction holds {' and '.join(m.needs)}"
+        for m in chosen
+        if m.name not in tried
+    }
+    if not tried:
+        raise UsageError(
+            f"the predictions hold nothing that {part.title} is scored by",
+            remedy="; ".join(dict.fromkeys(skipped.values())) or "name a metric with --metric",
+        )
+    statistics, problems = measured_cases(
+        place,
+        release,
+        entries,
+        attempts,
+        list(tried.values()),
+        workers=workers,
+        fresh=fresh,
+        progress=progress,
+    )
+    drawing = drawing or Drawing()
+    scores, breakdowns = scores_of(list(tried.values()), statistics, entries, drawing)
+    skipped |= {name: "the release has no truth for it" for name in tried if name not in scores}
+    if not scores:
+        raise ReleaseError(
+            f"the truth of split '{place.split}' is not in this copy",
+            where=str(place.root),
+            remedy="grade against a split or a copy that has it",
+        )
+    states = [case.state for case in statistics.values()]
+    told = [str(problem) for attempt in attempts for problem in attempt.submission.problems]
+    return Card(
+        benchmark=place.benchmark,
+        split=place.split,
+        reader=attempts[0].submission.reader,
+        predictions="",
+        cases=len(entries),
+        missing=states.count("missing"),
+        failed=states.count("failed"),
+        not_judged=states.count("not judged"),
+        scores=scores,
+        not_attempted=skipped,
+        breakdowns=breakdowns,
+        problems=(*told, *problems),
+        signature=_signature(release, entries, list(tried.values()), drawing),
+        official=part.official,
+        statistics=statistics,
+    )
+
+
+class _Read:
+    """A release whose entries were read already: reading them takes longer than most grading."""
+
+    def __init__(self, release: Release, entries: Mapping[str, Entry]) -> None:
+        """The release, and all its entries."""
+        self._release = release
+        self._entries = entries
+
+    def entries(self) -> Iterator[Entry]:
+        """The entries, without reading them again."""
+        return iter(self._entries.values())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._release, name)
+
+
+def chosen_metrics(names: Sequence[str], settings: Mapping[str, Any]) -> list[Metric]:
+    """The metrics of those names, with the settings that somebody asked for."""
+    chosen = [cast(Metric, catalog.find("metrics", name)) for name in dict.fromkeys(names)]
+    unused = dict(settings)
+    families: dict[int, dict[str, Metric]] = {}
+    for metric in chosen:
+        mine = {key: value for key, value in settings.items() if key in metric.settings}
+        if mine and metric.retuned is not None and id(metric.measure) not in families:
+            family = metric.retuned({**metric.settings, **mine})
+            families[id(metric.measure)] = {other.name: other for other in family}
+            for key in mine:
+                unused.pop(key, None)
+    if unused:
+        known = sorted({k for m in chosen if m.retuned is not None for k in m.settings})
+        raise catalog.unknown("setting of these metrics", next(iter(unused)), known)
+    # Metrics that were measured together still are, whether or not the setting concerns them.
+    return [families.get(id(m.measure), {}).get(m.name, m) for m in chosen]
+
+
+def _attempted(metric: Metric, attempts: Sequence[Attempt]) -> bool:
+    """Whether any reading holds what the metric needs; absent means not attempted."""
+    return any(
+        all(holds(reading, need, attempt.verdicts.get(case, ())) for need in metric.needs)
+        for attempt in attempts
+        for case, reading in attempt.submission.readings.items()
+        if not reading.error
+    )
+
+
+def holds(reading: Reading, need: str, verdicts: Sequence[Verdicts] = ()) -> bool:
+    """Whether a reading has the part that a metric needs, or a judge has said something of it."""
+    if need == "step verdicts":
+        return any(isinstance(verdict, StepVerdicts) for verdict in verdicts)
+    if need == "discussion verdicts":
+        return any(isinstance(verdict, DiscussionVerdicts) for verdict in verdicts)
+    steps = reading.trace.steps if reading.trace else ()
+    findings = reading.findings or ()
+    regions = [r for f in findings for r in f.regions] + [r for s in steps for r in s.regions]
+    if need == "findings":
+        return any(isinstance(r, Whole) for finding in findings for r in finding.regions)
+    if need == "masks":
+        return any(isinstance(region, Mask) for region in regions)
+    if need == "boxes":
+        return any(isinstance(region, Box) for region in regions)
+    if need == "crops":
+        return any(step.crop for step in steps)
+    return getattr(reading, need) is not None
+
+
+def _signature(
+    release: Release, entries: Mapping[str, Entry], metrics: Sequence[Metric], drawing: Drawing
+) -> dict[str, Any]:
+    import numpy as np
+    import scipy
+
+    return {
+        "versions": {
+            "overread": version("overread"),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "release": {
+            "benchmark": release.benchmark,
+            "split": release.split,
+            "cases": len(entries),
+            "digest": digest([entries[c].model_dump(mode="json") for c in sorted(entries)])[:16],
+        },
+        "settings": {m.name: dict(m.settings) for m in metrics if m.settings},
+        "vocabulary": _vocabulary(),
+        "intervals": drawing.as_settings(),
+    }
+
+
+def _vocabulary() -> str:
+    """Which words the rules read reports by: the house's, or a file of one's own."""
+    own = os.environ.get("OVERREAD_VOCABULARY")
+    if not own:
+        return "the house's"
+    try:
+        return digest(Path(own).read_text("utf-8"))[:16]
+    except OSError:
+        return "unreadable"

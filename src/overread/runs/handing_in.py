@@ -1,0 +1,115 @@
+"""Handing in a run: its readings in the benchmark's own format, one case at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json
+
+from overread.core import Handed, Place, Progress, Reading
+from overread.errors import UsageError
+from overread.pixels.fence import Fence
+from overread.pixels.files import written
+from overread.runs.spec import read_spec
+
+
+def hand_in(
+    run: str | Path,
+    out: str | Path,
+    *,
+    sample: int = 0,
+    force: bool = False,
+    about: Mapping[str, JsonValue] | None = None,
+    root: str | Path | None = None,
+    pictures: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Handed:
+    """Write one sample of a run as a submission, and what is known `about` it beside it.
+
+    `root` and `pictures` say where the release lies now, if it has moved since. Nothing that stands
+    at `out` is replaced unless `force` says so.
+    """
+    folder, target = Path(run), Path(out)
+    place = read_spec(folder).place
+    if root is not None:
+        place = replace(place, root=Path(root))
+    if pictures is not None:
+        place = replace(place, pictures=Path(pictures))
+    exam = place.exam
+    if exam.submit is None:
+        raise UsageError(f"{exam.title} says nothing about how predictions are handed in")
+    beside = target.with_name(f"{target.name}.meta.json")
+    for path in (target, beside) if about else (target,):
+        if path.exists() and not force:
+            raise UsageError(f"{path} is there already", remedy="add --force to replace it")
+    release = place.open()
+    with RunReadings(folder, sample) as readings:
+        if not len(readings):
+            raise UsageError(
+                f"the run has no reading number {sample} of any case",
+                where=str(folder),
+                remedy=f"--sample {readings.others[0]}" if readings.others else "run it first",
+            )
+        files = Fence(folder)
+        handed = exam.submit(release, readings.get, files.path, target, progress=progress)
+    if about:
+        _write_about(beside, place, about)
+    return handed
+
+
+class RunReadings:
+    """The readings of one sample of a run; a line is read when its case is asked for."""
+
+    def __init__(self, folder: Path, sample: int = 0) -> None:
+        """Note where the last line of each case begins."""
+        self._at: dict[str, int] = {}
+        others: set[int] = set()
+        path = folder / "readings.jsonl"
+        if not path.is_file():
+            raise UsageError("nothing was read in this run yet", where=str(folder))
+        self._file = path.open("rb")
+        begin = 0
+        for line in self._file:
+            try:
+                row = from_json(line if line.endswith(b"\n") else b"")
+                case, number = str(row["case_id"]), int(row.get("sample", 0))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                case, number = "", -1  # cut off or damaged: as if it had not been read
+            if number == sample:
+                self._at[case] = begin
+            elif number >= 0:
+                others.add(number)
+            begin += len(line)
+        self.others = sorted(others)
+        """Other samples that the run has."""
+
+    def get(self, case_id: str) -> Reading | None:
+        """The reading of a case, if there is one."""
+        begin = self._at.get(case_id)
+        if begin is None:
+            return None
+        self._file.seek(begin)
+        try:
+            return Reading.model_validate_json(self._file.readline())
+        except ValidationError:
+            return None
+
+    def __len__(self) -> int:
+        """How many cases have a reading."""
+        return len(self._at)
+
+    def __enter__(self) -> RunReadings:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _write_about(path: Path, place: Place, about: Mapping[str, JsonValue]) -> None:
+    body = {"benchmark": place.benchmark, "split": place.split, **about}
+    with written(path) as out:
+        out.write(json.dumps(body, ensure_ascii=False, indent=2).encode("utf-8") + b"\n")

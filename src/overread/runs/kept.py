@@ -1,0 +1,110 @@
+"""Statistics of cases that were measured before, so that an interrupted grading goes on.
+
+One append-only file a grading, in the user's cache (`OVERREAD_CACHE`, or the system's place for
+caches), readable by nobody else. A line is believed only for the very same files, settings and
+version; a damaged or half-written line is measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic_core import from_json
+
+_DAYS = 60
+_MOST = 1 << 29
+
+
+def cache_folder() -> Path:
+    """Where overread keeps what it can make again."""
+    own = os.environ.get("OVERREAD_CACHE")
+    if own:
+        return Path(own)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "overread"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overread"
+
+
+def digest(*parts: Any) -> str:
+    """A short digest of plain values."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def identity(source: Path | bytes) -> list[Any]:
+    """What tells one state of a file from another without reading it all."""
+    if isinstance(source, bytes):
+        return ["bytes", hashlib.sha256(source).hexdigest()]
+    status = source.stat()
+    return [str(source.resolve()), status.st_size, status.st_mtime_ns]
+
+
+class Kept:
+    """The lines of one grading: key → what was measured."""
+
+    def __init__(self, name: str, *, fresh: bool = False) -> None:
+        """`name` is the digest of the grading; `fresh` forgets what was kept."""
+        self._path = cache_folder() / "grades" / f"{version('overread')}-{name}.jsonl"
+        self._out: IO[bytes] | None = None
+        self._lines: dict[str, Any] = {}
+        if fresh:
+            self._path.unlink(missing_ok=True)
+        try:
+            raw = self._path.read_bytes() if self._path.stat().st_size <= _MOST else b""
+        except OSError:
+            return
+        for line in raw.splitlines():
+            try:
+                item = from_json(line)
+            except ValueError:
+                continue
+            if isinstance(item, dict) and "key" in item and isinstance(item.get("rows"), dict):
+                self._lines[item["key"]] = item["rows"]
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What was measured under that key before."""
+        found: dict[str, Any] | None = self._lines.get(key)
+        return found
+
+    def add(self, key: str, rows: dict[str, Any]) -> None:
+        """Keep what was measured; a cache that cannot be written costs nothing but time."""
+        line = json.dumps({"key": key, "rows": rows}, ensure_ascii=False, allow_nan=False)
+        try:
+            if self._out is None:
+                self._out = _appending(self._path)
+            self._out.write(line.encode("utf-8", "surrogatepass") + b"\n")
+            self._out.flush()
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Close the file, and clear away gradings that nobody came back to."""
+        if self._out is not None:
+            self._out.close()
+            _sweep(self._path.parent)
+
+
+def _appending(path: Path) -> IO[bytes]:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    out = os.fdopen(number, "ab")
+    if out.tell():
+        out.write(b"\n")  # the last line may have been cut off by a kill
+    return out
+
+
+def _sweep(folder: Path) -> None:
+    oldest = time.time() - _DAYS * 86400
+    for path in folder.glob("*.jsonl"):
+        try:
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+        except OSError:
+            continue

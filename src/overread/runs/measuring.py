@@ -1,0 +1,242 @@
+"""Measuring: every case of a split through the measures, in workers, and never twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from overread.core import Entry, Mask, Place, Progress, Reading, Release
+from overread.core.submission import Submission
+from overread.core.verdicts import Verdicts
+from overread.errors import MissingPart, OverreadError
+from overread.metrics import Metric, Subject
+from overread.runs.card import CaseStatistics, measure_key
+from overread.runs.kept import Kept, digest, identity
+from overread.runs.workers import in_workers
+
+Rows = dict[str, dict[str, dict[str, Any]]]
+"""Measure → unit → statistics, of one case."""
+
+_UNMEASURED = {"reader", "exchanges", "usage"}
+HEAVY = frozenset({"masks", "crops"})
+"""What a metric needs that takes pixels: measured in workers, and kept."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One reading of every case: a submission, or one sample of a run."""
+
+    submission: Submission
+    sample: int = 0
+    verdicts: Mapping[str, tuple[Verdicts, ...]] = field(default_factory=dict)
+    """Case → what judges said of this reading of it."""
+
+
+def measured_cases(
+    place: Place,
+    release: Release,
+    entries: Mapping[str, Entry],
+    attempts: Sequence[Attempt],
+    metrics: Sequence[Metric],
+    *,
+    workers: int = 1,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> tuple[dict[str, CaseStatistics], list[str]]:
+    """Case → what was measured of it, and what was found wrong on the way.
+
+    A case that was read several times has its units several times, in the same patient.
+    """
+    measures = {measure_key(metric): metric for metric in metrics}
+    heavy = {k: m for k, m in measures.items() if HEAVY & set(m.needs)}
+    light = {k: m for k, m in measures.items() if k not in heavy}
+    rows: dict[str, Rows] = {case: {} for case in entries}
+    wrong: dict[str, OverreadError] = {}
+    done, total = 0, len(entries) * len(attempts)
+
+    def told(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    told(0)
+    for attempt in attempts:
+        for case, entry in entries.items():
+            reading = attempt.submission.readings.get(case)
+            judged = attempt.verdicts.get(case, ())
+            subject = Subject(entry, reading, release, attempt.submission, judged)
+            _merge(rows[case], measured_rows(light, subject), attempt.sample)
+            told(0 if heavy else 1)
+        if heavy:
+            found = _with_pixels(place, release, entries, attempt, heavy, workers, fresh=fresh)
+            for case, own, error in found:
+                if isinstance(error, MissingPart):
+                    raise error
+                if error is None:
+                    _merge(rows[case], own, attempt.sample)
+                else:
+                    wrong[case] = error
+                told(1)
+    return _collected(entries, attempts, rows, wrong)
+
+
+def _merge(rows: Rows, found: Rows, sample: int) -> None:
+    for key, units in found.items():
+        own = rows.setdefault(key, {})
+        own |= {unit_name(unit, sample): row for unit, row in units.items()}
+
+
+def unit_name(unit: str, sample: int) -> str:
+    """What a unit is called in a further reading of its case.
+
+    >>> unit_name("0", 0), unit_name("0", 2)
+    ('0', '0@2')
+    """
+    return unit if not sample else f"{unit}@{sample}"
+
+
+def _with_pixels(
+    place: Place,
+    release: Release,
+    entries: Mapping[str, Entry],
+    attempt: Attempt,
+    measures: Mapping[str, Metric],
+    workers: int,
+    *,
+    fresh: bool,
+) -> Iterator[tuple[str, Rows, OverreadError | None]]:
+    """What takes pixels: from what was kept, and the rest in workers."""
+    submission = attempt.submission
+    files = replace(submission, readings={}, problems=[])
+    name = digest(place.benchmark, str(place.root.resolve()), place.split, submission.reader)
+    kept = Kept(name, fresh=fresh and not attempt.sample)
+    keys = {case: _key(release, entries[case], submission, measures) for case in entries}
+    todo = []
+    for case, entry in entries.items():
+        before = kept.get(keys[case])
+        if before is None:
+            todo.append((case, place, entry, submission.readings.get(case), files, measures))
+        else:
+            yield case, before, None
+    with closing(kept), closing(in_workers(_measure_case, todo, workers)) as results:
+        for case, found, error in results:
+            if error is None:
+                kept.add(keys[case], found)
+            yield case, found or {}, error
+
+
+def measured_rows(measures: Mapping[str, Metric], subject: Subject) -> Rows:
+    """What each measure says of one case."""
+    found: Rows = {}
+    for key, metric in measures.items():
+        found[key] = {unit: dict(row) for unit, row in metric.measure(subject).items()}
+    return found
+
+
+def _measure_case(
+    case: str,
+    place: Place,
+    entry: Entry,
+    reading: Reading | None,
+    files: Submission,
+    measures: Mapping[str, Metric],
+) -> Rows:
+    """One case, in a worker."""
+    return measured_rows(measures, Subject(entry, reading, _opened(place), files))
+
+
+@lru_cache(maxsize=1)
+def _opened(place: Place) -> Release:
+    return place.open()
+
+
+def _key(
+    release: Release, entry: Entry, submission: Submission, measures: Mapping[str, Metric]
+) -> str:
+    """Everything that the statistics of one case depend on."""
+    reading = submission.readings.get(entry.case.id)
+    truth_files = {
+        r.file
+        for f in (entry.truth.findings if entry.truth else ())
+        for r in f.regions
+        if isinstance(r, Mask)
+    }
+    own = {
+        r.file
+        for f in (reading.findings or () if reading else ())
+        for r in f.regions
+        if isinstance(r, Mask)
+    }
+    own |= {
+        step.crop
+        for step in (reading.trace.steps if reading and reading.trace else ())
+        if step.crop
+    }
+    pictures = {picture.file for picture in entry.case.pictures}
+    return digest(
+        entry.model_dump(mode="json"),
+        reading.model_dump(mode="json", exclude=_UNMEASURED) if reading else None,
+        [_state(release, file) for file in sorted(truth_files | pictures)],
+        [_state(submission, file) for file in sorted(own)],
+        sorted((key, m.settings) for key, m in measures.items()),
+    )
+
+
+def _state(files: Any, file: str) -> list[Any]:
+    try:
+        return identity(files.source(file))
+    except OverreadError as error:
+        return ["absent", str(error)]
+
+
+def _collected(
+    entries: Mapping[str, Entry],
+    attempts: Sequence[Attempt],
+    rows: Mapping[str, Rows],
+    wrong: Mapping[str, OverreadError],
+) -> tuple[dict[str, CaseStatistics], list[str]]:
+    found: dict[str, CaseStatistics] = {}
+    problems = [f"{case} is in no score: {error}" for case, error in wrong.items()]
+    for case, entry in entries.items():
+        readings = [attempt.submission.readings.get(case) for attempt in attempts]
+        broken = dict.fromkeys(
+            row["problem"]
+            for units in rows[case].values()
+            for row in units.values()
+            if row.get("problem")
+        )
+        failed = any(reading is not None and reading.error for reading in readings)
+        if case in wrong:
+            state = "not judged"
+        elif all(reading is None for reading in readings):
+            state = "missing"
+        elif failed or broken:
+            state = "failed"
+        else:
+            state = "read"
+        if state == "failed" and not failed:
+            problems += [f"{case} scores worst: {problem}" for problem in broken]
+        found[case] = CaseStatistics.model_validate(
+            {"patient": entry.case.patient, "state": state, "rows": rows[case]}
+        )
+    return found, [*_hints(rows), *problems]
+
+
+def _hints(rows: Mapping[str, Rows]) -> list[str]:
+    """What masks that hardly touch the truth have in common, where they would fit when turned."""
+    turns: dict[str, list[float]] = {}
+    for case in rows.values():
+        for units in case.values():
+            for row in units.values():
+                if row.get("turn"):
+                    turns.setdefault(row["turn"], []).append(row["turn_dice"])
+    return [
+        f"{len(dice)} finding(s) hardly touch the truth as they are and fit it when {turn} "
+        f"(mean Dice {sum(dice) / len(dice):.2f}): were the masks written in another orientation "
+        "than the CT's own?"
+        for turn, dice in sorted(turns.items())
+    ]

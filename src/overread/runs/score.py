@@ -1,0 +1,115 @@
+"""Scoring a run: its readings against the truth, without asking anybody again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overread.core import Progress, Reading, Submission
+from overread.core.verdicts import Verdicts
+from overread.errors import UsageError
+from overread.pixels.fence import Fence
+from overread.pixels.files import written
+from overread.runs.card import Card
+from overread.runs.comparing import values_by_case
+from overread.runs.grading import card_of, entries_of
+from overread.runs.measuring import Attempt
+from overread.runs.scoring import Drawing
+from overread.runs.spec import read_spec
+from overread.runs.store import last_readings
+from overread.runs.verdict_store import chosen_verdicts
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of a run that its readings name; it can be pickled."""
+
+    folder: Path
+
+    def source(self, file: str) -> Path:
+        """The path of a mask or a crop of the run."""
+        return Fence(self.folder).path(file)
+
+
+def score_run(
+    folder: str | Path,
+    *,
+    metrics: Sequence[str] = (),
+    judges: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    drawing: Drawing | None = None,
+    workers: int = 1,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Card:
+    """Score all readings of a run, and write `scores.jsonl` and `card.json` into its folder.
+
+    A case that failed, or that the run has not come to, scores worst. A case that was read several
+    times counts each time. Only the cases that the run was told to read are asked for. Of several
+    judges of the same thing `judges` names the one who counts.
+    """
+    run = Path(folder)
+    spec = read_spec(run)
+    readings = last_readings(run)
+    if not readings:
+        raise UsageError("the run has no readings yet", where=str(run), remedy="let it run first")
+    release = spec.place.open()
+    entries = entries_of(release, spec.place)
+    if spec.cases or spec.limit is not None:
+        wanted = set(spec.cases) or set(list(entries)[: spec.limit])
+        entries = {case: entry for case, entry in entries.items() if case in wanted}
+    verdicts, who, notes = chosen_verdicts(run, judges)
+    attempts = [
+        _attempt(sample, readings, verdicts, spec.reader.name, run)
+        for sample in range(max(spec.repeat, 1))
+    ]
+    card = card_of(
+        spec.place,
+        release,
+        entries,
+        attempts,
+        metrics=metrics,
+        settings=settings,
+        drawing=drawing,
+        workers=workers,
+        fresh=fresh,
+        progress=progress,
+    )
+    failed = [f"{r.case_id} failed: {r.error}" for r in readings.values() if r.error]
+    card = card.model_copy(
+        update={
+            "reader": spec.reader.name,
+            "predictions": run.name,
+            "problems": (*failed, *notes, *card.problems),
+            "signature": {**card.signature, "run": spec.model_dump(mode="json"), "judges": who},
+        }
+    )
+    _write(run, card)
+    return card
+
+
+def _attempt(
+    sample: int,
+    readings: Mapping[tuple[str, int], Reading],
+    verdicts: Mapping[str, tuple[Verdicts, ...]],
+    reader: str,
+    run: Path,
+) -> Attempt:
+    own = {case: reading for (case, which), reading in readings.items() if which == sample}
+    judged = {
+        case: tuple(told for told in found if told.sample == sample)
+        for case, found in verdicts.items()
+    }
+    files = RunFiles(run)
+    return Attempt(Submission(own, [], reader=reader, files=files), sample, judged)
+
+
+def _write(run: Path, card: Card) -> None:
+    with written(run / "scores.jsonl", packed=False) as out:
+        for line in values_by_case(card):
+            out.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+    with written(run / "card.json", packed=False) as out:
+        out.write((json.dumps(card.as_json(), ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,51 @@
+"""Being stopped: the first Ctrl-C ends work cleanly, the second ends it at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass
+class Stop:
+    """Whether somebody asked for an end, and how."""
+
+    signal: int | None = None
+    """The signal that asked."""
+
+
+@contextmanager
+def stoppable(*, enabled: bool = True) -> Iterator[Stop]:
+    """While the block runs, a first Ctrl-C or SIGTERM cancels it, and a second ends all at once.
+
+    The block sees `asyncio.CancelledError`, and `signal` tells that it was one of ours. Outside of
+    the main thread, where no signal arrives, nothing is done.
+    """
+    stop = Stop()
+    if not enabled or threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+
+    def told(number: int) -> None:
+        if stop.signal is not None:
+            os._exit(128 + number)  # whatever is done is in its file by now
+        stop.signal = number
+        if task is not None:
+            task.cancel()
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        loop.add_signal_handler(number, told, int(number))
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)

@@ -1,0 +1,168 @@
+"""The verdicts of a run: `verdicts.jsonl` in its folder, only ever appended to.
+
+The last line of a (kind, case, sample, rule) counts. A line that a kill cut off, or that cannot be
+read, is as if it had never been written.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from overread.catalog import unknown
+from overread.core.verdicts import VERDICTS, Verdicts
+from overread.errors import UsageError
+from overread.runs.store import RunUnwritable
+
+FILE = "verdicts.jsonl"
+
+
+def verdicts_of(folder: Path) -> dict[tuple[str, str, int, str], Verdicts]:
+    """Every verdict of a run that counts, by kind, case, sample and rule."""
+    found: dict[tuple[str, str, int, str], Verdicts] = {}
+    for line in _lines(folder / FILE):
+        try:
+            told = VERDICTS.validate_json(line)
+        except ValidationError:
+            continue  # damaged: as if nobody had judged
+        found.pop(told.key, None)  # so that the order is that of the last lines
+        found[told.key] = told
+    return found
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from (line for line in file if line.strip())
+    except FileNotFoundError:
+        return
+
+
+def chosen_verdicts(
+    folder: Path, judges: Sequence[str] = ()
+) -> tuple[dict[str, tuple[Verdicts, ...]], dict[str, dict[str, Any]], list[str]]:
+    """Case → the verdicts that are counted; kind → who gave them; and what to know about it.
+
+    Of each kind the verdicts of one judge count, never a mixture: the one who is named in `judges`
+    (its name, or the beginning of its rule), else who judged the most readings, the latest of them.
+    """
+    rules: dict[str, dict[str, list[Verdicts]]] = {}
+    for told in verdicts_of(folder).values():
+        by_rule = rules.setdefault(told.kind, {})
+        by_rule[told.rule] = [*by_rule.pop(told.rule, []), told]
+    _check_named(judges, rules)
+    cases: dict[str, list[Verdicts]] = {}
+    who: dict[str, dict[str, Any]] = {}
+    notes: list[str] = []
+    for kind, by_rule in rules.items():
+        named = [r for r, own in by_rule.items() if _is_named(own[0], judges)]
+        rule = max(named or by_rule, key=lambda r: (len(by_rule[r]), list(by_rule).index(r)))
+        own = by_rule[rule]
+        who[kind] = {"judge": own[0].judge, "rule": rule, "prompts": _prompts(own)}
+        if len(by_rule) > 1:
+            others = ", ".join(f"{by_rule[r][0].judge} ({r[:8]})" for r in by_rule if r != rule)
+            notes.append(f"{kind} are judged by {own[0].judge} ({rule[:8]}), not by {others}")
+        lost = sum(told.missing for told in own)
+        if lost:
+            notes.append(f"the judge of {kind} gave {lost} verdicts less than it was asked for")
+        for told in own:
+            cases.setdefault(told.case_id, []).append(told)
+    return {case: tuple(own) for case, own in cases.items()}, who, notes
+
+
+def _check_named(judges: Sequence[str], rules: Mapping[str, Mapping[str, list[Verdicts]]]) -> None:
+    firsts = [own[0] for by_rule in rules.values() for own in by_rule.values()]
+    for name in judges:
+        if not any(_is_named(told, (name,)) for told in firsts):
+            raise unknown("judge of this run", name, dict.fromkeys(t.judge for t in firsts))
+
+
+def _is_named(told: Verdicts, judges: Sequence[str]) -> bool:
+    return any(name == told.judge or (name and told.rule.startswith(name)) for name in judges)
+
+
+def _prompts(verdicts: Iterable[Verdicts]) -> list[str]:
+    """The prompts that were used, with their digests."""
+    return sorted({exchange.prompt for told in verdicts for exchange in told.exchanges})
+
+
+class VerdictStore:
+    """The verdicts of one run, open for appending by nobody else."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or make the file and lock it."""
+        self._path = folder / FILE
+        try:
+            number = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise self._unwritten(error) from None
+        self._file: IO[bytes] = os.fdopen(number, "rb+", buffering=0)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise UsageError(
+                "another process is judging this run",
+                where=str(folder),
+                remedy="wait until it is done",
+            ) from None
+        if not self._ends_whole():
+            self._write(b"\n")  # what a kill cut off stays a line of its own, and is not believed
+
+    def _ends_whole(self) -> bool:
+        end = self._file.seek(0, os.SEEK_END)
+        if end == 0:
+            return True
+        self._file.seek(end - 1)
+        return self._file.read(1) == b"\n"
+
+    def append(self, verdicts: Verdicts) -> None:
+        """Write the verdicts on one reading; from now on a kill does not lose them."""
+        try:
+            line = verdicts.model_dump_json(exclude_none=True)
+        except (PydanticSerializationError, ValueError):
+            line = verdicts.model_copy(
+                update={
+                    "exchanges": (),
+                    **{n: () for n in ("steps", "sentences", "education") if hasattr(verdicts, n)},
+                    "error": "the verdicts hold text that cannot be stored",
+                }
+            ).model_dump_json(exclude_none=True)
+        self._write(line.encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise self._unwritten(error) from None
+
+    def _unwritten(self, error: OSError) -> RunUnwritable:
+        return RunUnwritable(
+            f"the verdicts cannot be written ({error.strerror})",
+            where=str(self._path),
+            remedy="mend that and give the same command again: what is done is kept",
+        )
+
+    def close(self) -> None:
+        """Have the disk keep everything, and let go of the file."""
+        if not self._file.closed:
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise self._unwritten(error) from None
+            finally:
+                self._file.close()
+
+    def __enter__(self) -> VerdictStore:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

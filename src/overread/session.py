@@ -1,0 +1,295 @@
+"""One reader at work on one case: render, show, ask, parse, record.
+
+A workflow is handed a case and a session, and nothing else. The session shows pictures and asks
+the reader through what the run hands it (cache, limits, retries), makes sense of the answers, asks
+again where they make none, and keeps every step and every exchange.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import JsonValue
+
+from overread.core import (
+    Ask,
+    Case,
+    Drawn,
+    Exchange,
+    Finding,
+    Mask,
+    Message,
+    Pictures,
+    Query,
+    Reader,
+    Reading,
+    Region,
+    Reply,
+    Request,
+    Shown,
+    Step,
+    Trace,
+    Usage,
+    Whole,
+)
+from overread.errors import BadReply, UsageError
+from overread.prompts import find_prompt
+from overread.prompts.replies import Parse, Parsed
+
+T = TypeVar("T")
+
+StepKind = Literal["say", "look", "ask", "conclude"]
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """How a session shows and asks: part of a run's spec."""
+
+    longest: int = 1024
+    """Pixels of the longer side of a picture; larger ones are scaled down."""
+    media: Literal["png", "jpeg"] = "png"
+    """How pictures are sent that cannot be sent as they are."""
+    windows: tuple[str, ...] = ("lung", "mediastinum")
+    """HU windows in which slices of a CT are shown."""
+    slices: int = 16
+    """How many slices of a CT a montage shows, evenly spread."""
+    repairs: int = 1
+    """How often an answer that makes no sense is asked for again."""
+    max_pictures: int = 47
+    """More pictures of a case than this are refused by the reader's endpoint."""
+    prompts: str | None = None
+    """Folder of one's own prompts, which win over the house's."""
+
+    def as_settings(self) -> dict[str, Any]:
+        """For the spec of a run."""
+        return dict(vars(self))
+
+
+@dataclass
+class Session:
+    """One reader at work on one case."""
+
+    ask_reader: Ask
+    reader: Reader
+    case: Case
+    pictures: Pictures
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    sample: int = 0
+    seed: int = 0
+    steps: list[Step] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    masks: dict[str, Any] = field(default_factory=dict)
+    """Query → the mask that was drawn for it; the run writes them."""
+    prompts: dict[str, str] = field(default_factory=dict)
+    """Prompt → digest, of those that were used."""
+    _images: dict[str, bytes] = field(default_factory=dict)
+    _shown: dict[Region, Shown] = field(default_factory=dict)
+
+    # ---- showing -------------------------------------------------------------------------------
+
+    def show(self, region: Region) -> Shown:
+        """A part of a picture as the reader will see it; encoded once."""
+        if region not in self._shown:
+            from overread.pixels.showing import shown_bytes
+
+            picture = self.case.picture(region.picture)
+            data, media, size = shown_bytes(
+                self.pictures,
+                picture,
+                region,
+                longest=self.settings.longest,
+                media=self.settings.media,
+                windows=self.settings.windows,
+                count=self.settings.slices,
+            )
+            digest = hashlib.sha256(data).hexdigest()
+            self._images[digest] = data
+            self._shown[region] = Shown(
+                region=region, media=media, sha256=digest, width=size[0], height=size[1]
+            )
+        return self._shown[region]
+
+    def show_all(self) -> list[Shown]:
+        """Every picture of the case, whole, in its order."""
+        return [self.show(Whole(picture=picture.name)) for picture in self.case.pictures]
+
+    # ---- asking --------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        prompt: str,
+        values: Mapping[str, str],
+        parse: Parse[T],
+        *,
+        task: str,
+        show: Sequence[Shown] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+        query: Query | None = None,
+        regions: Sequence[Region] = (),
+        kind: StepKind = "ask",
+    ) -> T:
+        """Ask in words and pictures, make sense of the answer, and record the step.
+
+        Pictures come before the text. Where the answer makes no sense the reader is told why and
+        asked again, as often as the settings allow; then `BadReply` is raised and the case has
+        failed.
+        """
+        wording = find_prompt(prompt, _folder(self.settings.prompts))
+        self.prompts[prompt] = wording.digest
+        system, user = wording.render(values)
+        messages = [Message(role="user", parts=(*show, user))]
+        if system:
+            messages.insert(0, Message(role="system", parts=(system,)))
+        for left in range(self.settings.repairs, -1, -1):
+            reply = await self._asked(tuple(messages), task, schema, query)
+            if isinstance(reply, Drawn):
+                raise UsageError(f"the reader '{self.reader.name}' draws, and was asked for words")
+            where = f"{prompt} {wording.digest}"
+            try:
+                found = parse(_usable(reply))
+            except BadReply as problem:
+                self._record(task, where, messages, reply, problem=str(problem))
+                if not left:
+                    raise
+                again = f"Your answer could not be used: {problem}. Answer again, as asked above."
+                messages += [
+                    Message(role="assistant", parts=(reply.text or "(no words)",)),
+                    Message(role="user", parts=(again,)),
+                ]
+                continue
+            self._record(task, where, messages, reply, repaired=found.repaired)
+            self.steps.append(
+                Step(
+                    kind=kind,
+                    text=reply.text,
+                    regions=tuple(regions) or tuple(picture.region for picture in show),
+                    exchange=len(self.exchanges) - 1,
+                )
+            )
+            return found.value
+        raise AssertionError("the loop above returns or raises")
+
+    async def draw(self, query: Query, *, task: str = "ground") -> Mask:
+        """Ask a reader that draws for the mask of one sentence; the run will write it."""
+        drawn = await self._asked((), task, None, query)
+        if not isinstance(drawn, Drawn):
+            raise UsageError(
+                f"the reader '{self.reader.name}' answers in words, and was asked to draw",
+                remedy="use a reader with the skill 'masks'",
+            )
+        return self.drawn(query, drawn.mask, drawn.note)
+
+    def drawn(self, query: Query, mask: Any, note: str = "") -> Mask:
+        """Keep the mask of one sentence, however it came about; the run will write it."""
+        self.masks[query.id] = mask
+        order = [other.id for other in self.case.queries]
+        region = Mask(
+            picture=self.case.pictures[0].name,
+            file=mask_file(self.case.id, self.sample),
+            channel=order.index(query.id),
+            channels=len(order),
+        )
+        self.steps.append(Step(kind="conclude", text=note, regions=(region,)))
+        return region
+
+    async def _asked(
+        self,
+        messages: tuple[Message, ...],
+        task: str,
+        schema: Mapping[str, JsonValue] | None,
+        query: Query | None,
+    ) -> Reply | Drawn:
+        sent = [part for m in messages for part in m.parts if isinstance(part, Shown)]
+        return await self.ask_reader(
+            Request(
+                task=task,
+                case=self.case,
+                pictures=self.pictures,
+                messages=messages,
+                images={picture.sha256: self._images[picture.sha256] for picture in sent},
+                schema=schema,
+                query=query,
+                sample=self.sample,
+                seed=self.seed,
+            )
+        )
+
+    # ---- recording -----------------------------------------------------------------------------
+
+    def note(self, kind: StepKind, text: str, regions: Sequence[Region] = ()) -> None:
+        """Record a step that nobody was asked for."""
+        self.steps.append(Step(kind=kind, text=text, regions=tuple(regions)))
+
+    def _record(
+        self,
+        task: str,
+        prompt: str,
+        messages: Sequence[Message],
+        reply: Reply,
+        *,
+        problem: str | None = None,
+        repaired: str | None = None,
+    ) -> None:
+        self.exchanges.append(
+            Exchange(
+                task=task,
+                prompt=prompt,
+                messages=tuple(messages),
+                reply=reply,
+                problem=problem,
+                repaired=repaired,
+                from_cache=reply.usage.calls == 0,
+            )
+        )
+
+    def reading(self, **parts: Any) -> Reading:
+        """The reading of the case, with everything that was recorded."""
+        spent = Usage()
+        for exchange in self.exchanges:
+            if exchange.reply is not None:
+                spent += exchange.reply.usage
+        return Reading(
+            case_id=self.case.id,
+            reader=self.reader.name,
+            sample=self.sample,
+            trace=Trace(steps=tuple(self.steps)) if self.steps else None,
+            exchanges=tuple(self.exchanges),
+            usage=spent,
+            **parts,
+        )
+
+    def grounded(self, query: Query, region: Mask) -> Finding:
+        """The finding that a mask answers a query with."""
+        return Finding(text=query.text, query=query.id, regions=(region,))
+
+
+def mask_file(case_id: str, sample: int) -> str:
+    """Where a run keeps the masks that were drawn for a case.
+
+    >>> mask_file("test_3_a_1", 0), mask_file("test_3_a_1", 2)
+    ('arrays/test_3_a_1.nii.gz', 'arrays/test_3_a_1~2.nii.gz')
+    """
+    # No id of a case holds a tilde, so that no two readings share a file.
+    return f"arrays/{case_id}.nii.gz" if not sample else f"arrays/{case_id}~{sample}.nii.gz"
+
+
+def _usable(reply: Reply) -> str:
+    """The words of a reply, unless it says itself that it is none."""
+    if reply.finish == "refused":
+        raise BadReply("you did not answer", remedy="")
+    if reply.finish == "length" and not reply.text.strip():
+        raise BadReply("it was cut off before it said anything; be brief")
+    if not reply.text.strip():
+        raise BadReply("it is empty")
+    return reply.text
+
+
+def _folder(prompts: str | None) -> Path | None:
+    return Path(prompts) if prompts else None
+
+
+__all__ = ["Parse", "Parsed", "Session", "SessionSettings"]

@@ -1,0 +1,1 @@
+"""HOW is a case read? A workflow takes a case and a session to a reading."""

@@ -1,0 +1,108 @@
+"""A small chat-completions server for tests and measurements: quick, plain, and it remembers.
+
+    python tests/runs/reading_server.py [--delay S] [--log FILE] [--letters ABCDE]
+
+It prints its port, and answers until its standard input is closed. What it answers hangs on the
+question alone. With `--log` each request is noted twice, when it came whole and before it is
+answered, as one JSON line with the time on the clock that all processes share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+
+class Server:
+    """Answers every POST with a letter and a reason."""
+
+    def __init__(self, *, delay: float, log: Path | None, letters: str) -> None:
+        self._delay = delay
+        self._letters = letters
+        self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT) if log else None
+        self._plain = self._answer(letters[0], 0)
+
+    def _note(self, what: str, key: str) -> None:
+        if self._log is not None:
+            row = {"what": what, "key": key, "at": time.monotonic()}
+            os.write(self._log, json.dumps(row).encode() + b"\n")
+
+    def _answer(self, letter: str, size: int) -> bytes:
+        said = json.dumps({"answer": letter, "explanation": "It fits the pictures best."})
+        body = {
+            "id": "reading",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "served",
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": said},
+                    "finish_reason": "stop",
+                }
+            ],
+            "usage": {
+                "prompt_tokens": size // 4,
+                "completion_tokens": 12,
+                "total_tokens": size // 4 + 12,
+            },
+        }
+        data = json.dumps(body).encode()
+        return (
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+            % len(data)
+        ) + data
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, many requests."""
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = 0
+                for line in head.split(b"\r\n"):
+                    name, _, value = line.partition(b":")
+                    if name.lower() == b"content-length":
+                        size = int(value)
+                body = await reader.readexactly(size)
+                writer.write(await self._answered(body))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answered(self, body: bytes) -> bytes:
+        if self._log is None and not self._delay:
+            return self._plain
+        digest = hashlib.sha256(body)
+        key = digest.hexdigest()
+        self._note("came", key)
+        if self._delay:
+            await asyncio.sleep(self._delay * (0.5 + digest.digest()[0] / 255))
+        self._note("answered", key)
+        return self._answer(self._letters[digest.digest()[1] % len(self._letters)], len(body))
+
+
+async def main() -> None:
+    """Serve until standard input is closed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--delay", type=float, default=0.0)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--letters", default="ABCDE")
+    told = parser.parse_args()
+    server = Server(delay=told.delay, log=told.log, letters=told.letters)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=1 << 24)
+    sys.stdout.write(f"{listening.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    os._exit(0)  # connections that are open are nobody's concern any more
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,74 @@
+"""What was measured before: believed for the same files only, and never half a line."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from overread.runs.kept import Kept, cache_folder, digest, identity
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERREAD_CACHE", str(tmp_path / "cache"))
+
+
+def test_lines_come_back() -> None:
+    """What one process kept another one finds, and `fresh` forgets it."""
+    kept = Kept("a")
+    kept.add("k", {"masks": {"0": {"dice": 0.5}}})
+    kept.close()
+    assert Kept("a").get("k") == {"masks": {"0": {"dice": 0.5}}}
+    assert Kept("b").get("k") is None
+    assert Kept("a", fresh=True).get("k") is None
+
+
+def test_a_cut_line_costs_itself() -> None:
+    """A kill in the middle of a line loses that line; what is added later stands on its own."""
+    kept = Kept("a")
+    kept.add("k", {"m": {}})
+    kept.close()
+    (file,) = (cache_folder() / "grades").iterdir()
+    with file.open("ab") as out:
+        out.write(b'{"key": "half", "rows": {"m"')
+    again = Kept("a")
+    again.add("l", {"m": {"": {}}})
+    again.close()
+    found = Kept("a")
+    assert found.get("k") == {"m": {}}
+    assert found.get("half") is None
+    assert found.get("l") == {"m": {"": {}}}
+
+
+def test_nobody_else_reads_it() -> None:
+    """The file is for its owner alone: it tells of private truth."""
+    kept = Kept("a")
+    kept.add("k", {})
+    kept.close()
+    (file,) = (cache_folder() / "grades").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Grading goes on without its cache."""
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("OVERREAD_CACHE", str(blocked))
+    kept = Kept("a")
+    kept.add("k", {"m": {}})
+    kept.close()
+
+
+def test_another_state_of_a_file_has_another_identity(tmp_path: Path) -> None:
+    """A changed file, or other bytes, are told apart."""
+    file = tmp_path / "x"
+    file.write_bytes(b"1")
+    before = identity(file)
+    file.write_bytes(b"12")
+    assert identity(file) != before
+    assert identity(b"1") != identity(b"2")
+    assert digest(1, "a") == digest(1, "a") != digest("1", "a")
