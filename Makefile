@@ -44,6 +44,11 @@ help:
 		panoptica nibabel zlib-ng surface-distance
 	@touch $@
 
+.venv-inspect/.made: .venv/.made pyproject.toml
+	"$(PYTHON)" -m venv .venv-inspect
+	.venv-inspect/bin/python -m pip install --quiet --disable-pip-version-check inspect_ai -e .
+	@touch $@
+
 demo: .venv/.run
 	$(BIN)/overread demo
 	@echo "          (first: . .venv/bin/activate)"
@@ -51,7 +56,7 @@ demo: .venv/.run
 test: .venv/.dev
 	$(PYTEST) -n 2 -m "not slow and not torch"
 
-test-slow: .venv/.dev
+test-slow: .venv/.dev .venv-inspect/.made
 	$(PYTEST) -n 2 -m "slow and not torch"
 
 test-torch: .venv-torch/.made
@@ -67,13 +72,14 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.dev .venv-peers/.made
+bench: .venv/.dev .venv-peers/.made .venv-inspect/.made
 	$(BIN)/python tools/bench.py
 	$(BIN)/python tools/bench_phantom.py
 	$(BIN)/python tools/bench_masks.py
 	$(BIN)/python tools/bench_surfaces.py
 	$(BIN)/python tools/bench_words.py
 	$(BIN)/python tools/bench_grading.py
+	$(BIN)/python tools/bench_engine.py
 
 picture: .venv/.run
 	$(BIN)/python tools/draw_picture.py docs/picture.png

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +64,18 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def write_rows(path: Path, rows: list[Any]) -> None:
     """Rows as a jsonl file."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture
+def fresh_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """An own models' folder, nothing remembered, the same random weights every time."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from clinical_making import forget_models
+
+    forget_models()
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        yield tmp_path

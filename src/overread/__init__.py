@@ -16,6 +16,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from overread.benchmarks import check, load, write
     from overread.core import Case, Defect, Entry, Finding, Reading, Step, Trace, Truth
+    from overread.runs.card import Card, read_card
+    from overread.runs.comparing import compare
+    from overread.runs.engine import Plan, run
+    from overread.runs.grading import grade
+    from overread.runs.score import score
 
 # The public names and where they live. Imported when first asked for, so that
 # `import overread` stays instant and loads neither numpy nor nibabel.
@@ -23,6 +28,13 @@ _PUBLIC = {
     "load": "overread.benchmarks",
     "check": "overread.benchmarks",
     "write": "overread.benchmarks",
+    "Plan": "overread.runs.engine",
+    "run": "overread.runs.engine",
+    "score": "overread.runs.score",
+    "grade": "overread.runs.grading",
+    "compare": "overread.runs.comparing",
+    "read_card": "overread.runs.card",
+    "Card": "overread.runs.card",
     "Case": "overread.core",
     "Defect": "overread.core",
     "Entry": "overread.core",
@@ -34,17 +46,24 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "Card",
     "Case",
     "Defect",
     "Entry",
     "Finding",
+    "Plan",
     "Reading",
     "Step",
     "Trace",
     "Truth",
     "__version__",
     "check",
+    "compare",
+    "grade",
     "load",
+    "read_card",
+    "run",
+    "score",
     "write",
 ]
 

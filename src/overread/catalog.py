@@ -124,6 +124,15 @@ TABLES: dict[Kind, dict[str, str]] = {
 }
 
 
+def metrics_in(*modules: str) -> tuple[str, ...]:
+    """The metrics of some modules of `metrics/`, in their order.
+
+    >>> metrics_in("traces.words")
+    ('trace_region_words', 'ceiling_trace_region_words')
+    """
+    return tuple(name for module in modules for name in _METRICS[module].split())
+
+
 def names(kind: Kind) -> list[str]:
     """All names of a kind, ours first, then those that other packages bring."""
     ours = TABLES[kind]

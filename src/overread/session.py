@@ -7,14 +7,17 @@ again where they make none, and keeps every step and every exchange.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
+from overread.catalog import unknown
 from overread.core import (
     Ask,
     Case,
@@ -34,6 +37,7 @@ from overread.core import (
     Step,
     Trace,
     Usage,
+    Volume,
     Whole,
 )
 from overread.errors import BadReply, UsageError
@@ -43,6 +47,11 @@ from overread.prompts.replies import Parse, Parsed
 T = TypeVar("T")
 
 StepKind = Literal["say", "look", "ask", "conclude"]
+
+# Where pictures are encoded. One hand takes the flat ones in the order they come, since those in a
+# parquet file are read as a stream; of volumes, which are large, no more than two are open at once.
+_FLAT = ThreadPoolExecutor(1, "overread-pictures")
+_VOLUMES = ThreadPoolExecutor(2, "overread-volumes")
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,21 @@ class SessionSettings:
     """How many slices of a CT a montage shows, evenly spread."""
     repairs: int = 1
     """How often an answer that makes no sense is asked for again."""
-    max_pictures: int = 47
-    """More pictures of a case than this are refused by the reader's endpoint."""
     prompts: str | None = None
     """Folder of one's own prompts, which win over the house's."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be shown, before anybody is asked."""
+        from overread.pixels.windows import WINDOWS
+
+        for name, least in (("longest", 16), ("slices", 1), ("repairs", 0)):
+            if getattr(self, name) < least:
+                raise UsageError(f"the setting '{name}' must be {least} or more")
+        for window in self.windows:
+            if window not in WINDOWS:
+                raise unknown("window", window, WINDOWS)
+        if not self.windows:
+            raise UsageError("a CT is shown in no window", remedy="set windows=lung")
 
     def as_settings(self) -> dict[str, Any]:
         """For the spec of a run."""
@@ -115,7 +135,26 @@ class Session:
 
     def show_all(self) -> list[Shown]:
         """Every picture of the case, whole, in its order."""
-        return [self.show(Whole(picture=picture.name)) for picture in self.case.pictures]
+        return [self.show(region) for region in self._wholes()]
+
+    async def look(self, *regions: Region) -> list[Shown]:
+        """The same as `show` for several, aside: other cases go on while these are encoded.
+
+        Without regions it is every picture of the case, whole, in its order.
+        """
+        wanted = regions or self._wholes()
+        if any(region not in self._shown for region in wanted):
+            volumes = any(isinstance(picture, Volume) for picture in self.case.pictures)
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(_VOLUMES if volumes else _FLAT, self._encode, wanted)
+        return [self.show(region) for region in wanted]
+
+    def _wholes(self) -> tuple[Region, ...]:
+        return tuple(Whole(picture=picture.name) for picture in self.case.pictures)
+
+    def _encode(self, regions: Sequence[Region]) -> None:
+        for region in regions:
+            self.show(region)
 
     # ---- asking --------------------------------------------------------------------------------
 
@@ -181,10 +220,19 @@ class Session:
                 f"the reader '{self.reader.name}' answers in words, and was asked to draw",
                 remedy="use a reader with the skill 'masks'",
             )
-        return self.drawn(query, drawn.mask, drawn.note)
+        if drawn.mask is None:  # a dry run
+            return self.drawn(query, None, drawn.note)
+        from overread.pixels.spots import spot
+
+        # Millions of voxels: aside, so that other cases go on.
+        return self.drawn(query, await asyncio.to_thread(spot, drawn.mask), drawn.note)
 
     def drawn(self, query: Query, mask: Any, note: str = "") -> Mask:
-        """Keep the mask of one sentence, however it came about; the run will write it."""
+        """Keep the mask of one sentence, however it came about; the run will write it.
+
+        A case may have dozens of sentences, and a mask as many voxels as its CT: hand in a
+        `pixels.spots.spot` of it, and only what is marked is held until it is written.
+        """
         self.masks[query.id] = mask
         order = [other.id for other in self.case.queries]
         region = Mask(

@@ -28,7 +28,7 @@ from overread.bridges.exam import (
 from overread.core import Case, Drawn, Place, Reply, Request
 from overread.errors import MissingPart, OverreadError, ReaderError, UsageError
 from overread.runs.engine import Plan, run
-from overread.runs.score import score_run
+from overread.runs.score import score
 from overread.session import SessionSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def test_numbers_are_those_of_a_run(benchmark: str, sketch: Path, tmp_path: Path
     exam = exam_of(benchmark, root)
     told = figures(exam.metrics, marked(exam, asked_outside(exam)))
     run(Plan(benchmark=benchmark, root=root, reader=Echo(said, cached=False)), tmp_path / "run")
-    card = score_run(tmp_path / "run", metrics=METRICS[benchmark])
+    card = score(tmp_path / "run", metrics=METRICS[benchmark])
     assert told == {name: score.value for name, score in card.scores.items()}
     assert any(0 < value < 1 for value in told.values())
 
@@ -109,7 +109,7 @@ def test_every_reading_of_a_case_counts(tmp_path: Path) -> None:
     both = {case: first[case] + again[case] for case in first}
     plan = Plan(benchmark="medthinkvqa", root=root, reader=Echo(said, cached=False), repeat=2)
     run(plan, tmp_path / "run")
-    card = score_run(tmp_path / "run", metrics=METRICS["medthinkvqa"])
+    card = score(tmp_path / "run", metrics=METRICS["medthinkvqa"])
     assert card.scores["accuracy"].n == 18
     told = figures(exam.metrics, both)
     assert told["accuracy"] == card.scores["accuracy"].value

@@ -24,7 +24,7 @@ import pytest
 import overread
 from engine_rows import write_cases
 from overread.runs.engine import Plan, run
-from overread.runs.score import score_run
+from overread.runs.score import score
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = Path(os.environ.get("OVERREAD_INSPECT_PYTHON") or ROOT / ".venv-inspect/bin/python")
@@ -208,7 +208,7 @@ def test_same_questions_and_same_numbers(
     ours(task, root, tmp_path / "run", model.url)
     assert seen == model.forget()
     assert any("data:image/" in question for question in seen)
-    card = score_run(tmp_path / "run", metrics=list(told))
+    card = score(tmp_path / "run", metrics=list(told))
     assert told == {name: score.value for name, score in card.scores.items()}
     assert told
 
@@ -223,7 +223,7 @@ def test_second_tries_failures_and_epochs_count_as_ours(
     ours("medthinkvqa", root, tmp_path / "run", model.url, repeat=2)
     assert set(seen) == set(model.forget())
     assert any(len(json.loads(question)) > 3 for question in seen)
-    card = score_run(tmp_path / "run", metrics=("accuracy", "answer_rate"))
+    card = score(tmp_path / "run", metrics=("accuracy", "answer_rate"))
     told = numbers(log)
     assert told == {name: score.value for name, score in card.scores.items()}
     assert 0 < told["accuracy"] < told["answer_rate"] < 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from clinical_making import (
     OTHER,
     REPORT,
-    forget_models,
     made_chexbert,
     made_radgraph,
     made_roberta,
@@ -24,28 +22,16 @@ from overread.metrics.clinical.models import radgraph
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.usefixtures("fresh_models"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 
 
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An own models' folder, nothing remembered, the same random weights every time."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    forget_models()
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        yield tmp_path
-
-
 @pytest.mark.parametrize("name", ["radgraph-xl", "radgraph"])
-def test_radgraph_reads_entities_through_its_package(fresh: Path, name: Any) -> None:
+def test_radgraph_reads_entities_through_its_package(fresh_models: Path, name: Any) -> None:
     """Entities in RadGraph's form, relations to entities that are there, none of an empty text."""
-    made_radgraph(fresh, name)
+    made_radgraph(fresh_models, name)
     model = radgraph.load_radgraph(name)
     found = model.read(OTHER)
     assert found
@@ -63,11 +49,11 @@ def test_radgraph_reads_entities_through_its_package(fresh: Path, name: Any) -> 
     assert tied
 
 
-def test_radcliq_of_an_equal_report_is_best_and_of_none_worst(fresh: Path) -> None:
+def test_radcliq_of_an_equal_report_is_best_and_of_none_worst(fresh_models: Path) -> None:
     """With all four models tiny and random, the report itself gets the value of all 1."""
-    made_radgraph(fresh, "radgraph")
-    made_chexbert(fresh)
-    made_roberta(fresh)
+    made_radgraph(fresh_models, "radgraph")
+    made_chexbert(fresh_models)
+    made_roberta(fresh_models)
     for metric in (modelled.METRICS["radcliq_v0"], modelled.METRICS["radcliq_v1"]):
         same = Sample(list(metric.measure(subject(OTHER, OTHER)).values()))
         other = Sample(list(metric.measure(subject(OTHER, REPORT)).values()))
@@ -78,9 +64,9 @@ def test_radcliq_of_an_equal_report_is_best_and_of_none_worst(fresh: Path) -> No
         assert json.loads(json.dumps(other.rows)) == list(other.rows)
 
 
-def test_radgraph_metrics_of_an_equal_report_are_one(fresh: Path) -> None:
+def test_radgraph_metrics_of_an_equal_report_are_one(fresh_models: Path) -> None:
     """All three variants, through the newer model."""
-    made_radgraph(fresh, "radgraph-xl")
+    made_radgraph(fresh_models, "radgraph-xl")
     for metric in (
         modelled.METRICS["radgraph_e"],
         modelled.METRICS["radgraph_er"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from clinical_making import (
     OTHER,
     REPORT,
-    forget_models,
     ids_of,
     made_green,
     made_ratescore,
@@ -27,34 +25,22 @@ from overread.metrics.clinical.ratescore import ratescore as plain_ratescore
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.usefixtures("fresh_models"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 
 
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An own models' folder, nothing remembered, the same random weights every time."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    forget_models()
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        yield tmp_path
-
-
-def test_ratescore_names_entities_and_compares_their_vectors(fresh: Path) -> None:
+def test_ratescore_names_entities_and_compares_their_vectors(fresh_models: Path) -> None:
     """Entities are the labelled runs of each sentence; the score is the arithmetic on them."""
     import torch
 
-    deberta, encoder = made_ratescore(fresh)
+    deberta, encoder = made_ratescore(fresh_models)
     model = ratescore.load_ratescore()
     found = model.entities(REPORT)
     expected = []
     for sentence in ("Small left pleural effusion.", "The heart is normal."):
-        ids = ids_of(fresh / "ratescore" / "ner", sentence)
+        ids = ids_of(fresh_models / "ratescore" / "ner", sentence)
         with torch.no_grad():
             best = deberta(torch.tensor([ids])).logits[0].argmax(-1).tolist()[1:-1]
         words = sentence.lower().replace(".", " .").split()
@@ -75,7 +61,7 @@ def test_ratescore_names_entities_and_compares_their_vectors(fresh: Path) -> Non
     )  # fmt: skip
     assert model.score(REPORT, OTHER) == pytest.approx(got)
     assert model.score(REPORT, REPORT) == pytest.approx(1.0)
-    ids = torch.tensor([ids_of(fresh / "ratescore" / "encoder", found[0][0])])
+    ids = torch.tensor([ids_of(fresh_models / "ratescore" / "encoder", found[0][0])])
     with torch.no_grad():
         alone = encoder(ids).last_hidden_state[0, 0].numpy()
     assert model.vectors([w for w, _ in found])[0] == pytest.approx(alone, abs=1e-5)
@@ -95,10 +81,10 @@ def greedily(judge: Any, chat: str, longest: int) -> str:
     return said
 
 
-def test_the_judge_answers_and_its_reply_is_counted(fresh: Path) -> None:
+def test_the_judge_answers_and_its_reply_is_counted(fresh_models: Path) -> None:
     """A random judge talks nonsense: the reply is text, unreadable, counted and not scored."""
-    made_green(fresh)
-    judge = green.GreenJudge(fresh / "green", longest=60)
+    made_green(fresh_models)
+    judge = green.GreenJudge(fresh_models / "green", longest=60)
     said = judge.reply("effusion", "nodule")
     assert said == judge.reply("effusion", "nodule")
     assert len(said.split()) > 1
@@ -110,9 +96,9 @@ def test_the_judge_answers_and_its_reply_is_counted(fresh: Path) -> None:
     assert np.isnan(modelled.METRICS["green"].combine(Sample(list(rows.values())))[0])
 
 
-def test_a_readable_reply_is_scored(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_readable_reply_is_scored(fresh_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the judge answers in its form, GREEN is matched over matched and errors."""
-    made_green(fresh)
+    made_green(fresh_models)
     reply = "[Clinically Significant Errors]:\n(a) False report: 1. x\n\n[Matched Findings]:\n3. a; b; c"
     monkeypatch.setattr(green.GreenJudge, "reply", lambda *_: reply)
     rows = modelled.METRICS["green"].measure(subject(REPORT, OTHER))
@@ -122,25 +108,27 @@ def test_a_readable_reply_is_scored(fresh: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("keys", [("role", "user", "content"), ("from", "human", "value")])
-def test_the_judge_speaks_the_template_of_its_tokenizer(fresh: Path, keys: tuple[str, ...]) -> None:
+def test_the_judge_speaks_the_template_of_its_tokenizer(
+    fresh_models: Path, keys: tuple[str, ...]
+) -> None:
     """Templates of both dialects are filled, and one report cannot take the other's place."""
     speaker, who, words = keys
     template = (
         "{% for m in messages %}{% if m['" + speaker + "'] == '" + who + "' %}"
         "<<{{ m['" + words + "'] }}>>{% endif %}{% endfor %}"
     )
-    made_green(fresh, template=template)
-    judge = green.GreenJudge(fresh / "green")
+    made_green(fresh_models, template=template)
+    judge = green.GreenJudge(fresh_models / "green")
     chat = judge._chat("small {candidate}", "large")
     assert chat == "<<The left: small {candidate} The right: large .>>"
 
 
-def test_too_long_a_pair_and_a_prompt_without_places_are_errors(fresh: Path) -> None:
+def test_too_long_a_pair_and_a_prompt_without_places_are_errors(fresh_models: Path) -> None:
     """Both in one sentence; the first is one of the case, the second of the folder."""
-    made_green(fresh)
-    judge = green.GreenJudge(fresh / "green", longest=20)
+    made_green(fresh_models)
+    judge = green.GreenJudge(fresh_models / "green", longest=20)
     with pytest.raises(OverreadError, match="it reads 20"):
         judge.reply(REPORT, OTHER)
-    (fresh / "green" / "prompt.txt").write_text("Compare {reference}.")
+    (fresh_models / "green" / "prompt.txt").write_text("Compare {reference}.")
     with pytest.raises(UsageError, match="where the two reports go"):
-        green.GreenJudge(fresh / "green")
+        green.GreenJudge(fresh_models / "green")

@@ -6,7 +6,6 @@ import json
 import math
 import pickle
 import random
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from clinical_making import (
     OTHER,
     REPORT,
     WORDS,
-    forget_models,
     ids_of,
     made_chexbert,
     made_roberta,
@@ -30,34 +28,22 @@ from overread.metrics.clinical.models import bertscore, chexbert
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.usefixtures("fresh_models"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 
 
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An own models' folder, nothing remembered, the same random weights every time."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    forget_models()
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        yield tmp_path
-
-
 @pytest.mark.parametrize("suffix", ["pth", "safetensors"])
-def test_chexbert_is_bert_and_fourteen_heads(fresh: Path, suffix: str) -> None:
+def test_chexbert_is_bert_and_fourteen_heads(fresh_models: Path, suffix: str) -> None:
     """Labels and vector are those of the same layers called by hand."""
     import torch
 
-    bert, heads = made_chexbert(fresh, suffix=suffix)
+    bert, heads = made_chexbert(fresh_models, suffix=suffix)
     seen = set()
     for text in (REPORT, OTHER, "  Effusion\n\n is   LARGE. "):
         labels, vector = chexbert.load_chexbert().read(text)
-        rows = torch.tensor([ids_of(fresh / "chexbert", text)])
+        rows = torch.tensor([ids_of(fresh_models / "chexbert", text)])
         with torch.no_grad():
             first = bert(rows).last_hidden_state[0, 0]
             expected = tuple(int(head(first).argmax()) for head in heads)
@@ -68,20 +54,20 @@ def test_chexbert_is_bert_and_fourteen_heads(fresh: Path, suffix: str) -> None:
     assert seen == {0, 1, 2, 3}
 
 
-def test_a_long_report_is_cut_at_512_pieces(fresh: Path) -> None:
+def test_a_long_report_is_cut_at_512_pieces(fresh_models: Path) -> None:
     """510 words and the two marks; what comes after does not change the vector."""
-    made_chexbert(fresh)
+    made_chexbert(fresh_models)
     model = chexbert.load_chexbert()
     long = " ".join(["effusion"] * 510)
     assert model.read(long + " nodule")[1] == pytest.approx(model.read(long)[1])
     assert model.read(long[:-9])[1] != pytest.approx(model.read(long)[1])
 
 
-def test_loading_leaves_the_random_state_alone(fresh: Path) -> None:
+def test_loading_leaves_the_random_state_alone(fresh_models: Path) -> None:
     """Numbers drawn after loading are those that would have been drawn without it."""
     import torch
 
-    made_chexbert(fresh)
+    made_chexbert(fresh_models)
     torch.manual_seed(3)
     expected = torch.rand(3)
     torch.manual_seed(3)
@@ -89,9 +75,9 @@ def test_loading_leaves_the_random_state_alone(fresh: Path) -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_chexbert_and_sembscore_metrics(fresh: Path) -> None:
+def test_chexbert_and_sembscore_metrics(fresh_models: Path) -> None:
     """The report itself gets the best, or its ceiling; nothing gets the worst."""
-    made_chexbert(fresh)
+    made_chexbert(fresh_models)
     for metric in (
         modelled.METRICS["chexbert_f1_14"],
         modelled.METRICS["chexbert_f1_14_macro"],
@@ -108,9 +94,9 @@ def test_chexbert_and_sembscore_metrics(fresh: Path) -> None:
         assert json.loads(json.dumps(same.rows)) == list(same.rows)
 
 
-def test_sembscore_is_a_cosine(fresh: Path) -> None:
+def test_sembscore_is_a_cosine(fresh_models: Path) -> None:
     """Against the vectors themselves, on random words."""
-    made_chexbert(fresh)
+    made_chexbert(fresh_models)
     dice = random.Random(2)
     for _ in range(5):
         a, b = (" ".join(dice.choice(WORDS[:12]) for _ in range(6)) for _ in range(2))
@@ -146,9 +132,9 @@ def looped_bertscore(model: Any, reference: str, other: str) -> float:
     return (f - 0.8473319) / (1 - 0.8473319)
 
 
-def test_bertscore_is_the_plain_loop(fresh: Path) -> None:
+def test_bertscore_is_the_plain_loop(fresh_models: Path) -> None:
     """Fifth layer, marks matched but not averaged, rescaled; equal texts get 1, empty the floor."""
-    model = made_roberta(fresh)
+    model = made_roberta(fresh_models)
     for a, b in ((REPORT, OTHER), ("effusion", "no effusion, large"), (OTHER, OTHER)):
         assert bertscore.bertscore(a, b) == pytest.approx(looped_bertscore(model, a, b), abs=1e-4)
         assert bertscore.bertscore(b, a) == pytest.approx(bertscore.bertscore(a, b), abs=1e-6)
@@ -159,12 +145,12 @@ def test_bertscore_is_the_plain_loop(fresh: Path) -> None:
     assert bertscore.load_bertscore().vectors(long).shape == (512, 16)
 
 
-def test_foreign_weights_are_refused_with_one_sentence(fresh: Path) -> None:
+def test_foreign_weights_are_refused_with_one_sentence(fresh_models: Path) -> None:
     """A missing head, another shape, a list instead of a table."""
     import torch
 
-    made_chexbert(fresh)
-    path = fresh / "chexbert" / "chexbert.pth"
+    made_chexbert(fresh_models)
+    path = fresh_models / "chexbert" / "chexbert.pth"
     state = torch.load(path, weights_only=True)["model_state_dict"]
     lost = {k: t for k, t in state.items() if "linear_heads.5" not in k}
     cut = {**state, "module.bert.pooler.dense.weight": torch.zeros(3, 3)}
@@ -186,15 +172,15 @@ class Trap:
         return Path.write_text, (self.path, "sprung")
 
 
-def test_weights_that_hold_code_are_not_run(fresh: Path) -> None:
+def test_weights_that_hold_code_are_not_run(fresh_models: Path) -> None:
     """A pickle that would write a file is refused, in CheXbert's form and in transformers'."""
-    made_chexbert(fresh)
-    made_roberta(fresh)
-    sign = fresh / "sprung"
-    (fresh / "chexbert" / "chexbert.pth").write_bytes(
+    made_chexbert(fresh_models)
+    made_roberta(fresh_models)
+    sign = fresh_models / "sprung"
+    (fresh_models / "chexbert" / "chexbert.pth").write_bytes(
         pickle.dumps({"model_state_dict": Trap(sign)})
     )
-    folder = fresh / "distilroberta-base"
+    folder = fresh_models / "distilroberta-base"
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Trap(sign)}))
     for load in (chexbert.load_chexbert, bertscore.load_bertscore):
@@ -203,11 +189,11 @@ def test_weights_that_hold_code_are_not_run(fresh: Path) -> None:
     assert not sign.exists()
 
 
-def test_code_beside_weights_is_not_run(fresh: Path) -> None:
+def test_code_beside_weights_is_not_run(fresh_models: Path) -> None:
     """A config that names a module of the folder does not get it imported."""
-    made_roberta(fresh)
-    folder = fresh / "distilroberta-base"
-    sign = fresh / "sprung"
+    made_roberta(fresh_models)
+    folder = fresh_models / "distilroberta-base"
+    sign = fresh_models / "sprung"
     (folder / "evil.py").write_text(
         f"import pathlib\npathlib.Path({str(sign)!r}).write_text('x')\n"
     )

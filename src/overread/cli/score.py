@@ -49,13 +49,13 @@ def score(
     """
     from overread.cli.console import print_json, progress
     from overread.cli.scorecard import chosen_names, parsed_settings, print_card
-    from overread.runs.score import score_run
+    from overread.runs.score import score as scored
     from overread.runs.scoring import Drawing
     from overread.runs.spec import read_spec
 
     spec = read_spec(run)
     with progress(f"scoring {run.name}", quiet=as_json) as told:
-        card: Card = score_run(
+        card: Card = scored(
             run,
             metrics=chosen_names(spec.benchmark, metric or []),
             judges=judge or (),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.card import Card, Score
+    from overread.runs.card import Card, Group, Score
 
 HONEST = "honest_"
 CEILING = "ceiling_"
@@ -101,9 +101,15 @@ def _print_breakdown(console: Console, card: Card, name: str, groups: Iterable[s
         table.add_column("interval", no_wrap=True)
     for group in groups:
         line = [c for m in shown for c in cells(found[group].scores.get(m))]
-        table.add_row(safe(group), f"{found[group].n:,}", *line)
+        table.add_row(safe(group), f"{_size(found[group], shown[0]):,}", *line)
     console.print(table)
     console.print()
+
+
+def _size(group: Group, metric: str) -> int:
+    """How many units a score of the group rests on."""
+    score = group.scores.get(metric)
+    return score.n if score else group.n
 
 
 def is_twin(name: str) -> bool:

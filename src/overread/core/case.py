@@ -6,7 +6,7 @@ shows the truth on purpose asks the release for an `Entry`, the pair of both.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue, PlainSerializer
 
@@ -57,6 +57,8 @@ class Case(Handled):
     """Clinical history."""
     instruction: str | None = None
     """What the reader is asked to do, where the release words it."""
+    asks: Literal["answer", "report"] | None = None
+    """What the instruction asks for: an answer in a few words, or a report; absent, a report."""
     options: tuple[Option, ...] = ()
     """The diagnoses to choose from."""
     queries: tuple[Query, ...] = ()

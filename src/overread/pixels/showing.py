@@ -1,22 +1,26 @@
 """A picture of a case, or a part of it, as the bytes that a model is sent.
 
 A flat picture that is small enough goes out as it lies on disk, less everything that is no pixel:
-a comment or a name in its header may tell the diagnosis. Everything else is drawn anew. The same
-part of the same picture always gives the same bytes.
+a comment or a name in its header may tell the diagnosis. Everything else is drawn anew, upright
+where its camera data say how it is to be turned. The same part of the same picture always gives
+the same bytes.
 """
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Box, Image, Mask, Picture, Pictures, Region, Slices, Volume, Whole
 from overread.errors import PictureError
+from overread.pixels.bare import bare, turned
 from overread.pixels.draw import crop, montage, titled
 from overread.pixels.encode import Format, encode
+from overread.pixels.flat import MAX_FILE
 from overread.pixels.planes import Plane, cut, slices, square
 from overread.pixels.windows import window
 
@@ -24,10 +28,6 @@ Sent = tuple[bytes, str, tuple[int, int]]
 """Bytes, media type, (width, height)."""
 
 _TILE = 320
-# Chunks that make the pixels; all others (texts, times, camera data) stay here.
-_PNG_KEPT = frozenset(
-    (b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT")
-)
 
 
 def shown_bytes(
@@ -40,22 +40,57 @@ def shown_bytes(
     windows: tuple[str, ...] = ("lung",),
     count: int = 16,
 ) -> Sent:
-    """The region of a picture as bytes; a volume becomes a montage of `count` slices."""
+    """The region of a picture as bytes; a volume becomes a montage of `count` slices.
+
+    A box is one of the picture as it is stored: it is cut out first and turned upright then.
+    """
     if isinstance(region, Mask):
         raise PictureError("a mask is never shown to a reader", where=picture.name)
-    if isinstance(picture, Image) and isinstance(region, Whole):
-        as_it_is = _plain(pictures.data(picture), longest)
-        if as_it_is is not None:
-            return as_it_is
-    pixels = pictures.pixels(picture)
     if isinstance(picture, Volume):
-        pixels = _slices(pixels, pictures, picture, region, windows=windows, count=count)
-    elif isinstance(region, Box):
-        pixels = crop(pixels, region)
-    elif isinstance(region, Slices):
-        raise PictureError("a flat picture has no slices", where=picture.name)
-    data = encode(pixels, kind=media, longest=longest)
-    return data, f"image/{media}", _size(data)
+        if isinstance(region, Box):
+            raise PictureError("a volume is shown by its slices", where=picture.name)
+        volume = pictures.pixels(picture)
+        pixels: NDArray[Any] = _slices(
+            volume, pictures, picture, region, windows=windows, count=count
+        )
+    else:
+        if isinstance(region, Slices):
+            raise PictureError("a flat picture has no slices", where=picture.name)
+        data = _file(pictures, picture)
+        found = bare(data) if isinstance(region, Whole) else None
+        if found is not None and max(found.size) <= longest:
+            return found
+        pixels = pictures.pixels(picture)
+        pixels = crop(pixels, region) if isinstance(region, Box) else pixels
+        pixels = upright(pixels, turned(data) if data.startswith(b"\xff\xd8") else 1)
+    encoded = encode(pixels, kind=media, longest=longest)
+    return encoded, f"image/{media}", _size(encoded)
+
+
+def _file(pictures: Pictures, picture: Image) -> bytes:
+    """The bytes of a flat picture's file; none where it cannot be read, as decoding will tell."""
+    source = pictures.data(picture)
+    if isinstance(source, Path):
+        try:
+            source = source.read_bytes() if source.stat().st_size <= MAX_FILE else b""
+        except OSError:
+            return b""
+    return source
+
+
+def upright(pixels: NDArray[np.generic], orientation: int) -> NDArray[np.generic]:
+    """Pixels as they are meant to be seen; `orientation` is 1 to 8 as Exif counts them.
+
+    >>> upright(np.array([[1, 2], [3, 4]]), 6).tolist()  # a quarter to the right
+    [[3, 1], [4, 2]]
+    """
+    if orientation in (5, 6, 7, 8):
+        pixels = np.swapaxes(pixels, 0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return pixels
 
 
 def _slices(
@@ -82,61 +117,6 @@ def _slices(
             tile = square(grey, space, plane, longest=_TILE, smooth=True)
             tiles.append(titled(tile, f"{plane} {index}, {setting}"))
     return montage(tiles, columns=max(1, round(len(tiles) ** 0.5)))
-
-
-def _plain(source: Path | bytes, longest: int) -> Sent | None:
-    """A small enough 8-bit PNG or JPEG without its words; None where it must be drawn anew."""
-    data = source if isinstance(source, bytes) else source.read_bytes()
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        bare = _bare_png(data)
-    elif data.startswith(b"\xff\xd8\xff"):
-        bare = _bare_jpeg(data)
-    else:
-        return None
-    if bare is None:
-        return None
-    try:
-        size = _size(bare)
-    except (OSError, ValueError, SyntaxError):
-        return None  # drawing it anew will say what is wrong with it
-    if max(size) > longest:
-        return None
-    return bare, "image/png" if bare.startswith(b"\x89") else "image/jpeg", size
-
-
-def _bare_png(data: bytes) -> bytes | None:
-    """The PNG with only the chunks that make its pixels; None for what models may not take."""
-    kept, at = [data[:8]], 8
-    while at + 12 <= len(data):
-        size = int.from_bytes(data[at : at + 4], "big")
-        kind = data[at + 4 : at + 8]
-        if at + 12 + size > len(data):
-            return None
-        if kind == b"IHDR" and data[at + 16] != 8:
-            return None  # 16 bits, or a bitmap: models are given 8
-        if kind in _PNG_KEPT:
-            kept.append(data[at : at + 12 + size])
-        at += 12 + size
-        if kind == b"IEND":
-            return b"".join(kept)
-    return None
-
-
-def _bare_jpeg(data: bytes) -> bytes | None:
-    """The JPEG without comments and camera data; None where these turn the picture."""
-    kept, at = [data[:2]], 2
-    while at + 4 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if marker == 0xDA:  # the pixels begin: the rest is theirs
-            return b"".join((*kept, data[at:]))
-        size = int.from_bytes(data[at + 2 : at + 4], "big")
-        block = data[at : at + 2 + size]
-        if marker == 0xE1 and b"Exif" in block[:10]:
-            return None  # it may turn the picture: the decoder knows how
-        if not (marker == 0xFE or 0xE1 <= marker <= 0xED or marker == 0xEF):
-            kept.append(block)
-        at += 2 + size
-    return None
 
 
 def _size(data: bytes) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from overread.core import Option
 from overread.errors import BadReply
@@ -116,6 +116,44 @@ def _plain_text(reply: str) -> Parsed[str]:
     if not inner:
         raise BadReply("it is empty")
     return Parsed(inner, "it was taken out of a code fence")
+
+
+class Answer(BaseModel):
+    """An answer in words, and the reasons for it."""
+
+    answer: str = Field(min_length=1)
+    explanation: str = ""
+
+
+def short_answer() -> Parse[Answer]:
+    """Reads a reply as a short answer: JSON, an `<answer>` tag, or words that are nothing else.
+
+    >>> short_answer()("<think>Blunted.</think><answer>Yes</answer>").value.answer
+    'Yes'
+    >>> short_answer()("No.").repaired
+    'it stood in words, not in JSON'
+    """
+    return _short_answer
+
+
+def _short_answer(reply: str) -> Parsed[Answer]:
+    rest = _answer(reply)
+    tagged = {text.strip() for text in _TAG.findall(rest)} - {""}
+    if len(tagged) > 1:
+        raise BadReply("it gives two answers", remedy="give one answer")
+    if tagged:
+        explained = _TAG.sub(" ", rest).strip()
+        return Parsed(Answer(answer=tagged.pop(), explanation=explained), "it stood in a tag")
+    try:
+        found = json_object(Answer)(reply)
+    except BadReply:
+        plain = _plain_text(reply).value
+        if len(plain) > _CLAIM or objects_in(rest) or "{" in plain:
+            raise
+        return Parsed(Answer(answer=plain), "it stood in words, not in JSON")
+    if not found.value.answer.strip():
+        raise BadReply("its answer is empty")
+    return found
 
 
 # ---- objects -----------------------------------------------------------------------------------

@@ -34,12 +34,12 @@ def load_processor(folder: ModelFolder) -> Any:
 def load_model(folder: ModelFolder, device: str, dtype: str) -> Any:
     """The model itself, on its device."""
     import torch
-    from transformers import AutoModelForImageTextToText
+    import transformers
 
     # Straight onto the device where that is possible: a large model may not fit beside it.
     direct = importlib.util.find_spec("accelerate") is not None and device != "cpu"
     try:
-        model, told = AutoModelForImageTextToText.from_pretrained(
+        model, told = transformers.AutoModelForImageTextToText.from_pretrained(
             str(folder.path),
             local_files_only=True,
             trust_remote_code=False,
@@ -49,14 +49,15 @@ def load_model(folder: ModelFolder, device: str, dtype: str) -> Any:
             **({"device_map": {"": device}} if direct else {}),
         )
         missing = sorted(told["missing_keys"])
-        model = model.to(device).eval()
+        model = (model if direct else model.to(device)).eval()
     except Exception as error:
         raise _unloadable(folder, "model", error) from None
     if missing:
         raise UsageError(
             f"the weights lack {len(missing)} tensors that the model needs ('{missing[0]}' first)",
             where=str(folder.path),
-            remedy="fetch the weights that belong to its config.json",
+            remedy="fetch the weights that belong to its config.json; if they do, another "
+            f"transformers than {transformers.__version__} may know them by these names",
         )
     return model
 

@@ -266,6 +266,10 @@ def _how(request: Request) -> str:
         letters = ", ".join(option.letter for option in request.case.options)
         below = "why, if you like, on the lines below it"
         return f"→ In place of JSON, type one letter ({letters}); {below}. {end}"
+    if request.task == "answer":
+        return (
+            f"→ In place of JSON, type your answer on one line; why, if you like, below it. {end}"
+        )
     table = _table(request.schema)
     if table is not None:
         _, columns = table
@@ -282,6 +286,10 @@ def _formed(typed: str, request: Request) -> str:
         return _chosen(typed, request)
     if request.schema is None or typed.lstrip().startswith("{"):
         return typed
+    if request.task == "answer":
+        first, _, rest = typed.partition("\n")
+        said = {"answer": first.strip(), "explanation": rest.strip()}
+        return json.dumps(said, ensure_ascii=False)
     table = _table(request.schema)
     if table is None:
         raise BadReply("it is no JSON object")

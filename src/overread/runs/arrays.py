@@ -25,12 +25,13 @@ def write_masks(path: Path, case: Case, pictures: Pictures, masks: Mapping[str, 
     channels = []
     for query in case.queries:
         drawn = masks.get(query.id)
+        shape = space.shape if drawn is None else np.shape(drawn)
+        if shape != space.shape:
+            raise ReaderError(f"a mask of shape {shape} was drawn for a CT of shape {space.shape}")
         mask = empty if drawn is None else np.asarray(drawn)
-        if mask.shape != space.shape:
-            raise ReaderError(
-                f"a mask of shape {mask.shape} was drawn for a CT of shape {space.shape}"
-            )
-        channels.append(mask if mask.dtype == np.uint8 else (mask != 0).astype(np.uint8))
+        # A mask of yes and no is the same bytes as one of 1 and 0.
+        marked = mask.view(np.uint8) if mask.dtype == np.bool_ else mask
+        channels.append(marked if marked.dtype == np.uint8 else (mask != 0).astype(np.uint8))
     write_mask(path, channels, np.asarray(space.affine))
 
 

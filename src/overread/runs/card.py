@@ -47,7 +47,7 @@ class Group(Record):
     """One group of a breakdown."""
 
     n: int
-    """How many units are in it."""
+    """How many units of the headline metric are in it; each score has its own."""
     scores: dict[str, Score]
     """Metric → its score over this group alone."""
 

@@ -113,6 +113,8 @@ class ReadingRoom:
         self._watch = watch
         self._breath = time.monotonic()
         self._broken: ReleaseError | None = None
+        # All masks of a case are in memory while they are written: of two cases, no more.
+        self._writing = asyncio.Semaphore(2)
 
     async def read_all(self, work: Work, hands: int) -> None:
         """Read every case of `work`, `hands` of them at once; none is held longer than that."""
@@ -198,7 +200,8 @@ class ReadingRoom:
     async def _write_masks(self, case: Case, session: Session) -> None:
         path = Path(self._store.folder, mask_file(case.id, session.sample))
         try:
-            await asyncio.to_thread(write_masks, path, case, self._pictures, session.masks)
+            async with self._writing:
+                await asyncio.to_thread(write_masks, path, case, self._pictures, session.masks)
         except OSError as error:
             raise self._store.unwritten(error) from None
 

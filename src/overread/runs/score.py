@@ -34,7 +34,7 @@ class RunFiles:
         return Fence(self.folder).path(file)
 
 
-def score_run(
+def score(
     folder: str | Path,
     *,
     metrics: Sequence[str] = (),

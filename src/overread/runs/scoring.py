@@ -90,7 +90,7 @@ def scores_of(
         )
         for name, (kind, group) in names.items():
             rows = [units.rows[place] for place in members[kind, group]]
-            sizes[kind, group] = max(len(rows), sizes.get((kind, group), 0))
+            sizes.setdefault((kind, group), len(rows))  # as the headline counts them
             for metric in family:
                 score = _score(metric, rows, found[name][metric.name])
                 if not kind:

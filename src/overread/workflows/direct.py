@@ -1,11 +1,12 @@
 """The simplest way to read: one question a case, or one for each sentence to be found.
 
-What is asked follows from the case: options are chosen from, sentences are found in the volume, and
-a picture with an instruction gets its report.
+What is asked follows from the case: options are chosen from, sentences are found in the volume, a
+question is answered in words, and any other picture gets its report.
 """
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 from typing import Any
 
@@ -14,23 +15,32 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from overread.core import Case, Finding, Geometry, Mask, Query, Reading
-from overread.errors import BadReply, UsageError
+from overread.errors import BadReply, ReaderError
 from overread.pixels.geometry import from_ras, ras_geometry
-from overread.prompts.replies import json_object, letter, plain_text
+from overread.pixels.spots import spot
+from overread.prompts.replies import (
+    Answer,
+    Parsed,
+    json_object,
+    letter,
+    plain_text,
+    short_answer,
+)
 from overread.session import Session
 
 
 async def direct(case: Case, session: Session) -> Reading:
-    """Choose, find or report: one question each."""
+    """Choose, find, answer or report: one question each."""
     if case.options:
         return await _choose(case, session)
     if case.queries:
         return await _ground(case, session)
+    if case.asks == "answer" and case.instruction:
+        return await _answer(case, case.instruction, session)
     if case.pictures:
         return await _report(case, session)
-    raise UsageError(
-        f"case {case.id} has neither options, nor sentences, nor a picture to report on"
-    )
+    # This case only: the next one may have something to ask.
+    raise ReaderError("there are neither options, nor sentences, nor a picture to report on")
 
 
 @cache
@@ -56,7 +66,7 @@ async def _choose(case: Case, session: Session) -> Reading:
         {"history": case.history or "not given", "options": options},
         letter(case.options),
         task="choose",
-        show=session.show_all(),
+        show=await session.look(),
         schema=_schema(Choice),
         kind="conclude",
     )
@@ -74,6 +84,22 @@ def _explained(session: Session) -> str | None:
         return said.text
 
 
+# ---- answering -----------------------------------------------------------------------------
+
+
+async def _answer(case: Case, question: str, session: Session) -> Reading:
+    found = await session.ask(
+        "answer",
+        {"question": question},
+        short_answer(),
+        task="answer",
+        show=await session.look(),
+        schema=_schema(Answer),
+        kind="conclude",
+    )
+    return session.reading(choice=found.answer.strip(), rationale=found.explanation or None)
+
+
 # ---- reporting -----------------------------------------------------------------------------
 
 
@@ -83,7 +109,7 @@ async def _report(case: Case, session: Session) -> Reading:
         {"instruction": case.instruction or "Write the report of this radiograph."},
         plain_text(),
         task="report",
-        show=session.show_all(),
+        show=await session.look(),
         kind="conclude",
     )
     return session.reading(report=report)
@@ -120,18 +146,27 @@ async def _ground(case: Case, session: Session) -> Reading:
 
 async def _boxed(case: Case, query: Query, session: Session) -> Mask:
     """A reader of words is shown a montage of slices and marks boxes, which become the mask."""
-    volume = case.pictures[0]
-    found = await session.ask(
+    windows = ", then ".join(f"{name} window" for name in session.settings.windows)
+
+    def parse(reply: str) -> Parsed[tuple[list[Block], Geometry]]:
+        found = json_object(Blocks)(reply)
+        space = session.pictures.geometry(case.pictures[0])
+        last = ras_geometry(space).shape[2] - 1
+        if any(max(block.first_slice, block.last_slice) > last for block in found.value.blocks):
+            raise BadReply(f"the slices of this CT are 0 to {last}")
+        return Parsed((found.value.blocks, space), found.repaired)
+
+    blocks, space = await session.ask(
         "ground",
-        {"finding": query.text},
-        json_object(Blocks),
+        {"finding": query.text, "windows": windows},
+        parse,
         task="ground",
-        show=session.show_all(),
+        show=await session.look(),
         schema=_schema(Blocks),
         query=query,
     )
-    space = session.pictures.geometry(volume)
-    return session.drawn(query, filled(found.blocks, space))
+    # Millions of voxels: aside, so that other cases go on.
+    return session.drawn(query, await asyncio.to_thread(lambda: spot(filled(blocks, space))))
 
 
 def filled(blocks: list[Block], space: Geometry) -> NDArray[Any]:

@@ -5,19 +5,11 @@ from overread.benchmarks.mmrad.release import FORMS, SPLITS, THINKVG, MMRadRelea
 from overread.benchmarks.mmrad.submission import read_submission
 from overread.benchmarks.mmrad.submit import submit
 from overread.benchmarks.mmrad.write import write
+from overread.catalog import metrics_in
 from overread.core import Benchmark, Hub
 
-METRICS = """
-    clinical_f1 clinical_precision clinical_recall clinical_presence_f1 clinical_side_f1
-    clinical_location_f1 clinical_size_f1 chexpert_f1_rules_14 chexpert_f1_rules_14_macro
-    chexpert_f1_rules_5 chexpert_f1_rules_5_macro rouge1 rouge2 rougeL bleu1 bleu2 bleu3
-    bleu4 cider ceiling_rouge2 ceiling_cider answer_accuracy box_iou box_pointing box_reward
-    map_50 map_75 map_50_95 trace_coverage_precision trace_coverage_recall trace_coverage_f1
-    trace_order trace_box_iou trace_findings_precision trace_findings_recall
-    trace_findings_f1 trace_crop_agreement ceiling_trace_crop_agreement trace_region_words
-    ceiling_trace_region_words trace_consistency_precision trace_consistency_recall
-    trace_consistency_f1 ceiling_trace_consistency_precision
-    ceiling_trace_consistency_recall ceiling_trace_consistency_f1
+WORDS = """
+    rouge1 rouge2 rougeL bleu1 bleu2 bleu3 bleu4 cider ceiling_rouge2 ceiling_cider answer_accuracy
 """.split()
 
 BENCHMARK = Benchmark(
@@ -41,6 +33,12 @@ BENCHMARK = Benchmark(
         "MIMIC-CXR-JPG on PhysioNet",
     ),
     read_submission=read_submission,
-    metrics=tuple(METRICS),
+    metrics=(
+        "clinical_f1",
+        *metrics_in("clinical.rules"),
+        *WORDS,
+        *metrics_in("boxes.scores", "traces.path", "traces.findings", "traces.crops"),
+        *metrics_in("traces.words", "traces.consistency"),
+    ),
     submit=submit,
 )

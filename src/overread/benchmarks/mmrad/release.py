@@ -175,6 +175,7 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
             patient=_patient(file),
             pictures=(Image(name=XRAY, file=file),),
             instruction=question,
+            asks="answer",
         ),
         truth=truth,
         extra=extra,
