@@ -46,7 +46,7 @@ help:
 
 .venv-inspect/.made: .venv/.made pyproject.toml
 	"$(PYTHON)" -m venv .venv-inspect
-	.venv-inspect/bin/python -m pip install --quiet --disable-pip-version-check inspect_ai -e .
+	.venv-inspect/bin/python -m pip install --quiet --disable-pip-version-check -e '.[inspect]'
 	@touch $@
 
 demo: .venv/.run

@@ -242,6 +242,26 @@ def test_a_failed_case_is_worst_and_what_concerns_all_is_raised(tmp_path: Path) 
         asyncio.run(own.read(case, nonsense))
 
 
+def test_a_case_with_nothing_to_ask_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its question has no words, and it is worst; the others are asked about."""
+    exam = exam_of("medthinkvqa", write_cases(tmp_path / "release", 2))
+    real = exam._workflow
+
+    async def picky(case: Case, session: Any) -> Any:
+        if case.id == "case2":
+            raise ReaderError("there is nothing to ask")
+        return await real(case, session)
+
+    monkeypatch.setattr(exam, "_workflow", picky)
+    worded = {case: asyncio.run(exam.wording(exam.cases[case]))[0] for case in exam.cases}
+    assert worded["case1"]
+    assert worded["case2"] == ()
+    reading, masks = asyncio.run(exam.read(exam.cases["case2"], answering([])))
+    assert exam.marks("case2", reading, masks).values["accuracy"] == 0
+
+
 def test_no_truth_means_no_value(tmp_path: Path) -> None:
     """A case whose truth is withheld has neither rows nor values, and no number is made of it."""
     root = write_cases(tmp_path / "release", 1)

@@ -14,7 +14,7 @@ import subprocess
 import threading
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -229,6 +229,22 @@ def test_second_tries_failures_and_epochs_count_as_ours(
     assert 0 < told["accuracy"] < told["answer_rate"] < 1
     failed = [sample for sample in log["samples"] if sample.get("error")]
     assert [sample["scores"]["measured"]["value"]["accuracy"] for sample in failed] == [0, 0]
+
+
+def test_a_lost_picture_costs_its_case_only(
+    inspect: Inspect, model: Model, copy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A case whose picture is gone is worst, as in a run of ours, and the other is read."""
+    root = copy("medthinkvqa")
+    case = next(iter(overread.load("medthinkvqa", root)))
+    (root / case.pictures[0].file).unlink()
+    log = inspect.eval("medthinkvqa", root)
+    assert {s["id"] for s in log["samples"] if s.get("error")} == {case.id}
+    assert not any("data:image/" not in question for question in model.forget())
+    ours("medthinkvqa", root, tmp_path / "run", model.url)
+    card = score(tmp_path / "run", metrics=["accuracy"])
+    assert card.failed == 1
+    assert numbers(log)["accuracy"] == card.scores["accuracy"].value
 
 
 def test_truth_is_in_no_question(inspect: Inspect, model: Model, tmp_path: Path) -> None:

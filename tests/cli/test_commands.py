@@ -184,6 +184,17 @@ def test_list_in_words_and_json() -> None:
     assert json.loads(run("list", "regions", "--json")[1]) == kinds["regions"]
 
 
+@pytest.mark.parametrize("kind", ["readers", "workflows", "judges", "prompts"])
+def test_parts_are_listed_with_a_line_on_each(kind: str) -> None:
+    """Every reader, workflow, judge and prompt says what it is, each in words of its own."""
+    rows = json.loads(run("list", kind, "--json")[1])
+    told = [row["about"] for row in rows]
+    assert rows
+    assert len(set(told)) == len(told)
+    assert all(len(line) > 20 and "\n" not in line for line in told)
+    assert rows[0]["name"] in run("list", kind)[1]
+
+
 def test_regions_of_ones_own(sketch: Path, tmp_path: Path) -> None:
     """A file of the user's is listed, and checked against."""
     file = tmp_path / "mine.toml"

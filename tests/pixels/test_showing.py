@@ -178,7 +178,9 @@ def test_a_volume_is_a_montage_from_the_feet_up(scan: Path) -> None:
     sheet, _, media = shown(scan, picture=CT, windows=("lung",), count=4, longest=4000)
     assert media == "image/png"
     # HU -1000, -870, -740, -610 in the lung window: (hu + 1350) * 255 / 1500.
-    assert greys(sheet, 2, 4) == [round((hu + 1350) * 255 / 1500) for hu in (-1000, -870, -740, -610)]
+    assert greys(sheet, 2, 4) == [
+        round((hu + 1350) * 255 / 1500) for hu in (-1000, -870, -740, -610)
+    ]
     both = shown(scan, picture=CT, windows=("lung", "mediastinum"), count=2, longest=4000)[0]
     assert greys(both, 2, 4)[2:] == [0, 0]  # air is black in the mediastinal window
     assert max(shown(scan, picture=CT, windows=("lung",), count=16, longest=500)[0].shape) == 500
@@ -196,7 +198,9 @@ def test_a_range_of_slices(scan: Path) -> None:
             shown(scan, Slices(picture="ct", first=first, last=last), CT)
 
 
-def test_a_volume_that_is_none(tmp_path: Path) -> None:
-    """A flat picture under the name of a CT is an error of that picture, not a bug."""
+def test_a_volume_that_is_none(scan: Path) -> None:
+    """A flat picture in the place of a CT, or the other way round, is an error, not a bug."""
     with pytest.raises(PictureError):
         shown(saved(COLOUR, "PNG"), picture=CT)
+    with pytest.raises(PictureError, match="no flat picture"):
+        shown(scan)

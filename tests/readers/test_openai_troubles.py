@@ -140,12 +140,12 @@ def test_one_question_is_one_request() -> None:
     ("behaviour", "words"),
     [
         (fails(400, "image is broken"), "refuses the request (400: image is broken)"),
-        (fails(400, "This model's maximum context length is 4096 tokens"), "--longest 512"),
+        (fails(400, "This model's maximum context length is 4096 tokens"), "--setting longest=512"),
         (fails(401, "who are you"), "asks for a key (401): put a valid one into the environment"),
         (fails(403, "no"), "does not let us use the model 'local-vl' (403)"),
         (fails(404, "no model"), "has no model 'local-vl', or no chat completions (404: no model)"),
         (fails(413, "too large"), "pictures are too large for"),
-        (fails(413, "too large"), "--longest 512"),
+        (fails(413, "too large"), "--setting longest=512"),
         (
             gives({"detail": [{"msg": "Field required", "input": "x"}]}, status=422),
             "Field required",

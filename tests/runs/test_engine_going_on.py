@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from engine_rows import write_cases
-from fake_readers import Echo, plain
-from overread.core import Case, Reading
+from fake_readers import ANSWER, Echo, plain
+from overread.core import Case, Reading, Request
 from overread.errors import UsageError
+from overread.prompts.replies import letter
 from overread.runs.engine import Outcome, Plan, run
+from overread.runs.estimate import estimate
 from overread.runs.spec import read_spec
+from overread.runs.store import last_readings
 from overread.session import Parsed, Session, SessionSettings
 
 
@@ -109,3 +112,40 @@ def test_a_folder_of_something_else_is_left_alone(root: Path) -> None:
     (folder / "readings.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match=r"no spec\.json"):
         ran(root, Echo())
+
+
+async def twice(case: Case, session: Session) -> Reading:
+    """Two questions, a letter each."""
+    said = []
+    for turn in ("first", "second"):
+        values = {"history": f"{turn}: {case.history}", "options": str(case.options)}
+        said.append(await session.ask("choose", values, letter(case.options), task="choose"))
+    return session.reading(choice=said[-1])
+
+
+def test_a_known_answer_of_no_use_is_asked_for_again(root: Path) -> None:
+    """--retry-failed asks what was answered badly, and nothing that was answered well."""
+    bad = {"case2"}
+
+    def answer(request: Request) -> str:
+        second = "second" in str(request.messages)
+        return "no idea" if request.case.id in bad and second else ANSWER
+
+    told: dict[str, Any] = {"workflow": twice, "cache": root.parent / "replies.sqlite", "limit": 4}
+    outcome = ran(root, Echo(answer), **told)
+    assert outcome.tally.failed == 1
+    plan = Plan("medthinkvqa", root, Echo(answer), retry_failed=True, **told)
+    guessed = estimate(plan, root.parent / "run")
+    assert (guessed.readings, guessed.calls, guessed.cached) == (1, 1, 1)
+    still = Echo(answer)
+    assert ran(root, still, retry_failed=True, **told).tally.failed == 1
+    assert len(still.asked) == 2  # the question, and the repair
+    bad.clear()
+    reader = Echo(answer)
+    again = ran(root, reader, retry_failed=True, **told)
+    assert (again.tally.failed, len(reader.asked), again.tally.spent.cached) == (0, 1, 1)
+    assert last_readings(root.parent / "run")["case2", 0].choice == "B"
+    # The better answer took the place of the old one.
+    other = Echo(answer)
+    outcome = run(Plan("medthinkvqa", root, other, **told), root.parent / "other")
+    assert (outcome.tally.failed, other.asked) == (0, [])

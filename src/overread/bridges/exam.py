@@ -29,6 +29,7 @@ from overread.core import (
     Reply,
     Request,
     Shown,
+    Whole,
 )
 from overread.errors import MissingPart, OverreadError, ReaderError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Subject
@@ -125,9 +126,17 @@ class Exam:
         return await self._first(self.session(case, _stopping, sample=sample, key=key))
 
     async def wording(self, case: Case) -> tuple[tuple[Message, ...], dict[str, str]]:
-        """The first question without opening a picture, and the prompts it was made with."""
+        """The first question without opening a picture, and the prompts it was made with.
+
+        A case about which nothing can be asked has no words; it fails when it is read.
+        """
         session = _Unseeing(_stopping, Outsider(), case, self.release.pictures, self.settings)
-        return (await self._first(session)).messages, session.prompts
+        try:
+            return (await self._first(session)).messages, session.prompts
+        except OverreadError as problem:
+            if _concerns_all(problem):
+                raise
+            return (), {}
 
     async def _first(self, session: Session) -> Request:
         try:
@@ -255,6 +264,10 @@ class _Unseeing(Session):
     def show(self, region: Region) -> Shown:
         self._images[""] = b""
         return Shown(region=region, media="", sha256="", width=1, height=1)
+
+    async def look(self, *regions: Region) -> list[Shown]:
+        wanted = regions or [Whole(picture=picture.name) for picture in self.case.pictures]
+        return [self.show(region) for region in wanted]
 
 
 def _concerns_all(problem: OverreadError) -> bool:

@@ -47,6 +47,7 @@ except ImportError as error:
     ) from None
 
 _ANSWERS = "overread:answers"
+_NOTHING = "There is nothing to ask about this case."
 _ENDED = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 _ENDED["content_filter"] = "refused"
 
@@ -148,10 +149,10 @@ async def _samples(exam: Exam) -> tuple[list[Sample], dict[str, str]]:
         messages, used = await exam.wording(case)
         prompts |= used
         truth = truths[case.id].truth
-        target = (truth.answer or truth.report or "") if truth else ""
+        target = (truth.answer or truth.answer_text or truth.report or "") if truth else ""
         samples.append(
             Sample(
-                input=[_message(message, {}) for message in messages],
+                input=[_message(message, {}) for message in messages] or _NOTHING,
                 target=target,
                 id=case.id,
                 metadata={"patient": case.patient} if case.patient else None,

@@ -18,6 +18,12 @@ Pictures = Annotated[
     Path | None,
     typer.Option(help="Folder of the pictures, where they do not lie in ROOT.", metavar="DIR"),
 ]
+Moved = Annotated[
+    Path | None,
+    typer.Option(
+        "--root", help="Folder of the release, if it has moved since the run.", metavar="DIR"
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Metrics = Annotated[
     list[str] | None,

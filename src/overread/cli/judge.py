@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson
+from overread.cli.arguments import AsJson, Moved
 
 if TYPE_CHECKING:
     from overread.metrics.agreement import Agreement
@@ -29,10 +29,7 @@ def judge(
         list[str] | None,
         typer.Option("--reader-arg", help="An argument of the reader; repeatable.", metavar="K=V"),
     ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the release, where it was moved.", metavar="ROOT"),
-    ] = None,
+    root: Moved = None,
     limit: Annotated[int | None, typer.Option(help="Only the first readings.", min=1)] = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-j", help="Readings at once.", min=1, max=4096)

@@ -85,9 +85,38 @@ def _parts(kind: Any) -> Callable[[], Rows]:
     def rows() -> Rows:
         from overread import catalog
 
-        return [{"name": name} for name in catalog.names(kind)]
+        return [{"name": name, "about": _about(kind, name)} for name in catalog.names(kind)]
 
     return rows
+
+
+def _about(kind: Any, name: str) -> str:
+    """One line on a reader, a workflow or a judge, from where it is written anyway.
+
+    A module with one reader in it is about that reader; else the function says what it makes.
+    """
+    import sys
+
+    from overread import catalog
+    from overread.errors import OverreadError
+
+    try:
+        part = catalog.find(kind, name)
+    except OverreadError as error:  # of another package, which is broken
+        return str(error)
+    part = getattr(part, "judge", part)
+    alone = getattr(part, "__name__", "") == "make"
+    text = sys.modules[part.__module__].__doc__ if alone else part.__doc__
+    return (text or "").strip().partition("\n")[0]
+
+
+def _prompts() -> Rows:
+    from overread.prompts.rendering import find_prompt, prompt_names
+
+    found = [find_prompt(name) for name in prompt_names()]
+    return [
+        {"name": p.name, "digest": p.digest, "about": p.about.partition("\n")[0]} for p in found
+    ]
 
 
 def _metrics() -> Rows:
@@ -171,6 +200,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "readers": _parts("readers"),
     "workflows": _parts("workflows"),
     "judges": _parts("judges"),
+    "prompts": _prompts,
     "metrics": _metrics,
     "regions": _regions,
     "categories": _categories,

@@ -15,6 +15,8 @@ from overread.cli.arguments import (
     Level,
     Limit,
     Metrics,
+    Moved,
+    Pictures,
     Seed,
     Settings,
     Workers,
@@ -40,6 +42,8 @@ def score(
     seed: Seed = 0,
     workers: Workers = None,
     fresh: Fresh = False,
+    root: Moved = None,
+    pictures: Pictures = None,
     limit: Limit = 20,
 ) -> None:
     """Score a run, with intervals; writes scores.jsonl and card.json into its folder.
@@ -63,6 +67,8 @@ def score(
             drawing=Drawing(draws=draws, seed=seed, level=level),
             workers=workers or os.cpu_count() or 1,
             fresh=fresh,
+            root=root,
+            pictures=pictures,
             progress=told,
         )
     if as_json:

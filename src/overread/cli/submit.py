@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from overread.cli.arguments import AsJson, Pictures
+from overread.cli.arguments import AsJson, Moved, Pictures
 
 
 def submit(
@@ -35,10 +35,7 @@ def submit(
         bool | None,
         typer.Option("--open-source/--closed-source", help="For FILE.meta.json."),
     ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the release, if it has moved since the run.", metavar="DIR"),
-    ] = None,
+    root: Moved = None,
     pictures: Pictures = None,
     limit: Annotated[int, typer.Option(help="Warnings to print.", min=0)] = 20,
     as_json: AsJson = False,

@@ -61,6 +61,8 @@ def shown_bytes(
         if found is not None and max(found.size) <= longest:
             return found
         pixels = pictures.pixels(picture)
+        if pixels.ndim != 2 and pixels.shape[2:] != (3,):
+            raise PictureError(f"the file of {picture.name} holds no flat picture")
         pixels = crop(pixels, region) if isinstance(region, Box) else pixels
         pixels = upright(pixels, turned(data) if data.startswith(b"\xff\xd8") else 1)
     encoded = encode(pixels, kind=media, longest=longest)

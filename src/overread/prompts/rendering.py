@@ -74,9 +74,14 @@ def find_prompt(name: str, folder: Path | None = None) -> Prompt:
     """The prompt of that name, from a folder of one's own where it is there, else the house's."""
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name):
         raise unknown("prompt", name, prompt_names())
-    if folder is not None and (folder / f"{name}.md").is_file():
-        return parse_prompt(name, (folder / f"{name}.md").read_text("utf-8"))
-    return _own(name)
+    file = None if folder is None else folder / f"{name}.md"
+    if file is None or not file.is_file():
+        return _own(name)
+    try:
+        return parse_prompt(name, file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"the prompt '{name}' cannot be read ({why})", where=str(file)) from None
 
 
 @cache

@@ -19,7 +19,7 @@ _ABOUT_LENGTH = re.compile(
 )
 _MAY_PASS = frozenset((408, 409, 425, 429))
 _BUSY = frozenset((429, 503, 529))
-_SMALLER = "send smaller pictures (--longest 512), or fewer"
+_SMALLER = "send smaller pictures (--setting longest=512)"
 
 
 @dataclass(frozen=True)

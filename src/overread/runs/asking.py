@@ -64,12 +64,15 @@ class Asker:
         self._sleep = sleep
         self._asked: dict[bytes, asyncio.Future[Reply]] = {}
 
-    async def ask(self, request: Request) -> Reply | Drawn:
-        """The reader's answer, or the one it gave to the same question before."""
+    async def ask(self, request: Request, *, anew: bool = False) -> Reply | Drawn:
+        """The reader's answer, or the one it gave to the same question before.
+
+        `anew` asks even what was answered before, and keeps the new answer in place of the old.
+        """
         if self._cache is None or not request.messages:
             return await self._fresh(request)
         key = self._keys.key(request)
-        reply = self._known(key)
+        reply = None if anew else self._known(key)
         if reply is not None:
             return reply
         while (asked := self._asked.get(key)) is not None:

@@ -36,7 +36,7 @@ from overread.runs.spec import (
     write_spec,
 )
 from overread.runs.stopping import stoppable
-from overread.runs.store import Known, Store, known_of
+from overread.runs.store import Known, Store, known_of, unusable_of
 from overread.session import SessionSettings
 
 _PERMISSIONS = frozenset({"allow_remote"})
@@ -134,7 +134,7 @@ async def run_async(
             spec = settled(spec, folder)
             write_spec(folder, spec)  # it may have grown
             keeper = _SpecKeeper(folder, spec)
-            tally = _begun(plan, release, known)
+            tally = _begun(plan, spec, release, known)
             outcome = Outcome(folder, spec, tally, notes=_notes(reader, spec, known))
             if getattr(reader, "interactive", False):
                 watch = None  # it talks to the terminal, where a bar would be in its way
@@ -153,6 +153,7 @@ async def run_async(
                 settings=plan.settings,
                 on_prompts=keeper.used,
                 watch=watch,
+                unusable=unusable_of(folder) if plan.retry_failed else None,
             )
             if watch is not None:
                 watch(tally)
@@ -222,11 +223,10 @@ def _reader(plan: Plan, place: Place) -> tuple[Reader, str]:
 
 def workflow_of(plan: Plan, reader: Reader) -> Workflow | None:
     """The workflow; None for a reader that reads whole cases by itself."""
-    if "whole" in reader.skills:
-        return None
-    if isinstance(plan.workflow, str):
-        return cast(Workflow, catalog.find("workflows", plan.workflow))
-    return plan.workflow
+    workflow = plan.workflow
+    if isinstance(workflow, str):
+        workflow = cast(Workflow, catalog.find("workflows", workflow))
+    return None if "whole" in reader.skills else workflow
 
 
 def _name_of(workflow: str | Workflow) -> str:
@@ -262,10 +262,10 @@ def _case_ids(plan: Plan, release: Release) -> tuple[str, ...]:
     return tuple(one for one in ids if one in chosen)
 
 
-def _begun(plan: Plan, release: Release, known: Known) -> Tally:
+def _begun(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Tally:
     kept = len(known.done) - (len(known.failed) if plan.retry_failed else 0)
     tally = Tally(before=kept, failed_before=0 if plan.retry_failed else len(known.failed))
-    rows = len(set(plan.cases)) if plan.cases else release.count()
+    rows = len(spec.cases) if spec.cases else release.count()
     if rows is not None:
         tally.total = min(rows, plan.limit or rows) * plan.repeat
     if not plan.retry_failed:

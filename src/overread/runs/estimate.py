@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from overread.runs.cache import Keys, ReplyCache, default_cache
 from overread.runs.engine import Plan, prepared, settled, todo, workflow_of
 from overread.runs.pace import derived_seed
 from overread.runs.reading_room import Workflow
-from overread.runs.store import known_of
+from overread.runs.store import Question, known_of, unusable_of
 from overread.session import Session
 
 LETTERS_A_TOKEN = 4
@@ -78,7 +78,8 @@ async def _estimate(plan: Plan, folder: Path | None) -> Estimate:
             cache = ReplyCache(path, read_only=True) if path.exists() else None
         found = Estimate(before=len(known.done))
         workflow = workflow_of(plan, reader)
-        counter = _Counter(reader, cache, found)
+        unusable = unusable_of(folder) if folder is not None and plan.retry_failed else {}
+        counter = _Counter(reader, cache, found, unusable)
         begin = time.monotonic()
         for case, sample in todo(plan, spec, release, known):
             found.readings += 1
@@ -113,16 +114,25 @@ def _extrapolated(found: Estimate, plan: Plan, reader: Reader) -> Estimate:
 class _Counter:
     """Stands in for the reader and counts."""
 
-    def __init__(self, reader: Reader, cache: ReplyCache | None, found: Estimate) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        cache: ReplyCache | None,
+        found: Estimate,
+        unusable: Mapping[tuple[str, int], Sequence[Question]],
+    ) -> None:
         self._reader = reader
         self._cache = cache
         self._keys = Keys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))
         self._found = found
+        self._unusable = unusable
+        self._anew: Sequence[Question] = ()
 
     async def follow(
         self, plan: Plan, workflow: Workflow, release: Release, case: Case, sample: int
     ) -> None:
         """Go through one case as the run would."""
+        self._anew = self._unusable.get((case.id, sample), ())
         session = Session(
             self.ask,
             self._reader,
@@ -147,7 +157,7 @@ class _Counter:
 
     async def ask(self, request: Request) -> Reply | Drawn:
         """Count a question, and answer it as plainly as can be."""
-        if self._cache is not None and request.messages:
+        if self._cache is not None and request.messages and request.messages not in self._anew:
             known = self._cache.get(self._keys.key(request))
             if known is not None:
                 self._found.cached += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -34,11 +33,7 @@ def hand_in(
     at `out` is replaced unless `force` says so.
     """
     folder, target = Path(run), Path(out)
-    place = read_spec(folder).place
-    if root is not None:
-        place = replace(place, root=Path(root))
-    if pictures is not None:
-        place = replace(place, pictures=Path(pictures))
+    place = read_spec(folder).place_now(root, pictures)
     exam = place.exam
     if exam.submit is None:
         raise UsageError(f"{exam.title} says nothing about how predictions are handed in")

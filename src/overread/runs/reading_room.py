@@ -5,18 +5,28 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from overread.core import Case, Pictures, Reader, Reading, WholeReader
+from overread.core import (
+    Ask,
+    Case,
+    Drawn,
+    Pictures,
+    Reader,
+    Reading,
+    Reply,
+    Request,
+    WholeReader,
+)
 from overread.errors import MissingPart, OverreadError, ReleaseError, UnknownName, UsageError
 from overread.runs.arrays import adopt_files, write_masks
 from overread.runs.asking import Asker, Spent
 from overread.runs.cache import CacheUnusable
 from overread.runs.pace import derived_seed
-from overread.runs.store import RunUnwritable, Store
+from overread.runs.store import Question, RunUnwritable, Store
 from overread.session import Session, SessionSettings, mask_file
 
 Workflow = Callable[[Case, Session], Awaitable[Reading]]
@@ -99,8 +109,12 @@ class ReadingRoom:
         settings: SessionSettings,
         on_prompts: Callable[[dict[str, str]], None],
         watch: Watch | None = None,
+        unusable: Mapping[tuple[str, int], Sequence[Question]] | None = None,
     ) -> None:
-        """Without a `workflow` the reader reads whole cases by itself."""
+        """Without a `workflow` the reader reads whole cases by itself.
+
+        Questions that are `unusable` for a (case, sample) are asked even where they were answered.
+        """
         self._reader = reader
         self._workflow = workflow
         self._pictures = pictures
@@ -111,6 +125,7 @@ class ReadingRoom:
         self._settings = settings
         self._on_prompts = on_prompts
         self._watch = watch
+        self._unusable = unusable or {}
         self._breath = time.monotonic()
         self._broken: ReleaseError | None = None
         # All masks of a case are in memory while they are written: of two cases, no more.
@@ -160,7 +175,7 @@ class ReadingRoom:
             if self._workflow is None:
                 return await self._whole(case, sample, seed)
             session = Session(
-                self._asker.ask,
+                self._asks(case, sample),
                 self._reader,
                 case,
                 self._pictures,
@@ -183,6 +198,16 @@ class ReadingRoom:
         finally:
             if session is not None and session.prompts:
                 self._on_prompts(session.prompts)
+
+    def _asks(self, case: Case, sample: int) -> Ask:
+        unusable = self._unusable.get((case.id, sample))
+        if not unusable:
+            return self._asker.ask
+
+        async def ask(request: Request) -> Reply | Drawn:
+            return await self._asker.ask(request, anew=request.messages in unusable)
+
+        return ask
 
     async def _whole(self, case: Case, sample: int, seed: int) -> Reading:
         reader = cast(WholeReader, self._reader)

@@ -43,31 +43,41 @@ def score(
     drawing: Drawing | None = None,
     workers: int = 1,
     fresh: bool = False,
+    root: str | Path | None = None,
+    pictures: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Card:
     """Score all readings of a run, and write `scores.jsonl` and `card.json` into its folder.
 
     A case that failed, or that the run has not come to, scores worst. A case that was read several
     times counts each time. Only the cases that the run was told to read are asked for. Of several
-    judges of the same thing `judges` names the one who counts.
+    judges of the same thing `judges` names the one who counts. `root` and `pictures` say where the
+    release lies now, if it has moved since.
     """
     run = Path(folder)
     spec = read_spec(run)
+    place = spec.place_now(root, pictures)
     readings = last_readings(run)
     if not readings:
         raise UsageError("the run has no readings yet", where=str(run), remedy="let it run first")
-    release = spec.place.open()
-    entries = entries_of(release, spec.place)
-    if spec.cases or spec.limit is not None:
-        wanted = set(spec.cases) or set(list(entries)[: spec.limit])
-        entries = {case: entry for case, entry in entries.items() if case in wanted}
+    release = place.open()
+    entries = entries_of(release, place)
+    asked = [case for case in entries if not spec.cases or case in spec.cases][: spec.limit]
+    lost = dict.fromkeys(case for case, _ in readings if case not in entries)
+    entries = {case: entries[case] for case in asked}
+    if not entries:
+        raise UsageError(
+            "the release has none of the cases of this run",
+            where=str(place.root),
+            remedy="name the copy that was read with --root",
+        )
     verdicts, who, notes = chosen_verdicts(run, judges)
     attempts = [
         _attempt(sample, readings, verdicts, spec.reader.name, run)
         for sample in range(max(spec.repeat, 1))
     ]
     card = card_of(
-        spec.place,
+        place,
         release,
         entries,
         attempts,
@@ -79,6 +89,7 @@ def score(
         progress=progress,
     )
     failed = [f"{r.case_id} failed: {r.error}" for r in readings.values() if r.error]
+    failed += [f"{case} was read and is not in the release any more" for case in lost]
     card = card.model_copy(
         update={
             "reader": spec.reader.name,

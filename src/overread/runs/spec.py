@@ -10,6 +10,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,15 @@ class RunSpec(Record):
         """The copy of the benchmark that is read."""
         pictures = Path(self.pictures) if self.pictures else None
         return Place(self.benchmark, Path(self.root), self.split, self.form, pictures)
+
+    def place_now(self, root: str | Path | None, pictures: str | Path | None) -> Place:
+        """The same copy where it lies now, if somebody says that it was moved."""
+        before = self.place
+        return replace(
+            before,
+            root=before.root if root is None else Path(root).resolve(),
+            pictures=before.pictures if pictures is None else Path(pictures).resolve(),
+        )
 
 
 def versions_now() -> dict[str, str]:

@@ -17,10 +17,12 @@ from typing import IO, Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from overread.core import Reading
+from overread.core import Message, Reading
 from overread.errors import OverreadError, UsageError
 
 _BLOCK = 1 << 16
+
+Question = tuple[Message, ...]
 _SYNC_SECONDS = 1.0
 
 
@@ -69,6 +71,21 @@ def known_of(folder: Path) -> Known:
         found.failed.pop(key, None)
         if error:
             found.failed[key] = str(error)
+    return found
+
+
+def unusable_of(folder: Path) -> dict[tuple[str, int], tuple[Question, ...]]:
+    """(case, sample) of each reading that failed → the questions whose answers were of no use.
+
+    Such an answer is known, and would be of no use again: who tries the case once more must ask.
+    """
+    found: dict[tuple[str, int], tuple[Question, ...]] = {}
+    for reading in readings_of(folder):
+        key = (reading.case_id, reading.sample)
+        found.pop(key, None)
+        if reading.error is not None:
+            bad = tuple(e.messages for e in reading.exchanges if e.problem is not None)
+            found[key] = bad
     return found
 
 
