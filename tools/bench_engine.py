@@ -161,16 +161,16 @@ def ours(root: Path, address: str, count: int, folder: Path) -> dict[str, float]
 def inspected(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
     """inspect_ai with the plainest task of the same questions."""
     os.environ |= {"OPENAI_API_KEY": "none", "INSPECT_LOG_LEVEL": "error"}
-    from inspect_ai import Task, eval  # type: ignore[import-not-found]  # noqa: A004
-    from inspect_ai.dataset import MemoryDataset, Sample  # type: ignore[import-not-found]
-    from inspect_ai.model import (  # type: ignore[import-not-found]
+    from inspect_ai import Task, eval  # noqa: A004
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
         ChatMessageUser,
         ContentImage,
         ContentText,
         get_model,
     )
-    from inspect_ai.scorer import includes  # type: ignore[import-not-found]
-    from inspect_ai.solver import generate  # type: ignore[import-not-found]
+    from inspect_ai.scorer import includes
+    from inspect_ai.solver import generate
 
     samples = [
         Sample(

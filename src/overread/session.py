@@ -178,8 +178,8 @@ class Session:
         failed.
         """
         wording = find_prompt(prompt, _folder(self.settings.prompts))
-        self.prompts[prompt] = wording.digest
         system, user = wording.render(values)
+        self.prompts[prompt] = wording.digest
         messages = [Message(role="user", parts=(*show, user))]
         if system:
             messages.insert(0, Message(role="system", parts=(system,)))

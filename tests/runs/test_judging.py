@@ -217,6 +217,20 @@ def test_a_judge_that_fails_leaves_records(run: Path, entries: list[Entry]) -> N
     assert not any(told.error for told in steps_of(run))
 
 
+def test_a_known_verdict_of_no_use_is_asked_for_again(run: Path) -> None:
+    """--retry-failed does not take the useless answer out of the cache once more."""
+
+    class Mumbling(Obliging):
+        def answer(self, task: str, asked: str) -> dict[str, Any]:
+            return super().answer(task, asked) if task == "split steps" else {"verdicts": "hm"}
+
+    assert judged(run, Mumbling()).tally.failed > 0
+    again = Obliging()
+    assert judged(run, again, retry_failed=True).tally.failed == 0
+    assert "judge steps" in again.tasks
+    assert not any(told.error for told in steps_of(run))
+
+
 def test_a_busy_judge_is_asked_again(run: Path) -> None:
     """What may pass is tried again, and no verdict is lost."""
     reader = Obliging()

@@ -10,8 +10,9 @@ import asyncio
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from overread import catalog
 from overread.core import Entry, Reader, Reading, Release
@@ -175,9 +176,18 @@ async def _no_workflow(*_: Any) -> Reading:
 # ---- what is to be judged ------------------------------------------------------------------
 
 
+class _Left(NamedTuple):
+    """One reading that is left to judge."""
+
+    entry: Entry
+    reading: Reading
+    anew: bool = False
+    """Whether the judge failed on it: what it answered then was of no use, known or not."""
+
+
 def _work(
     plan: JudgePlan, judge: Judge, release: Release, outcome: Judged
-) -> list[tuple[Entry, Reading]]:
+) -> list[_Left]:
     """The readings that are left to judge, in the order of the release."""
     readings: dict[str, list[Reading]] = {}
     for reading in last_readings(plan.run).values():
@@ -188,7 +198,7 @@ def _work(
     if not readings:
         raise UsageError("the run has no readings yet", where=str(plan.run))
     known = verdicts_of(plan.run)
-    left: list[tuple[Entry, Reading]] = []
+    left: list[_Left] = []
     chosen = 0
     for entry in release.entries():
         for reading in sorted(readings.get(entry.case.id, ()), key=lambda one: one.sample):
@@ -199,11 +209,11 @@ def _work(
             chosen += 1
             told = known.get((judge.name, reading.case_id, reading.sample, outcome.rule))
             if told is None or told.about != digest_of(judge.text(reading)):
-                left.append((entry, reading))
+                left.append(_Left(entry, reading))
                 continue
             if told.error is not None:
                 if plan.retry_failed:
-                    left.append((entry, reading))
+                    left.append(_Left(entry, reading, anew=True))
                     continue
                 outcome.tally.failed_before += 1
             outcome.tally.before += 1
@@ -211,7 +221,7 @@ def _work(
         why = "its release withholds the truth" if outcome.untold else f"none has a {judge.needs}"
         raise UsageError(f"no reading of this run can be judged: {why}", where=str(plan.run))
     outcome.tally.total = chosen
-    outcome.calls = sum(judge.questions(reading) for _, reading in left)
+    outcome.calls = sum(judge.questions(one.reading) for one in left)
     return left
 
 
@@ -241,7 +251,7 @@ class _Court:
     outcome: Judged
     watch: Watch | None
 
-    async def judge_all(self, work: Iterator[tuple[Entry, Reading]], hands: int) -> None:
+    async def judge_all(self, work: Iterator[_Left], hands: int) -> None:
         """Judge every reading of `work`, `hands` of them at once."""
         self._tell()
         try:
@@ -254,9 +264,9 @@ class _Court:
                 error = error.exceptions[0]
             raise error from None
 
-    async def _hand(self, work: Iterator[tuple[Entry, Reading]]) -> None:
-        for entry, reading in work:
-            told = await self._judged(entry, reading)
+    async def _hand(self, work: Iterator[_Left]) -> None:
+        for entry, reading, anew in work:
+            told = await self._judged(entry, reading, anew=anew)
             self.store.append(told)
             tally = self.outcome.tally
             tally.read += 1
@@ -270,10 +280,10 @@ class _Court:
         if self.watch is not None:
             self.watch(self.outcome.tally)
 
-    async def _judged(self, entry: Entry, reading: Reading) -> Verdicts:
+    async def _judged(self, entry: Entry, reading: Reading, *, anew: bool) -> Verdicts:
         """The verdicts on one reading, or a record that says why there are none."""
         session = Session(
-            self.asker.ask,
+            partial(self.asker.ask, anew=anew),
             self.reader,
             entry.case,
             self.release.pictures,

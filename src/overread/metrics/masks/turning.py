@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.metrics.masks.runs import Runs
 
@@ -65,7 +66,7 @@ def _shared(one: Runs, other: Runs) -> int:
     # Voxels of the other up to a place: a staircase, read off at both ends of each run.
     before = np.concatenate(([0], np.cumsum(other.stop - other.start, dtype=np.int64)))
 
-    def upto(place: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def upto(place: NDArray[np.int64]) -> NDArray[np.int64]:
         run = np.searchsorted(other.start, place, side="right") - 1
         inside = np.minimum(place, other.stop[run]) - other.start[run]
         return np.where(run < 0, 0, before[run] + inside)
