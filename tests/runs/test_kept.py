@@ -42,6 +42,27 @@ def test_a_cut_line_costs_itself() -> None:
     assert found.get("l") == {"m": {"": {}}}
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        (b"0.25", b"0.75"),
+        (b'{"m"', b'{"n"'),
+        (b'"k"', b"[1]"),
+        (b"{", b"["),
+    ],
+)
+def test_a_damaged_line_is_not_believed(damage: tuple[bytes, bytes]) -> None:
+    """Another digit, name or kind of value makes a line worth nothing, and no error."""
+    kept = Kept("a")
+    kept.add("k", {"m": {"": {"dice": 0.25}}})
+    kept.add("l", {"m": {"ä": {"word": "\ud800"}}})
+    kept.close()
+    (file,) = (cache_folder() / "grades").iterdir()
+    file.write_bytes(file.read_bytes().replace(*damage, 1))
+    assert Kept("a").get("k") is None
+    assert Kept("a").get("l") == {"m": {"ä": {"word": "\ud800"}}}
+
+
 def test_nobody_else_reads_it() -> None:
     """The file is for its owner alone: it tells of private truth."""
     kept = Kept("a")
@@ -58,9 +79,10 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("OVERREAD_CACHE", str(blocked))
-    kept = Kept("a")
-    kept.add("k", {"m": {}})
-    kept.close()
+    for fresh in (False, True):
+        kept = Kept("a", fresh=fresh)
+        kept.add("k", {"m": {}})
+        kept.close()
 
 
 def test_another_state_of_a_file_has_another_identity(tmp_path: Path) -> None:

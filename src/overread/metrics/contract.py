@@ -96,6 +96,8 @@ class Metric:
     """Name of the metric that gives what a perfect reading gets, where that is not `best`."""
     drops_missing: bool = False
     """Whether the official rule leaves out what was not handed in: then `worst` is not reached."""
+    counts: Literal["units", "cases"] = "units"
+    """What its n is a number of: units (cases, findings, pictures), or whole cases."""
     symmetric: bool = False
     """Whether truth and reading may change places."""
     binary: str = ""

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
 from overread.core import Record
@@ -108,6 +108,15 @@ class Card(Record):
         return {**head, **named, **body}
 
 
+class _Signature(BaseModel):
+    """What others look for in the signature of a card; there is more."""
+
+    versions: dict[str, str]
+    release: dict[str, Any]
+    settings: dict[str, dict[str, Any]]
+    intervals: dict[str, Any]
+
+
 def read_card(path: Path) -> Card:
     """A scorecard from its file, or from the folder of a run."""
     file = path / "card.json" if path.is_dir() else path
@@ -127,13 +136,17 @@ def read_card(path: Path) -> Card:
         raise OverreadError("this is not a scorecard", where=where, remedy=remedy)
     fields = {key: value for key, value in data.items() if key in Card.model_fields}
     try:
-        return Card.model_validate(fields)
+        card = Card.model_validate(fields)
+        _Signature.model_validate(card.signature)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
+        if error.title == _Signature.__name__:
+            place = f"signature.{place}"
         raise OverreadError(
             f"the scorecard is damaged at {place} ({first['msg']})", where=where, remedy=remedy
         ) from None
+    return card
 
 
 def measure_key(metric: Metric) -> str:

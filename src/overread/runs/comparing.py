@@ -103,6 +103,12 @@ def compare(
     first = baseline or next(iter(called))
     ordered = {first: called[first], **called}
     chosen, left_out = _common(ordered, metrics)
+    rows = {
+        metric.name: {reader: _rows(card, metric) for reader, card in ordered.items()}
+        for metric in chosen
+    }
+    for metric in chosen:
+        _check_rows(metric, rows[metric.name], ordered, units)
     clusters = {
         place: cluster_key(place[0], card.statistics[place[0]].patient)
         for card in ordered.values()
@@ -111,7 +117,7 @@ def compare(
     found = {
         metric.name: _compared(
             metric,
-            {reader: _rows(card, metric) for reader, card in ordered.items()},
+            rows[metric.name],
             clusters,
             first,
             units,
@@ -228,6 +234,57 @@ def _same_exam(cards: Mapping[str, Card]) -> None:
             )
 
 
+def _check_rows(
+    metric: Metric,
+    rows: Mapping[str, Mapping[Place, Statistics]],
+    cards: Mapping[str, Card],
+    units: Units,
+) -> None:
+    """Refuse statistics that do not bear out their card, or that are not of the same cases."""
+    for reader, own in rows.items():
+        told = cards[reader].scores[metric.name].value
+        if not _bears_out(metric, list(own.values()), told):
+            raise UsageError(
+                f"the {metric.name} of '{reader}' does not follow from the statistics on its card: "
+                "the card was changed, or another version of overread wrote it",
+                remedy="grade again",
+            )
+    (first, mine), *others = rows.items()
+    for reader, own in others:
+        one, two = (reader, first) if len(own) > len(mine) else (first, reader)
+        lost = sorted(rows[one].keys() - rows[two].keys())
+        if lost and units == "same":
+            cases = list(dict.fromkeys(case for case, _ in lost))
+            few = ", ".join(cases[:5]) + ", …" * (len(cases) > 5)
+            raise UsageError(
+                f"'{one}' was scored by {metric.name} on {len(lost):,} unit(s) that '{two}' was "
+                f"not ({few})",
+                remedy="grade both against the same copy, or leave such cases out with --common",
+            )
+        for place in mine.keys() & own.keys():
+            if _of_truth(mine[place]) != _of_truth(own[place]):
+                raise UsageError(
+                    f"'{first}' and '{reader}' were graded against another truth of {place[0]}",
+                    remedy="grade both against the same copy",
+                )
+
+
+def _bears_out(metric: Metric, rows: list[Statistics], told: float | None) -> bool:
+    """Whether statistics give the number that a card tells."""
+    try:
+        value = float(metric.combine(Sample(rows))[0]) if rows else np.nan
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return False  # what was written by hand may be anything
+    if told is None or not np.isfinite(value):
+        return told is None and not np.isfinite(value)
+    return bool(np.isclose(value, told, rtol=1e-9, atol=1e-12))
+
+
+def _of_truth(row: Statistics) -> dict[str, Any]:
+    """What of some statistics is the same for all readers."""
+    return {key: value for key, value in row.items() if key.startswith(("truth_", "ceiling_"))}
+
+
 def _common(
     cards: Mapping[str, Card], wanted: Sequence[str]
 ) -> tuple[list[Metric], dict[str, str]]:
@@ -244,12 +301,30 @@ def _common(
         elif without:
             left_out[name] = f"{', '.join(without)} was not scored by it"
         elif any(other != settings[0] for other in settings):
-            left_out[name] = "the readers were scored with different settings"
+            left_out[name] = f"scored with different settings: {_differing(settings)}"
         else:
             chosen.append(_as_scored(metric, settings[0]))
     if not chosen:
-        raise UsageError("the scorecards have no metric in common", remedy="grade them alike")
+        why = next((w for n, w in left_out.items() if not n.startswith("ceiling_")), "")
+        raise UsageError(
+            f"the scorecards have no metric in common ({why})"
+            if why
+            else "nothing can be compared",
+            remedy="grade them alike",
+        )
     return chosen, left_out
+
+
+def _differing(settings: Sequence[Mapping[str, Any] | None]) -> str:
+    """Which settings differ, with the values that they have."""
+    known = [own or {} for own in settings]
+    names = sorted({name for own in known for name in own})
+    told = []
+    for name in names:
+        values = list(dict.fromkeys(str(own.get(name)) for own in known))
+        if len(values) > 1:
+            told.append(f"{name} {' and '.join(values)}")
+    return ", ".join(told)
 
 
 def _as_scored(metric: Metric, settings: Mapping[str, Any] | None) -> Metric:

@@ -14,7 +14,7 @@ from overread.core import Box, Entry, Mask, Place, Progress, Reading, Release, W
 from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, Verdicts
 from overread.errors import ReleaseError, UsageError
 from overread.metrics import Metric
-from overread.runs.card import Card
+from overread.runs.card import Card, CaseStatistics, measure_key
 from overread.runs.kept import digest
 from overread.runs.measuring import Attempt, measured_cases
 from overread.runs.scoring import Drawing, scores_of
@@ -98,7 +98,17 @@ def card_of(
     """The scorecard of one or several readings of the same cases by one reader."""
     part = place.exam
     chosen = chosen_metrics(metrics or part.metrics, settings or {})
-    tried = {m.name: m for m in chosen if m.name in part.official or _attempted(m, attempts)}
+    # Where nothing could be used nobody can tell what was attempted: what the benchmark itself
+    # asks for was, and is at its worst.
+    asked = {n for m in chosen if m.name in part.official for n in m.needs}
+    unusable = not any(_usable(attempt) for attempt in attempts)
+    tried = {
+        m.name: m
+        for m in chosen
+        if m.name in part.official
+        or (unusable and asked.issuperset(m.needs))
+        or _attempted(m, attempts)
+    }
     skipped = {
         m.name: f"no prediction holds {' and '.join(m.needs)}"
         for m in chosen
@@ -123,11 +133,7 @@ def card_of(
     scores, breakdowns = scores_of(list(tried.values()), statistics, entries, drawing)
     skipped |= {name: "the release has no truth for it" for name in tried if name not in scores}
     if not scores:
-        raise ReleaseError(
-            f"the truth of split '{place.split}' is not in this copy",
-            where=str(place.root),
-            remedy="grade against a split or a copy that has it",
-        )
+        raise _no_truth(place, statistics, problems)
     states = [case.state for case in statistics.values()]
     told = [str(problem) for attempt in attempts for problem in attempt.submission.problems]
     return Card(
@@ -142,11 +148,54 @@ def card_of(
         scores=scores,
         not_attempted=skipped,
         breakdowns=breakdowns,
-        problems=(*told, *problems),
+        problems=(*told, *problems, *_unasked(part.official, tried, statistics)),
         signature=_signature(release, entries, list(tried.values()), drawing),
         official=part.official,
         statistics=statistics,
     )
+
+
+def _usable(attempt: Attempt) -> bool:
+    return any(not reading.error for reading in attempt.submission.readings.values())
+
+
+def _no_truth(
+    place: Place, statistics: Mapping[str, CaseStatistics], problems: Sequence[str]
+) -> ReleaseError:
+    """Why nothing at all can be scored: the truth is withheld, or none of it can be read."""
+    if problems and all(case.state == "not judged" for case in statistics.values()):
+        what = f"the truth of split '{place.split}' cannot be read; the first of it: {problems[0]}"
+        remedy = "`overread check` names every defect of the release"
+        return ReleaseError(what, where=str(place.root), remedy=remedy)
+    return ReleaseError(
+        f"the truth of split '{place.split}' is not in this copy",
+        where=str(place.root),
+        remedy="grade against a split or a copy that has it",
+    )
+
+
+def _unasked(
+    official: Sequence[str],
+    tried: Mapping[str, Metric],
+    statistics: Mapping[str, CaseStatistics],
+) -> list[str]:
+    """Cases that the benchmark's own numbers leave out because the release says nothing of them."""
+    keys = {name: measure_key(tried[name]) for name in official if name in tried}
+    found = []
+    for key in dict.fromkeys(keys.values()):
+        without = [
+            case
+            for case, own in statistics.items()
+            if own.state != "not judged" and not own.rows.get(key)
+        ]
+        if without:
+            names = ", ".join(name for name, own in keys.items() if own == key)
+            few = ", ".join(without[:5]) + ", …" * (len(without) > 5)
+            found.append(
+                f"the release has no truth for {len(without):,} of {len(statistics):,} cases "
+                f"({few}): {names} rest on the others"
+            )
+    return found
 
 
 class _Read:
@@ -178,10 +227,24 @@ def chosen_metrics(names: Sequence[str], settings: Mapping[str, Any]) -> list[Me
             for key in mine:
                 unused.pop(key, None)
     if unused:
-        known = sorted({k for m in chosen if m.retuned is not None for k in m.settings})
-        raise catalog.unknown("setting of these metrics", next(iter(unused)), known)
+        raise _no_setting(next(iter(unused)), chosen)
+    for metric in (m for family in families.values() for m in family.values()):
+        for key in settings.keys() & metric.settings.keys():
+            if metric.settings[key] != settings[key]:
+                raise _no_setting(key, chosen)
     # Metrics that were measured together still are, whether or not the setting concerns them.
     return [families.get(id(m.measure), {}).get(m.name, m) for m in chosen]
+
+
+def _no_setting(name: str, metrics: Sequence[Metric]) -> UsageError:
+    known = sorted({key for m in metrics if m.retuned is not None for key in m.settings})
+    if name in known:
+        remedy = "choose another metric instead: `overread list metrics`"
+        return UsageError(f"'{name}' tells metrics apart and cannot be set", remedy=remedy)
+    if known:
+        return catalog.unknown("setting of these metrics", name, known)
+    what = f"these metrics have no setting '{name}', nor any other"
+    return UsageError(what, remedy="leave --setting out")
 
 
 def _attempted(metric: Metric, attempts: Sequence[Attempt]) -> bool:
@@ -231,12 +294,22 @@ def _signature(
             "benchmark": release.benchmark,
             "split": release.split,
             "cases": len(entries),
-            "digest": digest([entries[c].model_dump(mode="json") for c in sorted(entries)])[:16],
+            "digest": digest(
+                [_filled(entries[c].model_dump(mode="json")) for c in sorted(entries)]
+            )[:16],
         },
         "settings": {m.name: dict(m.settings) for m in metrics if m.settings},
         "vocabulary": _vocabulary(),
         "intervals": drawing.as_settings(),
     }
+
+
+def _filled(value: Any) -> Any:
+    """A dump without what is empty: fields that a later version adds must not change a digest."""
+    if isinstance(value, dict):
+        parts = {key: _filled(part) for key, part in value.items()}
+        return {key: part for key, part in parts.items() if part not in (None, [], {}, "")}
+    return [_filled(part) for part in value] if isinstance(value, list) else value
 
 
 def _vocabulary() -> str:

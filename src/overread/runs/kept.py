@@ -2,7 +2,8 @@
 
 One append-only file a grading, in the user's cache (`OVERREAD_CACHE`, or the system's place for
 caches), readable by nobody else. A line is believed only for the very same files, settings and
-version; a damaged or half-written line is measured again.
+version, and only whole: it begins with a checksum of the rest, and a damaged or half-written one is
+measured again.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ import json
 import os
 import sys
 import time
+import zlib
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
-
-from pydantic_core import from_json
 
 _DAYS = 60
 _MOST = 1 << 29
@@ -54,18 +54,16 @@ class Kept:
         self._path = cache_folder() / "grades" / f"{version('overread')}-{name}.jsonl"
         self._out: IO[bytes] | None = None
         self._lines: dict[str, Any] = {}
-        if fresh:
-            self._path.unlink(missing_ok=True)
         try:
+            if fresh:
+                self._path.unlink(missing_ok=True)
             raw = self._path.read_bytes() if self._path.stat().st_size <= _MOST else b""
         except OSError:
             return
-        for line in raw.splitlines():
-            try:
-                item = from_json(line)
-            except ValueError:
-                continue
-            if isinstance(item, dict) and "key" in item and isinstance(item.get("rows"), dict):
+        for line in raw.split(b"\n"):
+            mark, _, body = line.partition(b" ")
+            if mark == _checksum(body):
+                item = json.loads(body)
                 self._lines[item["key"]] = item["rows"]
 
     def get(self, key: str) -> dict[str, Any] | None:
@@ -75,11 +73,11 @@ class Kept:
 
     def add(self, key: str, rows: dict[str, Any]) -> None:
         """Keep what was measured; a cache that cannot be written costs nothing but time."""
-        line = json.dumps({"key": key, "rows": rows}, ensure_ascii=False, allow_nan=False)
+        line = json.dumps({"key": key, "rows": rows}, allow_nan=False).encode()
         try:
             if self._out is None:
                 self._out = _appending(self._path)
-            self._out.write(line.encode("utf-8", "surrogatepass") + b"\n")
+            self._out.write(_checksum(line) + b" " + line + b"\n")
             self._out.flush()
         except OSError:
             return
@@ -89,6 +87,10 @@ class Kept:
         if self._out is not None:
             self._out.close()
             _sweep(self._path.parent)
+
+
+def _checksum(line: bytes) -> bytes:
+    return f"{zlib.crc32(line):08x}".encode()
 
 
 def _appending(path: Path) -> IO[bytes]:

@@ -23,6 +23,7 @@ Rows = dict[str, dict[str, dict[str, Any]]]
 _UNMEASURED = {"reader", "exchanges", "usage"}
 HEAVY = frozenset({"masks", "crops"})
 """What a metric needs that takes pixels: measured in workers, and kept."""
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -228,15 +229,21 @@ def _collected(
 
 def _hints(rows: Mapping[str, Rows]) -> list[str]:
     """What masks that hardly touch the truth have in common, where they would fit when turned."""
-    turns: dict[str, list[float]] = {}
-    for case in rows.values():
-        for units in case.values():
-            for row in units.values():
+    turns: dict[str, dict[tuple[str, str], float]] = {}
+    for case, measures in rows.items():
+        for units in measures.values():
+            for unit, row in units.items():
                 if row.get("turn"):
-                    turns.setdefault(row["turn"], []).append(row["turn_dice"])
-    return [
-        f"{len(dice)} finding(s) hardly touch the truth as they are and fit it when {turn} "
-        f"(mean Dice {sum(dice) / len(dice):.2f}): were the masks written in another orientation "
-        "than the CT's own?"
-        for turn, dice in sorted(turns.items())
-    ]
+                    # A finding that two measures looked at is one finding.
+                    turns.setdefault(row["turn"], {})[case, unit] = row["turn_dice"]
+    return [_hint(turn, found) for turn, found in sorted(turns.items())]
+
+
+def _hint(turn: str, found: Mapping[tuple[str, str], float]) -> str:
+    cases = list(dict.fromkeys(case for case, _ in found))
+    named = ", ".join(cases[:_NAMED]) + ", …" * (len(cases) > _NAMED)
+    return (
+        f"{len(found)} finding(s) of {named} hardly touch the truth and would fit it when {turn} "
+        f"(mean Dice then {sum(found.values()) / len(found):.2f}): look whether the masks are in "
+        "the CT's own orientation; they were scored as they are"
+    )

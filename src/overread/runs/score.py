@@ -19,7 +19,7 @@ from overread.runs.grading import card_of, entries_of
 from overread.runs.measuring import Attempt
 from overread.runs.scoring import Drawing
 from overread.runs.spec import read_spec
-from overread.runs.store import last_readings
+from overread.runs.store import RunUnwritable, last_readings
 from overread.runs.verdict_store import chosen_verdicts
 
 
@@ -90,6 +90,11 @@ def score(
     )
     failed = [f"{r.case_id} failed: {r.error}" for r in readings.values() if r.error]
     failed += [f"{case} was read and is not in the release any more" for case in lost]
+    for sample in range(spec.repeat):
+        which = f" (sample {sample})" if spec.repeat > 1 else ""
+        failed += [
+            f"{case} was not read{which}" for case in entries if (case, sample) not in readings
+        ]
     card = card.model_copy(
         update={
             "reader": spec.reader.name,
@@ -98,7 +103,14 @@ def score(
             "signature": {**card.signature, "run": spec.model_dump(mode="json"), "judges": who},
         }
     )
-    _write(run, card)
+    try:
+        _write(run, card)
+    except OSError as error:
+        raise RunUnwritable(
+            f"the scores cannot be written ({error.strerror})",
+            where=str(run),
+            remedy="make room, or copy the run to where you may write",
+        ) from None
     return card
 
 

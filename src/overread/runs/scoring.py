@@ -89,10 +89,10 @@ def scores_of(
             level=drawing.level,
         )
         for name, (kind, group) in names.items():
-            rows = [units.rows[place] for place in members[kind, group]]
-            sizes.setdefault((kind, group), len(rows))  # as the headline counts them
+            inside = members[kind, group]
+            sizes.setdefault((kind, group), len(inside))  # as the headline counts them
             for metric in family:
-                score = _score(metric, rows, found[name][metric.name])
+                score = _score(metric, units, inside, found[name][metric.name])
                 if not kind:
                     scores[metric.name] = Described(
                         **score.model_dump(),
@@ -112,9 +112,12 @@ def scores_of(
     }
 
 
-def _score(metric: Metric, rows: Sequence[Statistics], found: Interval) -> Score:
-    n = sum(row.get("judged", 1) for row in rows) if metric.drops_missing else len(rows)
-    return Score(value=found.value, low=found.low, high=found.high, n=int(n))
+def _score(metric: Metric, units: Units, inside: Sequence[int], found: Interval) -> Score:
+    judged = [
+        place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)
+    ]
+    n = len({units.places[place][0] for place in judged} if metric.counts == "cases" else judged)
+    return Score(value=found.value, low=found.low, high=found.high, n=n)
 
 
 def _members(units: Units, entries: Mapping[str, Entry]) -> dict[tuple[str, str], list[int]]:

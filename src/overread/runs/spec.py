@@ -23,6 +23,7 @@ from overread.errors import OverreadError, UnknownName, UsageError
 from overread.pixels.files import written
 from overread.prompts import find_prompt
 from overread.readers.arguments import looks_like_key
+from overread.runs.store import RunUnwritable
 
 MARK = "overread run 1"
 _MOST = 1 << 24
@@ -153,8 +154,15 @@ def read_spec(folder: Path) -> RunSpec:
 def write_spec(folder: Path, spec: RunSpec) -> None:
     """Write `spec.json`, whole or not at all."""
     body = json.dumps(spec.model_dump(mode="json"), ensure_ascii=False, indent=2)
-    with written(folder / "spec.json") as out:
-        out.write(body.encode("utf-8", "replace") + b"\n")
+    try:
+        with written(folder / "spec.json") as out:
+            out.write(body.encode("utf-8", "replace") + b"\n")
+    except OSError as error:
+        raise RunUnwritable(
+            f"the run cannot be written ({error.strerror})",
+            where=str(folder / "spec.json"),
+            remedy="mend that and run the same command again: what is done is kept",
+        ) from None
 
 
 def agreed(before: RunSpec, now: RunSpec, *, folder: Path) -> RunSpec:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core import PydanticSerializationError
 
 from overread.core import Message, Reading
 from overread.errors import OverreadError, UsageError
@@ -61,16 +61,16 @@ def known_of(folder: Path) -> Known:
     found = Known()
     for line in _lines(folder / "readings.jsonl"):
         try:
-            row = from_json(line)
-            key = (str(row["case_id"]), int(row.get("sample", 0)))
-            error = row.get("error")
-        except (ValueError, KeyError, TypeError, AttributeError):
+            # As whoever scores it will: a line that is no reading to them is none here.
+            reading = Reading.model_validate_json(line)
+        except ValidationError:
             found.damaged += 1
             continue
+        key = (reading.case_id, reading.sample)
         found.done.add(key)
         found.failed.pop(key, None)
-        if error:
-            found.failed[key] = str(error)
+        if reading.error is not None:
+            found.failed[key] = reading.error
     return found
 
 

@@ -127,6 +127,7 @@ def mask_metrics(settings: MaskSettings | None = None) -> tuple[Metric, ...]:
             settings=_told(chosen, prefix, name),
             ceiling=f"ceiling_{name}",
             drops_missing=not prefix,
+            counts="cases" if name.endswith("_per_case") else "units",
             binary="" if prefix == "ceiling_" else _BINARY.get(name, ""),
             retuned=retuned_masks,
         )

@@ -1,29 +1,33 @@
 """A hint for whoever scores low: would the mask fit if it were turned?
 
 The right shape in the wrong orientation is the commonest mistake with these files, and no header
-tells. Only masks that hardly touch the truth are tried, so the hint costs nothing where all is
-well.
+tells; nor does the shape where two axes are equally long, as the rows and columns of most CTs are.
+Only masks that hardly touch the truth are tried, so the hint costs nothing where all is well.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from overread.metrics.masks.runs import Runs
+from overread.metrics.masks.components import coordinates
+from overread.metrics.masks.runs import Ints, Runs
 
 LOW = 0.1
 """Dice below which a mask is tried in other orientations."""
 CLEAR = 0.3
 """Dice that it must reach there to be worth a word."""
+TRIED = 20_000
+"""Voxels of a prediction that are turned: of more than these, every so-many-th."""
 
 _AXES = ("H", "W", "D")
 
 
 def better_turn(truth: Runs, predicted: Runs) -> tuple[str, float] | None:
     """How the prediction must be turned to fit the truth, and its Dice then; None if it cannot.
+
+    Flips along all axes are tried, each with every exchange of equally long axes.
 
     >>> here = Runs((10, 4, 1), np.array([0]), np.array([4]), np.array([1]))
     >>> there = Runs((10, 4, 1), np.array([36]), np.array([40]), np.array([1]))
@@ -32,43 +36,52 @@ def better_turn(truth: Runs, predicted: Runs) -> tuple[str, float] | None:
     """
     mine, theirs = truth.joined()[0], predicted.joined()[0]
     size = mine.voxels + theirs.voxels
-    if not len(mine) or not len(theirs) or 2 * _shared(mine, theirs) / size >= LOW:
+    if not len(mine) or not len(theirs):
         return None
+    voxels, shape = _voxels(theirs), truth.shape
     best, told = 0.0, ""
-    for flips in product((False, True), repeat=3):
-        if any(flips):
-            dice = 2 * _shared(mine, _flipped(theirs, flips)) / size
-            if dice > best:
-                axes = [axis for axis, turned in zip(_AXES, flips, strict=True) if turned]
-                best, told = dice, "flipped along " + " and ".join(axes)
+    for axes, flips in product(permutations(range(3)), product((False, True), repeat=3)):
+        if tuple(shape[axis] for axis in axes) != shape:
+            continue
+        turned = [
+            shape[n] - 1 - voxels[axis] if flip else voxels[axis]
+            for n, (axis, flip) in enumerate(zip(axes, flips, strict=True))
+        ]
+        dice = 2 * theirs.voxels * _share_within(mine, turned) / size
+        if axes == (0, 1, 2) and not any(flips):
+            if dice >= LOW:
+                return None
+        elif dice > best:
+            best, told = dice, _words(axes, flips)
     return (told, best) if best >= CLEAR else None
 
 
-def _flipped(runs: Runs, flips: tuple[bool, ...]) -> Runs:
-    """The runs mirrored along some axes, in the order of the file again."""
-    height, width, depth = runs.shape
-    row = runs.start.astype(np.int64) // height
-    first, last = runs.start - row * height, runs.stop - row * height
-    across, down = row % width, row // width
-    if flips[0]:
-        first, last = height - last, height - first
-    if flips[1]:
-        across = width - 1 - across
-    if flips[2]:
-        down = depth - 1 - down
-    base = (down * width + across) * height
-    order = np.argsort(base + first)
-    return Runs(runs.shape, (base + first)[order], (base + last)[order], runs.label[order])
+def _words(axes: tuple[int, ...], flips: tuple[bool, ...]) -> str:
+    """A turn in words that go on after 'when'."""
+    moved = [_AXES[n] for n, axis in enumerate(axes) if n != axis]
+    flipped = " and ".join(name for name, flip in zip(_AXES, flips, strict=True) if flip)
+    if not moved:
+        return f"flipped along {flipped}"
+    if len(moved) == 2:
+        words = f"{moved[0]} and {moved[1]} are swapped"
+    else:
+        words = "its axes are put in the order " + ", ".join(_AXES[axis] for axis in axes)
+    return f"{words} and it is flipped along {flipped}" if flipped else words
 
 
-def _shared(one: Runs, other: Runs) -> int:
-    """Voxels in both; runs of either are apart from each other and in order."""
-    # Voxels of the other up to a place: a staircase, read off at both ends of each run.
-    before = np.concatenate(([0], np.cumsum(other.stop - other.start, dtype=np.int64)))
+def _voxels(runs: Runs) -> list[Ints]:
+    """Where the voxels of a mask lie along each axis; evenly spread ones where there are many."""
+    length = (runs.stop - runs.start).astype(np.int64)
+    ends = np.cumsum(length)
+    chosen = np.arange(0, ends[-1], -(-int(ends[-1]) // TRIED))
+    run = np.searchsorted(ends, chosen, side="right")
+    h, w, d = (axis.astype(np.int64) for axis in coordinates(runs))
+    return [h[run] + chosen - (ends - length)[run], w[run], d[run]]
 
-    def upto(place: NDArray[np.int64]) -> NDArray[np.int64]:
-        run = np.searchsorted(other.start, place, side="right") - 1
-        inside = np.minimum(place, other.stop[run]) - other.start[run]
-        return np.where(run < 0, 0, before[run] + inside)
 
-    return int((upto(one.stop) - upto(one.start)).sum())
+def _share_within(runs: Runs, voxels: list[Ints]) -> float:
+    """The share of some voxels that lie within a mask."""
+    height, width, _ = runs.shape
+    place = voxels[0] + height * (voxels[1] + width * voxels[2])
+    run = np.searchsorted(runs.start, place, side="right") - 1
+    return float(((run >= 0) & (place < runs.stop[run])).mean())

@@ -1,0 +1,124 @@
+"""Scoring a run: which cases are asked for, which are missing, and where the release lies now."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_rows import write_cases
+from fake_readers import ANSWER, Echo, plain
+from overread.core import Request
+from overread.errors import ReaderError, UsageError
+from overread.runs.card import Card
+from overread.runs.engine import Plan, run
+from overread.runs.handing_in import hand_in
+from overread.runs.score import score
+from overread.runs.scoring import Drawing
+
+QUICK = Drawing(draws=0)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A release of six cases, all of them 'B'."""
+    return write_cases(tmp_path / "release", 6)
+
+
+def ran(root: Path, out: Path, reader: Echo | None = None, **more: Any) -> Path:
+    """A run whose reader always says 'B'."""
+    told: dict[str, Any] = {"workflow": plain, "use_cache": False, **more}
+    run(Plan("medthinkvqa", root, reader or Echo(), **told), out)
+    return out
+
+
+def scored(folder: Path, **more: Any) -> Card:
+    return score(folder, metrics=("accuracy",), drawing=QUICK, **more)
+
+
+def accuracy(card: Card) -> tuple[float | None, int]:
+    found = card.scores["accuracy"]
+    return found.value, found.n
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        ({}, 6),
+        ({"limit": 2}, 2),
+        ({"cases": ("case5", "#2")}, 2),
+        ({"cases": ("case5", "case2", "#6"), "limit": 2}, 2),
+        ({"limit": 99}, 6),
+    ],
+)
+def test_only_what_was_asked_for_counts(root: Path, asked: dict[str, Any], count: int) -> None:
+    """A limit, named cases and both together: nothing that was not to be read is missing."""
+    card = scored(ran(root, root.parent / "run", **asked))
+    assert accuracy(card) == (1.0, count)
+    assert (card.missing, card.problems) == (0, ())
+
+
+def test_what_is_missing_or_failed_is_worst_and_named(root: Path) -> None:
+    """An incomplete run scores as if the rest were wrong, and says which cases these are."""
+
+    def answer(request: Request) -> str:
+        if request.case.id == "case2":
+            raise ReaderError("it would not")
+        return ANSWER
+
+    out = ran(root, root.parent / "run", Echo(answer), repeat=2)
+    lines = (out / "readings.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if '"case_id":"case4"' not in line or '"sample":1' not in line]
+    assert len(kept) == len(lines) - 1
+    (out / "readings.jsonl").write_text("".join(kept))
+    card = scored(out)
+    assert accuracy(card) == (pytest.approx(9 / 12), 12)
+    assert list(card.problems) == [
+        "case2 failed: it would not",
+        "case2 failed: it would not",
+        "case4 was not read (sample 1)",
+    ]
+    assert json.loads((out / "card.json").read_text())["scores"]["accuracy"]["value"] == 0.75
+
+
+def test_a_line_that_is_no_reading_is_read_again(root: Path) -> None:
+    """JSON that no scorer could use does not count as done, and is told."""
+    out = ran(root, root.parent / "run")
+    file = out / "readings.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    broken = json.loads(lines[2]) | {"choice": 5}
+    file.write_text("".join([*lines[:2], json.dumps(broken) + "\n", *lines[3:]]))
+    assert accuracy(scored(out)) == (pytest.approx(5 / 6), 6)
+    outcome = run(Plan("medthinkvqa", root, Echo(), workflow=plain, use_cache=False), out)
+    assert outcome.tally.read == 1
+    assert "1 damaged lines" in outcome.notes[0]
+    assert accuracy(scored(out)) == (1.0, 6)
+
+
+def test_a_release_that_was_moved(root: Path) -> None:
+    """It is named with `root`, for scoring and for handing in; without it one sentence says so."""
+    out = ran(root, root.parent / "run")
+    before = accuracy(scored(out))
+    elsewhere = root.parent / "elsewhere"
+    shutil.move(root, elsewhere)
+    with pytest.raises(UsageError, match="does not exist"):
+        scored(out)
+    assert accuracy(scored(out, root=elsewhere)) == before
+    assert hand_in(out, root.parent / "s.jsonl", root=elsewhere).written == 6
+
+
+def test_a_release_that_lost_a_case(root: Path) -> None:
+    """Readings of cases that are gone are told; a release without any of them is refused."""
+    out = ran(root, root.parent / "run")
+    rows = (root / "test.jsonl").read_text().splitlines(keepends=True)
+    (root / "test.jsonl").write_text("".join(rows[1:]))
+    card = scored(out)
+    assert accuracy(card) == (1.0, 5)
+    assert card.problems == ("case1 was read and is not in the release any more",)
+    named = ran(root, root.parent / "named", cases=("case3",))
+    (root / "test.jsonl").write_text("".join(rows[:2]))
+    with pytest.raises(UsageError, match="none of the cases of this run"):
+        scored(named)
