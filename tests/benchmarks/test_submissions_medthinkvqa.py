@@ -200,6 +200,20 @@ def test_rows_whose_letters_mean_something_else_are_refused(
     assert submission.readings["case00004"].error
 
 
+def test_a_release_without_its_key_refuses_no_row(
+    good: list[Row], sketch: Path, tmp_path: Path
+) -> None:
+    """Where the key is withheld, a row that carries one is not called changed."""
+    original = read_rows(sketch / "medthinkvqa" / "test.jsonl")
+    bare = [{k: v for k, v in row.items() if not k.startswith("correct_")} for row in original]
+    (tmp_path / "release").mkdir()
+    write_rows(tmp_path / "release" / "test.jsonl", bare)
+    write_rows(tmp_path / "mine.jsonl", good)
+    release = overread.load("medthinkvqa", tmp_path / "release")
+    submission = read_submission(release, tmp_path / "mine.jsonl")
+    assert [reading.error for reading in submission.readings.values()] == [None, None]
+
+
 def test_no_message_tells_the_key(hand: Hand, good: list[Row]) -> None:
     """A participant who changes `correct_answer` does not learn it from the refusal."""
     row = good[1] | {"correct_answer": "E", "correct_answer_text": "z"}

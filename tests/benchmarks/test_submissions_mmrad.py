@@ -195,6 +195,23 @@ def test_boxes_that_are_none(hand: Hand, good: list[Row]) -> None:
     assert said(submission, "warning")[0].startswith("a look gives no box (in mine.jsonl, row 2")
 
 
+def test_a_box_without_area_is_told(hand: Hand, good: list[Row]) -> None:
+    """Corners in the wrong order meet nothing, and the reader hears why."""
+    turned = good[0]["response"].replace("[133, 173, 241, 262]", "[241, 262, 133, 173]")
+    assert turned != good[0]["response"]
+    submission = hand([good[0] | {"response": turned}, good[1]])
+    (warning,) = said(submission, "warning")
+    assert warning.startswith("a box has no area: its right edge is not right of its left one")
+    assert "(in mine.jsonl, row 1, sketch00003)" in warning
+
+
+def test_what_is_wrong_twice_with_a_row_counts_once(hand: Hand, good: list[Row]) -> None:
+    """Two crops that are not there in each of two rows are two rows, not four."""
+    away = [row | {"images": [row["images"][0], "a.jpg", "b.jpg"]} for row in good]
+    (warning,) = said(hand(away), "warning")
+    assert warning.startswith("a crop is not there (2 rows: 1, 2)")
+
+
 def test_rows_of_nobody(hand: Hand, good: list[Row]) -> None:
     """Rows that name no case, or an unknown one, are told; so are duplicates and what is missing."""
     stranger = good[1] | {"images": ["IVLImage/other/problem_image_1.jpg"]}

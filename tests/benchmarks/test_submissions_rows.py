@@ -70,6 +70,8 @@ def test_broken_rows_cost_only_themselves(
     submission = read_submission(release, path)
     assert list(submission.readings) == ["case00003"]
     assert [p.row for p in submission.problems] == [None, 2, 3]
+    # A row is one line: the parser's count of lines would point at the head of the file.
+    assert "at letter 2 (in mine.jsonl, row 3)" in said(submission)[2]
     path = tmp_path / "mine.jsonl.gz"
     rng = random.Random(0)
     noise = [row | {"x": rng.randbytes(60000).hex()} for row in good]

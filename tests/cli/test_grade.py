@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -216,3 +217,37 @@ def test_what_cannot_be_compared_is_refused(sketch: Path, tmp_path: Path) -> Non
     assert "this is not a scorecard" in run(
         "compare", one, sketch / "rexgroundingct/dataset.json", code=1
     )
+
+
+def test_a_comparison_shows_honest_numbers_where_something_is_missing(
+    sketch: Path, tmp_path: Path
+) -> None:
+    """Whoever leaves out a scan is set beside the others with that scan as the worst, too."""
+    root = sketch / "rexgroundingct"
+    folder = masks(sketch, tmp_path / "m")
+    run("grade", "rexgroundingct", root, folder, "--out", tmp_path / "whole.json")
+    assert "honest_hit_rate" not in run("compare", *[tmp_path / "whole.json"] * 2)
+    sorted(folder.iterdir())[0].unlink()
+    run("grade", "rexgroundingct", root, folder, "--out", tmp_path / "part.json")
+    said = run("compare", tmp_path / "whole.json", tmp_path / "part.json")
+    assert "honest_hit_rate" in said
+    assert "1 missing" in said
+
+
+def test_what_cannot_be_written_is_told_before_grading(sketch: Path, tmp_path: Path) -> None:
+    """A folder, a pipe or a place below a file as --out ends at once; a link is followed."""
+    right = answers(sketch, tmp_path / "p.jsonl")
+    root = sketch / "medthinkvqa"
+    os.mkfifo(tmp_path / "pipe")
+    for out, told in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "pipe", "is no regular file"),
+        (right / "card.json", "nothing can be written to"),
+    ):
+        said = run("grade", "medthinkvqa", root, right, "--out", out, code=2)
+        assert told in said
+        assert len(said.splitlines()) == 1
+    (tmp_path / "link.json").symlink_to(tmp_path / "card.json")
+    run("grade", "medthinkvqa", root, right, "--out", tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "card.json").read_text())["accuracy"] == 1

@@ -108,6 +108,29 @@ def test_without_probabilities_calibration_is_worst() -> None:
         assert value(metric, cases) == pytest.approx(metric.worst)
 
 
+@pytest.mark.parametrize(
+    "metric",
+    [m for m in c.METRICS.values() if m is not c.ANSWER_ACCURACY],
+    ids=lambda metric: metric.name,
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_case_more_that_is_missing_never_helps(metric: Metric, seed: int) -> None:
+    """Leaving one answer out makes no number better, not even among unsure answers."""
+    cases = many(25, seed, answered=2)
+    unsure: list[tuple[Entry, Reading | None]] = []
+    for e, _ in cases:
+        key = answer_of(e)
+        chances = {a: 0.95 if a == key else 0.0125 for a in LETTERS}
+        own = Reading(case_id=e.case.id, reader="r", choice=key, probabilities=chances)
+        unsure.append((e, own))
+    for readings in (cases, unsure):
+        full = value(metric, readings)
+        for place in range(len(readings)):
+            less = [(e, None if n == place else r) for n, (e, r) in enumerate(readings)]
+            worse = full - value(metric, less)
+            assert worse * (1 if metric.better == "higher" else -1) >= -1e-12 or np.isnan(full)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_biases_are_the_share_that_would_have_to_move(seed: int) -> None:
     """Position and length bias equal half the summed difference of plain counts."""

@@ -105,13 +105,17 @@ def test_nothing_is_worst(exams: dict[str, Any], exam: str, tmp_path: Path) -> N
             assert found[name] == pytest.approx(metric.worst, abs=1e-9), name
 
 
-@pytest.mark.parametrize("exam", ["rexgroundingct", "mmrad"])
+@pytest.mark.parametrize("exam", ["medthinkvqa", "rexgroundingct", "mmrad"])
 def test_the_oracle_says_where_there_is_no_truth(exam: str, copy: Any, tmp_path: Path) -> None:
     """A split whose truth is withheld fails case by case, in one sentence."""
     root = copy(exam)
     if exam == "mmrad":
         rows = read_rows(root / "test.jsonl")
         bare = [{"prompt": r["prompt"], "images": r["images"][:1]} for r in rows]
+        write_rows(root / "test.jsonl", bare)
+    elif exam == "medthinkvqa":
+        rows = read_rows(root / "test.jsonl")
+        bare = [{k: v for k, v in row.items() if "correct_answer" not in k} for row in rows]
         write_rows(root / "test.jsonl", bare)
     else:
         for path in (root / "segmentations").glob("test_*"):

@@ -164,3 +164,23 @@ def test_a_run_over_http_with_the_real_reader(root: Path) -> None:
     came = [row["key"] for row in logged(log) if row["what"] == "came"]
     assert len(came) == len(set(came)) == 30
     assert {row["choice"] for row in lines(root)} <= set("ABCDE")
+
+
+def test_what_would_end_a_run_is_told_before_its_folder_is_made(root: Path) -> None:
+    """An argument given twice, a price list without the model, an unknown workflow, no cases."""
+    prices = root.parent / "prices.toml"
+    prices.write_text('["other"]\ninput = 1\noutput = 2\n')
+    empty = root.parent / "empty"
+    empty.mkdir()
+    (empty / "test.jsonl").write_text("")
+    for wrong, told in (
+        ([*words(root), "--reader-arg", "delay=0", "--reader-arg", "delay=1"], "given twice"),
+        ([*words(root), "--setting", "longest=99", "--setting", "longest=98"], "given twice"),
+        ([*words(root), "--setting", "windows=lnug"], "did you mean 'lung'"),
+        (words(root, prices=str(prices)), "no model in prices.toml"),
+        (words(root, reader="longest", workflow="drect"), "did you mean 'direct'"),
+    ):
+        assert told in commanded(*wrong, code=2).stderr
+        assert not (root.parent / "run").exists()
+    assert "has no cases" in commanded(*words(empty), code=1).stderr
+    assert not (root.parent / "run").exists()

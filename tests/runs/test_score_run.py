@@ -15,6 +15,7 @@ from overread.core import Request
 from overread.errors import ReaderError, UsageError
 from overread.runs.card import Card
 from overread.runs.engine import Plan, run
+from overread.runs.grading import grade
 from overread.runs.handing_in import hand_in
 from overread.runs.score import score
 from overread.runs.scoring import Drawing
@@ -75,7 +76,7 @@ def test_what_is_missing_or_failed_is_worst_and_named(root: Path) -> None:
     assert len(kept) == len(lines) - 1
     (out / "readings.jsonl").write_text("".join(kept))
     card = scored(out)
-    assert accuracy(card) == (pytest.approx(9 / 12), 12)
+    assert accuracy(card) == (9 / 12, 12)
     assert list(card.problems) == [
         "case2 failed: it would not",
         "case2 failed: it would not",
@@ -91,7 +92,7 @@ def test_a_line_that_is_no_reading_is_read_again(root: Path) -> None:
     lines = file.read_text().splitlines(keepends=True)
     broken = json.loads(lines[2]) | {"choice": 5}
     file.write_text("".join([*lines[:2], json.dumps(broken) + "\n", *lines[3:]]))
-    assert accuracy(scored(out)) == (pytest.approx(5 / 6), 6)
+    assert accuracy(scored(out)) == (5 / 6, 6)
     outcome = run(Plan("medthinkvqa", root, Echo(), workflow=plain, use_cache=False), out)
     assert outcome.tally.read == 1
     assert "1 damaged lines" in outcome.notes[0]
@@ -122,3 +123,18 @@ def test_a_release_that_lost_a_case(root: Path) -> None:
     (root / "test.jsonl").write_text("".join(rows[:2]))
     with pytest.raises(UsageError, match="none of the cases of this run"):
         scored(named)
+
+
+def test_the_log_of_a_run_is_no_trace(sketch: Path, tmp_path: Path) -> None:
+    """A report that was asked for in one question attempted no looks, as its submission says."""
+    root = sketch / "mmrad"
+    reader = Echo(lambda _: "Normal heart size. Effusion at the right base.")
+    run(Plan("mmrad", root, reader, use_cache=False), tmp_path / "run")
+    ours = score(tmp_path / "run", drawing=QUICK)
+    hand_in(tmp_path / "run", tmp_path / "s.jsonl")
+    theirs = grade("mmrad", root, tmp_path / "s.jsonl", drawing=QUICK)
+    assert {name: found.value for name, found in ours.scores.items()} == {
+        name: found.value for name, found in theirs.scores.items()
+    }
+    assert "rougeL" in ours.scores
+    assert "trace_order" in ours.not_attempted

@@ -80,12 +80,24 @@ def test_a_long_torn_line_is_taken_away(tmp_path: Path) -> None:
 def test_a_damaged_line_is_counted_and_read_again(tmp_path: Path) -> None:
     """What is no JSON, no object or no reading counts as absent; the others stay."""
     file = stored(tmp_path, reading("a"), reading("b", error="why"))
-    file.write_bytes(file.read_bytes() + b"{\x00}\n[1]\n7\n\n" + as_line(reading("c")))
+    wrong = b'{"case_id": "d", "reader": "r", "choice": 5}\n'
+    file.write_bytes(file.read_bytes() + b"{\x00}\n[1]\n7\n\n" + wrong + as_line(reading("c")))
     known = known_of(tmp_path)
     assert known.done == {("a", 0), ("b", 0), ("c", 0)}
     assert known.failed == {("b", 0): "why"}
-    assert known.damaged == 3
+    assert known.damaged == 4
     assert len(list(readings_of(tmp_path))) == 3
+
+
+def test_half_a_mask_is_taken_away(tmp_path: Path) -> None:
+    """What a kill left of a mask goes when the run goes on; masks that are whole stay."""
+    (tmp_path / "arrays").mkdir()
+    half, whole = (tmp_path / "arrays" / name for name in (".0f3a.part", "a.nii.gz"))
+    for file in (half, whole):
+        file.write_bytes(b"x")
+    Store(tmp_path).close()
+    assert not half.exists()
+    assert whole.exists()
 
 
 def test_two_cannot_write_one_run(tmp_path: Path) -> None:

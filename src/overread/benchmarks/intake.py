@@ -41,6 +41,7 @@ class _Kind:
 
     first: Problem
     places: list[str]
+    last: str
     count: int = 1
 
 
@@ -96,8 +97,11 @@ class Intake:
         if kind is None:
             problem = self._problem(what, remedy, file, row, case)
             warning = problem.model_copy(update={"severity": "warning"})
-            self._warnings[what, remedy] = _Kind(warning, [place])
+            self._warnings[what, remedy] = _Kind(warning, [place], place)
             return
+        if place == kind.last:
+            return  # the same of the same row, said once
+        kind.last = place
         kind.count += 1
         if len(kind.places) < _NAMED:
             kind.places.append(place)

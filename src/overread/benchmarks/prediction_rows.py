@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,7 +50,9 @@ def prediction_rows(path: Path, intake: Intake) -> Iterator[Row]:
 
 
 def _said(defect: Defect) -> str:
-    return f"expected {defect.expected}, found {printable(defect.found)}"
+    # A row is one line, and the parser's 'line 1' would be taken for a line of the file.
+    found = re.sub(r" at line 1 column (\d+)$", r" at letter \1", printable(defect.found))
+    return f"expected {defect.expected}, found {found}"
 
 
 @contextmanager

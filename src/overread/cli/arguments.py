@@ -50,3 +50,20 @@ Workers = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
 Limit = Annotated[int, typer.Option(help="Problems to print.", min=0)]
+
+
+def pairs(words: list[str], option: str) -> dict[str, str]:
+    """Name → value of an option that is repeated; a name that is given twice is refused."""
+    from overread.errors import UsageError
+
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            # The word itself is not repeated: it may be a key that was pasted.
+            raise UsageError(f"a {option} lacks its '='", remedy=f"write it as {option} NAME=VALUE")
+        if name in found:
+            raise UsageError(f"{option} {name}=… was given twice", remedy="give it once")
+        found[name] = value
+    return found

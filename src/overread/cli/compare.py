@@ -69,11 +69,9 @@ def compare(
 
 
 def _print(found: Comparison, *, chosen: bool) -> None:
-    from rich.table import Table
-
     from overread import catalog
     from overread.cli.console import out, safe
-    from overread.cli.scorecard import cells, is_twin
+    from overread.cli.scorecard import HONEST, is_twin, print_reasons
 
     console = out()
     first = found.cards[found.baseline]
@@ -83,51 +81,62 @@ def _print(found: Comparison, *, chosen: bool) -> None:
         lost = [f"{n} {w}" for n, w in ((card.missing, "missing"), (card.failed, "failed")) if n]
         console.print(f"  {safe(reader)}: {card.cases:,} cases{', ' * bool(lost)}{', '.join(lost)}")
     console.print()
-    shown = [m for m in found.metrics if chosen or not is_twin(m)]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("score", overflow="fold")
-    table.add_column("")
-    for reader in found.cards:
-        table.add_column(safe(reader), justify="right", overflow="fold")
-        table.add_column("interval", no_wrap=True)
-    for metric in shown:
-        arrow = "↑" if found.metrics[metric].metric.better == "higher" else "↓"
-        numbers = [c for card in found.cards.values() for c in cells(card.scores[metric])]
-        table.add_row(safe(metric), arrow, *numbers)
-    console.print(table)
-    console.print()
+    # Where something is missing the official numbers are of different cases, and favour whoever
+    # left out the hard ones: the honest ones belong beside them.
+    lacking = any(card.missing or card.failed for card in found.cards.values())
+    shown = [
+        m for m in found.metrics if chosen or not is_twin(m) or (lacking and m.startswith(HONEST))
+    ]
+    _print_scores(console, found, shown)
     _print_differences(console, found, shown)
     if len(found.cards) > 2 and shown:
         _print_ranks(console, found.metrics[shown[0]])
-    for metric, why in found.left_out.items():
-        if not is_twin(metric):
-            console.print(f"not compared: {safe(metric)} ({safe(why)})", style="dim")
+    print_reasons(console, "not compared", found.left_out)
+
+
+def _print_scores(console: Console, found: Comparison, shown: list[str]) -> None:
+    """One column a reader; where they do not all fit, one table below the other."""
+    from overread.cli.scorecard import Column, in_one, print_columns
+
+    arrows = ["↑" if found.metrics[m].metric.better == "higher" else "↓" for m in shown]
+    readers = [
+        Column(reader, in_one([card.scores[metric] for metric in shown]))
+        for reader, card in found.cards.items()
+    ]
+    longest = max(map(len, shown), default=0)
+    beside = max(1, (console.width - min(longest, 30) - 5) // _READER)
+    for start in range(0, len(readers), beside):
+        part = readers[start : start + beside]
+        print_columns(console, [Column("score", shown), Column("", arrows), *part])
+
+
+_READER = 24
+"""Width of a reader's column: a number, its interval, and some room."""
 
 
 def _print_differences(console: Console, found: Comparison, shown: list[str]) -> None:
     from rich.table import Table
 
     from overread.cli.console import safe
-    from overread.metrics.statistics.result import p_value
 
     console.print(f"[bold]against {safe(found.baseline)}[/]")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("reader", "score", "difference", "interval", "p", "McNemar"):
+    for column in ("reader", "score", "difference", "interval", "p", "McNemar's p"):
         table.add_column(column, justify="right" if column == "difference" else "left")
     notes: dict[str, None] = {}
     for metric in shown:
         compared = found.metrics[metric]
         for reader, apart in compared.differences.items():
             span = apart.difference
-            between = "" if span.low is None else f"{span.low:+.3f} – {span.high:+.3f}"
+            between = "" if span.low is None else f"{span.low:+.3f} to {span.high:+.3f}"
             test = compared.mcnemar.get(reader)
             table.add_row(
                 safe(reader),
                 safe(metric),
                 "–" if span.value is None else f"{span.value:+.3f}",
                 between,
-                p_value(apart.p),
-                p_value(test.exact_p) if test else "",
+                _p(apart.p),
+                _p(test.exact_p) if test else "",
             )
             notes |= dict.fromkeys((*apart.notes, *(test.notes if test else ())))
             if any(apart.left_out):
@@ -136,6 +145,13 @@ def _print_differences(console: Console, found: Comparison, shown: list[str]) ->
     for note in notes:
         console.print(f"note: {safe(note)}", style="dim")
     console.print()
+
+
+def _p(value: float | None) -> str:
+    """A p below the heading that says so."""
+    from overread.metrics.statistics.result import p_value
+
+    return "–" if value is None else p_value(value).removeprefix("p ").removeprefix("= ")
 
 
 def _print_ranks(console: Console, compared: Compared) -> None:

@@ -79,31 +79,37 @@ def grade(
     """
     import json
 
-    from overread.cli.console import print_json, progress
+    from overread.cli.console import err, print_json, progress
     from overread.cli.scorecard import chosen_names, parsed_settings, print_card
     from overread.pixels.files import written
     from overread.runs.grading import grade as graded
     from overread.runs.scoring import Drawing
 
-    with progress(f"grading {benchmark} {split}", quiet=as_json) as told:
-        card: Card = graded(
-            benchmark,
-            root,
-            predictions,
-            split,
-            form=form,
-            pictures=pictures,
-            metrics=chosen_names(benchmark, metric or []),
-            settings=parsed_settings(setting or []),
-            drawing=Drawing(draws=draws, seed=seed, level=level),
-            reader=reader,
-            workers=workers or os.cpu_count() or 1,
-            fresh=fresh,
-            progress=told,
-        )
+    target = _place(out) if out is not None else None
+    try:
+        with progress(f"grading {benchmark} {split}", quiet=as_json) as told:
+            card: Card = graded(
+                benchmark,
+                root,
+                predictions,
+                split,
+                form=form,
+                pictures=pictures,
+                metrics=chosen_names(benchmark, metric or []),
+                settings=parsed_settings(setting or []),
+                drawing=Drawing(draws=draws, seed=seed, level=level),
+                reader=reader,
+                workers=workers or os.cpu_count() or 1,
+                fresh=fresh,
+                progress=told,
+            )
+    except KeyboardInterrupt:
+        # What was measured of masks is kept; a user who does not know that starts again from zero.
+        err().print("overread: stopped; the same command goes on where this one stopped")
+        raise typer.Exit(130) from None
     body = card.as_json(statistics=not no_statistics)
-    if out is not None:
-        with written(out, packed=False) as file:
+    if target is not None:
+        with written(target, packed=False) as file:
             file.write((json.dumps(body, ensure_ascii=False) + "\n").encode())
     if as_json:
         print_json(body)
@@ -111,3 +117,17 @@ def grade(
         print_card(card, limit=limit, saved=out)
     if strict and card.problems:
         raise typer.Exit(1)
+
+
+def _place(out: Path) -> Path:
+    """Where the scorecard goes; refuses what cannot be written before hours of work, not after."""
+    from overread.errors import UsageError
+
+    target = out.resolve()  # a link is followed, and never replaced by a file
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "no regular file"
+        raise UsageError(f"{out} is {kind}", remedy="name a file for the scorecard: --out FILE")
+    folder = next(place for place in target.parents if place.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise UsageError(f"nothing can be written to {folder}", remedy="choose another --out FILE")
+    return target

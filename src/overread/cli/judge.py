@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Moved
+from overread.cli.arguments import AsJson, Moved, pairs
 
 if TYPE_CHECKING:
     from overread.metrics.agreement import Agreement
@@ -101,7 +101,7 @@ def judge(
         raise UsageError("it is not said who judges", remedy="add --reader, for instance openai")
     if cache is not None and no_cache:
         raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
-    arguments = dict(_pair(word) for word in reader_arg or [])
+    arguments = pairs(reader_arg or [], "--reader-arg")
     if allow_remote:
         arguments["allow_remote"] = "true"
 
@@ -127,16 +127,6 @@ def judge(
     with watching(f"judging {kind}", quiet=as_json or dry_run) as watch:
         outcome = judge_run(plan, watch=watch, dry_run=dry_run)
     _print_outcome(run, str(kind), outcome, dry_run=dry_run, as_json=as_json)
-
-
-def _pair(word: str) -> tuple[str, str]:
-    from overread.errors import UsageError
-
-    name, equals, value = word.partition("=")
-    if not equals or not name.strip():
-        # The word itself is not repeated: it may be a key that was pasted.
-        raise UsageError("a --reader-arg lacks its '='", remedy="write it as --reader-arg K=V")
-    return name.strip(), value
 
 
 def _folder(prompts: Path | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Benchmark, Form, Pictures, Root, Split
+from overread.cli.arguments import AsJson, Benchmark, Form, Pictures, Root, Split, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def run(
 
     if cache is not None and no_cache:
         raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
-    arguments = dict(_pair(word, "--reader-arg") for word in reader_arg or [])
+    arguments = pairs(reader_arg or [], "--reader-arg")
     if allow_remote:
         arguments["allow_remote"] = "true"
     plan = Plan(
@@ -141,16 +141,6 @@ def run(
         raise typer.Exit(1)
 
 
-def _pair(word: str, option: str) -> tuple[str, str]:
-    from overread.errors import UsageError
-
-    name, equals, value = word.partition("=")
-    if not equals or not name.strip():
-        # The word itself is not repeated: it may be a key that was pasted.
-        raise UsageError(f"a {option} lacks its '='", remedy=f"write it as {option} NAME=VALUE")
-    return name.strip(), value
-
-
 def _settings(words: list[str]) -> SessionSettings:
     """Settings of a session from texts, by the types of its fields."""
     from dataclasses import fields
@@ -163,7 +153,7 @@ def _settings(words: list[str]) -> SessionSettings:
 
     values: dict[str, Any] = {}
     known = {one.name: one for one in fields(SessionSettings)}
-    for name, text in (_pair(word, "--setting") for word in words):
+    for name, text in pairs(words, "--setting").items():
         if name not in known:
             raise unknown("setting", name, known)
         listed = str(known[name].type).startswith("tuple")

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.card import Card, Group, Score
+    from overread.runs.card import Card, Described, Group, Score
 
 HONEST = "honest_"
 CEILING = "ceiling_"
 _TWINS = {HONEST: "missing = worst", CEILING: "ceiling"}
+_GAP = 2
+_HEADING = 20
+"""Letters of a name above a column, as wide as a number with its interval."""
+_ROOM = 24
+"""Letters that names in the first column should have; columns that can be spared make way."""
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    head: str
+    texts: list[str]
+    side: Literal["left", "right"] = "left"
+    spare: int = 0
+    """Whether it may be left out where the terminal is narrow; the highest number goes first."""
 
 
 def print_card(card: Card, *, limit: int, saved: Path | None) -> None:
@@ -26,11 +42,13 @@ def print_card(card: Card, *, limit: int, saved: Path | None) -> None:
     part = catalog.find("benchmarks", card.benchmark)
     console.print(f"[bold]{part.title} {card.split}[/], {safe(card.predictions)}: {_counts(card)}")
     console.print()
-    _print_scores(console, card)
-    for name, groups in card.breakdowns.items():
-        _print_breakdown(console, card, name, groups.keys())
-    for name, why in card.not_attempted.items():
-        console.print(f"not scored: {safe(name)} ({safe(why)})", style="dim")
+    plain = {name: score for name, score in card.scores.items() if not is_twin(name)}
+    official = {name: score for name, score in plain.items() if HONEST + name in card.scores}
+    _print_scores(console, card, official)
+    _print_scores(console, card, {n: s for n, s in plain.items() if n not in official})
+    for name in card.breakdowns:
+        _print_breakdown(console, card, name)
+    print_reasons(console, "not scored", card.not_attempted)
     _print_problems(console, card, limit)
     if saved is not None:
         console.print(f"written to {safe(str(saved))}")
@@ -49,61 +67,68 @@ def _counts(card: Card) -> str:
     return ", ".join(parts)
 
 
-def _print_scores(console: Console, card: Card) -> None:
+def _print_scores(console: Console, card: Card, scores: Mapping[str, Described]) -> None:
     """One line a score; where the official rule hides something, its twins stand beside it."""
-    from rich.table import Table
-
-    from overread.cli.console import safe
-
-    twins = [p for p in _TWINS if any(name.startswith(p) for name in card.scores)]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("score", overflow="fold")
-    table.add_column("")
-    table.add_column("official" if HONEST in twins else "value", justify="right")
-    table.add_column("interval", no_wrap=True)
-    for prefix in twins:
-        table.add_column(_TWINS[prefix], justify="right")
-        if prefix == HONEST:
-            table.add_column("interval", no_wrap=True)
-    table.add_column("n", justify="right")
-    for name, score in card.scores.items():
-        if is_twin(name):
-            continue
-        line = [safe(name), "↑" if score.better == "higher" else "↓", *cells(score)]
-        for prefix in twins:
-            twin = card.scores.get(prefix + name)
-            shown = cells(twin) if twin else ["", ""]
-            line += shown if prefix == HONEST else shown[:1]
-        table.add_row(*line, f"{score.n:,}")
-    console.print(table)
-    console.print()
-
-
-def _print_breakdown(console: Console, card: Card, name: str, groups: Iterable[str]) -> None:
-    """The groups of one breakdown, with the first few scores of the benchmark."""
-    from rich.table import Table
-
-    from overread.cli.console import safe
-
-    found = card.breakdowns[name]
-    measured = {metric for group in found.values() for metric in group.scores}
-    shown = [m for m in card.scores if m in measured and not is_twin(m)]
-    # Means over cases say nothing about a group that is in part of a case.
-    shown = [m for m in shown if not m.endswith("_per_case")]
-    shown = [m for m in shown if m in card.official][:3] or shown[:3]
-    if not shown or len(found) < 2:
+    if not scores:
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(name, overflow="fold")
-    table.add_column("n", justify="right")
-    for metric in shown:
-        table.add_column(safe(metric), justify="right", overflow="fold")
-        table.add_column("interval", no_wrap=True)
-    for group in groups:
-        line = [c for m in shown for c in cells(found[group].scores.get(m))]
-        table.add_row(safe(group), f"{_size(found[group], shown[0]):,}", *line)
-    console.print(table)
-    console.print()
+    columns = [
+        Column("score", list(scores)),
+        Column("", ["↑" if score.better == "higher" else "↓" for score in scores.values()]),
+    ]
+    twins = {prefix: [card.scores.get(prefix + name) for name in scores] for prefix in _TWINS}
+    head = "official" if any(twins[HONEST]) else "value"
+    columns += _valued(head, list(scores.values()))
+    if any(twins[HONEST]):
+        value, *between = _valued(_TWINS[HONEST], twins[HONEST])
+        columns += [value, *(column._replace(spare=3) for column in between)]
+    if any(twins[CEILING]):
+        best = [cells(score)[0] if score else "" for score in twins[CEILING]]
+        columns.append(Column(_TWINS[CEILING], best, "right", spare=1))
+    columns.append(Column("n", [f"{score.n:,}" for score in scores.values()], "right"))
+    print_columns(console, columns)
+
+
+def _valued(head: str, scores: Iterable[Score | None]) -> list[Column]:
+    """Numbers, and their intervals where there are any."""
+    pairs = [cells(score) for score in scores]
+    between = [text for _, text in pairs]
+    values = Column(head, [value for value, _ in pairs], "right")
+    return [values, Column("interval", between, spare=2)] if any(between) else [values]
+
+
+def _print_breakdown(console: Console, card: Card, name: str) -> None:
+    """The groups of one breakdown, with the first few scores of the benchmark."""
+    groups = card.breakdowns[name]
+    shown = _headline([m for m in card.scores if any(m in g.scores for g in groups.values())], card)
+    if not shown or len(groups) < 2:
+        return
+    columns = [
+        Column(name, [_group_name(name, group) for group in groups]),
+        Column("n", [f"{_size(group, shown[0]):,}" for group in groups.values()], "right"),
+    ]
+    for place, metric in enumerate(shown):
+        told = in_one([group.scores.get(metric) for group in groups.values()])
+        columns.append(Column(metric, told, spare=place))
+    print_columns(console, columns)
+
+
+def _headline(names: list[str], card: Card) -> list[str]:
+    """The few scores that stand for a card where there is no room for all."""
+    shown = [name for name in names if not is_twin(name)]
+    # Means over cases say nothing about a group that is in part of a case.
+    shown = [name for name in shown if not name.endswith("_per_case")]
+    shown = [name for name in shown if name in card.official] or shown
+    # An F1 says more than its two halves.
+    halves = re.compile(r"_(precision|recall)$")
+    return [n for n in shown if halves.sub("_f1", n) == n or halves.sub("_f1", n) not in shown][:3]
+
+
+def _group_name(breakdown: str, group: str) -> str:
+    """A group as people call it: codes of categories come with their names."""
+    from overread.ontology import findings
+
+    known = findings().categories.get(group) if breakdown == "category" else None
+    return f"{group} {known.name}" if known else group
 
 
 def _size(group: Group, metric: str) -> int:
@@ -118,28 +143,101 @@ def is_twin(name: str) -> bool:
 
 
 def cells(score: Score | None) -> list[str]:
-    """A score and its interval as text."""
+    """A score and its interval as text, all to the same places."""
     if score is None or score.value is None:
         return ["–", ""]
-    between = "" if score.low is None else f"{number(score.low)} – {number(score.high)}"
-    return [number(score.value), between]
+    known = [value for value in (score.value, score.low, score.high) if value is not None]
+    value, *ends = (number(value, among=known) for value in known)
+    return [value, " – ".join(ends)]
 
 
-def number(value: float | None) -> str:
-    """A number to three places; large ones to one."""
+def in_one(scores: Iterable[Score | None]) -> list[str]:
+    """Scores with their intervals, each as one text, the numbers below each other."""
+    pairs = [cells(score) for score in scores]
+    width = max((len(value) for value, _ in pairs), default=0)
+    return [f"{value:>{width}}{' ' * _GAP}{between}".rstrip() for value, between in pairs]
+
+
+def number(value: float | None, *, among: Iterable[float] = ()) -> str:
+    """A number to three places; large ones, or those among large ones, to two or one."""
     if value is None:
         return "–"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
+    largest = max(map(abs, (value, *among)))
+    return f"{value:.{3 if largest < 10 else 2 if largest < 100 else 1}f}"
+
+
+def print_columns(console: Console, columns: list[Column]) -> None:
+    """A table; where room is short, columns are spared and names broken at their underscores."""
+    from rich.table import Table
+
+    from overread.cli.console import safe
+
+    names, *others = columns
+    longest = max(map(len, (names.head, *names.texts)))
+    while (room := console.width - sum(_width(c) + _GAP for c in others)) < min(longest, _ROOM):
+        least = max(others, key=lambda column: column.spare, default=names)
+        if not least.spare:
+            break
+        others.remove(least)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table.add_column(safe(names.head), overflow="fold")
+    for column in others:
+        head = safe(folded(column.head, _width(column)))
+        table.add_column(head, justify=column.side, no_wrap=True, overflow="fold")
+    first = [folded(text, max(room, 12)) for text in names.texts]
+    for line in zip(first, *(column.texts for column in others), strict=True):
+        table.add_row(*map(safe, line))
+    console.print(table)
+    console.print()
+
+
+def _width(column: Column) -> int:
+    """How wide a column is, its heading broken where that is longer than what is below."""
+    inside = max(map(len, column.texts), default=0)
+    return max(inside, *map(len, folded(column.head, max(inside, _HEADING)).split("\n")))
+
+
+def folded(name: str, width: int) -> str:
+    """A name broken after underscores, or anywhere where it has none, so that it fits.
+
+    >>> folded("mean_global_dice_per_finding", 20)
+    'mean_global_dice_\\nper_finding'
+    """
+    lines = [""]
+    for part in re.findall(rf"[^_]{{1,{width}}}_?|_", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def print_reasons(console: Console, what: str, reasons: Mapping[str, str]) -> None:
+    """Names with why they are not there, those with the same reason in one line."""
+    from rich.padding import Padding
+
+    from overread.cli.console import safe
+
+    alike: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        if not is_twin(name):
+            alike.setdefault(why, []).append(name)
+    for why, names in alike.items():
+        console.print(f"{what}, {safe(why)}:", style="dim")
+        console.print(Padding(safe(", ".join(names)), (0, 0, 0, _GAP), expand=False), style="dim")
+    if alike:
+        console.print()
 
 
 def _print_problems(console: Console, card: Card, limit: int) -> None:
+    from rich.padding import Padding
+
     from overread.cli.console import safe
 
     if not card.problems:
         return
     console.print(f"[yellow]{len(card.problems):,} thing(s) to know of the predictions:[/]")
     for problem in card.problems[:limit]:
-        console.print(f"  {safe(problem)}")
+        console.print(Padding(safe(problem), (0, 0, 0, _GAP), expand=False))
     if len(card.problems) > limit:
         console.print(f"  … and {len(card.problems) - limit:,} more (--limit N, or --json for all)")
     console.print()

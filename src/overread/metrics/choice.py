@@ -88,9 +88,9 @@ def _sureness(reading: Reading | None, answer: str, letters: list[str]) -> dict[
     """What the calibration scores add up; without probabilities, sure and wrong."""
     told = reading.probabilities if reading else None
     if not told or not math.isfinite(sum(told.values())) or sum(told.values()) <= 0:
-        last = BINS - 1
+        # A bin of their own: among unsure answers that are right they would even things out.
         worst = {"brier": 2.0, "log_loss": -math.log(FLOOR)}
-        return {**worst, f"bin:{last}:n": 1, f"bin:{last}:sure": 1.0}
+        return {**worst, f"bin:{BINS}:n": 1, f"bin:{BINS}:sure": 1.0}
     total = sum(told.values())
     chances = {letter: told.get(letter, 0.0) / total for letter in letters}
     top = max(letters, key=lambda letter: chances[letter])
@@ -128,14 +128,17 @@ def log_loss(sample: Sample) -> Numbers:
 def calibration_error(sample: Sample) -> Numbers:
     """Mean over cases of how far the bin's share of right answers is from its mean confidence."""
     gap = np.zeros(sample.draws)
-    for place in range(BINS):
+    for place in range(BINS + 1):
         sure, right = sample.total(f"bin:{place}:sure"), sample.total(f"bin:{place}:right")
         gap += np.abs(right - sure)
     return divided(gap, sample.total("asked"))
 
 
 def reliability(sample: Sample) -> list[dict[str, float]]:
-    """The calibration curve of the first draw: for each bin that is used, n, confidence, right."""
+    """The calibration curve of the first draw: for each bin that is used, n, confidence, right.
+
+    Cases without probabilities are not on it.
+    """
     curve = []
     for place in range(BINS):
         n = float(sample.total(f"bin:{place}:n")[0])
@@ -238,7 +241,7 @@ CALIBRATION_ERROR = Metric(
     best=0.0,
     worst=1.0,
     reference="brute force in the tests",
-    settings={"bins": BINS, "width": "equal"},
+    settings={"bins": BINS, "width": "equal", "missing": "sure and wrong, in a bin of their own"},
 )
 BRIER = Metric(
     name="brier",

@@ -73,6 +73,8 @@ class Oracle(ReadsWhole):
             raise ReaderError("the truth of this case is not in this copy", remedy=_ELSEWHERE)
         if case.queries and not _has_masks(truth):
             raise ReaderError("the masks of this case are not in this copy", remedy=_ELSEWHERE)
+        if case.options and truth.answer is None:
+            raise ReaderError("the key of this case is not in this copy", remedy=_ELSEWHERE)
         return Reading(
             case_id=case.id,
             reader=self.name,

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from overread import catalog
-from overread.errors import UsageError
+from overread.errors import OverreadError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Statistics
 from overread.metrics.statistics.bootstrap import cluster_key
 from overread.metrics.statistics.paired import Difference, McNemar, differences, mcnemar
@@ -103,12 +103,15 @@ def compare(
     first = baseline or next(iter(called))
     ordered = {first: called[first], **called}
     chosen, left_out = _common(ordered, metrics)
-    rows = {
-        metric.name: {reader: _rows(card, metric) for reader, card in ordered.items()}
-        for metric in chosen
+    measured = {
+        key: {reader: _rows(card, key) for reader, card in ordered.items()}
+        for key in dict.fromkeys(map(measure_key, chosen))
     }
     for metric in chosen:
-        _check_rows(metric, rows[metric.name], ordered, units)
+        for reader, own in measured[measure_key(metric)].items():
+            _check_borne_out(metric, list(own.values()), ordered[reader], reader)
+    for rows in measured.values():
+        _check_same_cases(rows, units)
     clusters = {
         place: cluster_key(place[0], card.statistics[place[0]].patient)
         for card in ordered.values()
@@ -117,7 +120,7 @@ def compare(
     found = {
         metric.name: _compared(
             metric,
-            rows[metric.name],
+            measured[measure_key(metric)],
             clusters,
             first,
             units,
@@ -144,9 +147,10 @@ def _compared(
             continue
         apart[reader] = differences({"": metric.combine}, own, rows[first], **how, **drawn)[""]
         if metric.binary:
+            judged = _judged(metric, rows[reader], rows[first])
             right = {
-                name: {place: int(row.get(metric.binary, 0)) for place, row in rows[name].items()}
-                for name in (reader, first)
+                name: {place: int(rows[name][place].get(metric.binary, 0)) for place in places}
+                for name, places in zip((reader, first), judged, strict=True)
             }
             tests[reader] = mcnemar(right[reader], right[first], clusters=clusters, units=units)
     if any(found.first is None or found.second is None for found in apart.values()):
@@ -169,12 +173,24 @@ def _compared(
     return Compared(metric, apart, tests, ranking, beaten)
 
 
+def _judged(
+    metric: Metric, one: Mapping[Place, Statistics], other: Mapping[Place, Statistics]
+) -> tuple[set[Place], set[Place]]:
+    """The units of two readers; where a rule leaves out the missing, without those of either."""
+    if not metric.drops_missing:
+        return set(one), set(other)
+    lost = {
+        place for rows in (one, other) for place, row in rows.items() if not row.get("judged", 1)
+    }
+    return set(one) - lost, set(other) - lost
+
+
 def values_by_case(card: Card) -> Iterator[dict[str, Any]]:
     """Case × metric × value: what each case scores by itself, or the reason there is nothing."""
     for name, told in card.scores.items():
         settings = card.signature["settings"].get(name)
         metric = _as_scored(cast(Metric, catalog.find("metrics", name)), settings)
-        values = _by_case(metric, _rows(card, metric))
+        values = _by_case(metric, _rows(card, measure_key(metric)))
         for case, found in card.statistics.items():
             value = values.get(case)
             line: dict[str, Any] = {"case": case, "metric": name, "better": told.better}
@@ -234,32 +250,38 @@ def _same_exam(cards: Mapping[str, Card]) -> None:
             )
 
 
-def _check_rows(
-    metric: Metric,
-    rows: Mapping[str, Mapping[Place, Statistics]],
-    cards: Mapping[str, Card],
-    units: Units,
-) -> None:
-    """Refuse statistics that do not bear out their card, or that are not of the same cases."""
-    for reader, own in rows.items():
-        told = cards[reader].scores[metric.name].value
-        if not _bears_out(metric, list(own.values()), told):
-            raise UsageError(
-                f"the {metric.name} of '{reader}' does not follow from the statistics on its card: "
-                "the card was changed, or another version of overread wrote it",
-                remedy="grade again",
-            )
+def _check_borne_out(metric: Metric, rows: Sequence[Statistics], card: Card, reader: str) -> None:
+    """Refuse a card whose number is not that of its statistics: nothing could be paired."""
+    told = card.scores[metric.name].value
+    try:
+        with np.errstate(all="ignore"):
+            value = float(metric.combine(Sample(rows))[0]) if rows else np.nan
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        pass  # what was written by hand may be anything
+    else:
+        if told is None and not np.isfinite(value):
+            return
+        if told is not None and np.isclose(value, told, rtol=1e-9, atol=1e-12):
+            return
+    raise OverreadError(
+        f"the {metric.name} of '{reader}' does not follow from the statistics on its card: the "
+        "card was changed, or another version of overread wrote it",
+        remedy="grade again",
+    )
+
+
+def _check_same_cases(rows: Mapping[str, Mapping[Place, Statistics]], units: Units) -> None:
+    """Refuse readers who were not measured on the same units, or against another truth."""
     (first, mine), *others = rows.items()
     for reader, own in others:
-        one, two = (reader, first) if len(own) > len(mine) else (first, reader)
+        one, two = (reader, first) if own.keys() - mine.keys() else (first, reader)
         lost = sorted(rows[one].keys() - rows[two].keys())
         if lost and units == "same":
             cases = list(dict.fromkeys(case for case, _ in lost))
             few = ", ".join(cases[:5]) + ", …" * (len(cases) > 5)
             raise UsageError(
-                f"'{one}' was scored by {metric.name} on {len(lost):,} unit(s) that '{two}' was "
-                f"not ({few})",
-                remedy="grade both against the same copy, or leave such cases out with --common",
+                f"{len(lost):,} unit(s) of '{one}' were not measured of '{two}' ({few})",
+                remedy="grade both against the same copy, or leave them out with --common",
             )
         for place in mine.keys() & own.keys():
             if _of_truth(mine[place]) != _of_truth(own[place]):
@@ -267,17 +289,6 @@ def _check_rows(
                     f"'{first}' and '{reader}' were graded against another truth of {place[0]}",
                     remedy="grade both against the same copy",
                 )
-
-
-def _bears_out(metric: Metric, rows: list[Statistics], told: float | None) -> bool:
-    """Whether statistics give the number that a card tells."""
-    try:
-        value = float(metric.combine(Sample(rows))[0]) if rows else np.nan
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return False  # what was written by hand may be anything
-    if told is None or not np.isfinite(value):
-        return told is None and not np.isfinite(value)
-    return bool(np.isclose(value, told, rtol=1e-9, atol=1e-12))
 
 
 def _of_truth(row: Statistics) -> dict[str, Any]:
@@ -293,13 +304,19 @@ def _common(
     left_out: dict[str, str] = {}
     names = wanted or list(dict.fromkeys(name for card in cards.values() for name in card.scores))
     for name in names:
-        metric = cast(Metric, catalog.find("metrics", name))
+        try:
+            metric = cast(Metric, catalog.find("metrics", name))
+        except UnknownName:
+            if wanted:
+                raise
+            left_out[name] = "no metric of that name is installed"
+            continue
         without = [reader for reader, card in cards.items() if name not in card.scores]
         settings = [card.signature["settings"].get(name) for card in cards.values()]
         if name.startswith("ceiling_"):
             left_out[name] = "it says nothing about the reader"
         elif without:
-            left_out[name] = f"{', '.join(without)} was not scored by it"
+            left_out[name] = f"no score of {', '.join(without)}"
         elif any(other != settings[0] for other in settings):
             left_out[name] = f"scored with different settings: {_differing(settings)}"
         else:
@@ -350,8 +367,7 @@ def _places(card: Card) -> set[Place]:
     }
 
 
-def _rows(card: Card, metric: Metric) -> dict[Place, Statistics]:
-    key = measure_key(metric)
+def _rows(card: Card, key: str) -> dict[Place, Statistics]:
     return {
         (case, unit): row
         for case, found in sorted(card.statistics.items())

@@ -128,6 +128,7 @@ async def run_async(
     reader, release, spec = prepared(plan)
     cache: ReplyCache | None = None
     try:
+        prices = prices_of(plan, reader)
         _ours_or_empty(folder)
         with Store(folder) as store:
             known = known_of(folder)
@@ -140,7 +141,7 @@ async def run_async(
                 watch = None  # it talks to the terminal, where a bar would be in its way
             if plan.use_cache and reader.cached:
                 cache = ReplyCache(plan.cache or default_cache())
-            asker = _asker(plan, reader, cache)
+            asker = _asker(plan, reader, cache, prices)
             tally.spent = asker.spent
             room = ReadingRoom(
                 reader=reader,
@@ -183,6 +184,12 @@ def prepared(plan: Plan) -> tuple[Reader, Release, RunSpec]:
     refuse_secrets(plan.arguments)
     place = plan.place
     release = place.open()
+    if release.count() == 0:
+        raise ReleaseError(
+            f"split '{plan.split}' has no cases",
+            where=str(place.root),
+            remedy="try another --split",
+        )
     cases = _case_ids(plan, release)
     reader, name = _reader(plan, place)
     whole = "whole" in reader.skills
@@ -235,10 +242,14 @@ def _name_of(workflow: str | Workflow) -> str:
     return f"{workflow.__module__}:{getattr(workflow, '__qualname__', type(workflow).__name__)}"
 
 
-def _asker(plan: Plan, reader: Reader, cache: ReplyCache | None) -> Asker:
-    prices = plan.prices
-    if callable(prices):
-        prices = prices(str(reader.identity.get("model", reader.name)))
+def prices_of(plan: Plan, reader: Reader) -> Prices | None:
+    """The prices of the reader's model, where any are given."""
+    if callable(plan.prices):
+        return plan.prices(str(reader.identity.get("model", reader.name)))
+    return plan.prices
+
+
+def _asker(plan: Plan, reader: Reader, cache: ReplyCache | None, prices: Prices | None) -> Asker:
     pace = Pace(min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency))
     return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
 

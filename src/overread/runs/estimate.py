@@ -18,7 +18,7 @@ from typing import Any
 from overread.core import Case, Drawn, Reader, Release, Reply, Request, Shown
 from overread.errors import OverreadError
 from overread.runs.cache import Keys, ReplyCache, default_cache
-from overread.runs.engine import Plan, prepared, settled, todo, workflow_of
+from overread.runs.engine import Plan, prepared, prices_of, settled, todo, workflow_of
 from overread.runs.pace import derived_seed
 from overread.runs.reading_room import Workflow
 from overread.runs.store import Question, known_of, unusable_of
@@ -103,9 +103,7 @@ def _extrapolated(found: Estimate, plan: Plan, reader: Reader) -> Estimate:
         share = found.readings / found.looked_at
         for name in ("calls", "cached", "pictures", "input_tokens"):
             setattr(found, name, round(getattr(found, name) * share))
-    prices = plan.prices
-    if callable(prices):
-        prices = prices(str(reader.identity.get("model", reader.name)))
+    prices = prices_of(plan, reader)
     if prices is not None:
         found.cost = found.input_tokens * prices.input / 1e6
     return found

@@ -193,7 +193,7 @@ def _unasked(
             few = ", ".join(without[:5]) + ", …" * (len(without) > 5)
             found.append(
                 f"the release has no truth for {len(without):,} of {len(statistics):,} cases "
-                f"({few}): {names} rest on the others"
+                f"({few}): the others alone count in {names}"
             )
     return found
 

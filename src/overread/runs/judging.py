@@ -185,9 +185,7 @@ class _Left(NamedTuple):
     """Whether the judge failed on it: what it answered then was of no use, known or not."""
 
 
-def _work(
-    plan: JudgePlan, judge: Judge, release: Release, outcome: Judged
-) -> list[_Left]:
+def _work(plan: JudgePlan, judge: Judge, release: Release, outcome: Judged) -> list[_Left]:
     """The readings that are left to judge, in the order of the release."""
     readings: dict[str, list[Reading]] = {}
     for reading in last_readings(plan.run).values():

@@ -121,13 +121,24 @@ def _attempt(
     reader: str,
     run: Path,
 ) -> Attempt:
-    own = {case: reading for (case, which), reading in readings.items() if which == sample}
+    own = {case: _scored(one) for (case, which), one in readings.items() if which == sample}
     judged = {
         case: tuple(told for told in found if told.sample == sample)
         for case, found in verdicts.items()
     }
     files = RunFiles(run)
     return Attempt(Submission(own, [], reader=reader, files=files), sample, judged)
+
+
+def _scored(reading: Reading) -> Reading:
+    """A reading without its log: what was asked and answered is no part of what is scored.
+
+    Nor are steps among which there is no look: a trace that is compared with the release's leads
+    from place to place, and a submission has no other.
+    """
+    looks = reading.trace is not None and any(s.kind == "look" for s in reading.trace.steps)
+    trace = reading.trace if looks else None
+    return reading.model_copy(update={"exchanges": (), "usage": None, "trace": trace})
 
 
 def _write(run: Path, card: Card) -> None:

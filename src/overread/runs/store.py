@@ -136,6 +136,8 @@ class Store:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _cut_torn_line(self._file)
+            for left in folder.glob("arrays/.*.part"):
+                left.unlink(missing_ok=True)  # a mask that a kill cut off
         except BlockingIOError:
             self._file.close()
             raise UsageError(

@@ -102,7 +102,8 @@ def _refusal(row: CaseRow, ours: Entry, sent: Entry | None) -> str:
             return "the options are in another order than the original ones"
         return "the options are not the original ones"
     # Which letter is the right one is not for a message that a participant reads.
-    if ours.truth and sent.truth and sent.truth.answer and sent.truth.answer != ours.truth.answer:
+    key, told = (entry.truth.answer if entry.truth else None for entry in (ours, sent))
+    if key and told and told != key:
         return "`correct_answer` is not the original one"
     return ""
 

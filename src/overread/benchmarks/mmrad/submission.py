@@ -21,7 +21,7 @@ from overread.benchmarks.intake import Intake, kind_of, quoted
 from overread.benchmarks.mmrad.release import THINKVG
 from overread.benchmarks.mmrad.traces import IMAGE, Parsed, interleaved, thinking
 from overread.benchmarks.prediction_rows import CaseRow, prediction_rows
-from overread.core import Case, Release, Submission, Trace
+from overread.core import Box, Case, Release, Submission, Trace
 from overread.errors import NotThere, PictureError
 
 _NAME_CASE = "write the case's id, or the row as the release has it"
@@ -202,5 +202,9 @@ def _note_oddities(row: CaseRow, parsed: Parsed) -> None:
         more = f" (the first of {len(bad)})" if len(bad) > 1 else ""
         what = f"{quoted(bad[0])} is no box of four numbers{more}"
         row.error(what, "write boxes as [x1, y1, x2, y2]; it counts as not handed in")
+    flat = [b for step in parsed.trace.steps for b in step.regions if isinstance(b, Box)]
+    if any(box.x2 <= box.x1 or box.y2 <= box.y1 for box in flat):
+        what = "a box has no area: its right edge is not right of its left one, or its bottom not "
+        row.warn(f"{what}below its top", "write [left, top, right, bottom]; it meets nothing")
     if any(code == "no-box" for code, _, _ in parsed.oddities):
         row.warn("a look gives no box", "write where it looked as [x1, y1, x2, y2]")

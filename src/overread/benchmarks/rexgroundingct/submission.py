@@ -211,6 +211,8 @@ def _unfit(
     from overread.benchmarks.rexgroundingct.axes import misfit
     from overread.pixels.masks import layout
 
+    if not size:
+        return "the file is empty", "write the mask again"
     if isinstance(header, PictureError):
         return header.what, header.remedy or "write the mask again"
     count = len(case.queries)

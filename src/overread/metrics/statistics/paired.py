@@ -218,7 +218,10 @@ def mcnemar(
     repeated = len(lined.clusters) - len(set(lined.clusters))
     notes = []
     if repeated:
-        notes.append("clusters repeat and the test takes units for independent: use difference()")
+        notes.append(
+            "McNemar's test takes units for independent, and some share a patient or a case: go by "
+            "the difference and its p"
+        )
     return McNemar(
         both=int(table[1, 1]),
         first_only=alone,
