@@ -25,7 +25,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 
 from overread.core import Case, Entry, Reading, Truth
-from overread.metrics import Metric, Sample, Subject
+from overread.metrics import Sample, Subject
 from overread.metrics.words import corpus_bleu, counting, radcliq_bleu2, rouge, scores, tokens
 from overread.metrics.words.cider_scores import cider_of_words
 from overread.metrics.words.memory import Memory
@@ -201,8 +201,7 @@ def whole(pairs: Pairs) -> tuple[float, float, float]:
         )
         for i, (truth, own) in enumerate(pairs[:CASES])
     ]
-    metrics = [m for m in vars(scores).values() if isinstance(m, Metric)]
-    metrics = [m for m in metrics if m.settings["part"] == "report"]
+    metrics = [m for m in scores.METRICS.values() if m.settings["part"] == "report"]
     forget()
     begin = time.perf_counter()
     rows = [row for one in subjects for row in metrics[0].measure(one).values()]

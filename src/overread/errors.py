@@ -10,7 +10,8 @@
     │   ├── Truncated          the file ends before it should
     │   └── Refused            a file that would use the memory, or leave the root
     ├── ReaderError            a reader cannot answer, and asking again will not help
-    │   └── TryAgain           it may help: too busy, unreachable, cut off
+    │   ├── TryAgain           it may help: too busy, unreachable, cut off
+    │   └── Unavailable        nor will any other question: a wrong key, no such model, no credit
     ├── BadReply               an answer that cannot be read as what was asked for
     ├── MissingPart            an optional package or program is not installed
     └── AccessError            a download that needs a network, a licence or a login
@@ -88,6 +89,10 @@ class TryAgain(ReaderError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_again, (self.what, self.where, self.remedy, self.after))
+
+
+class Unavailable(ReaderError):
+    """A reader that can answer nothing at all: that ends a run instead of failing every case."""
 
 
 class BadReply(OverreadError):

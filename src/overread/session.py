@@ -48,6 +48,8 @@ T = TypeVar("T")
 
 StepKind = Literal["say", "look", "ask", "conclude"]
 
+_CUT = "the reply was cut off at its longest"
+
 # Where pictures are encoded. One hand takes the flat ones in the order they come, since those in a
 # parquet file are read as a stream; of volumes, which are large, no more than two are open at once.
 _FLAT = ThreadPoolExecutor(1, "overread-pictures")
@@ -200,7 +202,10 @@ class Session:
                     Message(role="user", parts=(again,)),
                 ]
                 continue
-            self._record(task, where, messages, reply, repaired=found.repaired)
+            # A text that was cut off may still be of use; whoever reads the log should know.
+            cut = _CUT if reply.finish == "length" else None
+            mended = "; ".join(filter(None, (found.repaired, cut))) or None
+            self._record(task, where, messages, reply, repaired=mended)
             self.steps.append(
                 Step(
                     kind=kind,
@@ -328,7 +333,7 @@ def mask_file(case_id: str, sample: int) -> str:
 def _usable(reply: Reply) -> str:
     """The words of a reply, unless it says itself that it is none."""
     if reply.finish == "refused":
-        raise BadReply("you did not answer", remedy="")
+        raise BadReply("it is a refusal")
     if reply.finish == "length" and not reply.text.strip():
         raise BadReply("it was cut off before it said anything; be brief")
     if not reply.text.strip():

@@ -17,7 +17,7 @@ from conftest import read_rows
 from overread import catalog
 from overread.cli.submit import submit as command
 from overread.core import Handed, Reading
-from overread.errors import SubmissionError, UsageError
+from overread.errors import OverreadError, SubmissionError, UsageError
 from overread.runs.grading import grade
 from overread.runs.handing_in import RunReadings, hand_in
 from overread.runs.scoring import Drawing
@@ -90,6 +90,27 @@ def test_writing_twice_gives_the_same_bytes(exam: tuple[str, Path, Path], tmp_pa
     hand_in(tmp_path / "run", out, force=True)
     assert out.read_bytes() == first
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(sketch: Path, tmp_path: Path) -> None:
+    """A folder in the place of the file is one sentence with its name, not with that of a part."""
+    ran("longest", "medthinkvqa", sketch / "medthinkvqa", tmp_path / "run")
+    folder = tmp_path / "mine.jsonl"
+    folder.mkdir()
+    (folder / "kept").touch()
+    with pytest.raises(OverreadError, match=r"mine.jsonl cannot be written") as caught:
+        hand_in(tmp_path / "run", folder, force=True)
+    assert ".part" not in str(caught.value)
+    assert [file.name for file in folder.iterdir()] == ["kept"]
+
+
+def test_submissions_of_one_folder_have_crops_of_their_own(sketch: Path, tmp_path: Path) -> None:
+    """Names that differ behind a dot do not share their cut-outs."""
+    ran("oracle", "mmrad", sketch / "mmrad", tmp_path / "run")
+    for version in ("v1", "v2"):
+        hand_in(tmp_path / "run", tmp_path / f"mine.{version}.jsonl")
+    found = sorted(p.name for p in tmp_path.iterdir() if p.name.endswith("-crops"))
+    assert found == ["mine.v1-crops", "mine.v2-crops"]
 
 
 def test_missing_cases_stay_missing_and_failed_ones_are_left_out(

@@ -27,9 +27,9 @@ from misbehaving_server import (
     serving,
     slow,
 )
-from openai_asking import CASE, asked, bare_environment, failure
+from openai_asking import CASE, asked, bare_environment, failure, request
 from overread.core import Pictures
-from overread.errors import BadReply, ReaderError, TryAgain
+from overread.errors import BadReply, ReaderError, TryAgain, Unavailable
 from overread.prompts.replies import letter
 from overread.readers.endpoints import LONGEST_ANSWER, retry_after
 from overread.readers.openai import make
@@ -166,6 +166,39 @@ def test_troubles_that_will_not_pass(behaviour: Behaviour, words: str) -> None:
     assert "\n" not in str(error)
 
 
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_what_concerns_every_question_says_so_until_one_was_answered(status: int) -> None:
+    """A wrong key or model is told as such; later on it is the failure of one question."""
+
+    async def talk() -> tuple[ReaderError, ReaderError]:
+        async with serving(fails(status, "no"), says("B"), fails(status, "no")) as server:
+            reader = make({"model": "m", "base_url": server.url})
+            with pytest.raises(ReaderError) as first:
+                await reader.read(request())
+            await reader.read(request())
+            with pytest.raises(ReaderError) as later:
+                await asked(reader)
+            return first.value, later.value
+
+    first, later = asyncio.run(talk())
+    assert isinstance(first, Unavailable)
+    assert type(later) is ReaderError
+    assert str(first) == str(later)
+
+
+def test_no_credit_is_the_end_whenever_it_comes() -> None:
+    """An account without credit answers nothing more, however much it answered before."""
+
+    async def talk() -> None:
+        async with serving(says("B"), fails(429, "x", code="insufficient_quota")) as server:
+            reader = make({"model": "m", "base_url": server.url})
+            await reader.read(request())
+            with pytest.raises(Unavailable, match="no credit"):
+                await asked(reader)
+
+    asyncio.run(talk())
+
+
 def test_redirects_are_not_followed() -> None:
     """Pictures are not sent on to another address, whatever the first one says."""
 
@@ -228,7 +261,7 @@ async def chosen(server: Server, *, repairs: int = 1) -> tuple[str, Session]:
         (says('{"answer": "F"}'), "'F' is neither of A"),
         (says('{"verdict": "A mass"}'), "names none of A"),
         (says(""), "it is empty"),
-        (says("", finish="content_filter"), "you did not answer"),
+        (says("", finish="content_filter"), "it is a refusal"),
         (says("<think>It may be", finish="length"), "still thinking"),
         (says("I cannot help with that."), "names none of A"),
     ],

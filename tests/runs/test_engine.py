@@ -19,6 +19,7 @@ from overread.errors import (
     MissingPart,
     ReaderError,
     ReleaseError,
+    Unavailable,
     UnknownName,
     UsageError,
 )
@@ -194,7 +195,7 @@ def test_failures_are_readings_and_the_run_goes_on(root: Path) -> None:
     errors = {row["case_id"]: row["error"] for row in lines(root) if row.get("error")}
     assert errors == {
         "case2": "the model is not there: start it",
-        "case3": "it is empty",
+        "case3": "the answer could not be used: it is empty",
         "case4": "a bug ended this reading (KeyError: 'lost')",
         "case5": "a bug ended this reading (KeyError: 'answer')",
     }
@@ -239,10 +240,13 @@ def test_a_failed_reading_keeps_what_was_said(root: Path) -> None:
     ran(root, Echo(), workflow=then_fails, limit=1)
     [row] = lines(root)
     assert row["trace"]["steps"][0]["text"] == "first I looked"
-    assert row["error"] == "then nothing"
+    assert row["error"] == "the answer could not be used: then nothing"
 
 
-@pytest.mark.parametrize("error", [UsageError("set up wrong"), MissingPart("no such package")])
+@pytest.mark.parametrize(
+    "error",
+    [UsageError("set up wrong"), MissingPart("no such package"), Unavailable("a wrong key")],
+)
 def test_what_is_wrong_for_every_case_ends_the_run(root: Path, error: Exception) -> None:
     """A set-up error is raised once, and no case is written as failed."""
 

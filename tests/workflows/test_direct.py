@@ -241,3 +241,12 @@ def test_a_refusal_is_a_bad_reply() -> None:
     with pytest.raises(BadReply):
         finished(case, reader)
     assert len(reader.asked) == 2
+
+
+def test_a_report_that_was_cut_off_is_marked(sketch: Path, tmp_path: Path) -> None:
+    """It counts as it is, and the log says that its end is missing."""
+    reader = Echo(lambda _: Reply(text="The heart is of normal si", finish="length"))
+    run(Plan("mmrad", sketch / "mmrad", reader, use_cache=False), tmp_path / "run")
+    for reading in last_readings(tmp_path / "run").values():
+        assert reading.report == "The heart is of normal si"
+        assert "cut off" in (reading.exchanges[-1].repaired or "")

@@ -127,6 +127,8 @@ def judge(
     with watching(f"judging {kind}", quiet=as_json or dry_run) as watch:
         outcome = judge_run(plan, watch=watch, dry_run=dry_run)
     _print_outcome(run, str(kind), outcome, dry_run=dry_run, as_json=as_json)
+    if outcome.stopped is not None:
+        raise typer.Exit(128 + outcome.stopped)
 
 
 def _folder(prompts: Path | None) -> str | None:
@@ -152,6 +154,7 @@ def _print_outcome(run: Path, kind: str, found: Judged, *, dry_run: bool, as_jso
                 "readings": tally.total,
                 "judged_before": tally.before,
                 "judged_now": tally.read,
+                "complete": not left,
                 "left": left,
                 "calls_left": found.calls if dry_run else 0,
                 "failed": tally.failed + tally.failed_before,
@@ -183,7 +186,9 @@ def _print_outcome(run: Path, kind: str, found: Judged, *, dry_run: bool, as_jso
     for number, what in ((found.without, "nothing to judge"), (found.untold, "truth withheld")):
         if number:
             console.print(f"  {what:<15} {number:,}")
-    if not dry_run:
+    if found.stopped is not None:
+        console.print("stopped; what is judged is kept: go on with the same command")
+    elif not dry_run:
         console.print(f"count them: overread score {safe(str(run))}")
 
 

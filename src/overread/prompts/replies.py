@@ -89,7 +89,7 @@ def _answer(text: str) -> str:
     rest = without_thoughts(text.replace("\0", ""))
     if not rest:
         thought = _THOUGHT.search(text) is not None
-        raise BadReply("it ends while you are still thinking" if thought else "it is empty")
+        raise BadReply("it ends while still thinking" if thought else "it is empty")
     if len(rest) > LONGEST:
         raise BadReply(f"it is {len(rest)} characters long", remedy="answer briefly")
     return rest

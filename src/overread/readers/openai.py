@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from overread.core import Place, Reader, Reply, Request, Shown
-from overread.errors import ReaderError, TryAgain, UsageError
+from overread.errors import ReaderError, TryAgain, Unavailable, UsageError
 from overread.readers.arguments import looks_like_key, settings_from
 from overread.readers.completions import (
     Structured,
@@ -37,6 +37,8 @@ from overread.readers.endpoints import (
 from overread.readers.refusals import Asked, complaint, refusal
 
 _HOSTED = "https://api.openai.com/v1"
+# What concerns every question at first may, once others were answered, concern this one alone.
+_MAY_BE_ONE = frozenset((401, 403, 404))
 _OURS = frozenset(("model", "messages", "stream", "n"))
 _ABOUT_FORMAT = re.compile(
     r"response_?format|json_?schema|json_?object|json mode|structured|schema|guided|grammar", re.I
@@ -136,6 +138,7 @@ class OpenAIReader:
         )
         self.identity: Mapping[str, JsonValue] = _identity(settings, self.endpoint)
         self._client: Any = None
+        self._answered = False
 
     def __repr__(self) -> str:
         return f"OpenAIReader({self.settings.model!r} at {self.endpoint.url})"
@@ -153,10 +156,15 @@ class OpenAIReader:
             code, words = complaint(data, content)
             other = self._other(ways, request, status, f"{code} {words}")
             if other is None:
-                raise refusal(status, headers, code, self._secret.excerpt(words), self._asked)
+                told = self._secret.excerpt(words)
+                problem = refusal(status, headers, code, told, self._asked)
+                if self._answered and isinstance(problem, Unavailable) and status in _MAY_BE_ONE:
+                    problem = ReaderError(problem.what, where=problem.where, remedy=problem.remedy)
+                raise problem
             ways = other
         reply = self._reply(data, content)
         self._ways = ways
+        self._answered = True
         pictures = sum(isinstance(part, Shown) for m in request.messages for part in m.parts)
         usage = reply.usage.model_copy(
             update={"pictures": pictures, "calls": 1, "seconds": time.monotonic() - started}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from overread.errors import ReaderError, TryAgain
+from overread.errors import ReaderError, TryAgain, Unavailable
 from overread.readers.endpoints import retry_after
 
 _ABOUT_LENGTH = re.compile(
@@ -72,13 +72,16 @@ def _said(value: object) -> list[str]:
 def refusal(
     status: int, headers: Mapping[str, str], code: str, words: str, asked: Asked
 ) -> ReaderError:
-    """The error for an answer that is none: one sentence and what to do; `words` are clean."""
+    """The error for an answer that is none: one sentence and what to do; `words` are clean.
+
+    `Unavailable` is what concerns every question alike, unless others were answered before.
+    """
     if status < 300 and re.fullmatch(r"[45]\d\d", code):
         status = int(code)  # gateways pass on somebody else's failure as a success
     where = asked.where
     told = f" ({status}: {words})" if words else f" ({status})"
     if status == 402 or (status == 429 and "quota" in code):
-        return ReaderError(f"the account at {where} has no credit left{told}")
+        return Unavailable(f"the account at {where} has no credit left{told}")
     if status in _MAY_PASS or status >= 500:
         again = TryAgain(f"{where} {'is too busy' if status in _BUSY else 'failed'}{told}")
         again.after = retry_after(headers)
@@ -89,17 +92,17 @@ def refusal(
             remedy="give the final address with --reader-arg base_url=…",
         )
     if status == 401:
-        return ReaderError(
+        return Unavailable(
             f"{where} {'refuses the key' if asked.has_key else 'asks for a key'} (401)",
             remedy=f"put a valid one into the environment variable {asked.key_name}",
         )
     if status == 403:
-        return ReaderError(
+        return Unavailable(
             f"{where} does not let us use the model '{asked.model}' (403)",
             remedy=f"check the rights of the key in the environment variable {asked.key_name}",
         )
     if status == 404:
-        return ReaderError(
+        return Unavailable(
             f"{where} has no model '{asked.model}', or no chat completions{told}",
             remedy="check the model's name, and the base URL, which usually ends in /v1",
         )

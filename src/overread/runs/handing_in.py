@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
 from overread.core import Handed, Place, Progress, Reading
-from overread.errors import UsageError
+from overread.errors import OverreadError, UsageError
 from overread.pixels.fence import Fence
 from overread.pixels.files import written
 from overread.runs.spec import read_spec
@@ -50,9 +50,14 @@ def hand_in(
                 remedy=f"--sample {readings.others[0]}" if readings.others else "run it first",
             )
         files = Fence(folder)
-        handed = exam.submit(release, readings.get, files.path, target, progress=progress)
-    if about:
-        _write_about(beside, place, about)
+        try:
+            handed = exam.submit(release, readings.get, files.path, target, progress=progress)
+            if about:
+                _write_about(beside, place, about)
+        except OSError as error:
+            raise OverreadError(
+                f"{target} cannot be written ({error.strerror})", remedy="give another --out"
+            ) from None
     return handed
 
 

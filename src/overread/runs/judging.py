@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from overread import catalog
 from overread.core import Entry, Reader, Reading, Release
 from overread.core.verdicts import Judge, Verdicts, digest_of
-from overread.errors import MissingPart, OverreadError, UnknownName, UsageError
+from overread.errors import MissingPart, OverreadError, Unavailable, UnknownName, UsageError
 from overread.prompts import find_prompt
 from overread.runs.asking import Asker
 from overread.runs.cache import CacheUnusable, ReplyCache, default_cache
@@ -27,12 +27,13 @@ from overread.runs.pace import Pace, derived_seed
 from overread.runs.prices import Prices
 from overread.runs.reading_room import Bug, Tally, Watch
 from overread.runs.spec import read_spec
+from overread.runs.stopping import stoppable
 from overread.runs.store import RunUnwritable, last_readings
 from overread.runs.verdict_store import VerdictStore, verdicts_of
 from overread.session import Session, SessionSettings
 from overread.workflows.judging import kept
 
-_ENDING = (UsageError, MissingPart, CacheUnusable, RunUnwritable, MemoryError)
+_ENDING = (UsageError, MissingPart, Unavailable, CacheUnusable, RunUnwritable, MemoryError)
 """What is wrong for every case: it ends the judging instead of failing them all."""
 
 
@@ -90,20 +91,27 @@ class Judged:
     """Verdicts that were asked for now and not given."""
     calls: int = 0
     """Questions that judging what is left would take, where nobody had to be asked twice."""
+    stopped: int | None = None
+    """The signal that stopped it."""
 
 
 def judge(plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False) -> Judged:
     """Judge every reading of a run that was not judged yet, and wait for it.
 
-    With `dry_run` nothing is asked and nothing written: the outcome says how much is left.
+    With `dry_run` nothing is asked and nothing written: the outcome says how much is left. Ctrl-C
+    stops it and keeps what is judged.
     """
-    return asyncio.run(judge_async(plan, watch=watch, dry_run=dry_run))
+    return asyncio.run(judge_async(plan, watch=watch, dry_run=dry_run, signals=True))
 
 
 async def judge_async(
-    plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False
+    plan: JudgePlan,
+    *,
+    watch: Watch | None = None,
+    dry_run: bool = False,
+    signals: bool = False,
 ) -> Judged:
-    """As `judge`, in a loop that runs already."""
+    """As `judge`, in a loop that runs already; `signals` says whether Ctrl-C ends it cleanly."""
     judge = find_judge(plan.judge)
     inner = _inner(plan)
     reader, release, _ = prepared(inner)
@@ -130,7 +138,13 @@ async def judge_async(
         outcome.tally.spent = asker.spent
         with VerdictStore(plan.run) as store:
             court = _Court(plan, judge, reader, release, asker, store, outcome, watch)
-            await court.judge_all(iter(work), hands)
+            with stoppable(enabled=signals) as stop:
+                try:
+                    await court.judge_all(iter(work), hands)
+                except asyncio.CancelledError:
+                    if stop.signal is None:
+                        raise
+                    outcome.stopped = stop.signal
         return outcome
     finally:
         if cache is not None:

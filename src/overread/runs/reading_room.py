@@ -21,7 +21,15 @@ from overread.core import (
     Request,
     WholeReader,
 )
-from overread.errors import MissingPart, OverreadError, ReleaseError, UnknownName, UsageError
+from overread.errors import (
+    BadReply,
+    MissingPart,
+    OverreadError,
+    ReleaseError,
+    Unavailable,
+    UnknownName,
+    UsageError,
+)
 from overread.runs.arrays import adopt_files, write_masks
 from overread.runs.asking import Asker, Spent
 from overread.runs.cache import CacheUnusable
@@ -193,8 +201,7 @@ class ReadingRoom:
             error = _first(problem)
             if _concerns_all(error):
                 raise error from None
-            why = str(error) if isinstance(error, OverreadError) else self._met(error, case)
-            return self._failed(case, sample, session, why)
+            return self._failed(case, sample, session, self._told(error, case))
         finally:
             if session is not None and session.prompts:
                 self._on_prompts(session.prompts)
@@ -235,6 +242,12 @@ class ReadingRoom:
             return session.reading(error=why)
         return Reading(case_id=case.id, reader=self._reader.name, sample=sample, error=why)
 
+    def _told(self, error: BaseException, case: Case) -> str:
+        """Why a reading failed, for who runs it."""
+        if isinstance(error, BadReply):
+            return f"the answer could not be used: {error}"  # worded for the one who gave it
+        return str(error) if isinstance(error, OverreadError) else self._met(error, case)
+
     def _met(self, error: BaseException, case: Case) -> str:
         """Note a bug, and say what became of the case."""
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -261,7 +274,8 @@ def _concerns_all(error: BaseException) -> bool:
     """
     if isinstance(error, UsageError):
         return not isinstance(error, UnknownName)
-    return isinstance(error, MissingPart | CacheUnusable | RunUnwritable | MemoryError)
+    ending = MissingPart | Unavailable | CacheUnusable | RunUnwritable | MemoryError
+    return isinstance(error, ending)
 
 
 def _first(error: BaseException) -> BaseException:

@@ -75,10 +75,11 @@ def submit(
 def crops_beside(out: Path) -> Path:
     """The folder of a submission's cut-outs.
 
-    >>> crops_beside(Path("mine.jsonl")).name
-    'mine-crops'
+    >>> crops_beside(Path("mine.jsonl")).name, crops_beside(Path("mine.v2.jsonl.gz")).name
+    ('mine-crops', 'mine.v2-crops')
     """
-    return out.with_name(f"{out.name.partition('.')[0]}-crops")
+    name = out.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    return out.with_name(f"{name}-crops")
 
 
 @contextmanager
