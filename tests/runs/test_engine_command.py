@@ -58,6 +58,17 @@ def test_cost_is_told_where_prices_are_given(root: Path) -> None:
     assert told["cost"] == pytest.approx(0.06)
 
 
+def test_the_currency_of_a_price_list_is_told(root: Path) -> None:
+    """Cost and what known answers saved are in the currency that the list names."""
+    prices = root.parent / "prices.toml"
+    prices.write_text('currency = "EUR"\n["echo"]\ninput = 10\noutput = 100\n')
+    told = words(root, prices=str(prices))
+    assert "EUR for what is read" in commanded(*told, "--dry-run").stdout
+    assert "0.0600 EUR" in commanded(*told).stdout
+    again = words(root, prices=str(prices), out=str(root.parent / "again"))
+    assert "0.0600 EUR saved by known answers" in commanded(*again).stdout
+
+
 def test_a_dry_run_makes_no_folder(root: Path) -> None:
     """It tells calls and tokens, with the rule they were counted by."""
     done = commanded(*words(root), "--dry-run")

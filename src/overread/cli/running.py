@@ -65,7 +65,7 @@ def _told(tally: Tally) -> str:
     if spent.input_tokens or spent.output_tokens:
         parts.append(f"{_short(spent.input_tokens + spent.output_tokens)} tokens")
     if spent.cost is not None:
-        parts.append(f"cost {_money(spent.cost)}")
+        parts.append(f"cost {_money(spent.cost, spent.currency)}")
     return ", ".join(parts)
 
 
@@ -75,8 +75,9 @@ def _short(number: int) -> str:
     return f"{number / 1e3:,.0f}k" if number < 10_000_000 else f"{number / 1e6:,.1f}M"
 
 
-def _money(amount: float) -> str:
-    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
+def _money(amount: float, currency: str) -> str:
+    shown = f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
+    return f"{shown} {safe(currency)}".strip()
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -99,6 +100,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "pictures": spent.pictures,
         "cost": spent.cost,
         "saved": spent.saved,
+        "currency": spent.currency or None,
         "seconds": round(tally.seconds, 3),
         "notes": outcome.notes,
     }
@@ -153,8 +155,10 @@ def _print_rows(console: Console, outcome: Outcome, failed: int) -> None:
     if spent.input_tokens or spent.output_tokens:
         table.add_row("tokens", f"{spent.input_tokens:,} read, {spent.output_tokens:,} written")
     if spent.cost is not None:
-        saved = f" ({_money(spent.saved)} saved by known answers)" if spent.saved else ""
-        table.add_row("cost", f"{_money(spent.cost)}{saved}")
+        saved = ""
+        if spent.saved:
+            saved = f" ({_money(spent.saved, spent.currency)} saved by known answers)"
+        table.add_row("cost", f"{_money(spent.cost, spent.currency)}{saved}")
     rate = f" ({tally.read / tally.seconds:,.1f} a second)" if tally.read else ""
     table.add_row("seconds", f"{tally.seconds:,.1f}{rate}")
     table.add_row("files", "spec.json, readings.jsonl")
@@ -181,7 +185,8 @@ def print_estimate(found: Estimate, plan: Plan, *, as_json: bool) -> None:
     table.add_row("pictures", f"{least}{found.pictures:,}")
     table.add_row("tokens read", f"{least}{found.input_tokens:,} ({found.rule})")
     if found.cost is not None:
-        table.add_row("cost", f"{least}{_money(found.cost)} for what is read; answers come on top")
+        cost = f"{least}{_money(found.cost, found.currency)}"
+        table.add_row("cost", f"{cost} for what is read; answers come on top")
     console.print(table)
     if found.looked_at < found.readings:
         console.print(

@@ -27,7 +27,8 @@ from overread.pixels.windows import window
 Sent = tuple[bytes, str, tuple[int, int]]
 """Bytes, media type, (width, height)."""
 
-_TILE = 320
+_SMALLEST, _LARGEST, _GAP = 64, 320, 4
+"""Pixels of the longer side of a slice in a montage, and between two of them."""
 
 
 def shown_bytes(
@@ -51,7 +52,7 @@ def shown_bytes(
             raise PictureError("a volume is shown by its slices", where=picture.name)
         volume = pictures.pixels(picture)
         pixels: NDArray[Any] = _slices(
-            volume, pictures, picture, region, windows=windows, count=count
+            volume, pictures, picture, region, windows=windows, count=count, longest=longest
         )
     else:
         if isinstance(region, Slices):
@@ -103,6 +104,7 @@ def _slices(
     *,
     windows: tuple[str, ...],
     count: int,
+    longest: int,
 ) -> NDArray[np.uint8]:
     """Slices of a volume side by side, titled with their numbers, in each window."""
     space = pictures.geometry(picture)
@@ -112,13 +114,18 @@ def _slices(
     if not 0 <= first <= end <= last:
         raise PictureError(f"slices {first} to {end} were asked of {last + 1}", where=picture.name)
     chosen = np.unique(np.linspace(first, end, min(count, end - first + 1)).round().astype(int))
+    total = len(windows) * len(chosen)
+    columns = max(1, round(total**0.5))
+    # As large as the sheet allows, so that it is not scaled down, and its titles with it.
+    side = max(_SMALLEST, min(_LARGEST, longest // max(columns, -(-total // columns)) - _GAP))
+    named = "" if plane == "axial" else f"{plane} "
     tiles = []
     for setting in windows:
         for index in chosen.tolist():
             grey = window(cut(volume, space, plane, index), setting)
-            tile = square(grey, space, plane, longest=_TILE, smooth=True)
-            tiles.append(titled(tile, f"{plane} {index}, {setting}"))
-    return montage(tiles, columns=max(1, round(len(tiles) ** 0.5)))
+            tile = square(grey, space, plane, longest=side, smooth=True)
+            tiles.append(titled(tile, f"{named}{index} {setting}"))
+    return montage(tiles, columns=columns, gap=_GAP)
 
 
 def _size(data: bytes) -> tuple[int, int]:

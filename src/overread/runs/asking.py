@@ -36,6 +36,8 @@ class Spent:
     """Paid now, where prices are given."""
     saved: float | None = None
     """What the known answers would have cost."""
+    currency: str = ""
+    """What these are in, where the price list says so."""
 
 
 class Asker:
@@ -55,6 +57,7 @@ class Asker:
         self.spent = Spent()
         if prices is not None:
             self.spent.cost = self.spent.saved = 0.0
+            self.spent.currency = prices.currency
         self._reader = reader
         self._cache = cache if reader.cached else None
         self._keys = Keys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))

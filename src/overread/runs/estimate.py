@@ -53,6 +53,8 @@ class Estimate:
     """Tokens that would be read, by the rule."""
     cost: float | None = None
     """Price of the input alone, where prices are given."""
+    currency: str = ""
+    """What it is in, where the price list says so."""
     at_least: bool = False
     """Whether a workflow could not be followed to its end, so that there may be more calls."""
     failing: list[tuple[str, str]] = field(default_factory=list)
@@ -106,6 +108,7 @@ def _extrapolated(found: Estimate, plan: Plan, reader: Reader) -> Estimate:
     prices = prices_of(plan, reader)
     if prices is not None:
         found.cost = found.input_tokens * prices.input / 1e6
+        found.currency = prices.currency
     return found
 
 
