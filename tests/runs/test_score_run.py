@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from engine_rows import write_cases
 from fake_readers import ANSWER, Echo, plain
+from overread import catalog
 from overread.core import Request
 from overread.errors import ReaderError, UsageError
 from overread.runs.card import Card
@@ -19,6 +21,7 @@ from overread.runs.grading import grade
 from overread.runs.handing_in import hand_in
 from overread.runs.score import score
 from overread.runs.scoring import Drawing
+from run_making import questions
 
 QUICK = Drawing(draws=0)
 
@@ -138,3 +141,59 @@ def test_the_log_of_a_run_is_no_trace(sketch: Path, tmp_path: Path) -> None:
     }
     assert "rougeL" in ours.scores
     assert "trace_order" in ours.not_attempted
+
+
+@pytest.mark.parametrize(
+    ("exam", "reader"),
+    [
+        *((exam, "nothing") for exam in ("medthinkvqa", "rexgroundingct", "mmrad", "questions")),
+        *((exam, "longest") for exam in ("rexgroundingct", "mmrad", "questions")),
+    ],
+)
+def test_silence_and_failure_score_worst(
+    exam: str, reader: str, sketch: Path, tmp_path: Path
+) -> None:
+    """A run that said nothing, or failed on every case, has all numbers, at their worst."""
+    root = questions(tmp_path / "asked") if exam == "questions" else sketch / exam
+    benchmark = "mmrad" if exam == "questions" else exam
+    run(Plan(benchmark, root, reader), tmp_path / "run")
+    card = score(tmp_path / "run", drawing=QUICK)
+    core = {
+        "medthinkvqa": "accuracy",
+        "rexgroundingct": "hit_rate",
+        "mmrad": "rougeL",
+        "questions": "answer_accuracy",
+    }
+    assert core[exam] in card.scores
+    judged = 0
+    for name, told in card.scores.items():
+        metric = catalog.find("metrics", name)
+        if name.startswith("ceiling_") or metric.drops_missing or math.isnan(metric.worst):
+            continue
+        if told.value is not None:  # the sketch speaks of no size, for instance
+            judged += 1
+            assert told.value == pytest.approx(metric.worst), name
+    assert judged
+    if reader == "longest":
+        assert card.failed == len(card.statistics)
+
+
+@pytest.mark.parametrize("exam", ["medthinkvqa", "rexgroundingct", "mmrad", "questions"])
+def test_the_truth_scores_best(exam: str, sketch: Path, tmp_path: Path) -> None:
+    """The oracle's run is at the best value of every metric, or at the ceiling of its rule."""
+    root = questions(tmp_path / "asked") if exam == "questions" else sketch / exam
+    benchmark = "mmrad" if exam == "questions" else exam
+    run(Plan(benchmark, root, "oracle"), tmp_path / "run")
+    card = score(tmp_path / "run", drawing=QUICK)
+    judged = 0
+    for name, told in card.scores.items():
+        metric = catalog.find("metrics", name)
+        if name.startswith("ceiling_") or metric.best is None or math.isnan(metric.best):
+            continue
+        if told.value is None:
+            continue
+        plain = name.removeprefix("honest_")
+        ceiling = card.scores.get(f"ceiling_{plain}") or card.scores.get(f"ceiling_{name}")
+        judged += 1
+        assert told.value == pytest.approx(ceiling.value if ceiling else metric.best), name
+    assert judged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -88,6 +88,7 @@ def card_of(
     entries: Mapping[str, Entry],
     attempts: Sequence[Attempt],
     *,
+    asked_for: Collection[str] = (),
     metrics: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
     drawing: Drawing | None = None,
@@ -95,7 +96,10 @@ def card_of(
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Card:
-    """The scorecard of one or several readings of the same cases by one reader."""
+    """The scorecard of one or several readings of the same cases by one reader.
+
+    Parts of a reading that were `asked_for` are scored whether or not any reading has them.
+    """
     part = place.exam
     chosen = chosen_metrics(metrics or part.metrics, settings or {})
     # Where nothing could be used nobody can tell what was attempted: what the benchmark itself
@@ -107,6 +111,7 @@ def card_of(
         for m in chosen
         if m.name in part.official
         or (unusable and asked.issuperset(m.needs))
+        or set(m.needs) <= set(asked_for)
         or _attempted(m, attempts)
     }
     skipped = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overread.core import Progress, Reading, Submission
+from overread.core import Case, Progress, Reading, Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
@@ -81,6 +81,7 @@ def score(
         release,
         entries,
         attempts,
+        asked_for={_asked(entry.case) for entry in entries.values()},
         metrics=metrics,
         settings=settings,
         drawing=drawing,
@@ -128,6 +129,16 @@ def _attempt(
     }
     files = RunFiles(run)
     return Attempt(Submission(own, [], reader=reader, files=files), sample, judged)
+
+
+def _asked(case: Case) -> str:
+    """The part of a reading that every reader of a case is asked for.
+
+    Nothing at all, or a failure on every case, is then the worst answer to that.
+    """
+    if case.options or case.asks == "answer":
+        return "choice"
+    return "masks" if case.queries else "report"
 
 
 def _scored(reading: Reading) -> Reading:
