@@ -51,6 +51,32 @@ Workers = Annotated[
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
 Limit = Annotated[int, typer.Option(help="Problems to print.", min=0)]
 
+ReaderArgs = Annotated[
+    list[str] | None,
+    typer.Option("--reader-arg", help="An argument of the reader; repeatable.", metavar="K=V"),
+]
+Cache = Annotated[
+    Path | None, typer.Option(help="File of replies; the user's own without it.", metavar="FILE")
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask even what was answered before.")]
+MaxRetries = Annotated[
+    int, typer.Option(help="How often a call that may yet work is repeated.", min=0, max=100)
+]
+
+
+def asked_of(words: list[str] | None, *, allow_remote: bool) -> dict[str, str]:
+    """The arguments of a reader, as they were typed."""
+    arguments = pairs(words or [], "--reader-arg")
+    return arguments | {"allow_remote": "true"} if allow_remote else arguments
+
+
+def refuse_two_caches(cache: Path | None, *, no_cache: bool) -> None:
+    """A file of replies and none at all cannot both be meant."""
+    from overread.errors import UsageError
+
+    if cache is not None and no_cache:
+        raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
+
 
 def pairs(words: list[str], option: str) -> dict[str, str]:
     """Name → value of an option that is repeated; a name that is given twice is refused."""

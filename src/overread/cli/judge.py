@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Moved, pairs
+from overread.cli.arguments import (
+    AsJson,
+    Cache,
+    Draws,
+    Level,
+    MaxRetries,
+    Moved,
+    NoCache,
+    ReaderArgs,
+    Seed,
+    asked_of,
+    refuse_two_caches,
+)
 
 if TYPE_CHECKING:
     from overread.metrics.agreement import Agreement
@@ -25,10 +37,7 @@ def judge(
         str | None,
         typer.Option("--reader", "-r", help="Who judges: one of `overread list readers`."),
     ] = None,
-    reader_arg: Annotated[
-        list[str] | None,
-        typer.Option("--reader-arg", help="An argument of the reader; repeatable.", metavar="K=V"),
-    ] = None,
+    reader_arg: ReaderArgs = None,
     root: Moved = None,
     limit: Annotated[int | None, typer.Option(help="Only the first readings.", min=1)] = None,
     concurrency: Annotated[
@@ -37,16 +46,9 @@ def judge(
     prompts: Annotated[
         Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="File of replies; the user's own without it.", metavar="FILE"),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Ask even what was answered before.")
-    ] = False,
-    max_retries: Annotated[
-        int, typer.Option(help="How often a call that may yet work is repeated.", min=0, max=100)
-    ] = 5,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    max_retries: MaxRetries = 5,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Judge again what the judge failed on.")
     ] = False,
@@ -71,9 +73,9 @@ def judge(
         str | None,
         typer.Option(help="Whose verdicts, where several judged: name or rule.", metavar="JUDGE"),
     ] = None,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws; 0 for no intervals.", min=0)] = 1000,
-    level: Annotated[float, typer.Option(help="Of the intervals.", min=0.5, max=0.9999)] = 0.95,
-    seed: Annotated[int, typer.Option(help="Of the draws.", min=0)] = 0,
+    draws: Draws = 1000,
+    level: Level = 0.95,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Have a model judge explanations or discussions, sentence by sentence, beside the truth.
@@ -99,11 +101,8 @@ def judge(
         return
     if reader is None:
         raise UsageError("it is not said who judges", remedy="add --reader, for instance openai")
-    if cache is not None and no_cache:
-        raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
-    arguments = pairs(reader_arg or [], "--reader-arg")
-    if allow_remote:
-        arguments["allow_remote"] = "true"
+    refuse_two_caches(cache, no_cache=no_cache)
+    arguments = asked_of(reader_arg, allow_remote=allow_remote)
 
     from overread.cli.running import watching
     from overread.runs.judging import JudgePlan

@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Benchmark, Form, Pictures, Root, Split, pairs
+from overread.cli.arguments import (
+    AsJson,
+    Benchmark,
+    Cache,
+    Form,
+    MaxRetries,
+    NoCache,
+    Pictures,
+    ReaderArgs,
+    Root,
+    Split,
+    asked_of,
+    pairs,
+    refuse_two_caches,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +40,7 @@ def run(
         Path,
         typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; the same goes on."),
     ],
-    reader_arg: Annotated[
-        list[str] | None,
-        typer.Option("--reader-arg", help="An argument of the reader; repeatable.", metavar="K=V"),
-    ] = None,
+    reader_arg: ReaderArgs = None,
     workflow: Annotated[
         str, typer.Option("--workflow", "-w", help="How: one of `overread list workflows`.")
     ] = "direct",
@@ -54,13 +65,8 @@ def run(
             metavar="K=V",
         ),
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="File of replies; the user's own without it.", metavar="FILE"),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Ask even what was answered before.")
-    ] = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
     prices: Annotated[
         Path | None,
         typer.Option(help="Price list, TOML or JSON: input and output by model.", metavar="FILE"),
@@ -71,9 +77,7 @@ def run(
     price_out: Annotated[
         float | None, typer.Option(help="Price of a million tokens written.", min=0)
     ] = None,
-    max_retries: Annotated[
-        int, typer.Option(help="How often a call that may yet work is repeated.", min=0, max=100)
-    ] = 5,
+    max_retries: MaxRetries = 5,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Read again what failed before.")
     ] = False,
@@ -96,15 +100,11 @@ def run(
     and scores worst.
     """
     from overread.cli.running import print_estimate, print_outcome, watching
-    from overread.errors import UsageError
     from overread.runs.engine import Plan
     from overread.runs.engine import run as run_all
 
-    if cache is not None and no_cache:
-        raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
-    arguments = pairs(reader_arg or [], "--reader-arg")
-    if allow_remote:
-        arguments["allow_remote"] = "true"
+    refuse_two_caches(cache, no_cache=no_cache)
+    arguments = asked_of(reader_arg, allow_remote=allow_remote)
     plan = Plan(
         benchmark=benchmark,
         root=root,

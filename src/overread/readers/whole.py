@@ -7,6 +7,7 @@ case, so that a reader never holds the masks of all cases.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ Draw = Callable[[], Sequence[NDArray[Any]]]
 """Draws the masks of a case, one for each sentence, when they are asked for."""
 
 
-class ReadsWhole:
+class ReadsWhole(ABC):
     """A reader of whole cases; those who inherit write `reading`."""
 
     skills: ClassVar[frozenset[str]] = frozenset({"whole"})
@@ -36,9 +37,9 @@ class ReadsWhole:
         self.name = name
         self.identity = identity
 
+    @abstractmethod
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
         """The reading of one case."""
-        raise NotImplementedError
 
     def source(self, file: str) -> Path | bytes:
         """The bytes of a mask or cut-out that a reading names, or where they are."""
@@ -52,7 +53,8 @@ class ReadsWhole:
         )
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to let go of; those who hold something let go of it here."""
+        return
 
 
 class DrawsWhole(ReadsWhole):
