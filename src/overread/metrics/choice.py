@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from overread.core import Option, Reading
 from overread.metrics.contract import Measured, Metric, Subject, by_name
 from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.shares import share
 
 BINS = 15
 """Equally wide bins of confidence for the calibration error."""
@@ -105,26 +107,6 @@ def _sureness(reading: Reading | None, answer: str, letters: list[str]) -> dict[
     }
 
 
-def accuracy(sample: Sample) -> Numbers:
-    """Share of cases that were answered right."""
-    return sample.ratio("right", "asked")
-
-
-def answer_rate(sample: Sample) -> Numbers:
-    """Share of cases that were answered at all."""
-    return sample.ratio("answered", "asked")
-
-
-def brier(sample: Sample) -> Numbers:
-    """Mean over cases of the squared distance of the probabilities from the truth."""
-    return sample.ratio("brier", "asked")
-
-
-def log_loss(sample: Sample) -> Numbers:
-    """Mean over cases of minus the logarithm of the right option's probability."""
-    return sample.ratio("log_loss", "asked")
-
-
 def calibration_error(sample: Sample) -> Numbers:
     """Mean over cases of how far the bin's share of right answers is from its mean confidence."""
     gap = np.zeros(sample.draws)
@@ -169,41 +151,31 @@ def _apart(sample: Sample, chosen: str, key: str) -> Numbers:
     return divided(moved / 2, sample.total("asked"))
 
 
-ACCURACY = Metric(
-    name="accuracy",
-    about="share of cases answered right; what was not answered is wrong",
-    better="higher",
-    needs=("choice",),
+_share = partial(share, needs=("choice",), bottom="asked")
+
+ACCURACY = _share(
+    "accuracy",
+    "share of cases answered right; what was not answered is wrong",
     measure=measure_choice,
-    combine=accuracy,
-    best=1.0,
-    worst=0.0,
+    top="right",
     reference="scikit-learn accuracy_score",
     symmetric=True,
     binary="right",
 )
-ANSWER_ACCURACY = Metric(
-    name="answer_accuracy",
-    about="share of questions without options whose answer has the reference's words",
-    better="higher",
-    needs=("choice",),
+ANSWER_ACCURACY = _share(
+    "answer_accuracy",
+    "share of questions without options whose answer has the reference's words",
     measure=measure_answer,
-    combine=accuracy,
-    best=1.0,
-    worst=0.0,
+    top="right",
     reference="counted in the tests",
     settings={"compared": "lower case, without punctuation"},
     binary="right",
 )
-ANSWER_RATE = Metric(
-    name="answer_rate",
-    about="share of cases answered with one of the options",
-    better="higher",
-    needs=("choice",),
+ANSWER_RATE = _share(
+    "answer_rate",
+    "share of cases answered with one of the options",
     measure=measure_choice,
-    combine=answer_rate,
-    best=1.0,
-    worst=0.0,
+    top="answered",
     reference="counted in the tests",
 )
 POSITION_BIAS = Metric(
@@ -249,7 +221,7 @@ BRIER = Metric(
     better="lower",
     needs=("probabilities",),
     measure=measure_choice,
-    combine=brier,
+    combine=partial(Sample.ratio, top="brier", bottom="asked"),
     best=0.0,
     worst=2.0,
     reference="scikit-learn brier_score_loss",
@@ -260,7 +232,7 @@ LOG_LOSS = Metric(
     better="lower",
     needs=("probabilities",),
     measure=measure_choice,
-    combine=log_loss,
+    combine=partial(Sample.ratio, top="log_loss", bottom="asked"),
     best=0.0,
     worst=-math.log(FLOOR),
     reference="scikit-learn log_loss",

@@ -20,7 +20,7 @@ from overread.metrics.boxes.overlap import centres, corners, holds, iou
 from overread.metrics.boxes.places import place_named
 from overread.metrics.boxes.precision import MOST, THRESHOLDS, hits, mean_average_precision
 from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.shares import share
 
 
 def boxes_of(trace: Trace | None, findings: Iterable[Finding]) -> list[Box]:
@@ -145,61 +145,34 @@ def measure_ranked_boxes(subject: Subject) -> Measured:
     return {"": {"truths": truths, "found": listed}}
 
 
-def box_iou(sample: Sample) -> Numbers:
-    """Mean over cases of the mean IoU."""
-    return sample.ratio("iou", "cases")
-
-
-def box_reward(sample: Sample) -> Numbers:
-    """Share of cases that are rewarded."""
-    return sample.ratio("reward", "cases")
-
-
-def box_pointing(sample: Sample) -> Numbers:
-    """Share of places that were pointed at, over all cases."""
-    return sample.ratio("pointed", "places")
-
-
 _WHOSE: dict[str, Any] = {
     "boxes": "of the conclusion, else of the looks, else of the findings; repeated ones once",
     "without area": "true: not asked for; found: overlaps nothing",
 }
 _CLASSES = "labels in the wording of the regions in use; boxes without label are a class"
 
-BOX_IOU = Metric(
-    name="box_iou",
-    about="mean IoU of boxes paired one to one, labels aside; one too many costs as one missing",
-    better="higher",
-    needs=("boxes",),
-    measure=measure_boxes,
-    combine=box_iou,
-    best=1.0,
-    worst=0.0,
+_share = partial(share, needs=("boxes",), measure=measure_boxes)
+
+BOX_IOU = _share(
+    "box_iou",
+    "mean IoU of boxes paired one to one, labels aside; one too many costs as one missing",
+    top="iou",
     reference="pycocotools.mask.iou and every pairing tried out",
     settings={**_WHOSE, "pairs": "optimal", "divided by": "the larger number", "mean": "cases"},
     symmetric=True,
 )
-BOX_POINTING = Metric(
-    name="box_pointing",
-    about="share of true places in whose box lies the centre of the reader's first box for them",
-    better="higher",
-    needs=("boxes",),
-    measure=measure_boxes,
-    combine=box_pointing,
-    best=1.0,
-    worst=0.0,
+BOX_POINTING = _share(
+    "box_pointing",
+    "share of true places in whose box lies the centre of the reader's first box for them",
+    top="pointed",
+    bottom="places",
     reference="the pointing game of Zhang et al. 2016, counted by hand in the tests",
     settings={**_WHOSE, "classes": _CLASSES, "margin": 0, "mean": "places of all cases"},
 )
-BOX_REWARD = Metric(
-    name="box_reward",
-    about="share of cases with the right number of boxes and a mean IoU above .75",
-    better="higher",
-    needs=("boxes",),
-    measure=measure_boxes,
-    combine=box_reward,
-    best=1.0,
-    worst=0.0,
+BOX_REWARD = _share(
+    "box_reward",
+    "share of cases with the right number of boxes and a mean IoU above .75",
+    top="reward",
     reference="GEMeX-ThinkVG's grounding reward, every pairing tried out",
     settings={**_WHOSE, "pairs": "optimal", "above": REWARDED, "mean": "cases"},
     symmetric=True,

@@ -14,7 +14,7 @@ from overread.core import Trace
 from overread.language.compare import compare_statements
 from overread.language.findings import Finding, sides_fit
 from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.shares import ceiling_of, share
 from overread.metrics.traces.looks import stated, traces_of, words_of
 
 
@@ -119,22 +119,6 @@ def _asked(subject: Subject) -> bool:
     return bool(truth and truth.report and words_of(traces_of(subject)[0]).strip())
 
 
-def consistency_precision(sample: Sample) -> Numbers:
-    """Mean over cases of the precision."""
-    return sample.ratio("precision", "cases")
-
-
-def consistency_recall(sample: Sample) -> Numbers:
-    """Mean over cases of the recall."""
-    return sample.ratio("recall", "cases")
-
-
-def consistency_f1(sample: Sample) -> Numbers:
-    """Mean over cases of the F1."""
-    return sample.ratio("f1", "cases")
-
-
-_COMBINE = {"precision": consistency_precision, "recall": consistency_recall, "f1": consistency_f1}
 _ABOUT = {
     "precision": "share of the report's findings that the steps bear out",
     "recall": "share of the steps' findings that the report keeps",
@@ -144,38 +128,23 @@ _ABOUT = {
 
 def _metrics(kind: str) -> tuple[Metric, Metric]:
     """The metric, and what the reference itself gets."""
-    ceiling = f"ceiling_trace_consistency_{kind}"
-    shared: dict[str, Any] = {
-        "better": "higher",
-        "combine": _COMBINE[kind],
-        "best": 1.0,
-        "reference": "language.compare, and findings counted by hand in the tests",
-        "settings": {
+    metric = share(
+        f"trace_consistency_{kind}",
+        _ABOUT[kind],
+        needs=("trace", "report"),
+        measure=measure_consistency,
+        top=kind,
+        reference="language.compare, and findings counted by hand in the tests",
+        settings={
             "steps": "all words before the conclusion",
             "contradictions": ["presence", "side"],
             "no finding in either": 1,
             "mean": "cases",
         },
-        "ceiling": ceiling,
-    }
-    return (
-        Metric(
-            name=f"trace_consistency_{kind}",
-            about=_ABOUT[kind],
-            needs=("trace", "report"),
-            measure=measure_consistency,
-            worst=0.0,
-            **shared,
-        ),
-        Metric(
-            name=ceiling,
-            about=f"what the reference traces themselves get for consistency ({kind})",
-            needs=("trace", "report"),
-            measure=measure_reference_consistency,
-            worst=float("nan"),
-            **shared,
-        ),
+        ceiling=f"ceiling_trace_consistency_{kind}",
     )
+    about = f"what the reference traces themselves get for consistency ({kind})"
+    return metric, ceiling_of(metric, about, measure_reference_consistency)
 
 
 TRACE_CONSISTENCY_PRECISION, CEILING_TRACE_CONSISTENCY_PRECISION = _metrics("precision")

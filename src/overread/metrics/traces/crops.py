@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from overread.core import Box, Image, Trace
 from overread.errors import OverreadError, PictureError
 from overread.metrics.contract import Files, Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.shares import ceiling_of, share
 from overread.metrics.traces.looks import Look, looks_of, traces_of
 from overread.pixels.draw import crop
 from overread.pixels.flat import read_image
@@ -214,20 +214,17 @@ def measure_reference_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRA
     return {"": _row(subject, truth, subject.truth_files, frames)}
 
 
-def crop_agreement(sample: Sample) -> Numbers:
-    """Mean over cases of the share of crops that show what is in their box."""
-    return sample.ratio("agree", "cases")
-
-
 def crop_metrics(frames: tuple[Frame, ...] = FRAMES) -> tuple[Metric, Metric]:
     """The metric and its ceiling, with boxes taken in these frames."""
     own = frames == FRAMES
-    shared: dict[str, Any] = {
-        "better": "higher",
-        "combine": crop_agreement,
-        "best": 1.0,
-        "reference": "numpy.corrcoef, and crops cut in the tests",
-        "settings": {
+    metric = share(
+        "trace_crop_agreement",
+        "share of crops that show what is in the box of their look",
+        needs=("crops",),
+        measure=measure_crops if own else partial(measure_crops, frames=frames),
+        top="agree",
+        reference="numpy.corrcoef, and crops cut in the tests",
+        settings={
             "frames": [str(frame) for frame in frames],
             "correlation": ALIKE,
             "proportions": STRETCH,
@@ -236,27 +233,12 @@ def crop_metrics(frames: tuple[Frame, ...] = FRAMES) -> tuple[Metric, Metric]:
             "unreadable crop": 0,
             "mean": "cases",
         },
-        "ceiling": "ceiling_trace_crop_agreement",
-    }
-    return (
-        Metric(
-            name="trace_crop_agreement",
-            about="share of crops that show what is in the box of their look",
-            needs=("crops",),
-            measure=measure_crops if own else partial(measure_crops, frames=frames),
-            worst=0.0,
-            **shared,
-        ),
-        Metric(
-            name="ceiling_trace_crop_agreement",
-            about="what the reference traces themselves get for crop agreement",
-            needs=("crops",),
-            measure=(
-                measure_reference_crops if own else partial(measure_reference_crops, frames=frames)
-            ),
-            worst=float("nan"),
-            **shared,
-        ),
+        ceiling="ceiling_trace_crop_agreement",
+    )
+    return metric, ceiling_of(
+        metric,
+        "what the reference traces themselves get for crop agreement",
+        measure_reference_crops if own else partial(measure_reference_crops, frames=frames),
     )
 
 

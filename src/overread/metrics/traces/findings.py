@@ -7,11 +7,12 @@ and one too few.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from overread.language.compare import compare_statements
-from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.contract import Measured, Subject, by_name
+from overread.metrics.shares import share
 from overread.metrics.traces.looks import Look, looks_of, stated, traces_of
 
 
@@ -54,65 +55,36 @@ def measure_region_findings(subject: Subject) -> Measured:
     return {"": row}
 
 
-def findings_precision(sample: Sample) -> Numbers:
-    """Mean over cases of the precision."""
-    return sample.ratio("precision", "cases")
-
-
-def findings_recall(sample: Sample) -> Numbers:
-    """Mean over cases of the recall."""
-    return sample.ratio("recall", "cases")
-
-
-def findings_f1(sample: Sample) -> Numbers:
-    """Mean over cases of the F1."""
-    return sample.ratio("f1", "cases")
-
-
-_SETTINGS = {
-    "words": "of the step after each look",
-    "regions": "labels in the wording of the regions in use; pairs and major regions as they stand",
-    "findings": "present or uncertain, by language.compare",
-    "no finding in either": 1,
-    "mean": "cases",
-}
-_REFERENCE = "language.compare region by region, counted by hand in the tests"
-
-TRACE_FINDINGS_PRECISION = Metric(
-    name="trace_findings_precision",
-    about="share of the findings told at a look that the reference tells at the same region",
-    better="higher",
+_share = partial(
+    share,
     needs=("trace",),
     measure=measure_region_findings,
-    combine=findings_precision,
-    best=1.0,
-    worst=0.0,
-    reference=_REFERENCE,
-    settings=_SETTINGS,
+    reference="language.compare region by region, counted by hand in the tests",
+    settings={
+        "words": "of the step after each look",
+        "regions": (
+            "labels in the wording of the regions in use; pairs and major regions as they stand"
+        ),
+        "findings": "present or uncertain, by language.compare",
+        "no finding in either": 1,
+        "mean": "cases",
+    },
 )
-TRACE_FINDINGS_RECALL = Metric(
-    name="trace_findings_recall",
-    about="share of the reference's findings at a look that the reader tells at the same region",
-    better="higher",
-    needs=("trace",),
-    measure=measure_region_findings,
-    combine=findings_recall,
-    best=1.0,
-    worst=0.0,
-    reference=_REFERENCE,
-    settings=_SETTINGS,
+
+TRACE_FINDINGS_PRECISION = _share(
+    "trace_findings_precision",
+    "share of the findings told at a look that the reference tells at the same region",
+    top="precision",
 )
-TRACE_FINDINGS_F1 = Metric(
-    name="trace_findings_f1",
-    about="findings at the region where they are told: harmonic mean of precision and recall",
-    better="higher",
-    needs=("trace",),
-    measure=measure_region_findings,
-    combine=findings_f1,
-    best=1.0,
-    worst=0.0,
-    reference=_REFERENCE,
-    settings=_SETTINGS,
+TRACE_FINDINGS_RECALL = _share(
+    "trace_findings_recall",
+    "share of the reference's findings at a look that the reader tells at the same region",
+    top="recall",
+)
+TRACE_FINDINGS_F1 = _share(
+    "trace_findings_f1",
+    "findings at the region where they are told: harmonic mean of precision and recall",
+    top="f1",
 )
 
 METRICS = by_name(TRACE_FINDINGS_PRECISION, TRACE_FINDINGS_RECALL, TRACE_FINDINGS_F1)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from overread.core import Box
 from overread.metrics.boxes.matching import best_pairs
 from overread.metrics.boxes.scores import overlaps
-from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.contract import Measured, Subject, by_name
+from overread.metrics.shares import share
 from overread.metrics.traces.looks import Look, looks_of, traces_of
 
 
@@ -92,96 +93,48 @@ def measure_path(subject: Subject) -> Measured:
     return {"": row} if row else {}
 
 
-def coverage_precision(sample: Sample) -> Numbers:
-    """Mean over cases of the precision of the regions looked at."""
-    return sample.ratio("precision", "cases")
-
-
-def coverage_recall(sample: Sample) -> Numbers:
-    """Mean over cases of the recall of the regions looked at."""
-    return sample.ratio("recall", "cases")
-
-
-def coverage_f1(sample: Sample) -> Numbers:
-    """Mean over cases of the F1 of the regions looked at."""
-    return sample.ratio("f1", "cases")
-
-
-def order(sample: Sample) -> Numbers:
-    """Mean over cases of the share of pairs in order."""
-    return sample.ratio("order", "ordered")
-
-
-def box_iou(sample: Sample) -> Numbers:
-    """Mean over cases of the mean IoU of the steps."""
-    return sample.ratio("iou", "boxed")
-
-
 _REGIONS: dict[str, Any] = {
     "regions": "labels in the wording of the regions in use; pairs and major regions as they stand",
     "looks without a name": "take the region named last in the words before, else are left out",
     "mean": "cases",
 }
-_BRUTE = "counted over sets in the tests"
+_share = partial(
+    share,
+    needs=("trace",),
+    measure=measure_path,
+    reference="counted over sets in the tests",
+    settings=_REGIONS,
+)
 
-TRACE_COVERAGE_PRECISION = Metric(
-    name="trace_coverage_precision",
-    about="share of the regions a reader looked at that the reference looked at too",
-    better="higher",
-    needs=("trace",),
-    measure=measure_path,
-    combine=coverage_precision,
-    best=1.0,
-    worst=0.0,
-    reference=_BRUTE,
-    settings=_REGIONS,
+TRACE_COVERAGE_PRECISION = _share(
+    "trace_coverage_precision",
+    "share of the regions a reader looked at that the reference looked at too",
+    top="precision",
 )
-TRACE_COVERAGE_RECALL = Metric(
-    name="trace_coverage_recall",
-    about="share of the reference's regions that the reader looked at",
-    better="higher",
-    needs=("trace",),
-    measure=measure_path,
-    combine=coverage_recall,
-    best=1.0,
-    worst=0.0,
-    reference=_BRUTE,
-    settings=_REGIONS,
+TRACE_COVERAGE_RECALL = _share(
+    "trace_coverage_recall",
+    "share of the reference's regions that the reader looked at",
+    top="recall",
 )
-TRACE_COVERAGE_F1 = Metric(
-    name="trace_coverage_f1",
-    about="harmonic mean of precision and recall of the regions looked at",
-    better="higher",
-    needs=("trace",),
-    measure=measure_path,
-    combine=coverage_f1,
-    best=1.0,
-    worst=0.0,
-    reference=_BRUTE,
-    settings=_REGIONS,
+TRACE_COVERAGE_F1 = _share(
+    "trace_coverage_f1",
+    "harmonic mean of precision and recall of the regions looked at",
+    top="f1",
     symmetric=True,
 )
-TRACE_ORDER = Metric(
-    name="trace_order",
-    about="share of pairs of common regions looked at in the reference's order",
-    better="higher",
-    needs=("trace",),
-    measure=measure_path,
-    combine=order,
-    best=1.0,
-    worst=0.0,
+TRACE_ORDER = _share(
+    "trace_order",
+    "share of pairs of common regions looked at in the reference's order",
+    top="order",
+    bottom="ordered",
     reference="scipy.stats.kendalltau (tau-b): 2 × order − 1",
     settings={**_REGIONS, "order of": "first looks", "fewer than two in common": 0},
 )
-TRACE_BOX_IOU = Metric(
-    name="trace_box_iou",
-    about="IoU of each reference look with the reader's look at the same region; none scores 0",
-    better="higher",
-    needs=("trace",),
-    measure=measure_path,
-    combine=box_iou,
-    best=1.0,
-    worst=0.0,
+TRACE_BOX_IOU = _share(
+    "trace_box_iou",
+    "IoU of each reference look with the reader's look at the same region; none scores 0",
+    top="iou",
+    bottom="boxed",
     reference="pycocotools.mask.iou and every pairing tried out",
     settings={**_REGIONS, "repeated looks": "the reader's first ones, paired one to one"},
 )

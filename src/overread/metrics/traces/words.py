@@ -17,8 +17,8 @@ from overread.language.regions import xray_regions_of
 from overread.language.segments import BOTH
 from overread.language.statements import Statement
 from overread.metrics.boxes.places import major_region, regions_named, within
-from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.contract import Measured, Subject, by_name
+from overread.metrics.shares import ceiling_of, share
 from overread.metrics.traces.looks import Look, looks_of, stated, traces_of
 from overread.ontology import xray_regions
 
@@ -81,43 +81,25 @@ def measure_reference_region_words(subject: Subject) -> Measured:
     return {"": row} if row["judged"] else {}
 
 
-def region_words(sample: Sample) -> Numbers:
-    """Mean over cases of the share of judged looks that agree."""
-    return sample.ratio("agree", "cases")
-
-
-_SETTINGS = {
-    "words": "of the step after the look",
-    "agrees": "one statement within the region, or of something that holds it",
-    "regions within regions": "overread 1",
-    "mean": "cases",
-}
-
-TRACE_REGION_WORDS = Metric(
-    name="trace_region_words",
-    about="share of looks after which the words speak of the region that was looked at",
-    better="higher",
+TRACE_REGION_WORDS = share(
+    "trace_region_words",
+    "share of looks after which the words speak of the region that was looked at",
     needs=("trace",),
     measure=measure_region_words,
-    combine=region_words,
-    best=1.0,
-    worst=0.0,
+    top="agree",
     reference="a table of looks and verdicts made by hand in the tests",
-    settings=_SETTINGS,
+    settings={
+        "words": "of the step after the look",
+        "agrees": "one statement within the region, or of something that holds it",
+        "regions within regions": "overread 1",
+        "mean": "cases",
+    },
     ceiling="ceiling_trace_region_words",
 )
-CEILING_TRACE_REGION_WORDS = Metric(
-    name="ceiling_trace_region_words",
-    about="what the reference traces themselves get for region words",
-    better="higher",
-    needs=("trace",),
-    measure=measure_reference_region_words,
-    combine=region_words,
-    best=1.0,
-    worst=float("nan"),
-    reference=TRACE_REGION_WORDS.reference,
-    settings=_SETTINGS,
-    ceiling="ceiling_trace_region_words",
+CEILING_TRACE_REGION_WORDS = ceiling_of(
+    TRACE_REGION_WORDS,
+    "what the reference traces themselves get for region words",
+    measure_reference_region_words,
 )
 
 METRICS = by_name(TRACE_REGION_WORDS, CEILING_TRACE_REGION_WORDS)
