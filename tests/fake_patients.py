@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from overread.phantom.body.canvas import NUMBER, Grid
-from overread.phantom.body.habitus import draw_habitus
+from overread.phantom.body.anatomy import Body
+from overread.phantom.body.canvas import NUMBER, Canvas, Grid
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.findings.scan import Entity
+from overread.phantom.difficulty import difficulty
+from overread.phantom.film.shadows import Shadows
+from overread.phantom.findings.scan import Entity, Scan
 from overread.phantom.patient import Patient, PatientFinding, Settings
 from overread.phantom.population import stream
 from overread.phantom.reports import Report
 from overread.phantom.sentences import Sentence
 from overread.phantom.statement import Statement
+from overread.phantom.visit import Visit
 
 GRID = Grid(centre=(0.0, 0.0, 0.0), counts=(40, 20, 30), step=(8.0, 10.0, 10.0))
 
@@ -56,16 +57,23 @@ def fake_patient(number: int, settings: Settings, *findings: PatientFinding) -> 
         category="2d", kind="solid", side="right", lobes=("RLL",), segments=("RS10",), size_mm=30,
         countable=True,
     )  # fmt: skip
-    return Patient(
+    body = Body(stream(settings.seed, number, "fake body"), {"age": 60})
+    canvas = Canvas(GRID)
+    canvas.organs, canvas.lobes, canvas.segments = organs, lobes, segments
+    made = findings or (finding(nodule, entity((at, at + 3), (11, 14), (at, at + 3))),)
+    visit = Visit(
         number=number,
         settings=settings,
-        habitus=replace(draw_habitus(rng), age=60),
-        space=GRID.space,
-        hu=rng.integers(-1024, 400, GRID.shape).astype(np.int16),
-        organs=organs,
-        lobes=lobes,
-        segments=segments,
-        findings=findings or (finding(nodule, entity((at, at + 3), (11, 14), (at, at + 3))),),
+        body=body,
+        scan=Scan(body, canvas, difficulty(settings.difficulty)),
+        drawn=(),
+        findings=made,
         beyond=(),
+        shadows=Shadows(canvas),
+        spurs=0.0,
+    )
+    return Patient(
+        visit=visit,
+        hu=rng.integers(-1024, 400, GRID.shape).astype(np.int16),
         report=Report(technique="Drawn.", findings="Something.", impression='A "thing".'),
     )

@@ -37,16 +37,17 @@ def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> tupl
 
 def test_demo_writes_checks_and_shows(tmp_path: Path) -> None:
     """One command from nothing: three intact releases, three cases on the screen, pictures."""
-    code, out, err = run("demo", cwd=tmp_path)
+    code, out, err = run("demo", "--patients", "2", cwd=tmp_path)
     assert (code, err) == (0, "")
     for title in ("MedThinkVQA", "ReXGroundingCT", "MMRad-IVL-22K"):
         assert title in out
     assert out.count("checked: 0 defect(s)") == 3
     pictures = sorted((tmp_path / "overread-demo" / "pictures").iterdir())
-    assert len(pictures) == 5
+    shown = read_rows(tmp_path / "overread-demo/medthinkvqa/test.jsonl")[0]["image_count"]
+    assert len(pictures) == shown + 2  # those of the case, the CT with its masks, the film
     assert all(read_image(path).std() > 10 for path in pictures)
     (tmp_path / "overread-demo" / "mine").mkdir()
-    assert run("demo", cwd=tmp_path)[0] == 0  # a demo may be made again in its own place
+    assert run("demo", "--patients", "2", cwd=tmp_path)[0] == 0  # a demo may be made again in its own place
     assert (tmp_path / "overread-demo" / "mine").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
@@ -57,10 +58,11 @@ def test_demo_writes_checks_and_shows(tmp_path: Path) -> None:
 
 
 def test_another_seed_is_another_demo(tmp_path: Path) -> None:
-    """The seed goes to the phantom and to the sketch."""
+    """The seed goes to the phantom."""
     scans = []
     for seed in ("3", "4"):
-        assert run("demo", "--out", tmp_path / seed, "--seed", seed)[0] == 0
+        words = ("--out", tmp_path / seed, "--seed", seed, "--patients", "2")
+        assert run("demo", *words)[0] == 0
         scans.append((tmp_path / seed / "rexgroundingct/images/test_2_a_1.nii.gz").read_bytes())
     assert scans[0] != scans[1]
 

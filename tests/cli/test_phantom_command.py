@@ -10,20 +10,21 @@ import pytest
 
 from fake_patients import fake_patient
 from overread.cli.main import main
-from overread.phantom import making
+from overread.phantom import examining
 from overread.phantom.patient import Patient, Settings
 
 
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patients are made in no time, in this process."""
-    monkeypatch.setattr(making, "make_patient", fake_patient)
+    monkeypatch.setattr(examining, "make_patient", fake_patient)
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of `overread phantom …` in this process."""
     with pytest.raises(SystemExit) as left:
-        main(["phantom", *map(str, words), "--workers", "1"])
+        exams = () if "--exams" in words else ("--exams", "rexgroundingct")
+        main(["phantom", *map(str, words), *exams, "--workers", "1"])
     out, err = capsys.readouterr()
     assert "Traceback" not in err
     return int(left.value.code or 0), out, err
@@ -65,7 +66,7 @@ def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("--mix", "reel"), "did you mean 'real'?"),
         (("--wordings", "held_out"), "did you mean 'held-out'?"),
         (("--style", "poet"), "there are radiologist, translated, mixed"),
-        (("--exams", "rexgrounding"), "did you mean 'rexgroundingct'?"),
+        (("--exams", "mmrad,rexgrounding"), "did you mean 'rexgroundingct'?"),
         (("--exams", " , "), "no exam was asked for"),
         (("--patients", "0"), "--patients"),
         (("--seed", "-1"), "--seed"),
@@ -101,7 +102,7 @@ def test_a_patient_who_cannot_be_made(
             raise KeyboardInterrupt if settings.seed == 0 else ValueError("no room")
         return fake_patient(number, settings)
 
-    monkeypatch.setattr(making, "make_patient", mostly)
+    monkeypatch.setattr(examining, "make_patient", mostly)
     code, out, err = run(capsys, tmp_path / "out", "--patients", 3)
     assert code == 1
     assert "made 2 synthetic patient(s)" in out

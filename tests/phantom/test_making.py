@@ -22,7 +22,7 @@ from conftest import read_rows
 from fake_patients import entity, fake_patient, finding
 from overread.core import Mask, Volume
 from overread.errors import UsageError
-from overread.phantom import making
+from overread.phantom import examining
 from overread.phantom.exam_ct import files_of, scan_name, split_of
 from overread.phantom.making import Outcome, make_population
 from overread.phantom.patient import Patient, Settings
@@ -32,6 +32,7 @@ from overread.pixels.nifti import read_volume
 
 SEED = 2
 PATIENTS = 3
+CT = ("rexgroundingct",)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -46,7 +47,12 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("population") / "out"
     told: list[tuple[int, int | None]] = []
     outcome = make_population(
-        out, PATIENTS, Settings(seed=SEED), workers=2, progress=lambda *both: told.append(both)
+        out,
+        PATIENTS,
+        Settings(seed=SEED),
+        exams=CT,
+        workers=2,
+        progress=lambda *both: told.append(both),
     )
     assert (outcome.made, outcome.there, outcome.failed) == (PATIENTS, 0, {})
     assert told == [(done, PATIENTS) for done in range(PATIENTS + 1)]
@@ -56,12 +62,12 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patients are made in no time, and in this process."""
-    monkeypatch.setattr(making, "make_patient", fake_patient)
+    monkeypatch.setattr(examining, "make_patient", fake_patient)
 
 
 def make(out: Path, patients: int, seed: int = 0) -> Outcome:
     """Make patients in this process."""
-    return make_population(out, patients, Settings(seed=seed), workers=1)
+    return make_population(out, patients, Settings(seed=seed), exams=CT, workers=1)
 
 
 def test_any_number_of_workers_and_any_order_give_the_same_bytes(
@@ -216,7 +222,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="another overread is making patients"):
             make(tmp_path / "out", 1)
 
-    make_population(tmp_path / "out", 1, Settings(), workers=1, progress=meanwhile)
+    make_population(tmp_path / "out", 1, Settings(), exams=CT, workers=1, progress=meanwhile)
 
 
 def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,14 +236,14 @@ def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
         broken = (finding(lost, twin, twin),) if number == 4 else ()
         return fake_patient(number, settings, *broken)
 
-    monkeypatch.setattr(making, "make_patient", mostly)
+    monkeypatch.setattr(examining, "make_patient", mostly)
     outcome = make(tmp_path / "a", 4)
     told = {number: str(error) for number, error in outcome.failed.items()}
     assert told[2] == "patient 2 could not be made: ZeroDivisionError: float division by zero"
     assert told[4].startswith("patient 4 could not be made: finding 0 has an entity without")
     assert outcome.splits == {"train": 1, "val": 1}
     assert list(overread.check("rexgroundingct", tmp_path / "a" / "rexgroundingct", "train")) == []
-    monkeypatch.setattr(making, "make_patient", fake_patient)
+    monkeypatch.setattr(examining, "make_patient", fake_patient)
     assert make(tmp_path / "a", 4).made == 2
     make(tmp_path / "b", 4)
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
@@ -245,7 +251,7 @@ def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(number: int, settings: Settings) -> Patient:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(making, "make_patient", full)
+    monkeypatch.setattr(examining, "make_patient", full)
     with pytest.raises(OSError, match="No space"):
         make(tmp_path / "a", 9)
 
@@ -254,6 +260,7 @@ def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
 def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A command that is making patients in two processes and has finished the first one."""
     words = ["phantom", "out", "--patients", str(PATIENTS), "--seed", str(SEED), "--workers", "2"]
+    words += ["--exams", *CT]
     with subprocess.Popen(
         [sys.executable, "-m", "overread", *words],
         cwd=tmp_path,
@@ -329,7 +336,7 @@ def test_a_worker_that_dies_is_replaced(
 @pytest.mark.slow
 def test_full_size(tmp_path: Path) -> None:
     """One patient of 512 × 512 × 300 voxels; nothing is wrong with him."""
-    make_population(tmp_path / "out", 1, Settings(size="full"), workers=1)
+    make_population(tmp_path / "out", 1, Settings(size="full"), exams=CT, workers=1)
     root = tmp_path / "out" / "rexgroundingct"
     assert list(overread.check("rexgroundingct", root, "train")) == []
     (case,) = overread.load("rexgroundingct", root, "train")

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 _MARK = ".made-by-overread-demo"
-_PATIENTS = 4
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
         "overread-demo"
     ),
+    patients: Annotated[int, typer.Option(help="How many.", min=2, max=1000)] = 4,
     seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
 ) -> None:
     """Make synthetic patients, write a release of each of the three layouts, check and show it.
@@ -29,8 +29,7 @@ def demo(
     from overread.cli.show import print_case, save_pictures
     from overread.errors import UsageError
     from overread.phantom.making import claim, make_population
-    from overread.phantom.patient import Settings
-    from overread.phantom.sketch import write_sketch
+    from overread.phantom.visit import Settings
 
     if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
@@ -39,13 +38,11 @@ def demo(
     claim(out)
     (out / _MARK).touch()
     screen = console()
-    lines: list[str] = []
+    settings = Settings(seed=seed, mix="illness")
     with progress("making patients", quiet=False) as making:
-        outcome = make_population(out, _PATIENTS, Settings(seed=seed), progress=making)
-    lines.append(str(outcome))
-    write_sketch(out, seed=seed, exams=("medthinkvqa", "mmrad"), told=lines.append)
+        outcome = make_population(out, patients, settings, progress=making)
     screen.print("[bold]Synthetic patients[/]: they are no one, and show nothing real")
-    for line in lines:
+    for line in str(outcome).splitlines():
         screen.print(f"  {safe(line)}")
     for name in catalog.names("benchmarks"):
         part = catalog.find("benchmarks", name)

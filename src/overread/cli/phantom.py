@@ -13,6 +13,7 @@ from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
     from overread.phantom.making import Outcome
+    from overread.phantom.visit import Settings
 
 
 def phantom(
@@ -27,34 +28,50 @@ def phantom(
     difficulty: Annotated[str, typer.Option(help="easy, medium or hard to see.")] = "medium",
     exams: Annotated[
         str, typer.Option(help="Which exams, with commas between them.", metavar="NAMES")
-    ] = "rexgroundingct",
+    ] = "medthinkvqa,rexgroundingct,mmrad",
     mix: Annotated[
-        str, typer.Option(help="Categories as often as they are (real), or all alike (even).")
-    ] = "real",
+        str | None,
+        typer.Option(
+            help="Findings: those of the illness (illness), categories as often as they are "
+            "(real), or all alike (even). Without it illness if medthinkvqa is among the exams, "
+            "else real."
+        ),
+    ] = None,
     wordings: Annotated[
         str, typer.Option(help="The common wordings, or those held out (held-out).")
     ] = "common",
     style: Annotated[
         str, typer.Option(help="Sentences as of a radiologist, translated, or mixed.")
     ] = "mixed",
+    text_only: Annotated[
+        bool, typer.Option("--text-only", help="Cases as text, without drawing any picture.")
+    ] = False,
     workers: Annotated[
         int | None, typer.Option(help="Processes; as many as there are cores by default.", min=1)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make synthetic patients with chest CTs, masks, sentences and reports.
+    """Make synthetic patients with chest CTs, radiographs, diagnosis cases and reports.
 
     The same settings give the same bytes. The same command again goes on where it was stopped, and
     a larger --patients adds some.
     """
     from overread.cli.console import print_json, progress
     from overread.errors import OverreadError
-    from overread.phantom.making import make_population, settings_of
+    from overread.phantom.making import exams_of, make_population, mix_for, settings_of
 
+    names = exams_of(exams)
     settings = settings_of(
-        seed=seed, size=size, difficulty=difficulty, mix=mix, wordings=wordings, style=style
+        seed=seed,
+        size=size,
+        difficulty=difficulty,
+        mix=mix or mix_for(names),
+        wordings=wordings,
+        style=style,
     )
-    names = list(dict.fromkeys(name.strip() for name in exams.split(",") if name.strip()))
+    if text_only:
+        _texts(out, patients, settings, as_json=as_json)
+        return
     try:
         with progress("making patients", quiet=as_json) as told:
             outcome = make_population(
@@ -88,7 +105,11 @@ def _summary(out: Path, outcome: Outcome) -> dict[str, Any]:
         "there": outcome.there,
         "failed": {str(number): str(error) for number, error in outcome.failed.items()},
         "splits": dict(sorted(outcome.splits.items())),
-        "findings": outcome.categories.total(),
+        "exams": {
+            exam: {" ".join(filter(None, row[:2])): dict(row[2]) for row in rows}
+            for exam, rows in outcome.counts.items()
+        },
+        "findings": sum(outcome.categories.values()),
         "categories": dict(sorted(outcome.categories.items())),
     }
 
@@ -104,6 +125,24 @@ def _print(out: Path, outcome: Outcome) -> None:
         screen.print(f"made {outcome.made} synthetic patient(s) in {safe(str(out))}{before}")
     else:
         screen.print(f"all {count} synthetic patient(s) are in {safe(str(out))} already")
-    screen.print(f"  {outcome}")
-    root = shlex.quote(str(out / "rexgroundingct"))
-    screen.print(f"\nNow try:  overread check rexgroundingct {safe(root)} --split all")
+    for line in str(outcome).splitlines():
+        screen.print(f"  {line}")
+    root = shlex.quote(str(out))
+    for number, exam in enumerate(outcome.counts):
+        lead = "\nNow try:  " if not number else "          "
+        screen.print(f"{lead}overread check {exam} {safe(root)}/{exam} --split all")
+
+
+def _texts(out: Path, patients: int, settings: Settings, *, as_json: bool) -> None:
+    """Write the cases as text and say so."""
+    from overread.cli.console import out as console
+    from overread.cli.console import print_json, progress, safe
+    from overread.phantom.texts import write_texts
+
+    with progress("drawing cases", quiet=as_json) as told:
+        splits = write_texts(out, patients, settings, progress=told)
+    if as_json:
+        print_json({"out": str(out), "ok": True, "cases": splits})
+        return
+    parts = ", ".join(f"{many} {split}" for split, many in sorted(splits.items()))
+    console().print(f"drew {patients} case(s) as text in {safe(str(out))}: {parts}")

@@ -7,7 +7,6 @@
     rexgroundingct/anatomy/labels.json     what their numbers mean
     rexgroundingct/anatomical_cot.json     the chain of thought of every finding
     rexgroundingct/phantom.jsonl           all that is known of each patient
-    rexgroundingct/README.md               the dataset card
     sources/rexgroundingct/reports.csv     the raw reports, as CT-RATE has them
 
 The big files are written patient by patient; what the lists need of a patient is his `ScanRecord`,
@@ -19,7 +18,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,19 +27,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks import write
 from overread.benchmarks.fields import RowReader
-from overread.benchmarks.made import MadeRelease
 from overread.benchmarks.rexgroundingct.release import SPLITS, read_scan
 from overread.core import Entry, Record
 from overread.errors import OverreadError
+from overread.ontology import findings
 from overread.ontology import lungs as lung_names
 from overread.phantom.body.canvas import ORGANS
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.card import card
+from overread.phantom.card import Counts
 from overread.phantom.chain import chain, label_boxes, places, segment_name
-from overread.phantom.patient import Patient, Settings
-from overread.pixels.files import written
+from overread.phantom.lists import write_entries, write_lines, write_text
+from overread.phantom.patient import Patient
+from overread.phantom.statement import KINDS
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 
@@ -118,22 +117,37 @@ def entry_of(record: ScanRecord) -> Entry:
     return entry
 
 
-def write_lists(out: Path, records: Sequence[ScanRecord], settings: Settings) -> None:
+def counts(records: Sequence[ScanRecord]) -> Counts:
+    """Patients and findings by category, split by split."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        split = record.line["split"]
+        found["patients"][split] += 1
+        for category in record.row["categories"].values():
+            found[category][split] += 1
+            found["all"][split] += 1
+    names = findings().categories
+    rows = [(f"findings {code}", names[code].name, found[code]) for code in KINDS]
+    return [("patients", "", found["patients"]), *rows, ("findings", "all", found["all"])]
+
+
+def write_lists(out: Path, records: Sequence[ScanRecord]) -> None:
     """Write everything that is about all patients; what is there is replaced, file by file."""
     root = out / NAME
     names = [record.row["name"] for record in records]
     chains = {name: record.chain for name, record in zip(names, records, strict=True)}
-    _write_text(root / "anatomical_cot.json", json.dumps(chains, ensure_ascii=False))
-    lines = [json.dumps(record.line, ensure_ascii=False) + "\n" for record in records]
-    _write_text(root / "phantom.jsonl", "".join(lines))
-    _write_text(root / "anatomy" / "labels.json", json.dumps(label_names(), indent=1) + "\n")
-    _write_text(root / "README.md", card(settings, [record.line for record in records]))
+    write_text(root / "anatomical_cot.json", json.dumps(chains, ensure_ascii=False))
+    write_lines(root / "phantom.jsonl", (record.line for record in records))
+    write_text(root / "anatomy" / "labels.json", json.dumps(label_names(), indent=1) + "\n")
     table = io.StringIO()
     rows = csv.DictWriter(table, list(records[0].report), lineterminator="\n")
     rows.writeheader()
     rows.writerows(record.report for record in records)
-    _write_text(out / "sources" / NAME / "reports.csv", table.getvalue())
-    _write_cases(root, records)
+    write_text(out / "sources" / NAME / "reports.csv", table.getvalue())
+    entries: dict[str, list[Entry]] = {split: [] for split in SPLITS}
+    for record in records:
+        entries[split_of(record.number)].append(entry_of(record))
+    write_entries(root, NAME, entries)
 
 
 def label_names() -> dict[str, dict[str, str]]:
@@ -147,25 +161,6 @@ def label_names() -> dict[str, dict[str, str]]:
         part: {str(number): name for number, name in enumerate(names, 1)}
         for part, names in named.items()
     }
-
-
-def _write_cases(root: Path, records: Sequence[ScanRecord]) -> None:
-    """dataset.json, through the benchmark's own writer, which reads every row again."""
-    # It adds splits to a list and never replaces one, so the list is made elsewhere and moved.
-    scratch = root / ".list"
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        for split in SPLITS:
-            entries = [entry_of(one) for one in records if split_of(one.number) == split]
-            release = MadeRelease(NAME, split, entries, _no_file, count=len(entries))
-            made = write(release, scratch, pictures=False)
-        made.replace(root / made.name)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _no_file(file: str) -> bytes:
-    raise OverreadError(f"{file} was written before, and is not copied")
 
 
 def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanRecord:
@@ -225,8 +220,3 @@ def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanReco
 def _stored(array: NDArray[Any]) -> NDArray[Any]:
     """A (z, y, x) array as the (H, W, D) one that is stored: another view, no copy."""
     return array.transpose(2, 1, 0)
-
-
-def _write_text(path: Path, text: str) -> None:
-    with written(path) as stream:
-        stream.write(text.encode("utf-8"))

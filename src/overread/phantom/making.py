@@ -23,16 +23,17 @@ from overread import __version__
 from overread.catalog import unknown
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
+from overread.phantom.card import Counts, card
 from overread.phantom.difficulty import DIFFICULTIES
-from overread.phantom.exam_ct import ScanRecord, files_of, write_lists, write_scan
-from overread.phantom.patient import STEPS, Settings, make_patient
+from overread.phantom.exam_ct import split_of
+from overread.phantom.examining import EXAMS, PatientRecord, examine, module_of
 from overread.phantom.population import Mix
 from overread.phantom.sentences import STYLES
+from overread.phantom.visit import STEPS, Settings
 from overread.pixels.files import written
 from overread.runs.workers import in_workers
 
-EXAMS = ("rexgroundingct",)
-MEMORY = {"small": 0.5, "full": 2.0}
+MEMORY = {"small": 0.6, "full": 3.0}
 """GB that a worker may need."""
 
 _MAKING = ".making"
@@ -57,12 +58,47 @@ class Outcome:
     """Patient → why he could not be made."""
     splits: Counter[str] = field(default_factory=Counter)
     """Split → patients."""
-    categories: Counter[str] = field(default_factory=Counter)
-    """Category → findings."""
+    counts: dict[str, Counts] = field(default_factory=dict)
+    """Exam → what there is of it; the first row counts its cases, the last all that they hold."""
+
+    @property
+    def categories(self) -> dict[str, int]:
+        """Category → findings of the CT exam."""
+        rows = self.counts.get("rexgroundingct", ())
+        found = {what: sum(many.values()) for what, _, many in rows}
+        return {
+            what.removeprefix("findings "): many
+            for what, many in found.items()
+            if what.startswith("findings ") and many
+        }
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{number} {split}" for split, number in sorted(self.splits.items()))
-        return f"rexgroundingct: {parts}; {self.categories.total()} findings"
+        lines = []
+        for exam, rows in self.counts.items():
+            cases, (what, _, held) = rows[0][2], rows[-1]
+            parts = ", ".join(f"{many} {split}" for split, many in sorted(cases.items()))
+            lines.append(f"{exam}: {parts}; {sum(held.values())} {what}")
+        return "\n".join(lines)
+
+
+def exams_of(words: str) -> list[str]:
+    """The exams that somebody typed, commas between them.
+
+    >>> exams_of("mmrad, medthinkvqa")
+    ['medthinkvqa', 'mmrad']
+    """
+    asked = {name.strip() for name in words.split(",") if name.strip()}
+    for exam in sorted(asked):
+        if exam not in EXAMS:
+            raise unknown("exam", exam, EXAMS)
+    if not asked:
+        raise UsageError("no exam was asked for", remedy=f"there are {', '.join(EXAMS)}")
+    return [exam for exam in EXAMS if exam in asked]
+
+
+def mix_for(exams: Sequence[str]) -> Mix:
+    """Where findings come from if nobody says so: with a case among the exams, from its illness."""
+    return "illness" if "medthinkvqa" in exams else "real"
 
 
 def settings_of(*, seed: int = 0, **words: str) -> Settings:
@@ -92,11 +128,7 @@ def make_population(
 
     Where some cannot be made the others are listed all the same; see `Outcome.failed`.
     """
-    if not exams:
-        raise UsageError("no exam was asked for", remedy=f"there are {', '.join(EXAMS)}")
-    for exam in exams:
-        if exam not in EXAMS:
-            raise unknown("exam", exam, EXAMS)
+    exams = exams_of(",".join(exams))
     if patients < 1:
         raise UsageError(f"{patients} patients were asked for", remedy="ask for at least one")
     _own(out)
@@ -117,7 +149,7 @@ def make_population(
                 progress(len(there) + done, patients)
 
         told(0)
-        jobs = [(number, settings, out) for number in todo]
+        jobs = [(number, settings, exams, out) for number in todo]
         many = min(workers or default_workers(settings.size), len(todo))
         with closing(in_workers(_make_one, jobs, many)) as results:
             for done, (number, _, error) in enumerate(results, 1):
@@ -127,11 +159,24 @@ def make_population(
         records = _records_of(out)
         outcome.made = len(records) - outcome.there
         if records:
-            write_lists(out, [records[number] for number in sorted(records)], settings)
-        for record in records.values():
-            outcome.splits[record.line["split"]] += 1
-            outcome.categories.update(record.row["categories"].values())
+            _write_lists(out, [records[number] for number in sorted(records)], settings, outcome)
         return outcome
+
+
+def _write_lists(
+    out: Path, records: Sequence[PatientRecord], settings: Settings, outcome: Outcome
+) -> None:
+    """The lists and the card of every exam, from what is known of the patients."""
+    outcome.splits.update(split_of(record.number) for record in records)
+    exams = [exam for exam in EXAMS if records[0].of(exam) is not None]
+    for exam in exams:
+        module = module_of(exam)
+        own = [record.of(exam) for record in records]
+        module.write_lists(out, own)
+        counts = outcome.counts[exam] = module.counts(own)
+        text = card(exam, settings, len(records), counts, exams=exams, splits=module.SPLITS)
+        with written(out / exam / "README.md") as stream:
+            stream.write(text.encode("utf-8"))
 
 
 def default_workers(size: str) -> int:
@@ -141,10 +186,10 @@ def default_workers(size: str) -> int:
     return max(1, min(cores, int(memory / MEMORY[size])))
 
 
-def _make_one(number: int, settings: Settings, out: Path) -> None:
+def _make_one(number: int, settings: Settings, exams: Sequence[str], out: Path) -> None:
     """One patient and his record, which is written last."""
     try:
-        record = write_scan(make_patient(number, settings), out)
+        record = examine(number, settings, exams, out)
     except (OSError, MemoryError):
         raise  # a matter of the machine, not of the patient: the next one would fare no better
     except Exception as error:
@@ -159,15 +204,15 @@ def _record_path(out: Path, number: int) -> Path:
     return out / _MAKING / f"{number:06d}.json"
 
 
-def _records_of(out: Path) -> dict[int, ScanRecord]:
+def _records_of(out: Path) -> dict[int, PatientRecord]:
     """The patients that are there, each with all of his files."""
-    found: dict[int, ScanRecord] = {}
+    found: dict[int, PatientRecord] = {}
     for path in sorted((out / _MAKING).glob("[0-9]*.json")):
         try:
-            record = ScanRecord.model_validate_json(path.read_bytes())
+            record = PatientRecord.model_validate_json(path.read_bytes())
         except ValidationError:
             continue  # damaged from outside; the patient is made again
-        if all((out / file).is_file() for file in files_of(record.number)):
+        if all((out / file).is_file() for file in record.files):
             found[record.number] = record
     return found
 

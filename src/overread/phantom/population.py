@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tomllib
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -12,10 +13,11 @@ from typing import Any, Literal
 import numpy as np
 
 from overread.ontology import lungs as lung_names
-from overread.phantom.findings.scan import Target
+from overread.phantom.film.sign import View
+from overread.phantom.findings.scan import Former, Target
 from overread.phantom.statement import KINDS
 
-Mix = Literal["real", "even"]
+Mix = Literal["real", "even", "illness"]
 
 _LOBES = tuple(lobe.code for lobe in lung_names().lobes)
 
@@ -26,6 +28,20 @@ class Plan:
 
     category: str
     kind: str
+    places: tuple[str, ...] = ()
+    """Kinds of place, each as likely, of those in population.toml; empty, as the category has."""
+    lobes: tuple[str, ...] = ()
+    """Lobes of which a lobe or a segment is chosen, or whose lung; empty, as the category has."""
+    scale: float = 1.0
+    """Scale of its size."""
+    count: tuple[int, int] | None = None
+    """Fewest and most entities, where it is something that one counts; 0 and 0: it is absent."""
+    needed: bool = False
+    """Whether the patient would not have his illness without it."""
+    span: tuple[float, float] | None = None
+    """The smallest and the largest scale of all days of a course; absent outside of one."""
+    former: Former | None = field(default=None, compare=False, repr=False)
+    """The same finding on an earlier day, which it is drawn after."""
 
 
 def stream(seed: int, patient: int, *purpose: str | int) -> np.random.SeedSequence:
@@ -59,23 +75,49 @@ def draw_kind(rng: np.random.Generator, category: str, mix: Mix = "real") -> str
     return str(rng.choice(list(kinds), p=weights / weights.sum()))
 
 
-def draw_target(rng: np.random.Generator, category: str) -> Target:
-    """Where a finding of a category goes."""
-    table = facts()["category"][category]
-    places = table["places"]
-    weights = np.array(list(places.values()), float)
-    place = str(rng.choice(list(places), p=weights / weights.sum()))
+def draw_target(rng: np.random.Generator, plan: Plan | str) -> Target:
+    """Where a finding goes: a plan's, or any of a category."""
+    if isinstance(plan, str):
+        plan = Plan(plan, KINDS[plan][0])
+    table = facts()["category"][plan.category]
+    if plan.places:
+        place = str(rng.choice(plan.places))
+    else:
+        places = table["places"]
+        weights = np.array(list(places.values()), float)
+        place = str(rng.choice(list(places), p=weights / weights.sum()))
+    return replace(
+        _target(rng, place, plan.lobes or table.get("lobes", _LOBES), given=bool(plan.lobes)),
+        scale=plan.scale,
+        span=plan.span,
+        count=plan.count,
+    )
+
+
+def _target(rng: np.random.Generator, place: str, lobes: Sequence[str], *, given: bool) -> Target:
+    """A target of one kind of place."""
     if place in ("segment", "lobe"):
-        lobe = str(rng.choice(table.get("lobes", _LOBES)))
+        lobe = str(rng.choice(lobes))
         if place == "lobe":
             return Target((lobe,))
         parts = [part.code for part in lung_names().by_code[lobe].segments]
         return Target((lobe,), str(rng.choice(parts)))
     if place == "lung":
-        side = str(rng.choice(["right", "left"]))
+        sides = ["right", "left"]
+        if given:
+            held = {lung_names().by_code[code].side for code in lobes}
+            sides = [side for side in sides if side in held]
+        side = str(rng.choice(sides))
         return Target(tuple(lobe.code for lobe in lung_names().lobes if lobe.side == side))
     fixed = {"upper": ("RUL", "LUL"), "lower": ("RLL", "LLL"), "both": _LOBES}
     return Target(fixed[place])
+
+
+def draw_films(seed: int, patient: int) -> tuple[View, ...]:
+    """Which films a patient gets, the frontal one first, whatever is found on them."""
+    rng = np.random.default_rng(stream(seed, patient, "films"))
+    choices: tuple[tuple[View, ...], ...] = (("PA", "lateral"), ("PA",), ("AP supine",))
+    return choices[int(rng.choice(3, p=(0.45, 0.35, 0.2)))]
 
 
 def draw_beyond(rng: np.random.Generator, age: int) -> list[str]:

@@ -1,7 +1,7 @@
 """A tiny release of each of the three layouts, made from sketched patients.
 
-The phantom has a CT exam; until it has the other two, the demo takes those from here. Tests of the
-layouts take all three, since a sketched patient costs next to nothing.
+For trying code on, not for reading: a sketched patient costs next to nothing and shows next to
+nothing. The patients of `making` are the ones to look at.
 """
 
 from __future__ import annotations

@@ -123,6 +123,14 @@ class Canvas:
         self.lobes = np.zeros(self.grid.shape, np.uint8)
         self.segments = np.zeros(self.grid.shape, np.uint8)
 
+    def copy(self) -> Canvas:
+        """The same again, to be painted on apart."""
+        other = object.__new__(Canvas)
+        other.grid = self.grid
+        for name in ("hu", "organs", "lobes", "segments"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
     def paint(
         self,
         cut: Cut,

@@ -95,7 +95,7 @@ def draw_habitus(rng: np.random.Generator) -> Habitus:
         fat_hu=float(np.clip(rng.normal(-104, 5), -116, -92)),
         muscle_hu=float(np.clip(rng.normal(50, 5), 36, 62)) - 0.1 * (age - 58),
         bone=float(np.clip(rng.normal(0.92, 0.1) - 0.004 * (age - 58), 0.6, 1.2)),
-        heart=float(rng.normal(1.0, 0.035)),
+        heart=float(rng.normal(0.94, 0.035)),
         aorta=float(np.clip(rng.normal(1.0, 0.05) + 0.003 * (age - 58), 0.85, 1.15)),
         liver=float(rng.normal(57, 5)),
     )

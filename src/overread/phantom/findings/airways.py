@@ -37,7 +37,7 @@ def draw_wall_thickening(
 ) -> Drawn | None:
     """1a: the larger bronchi of some segments with thick walls around a lumen that stays open."""
     level = int(rng.choice(3, p=[0.4, 0.4, 0.2]))
-    wall = (1.2, 1.7, 2.3)[level] * scan.difficulty.size * _coarse(scan)
+    wall = (1.2, 1.7, 2.3)[level] * scan.difficulty.size * _coarse(scan) * target.scale
     entities = []
     for group in _stretches(scan, rng, target, per_lobe=(2, 2, 4)[level]):
         shown = [b for b in group if b.branch.order <= 6 + (level > 0)]
@@ -64,7 +64,7 @@ def draw_bronchiectasis(
     draw = _draw_cysts if kind == "cystic" else _draw_wide
     entities = []
     for group in _stretches(scan, rng, target, per_lobe=(1, 2, 3)[level]):
-        entity = draw(scan, rng, kind, target, group, level)
+        entity = draw(scan, target.apart(rng), kind, target, group, level)
         if entity is not None:
             entities.append(entity)
     return Drawn("1b", kind, entities, severity=LEVELS[level]) if entities else None
@@ -76,11 +76,12 @@ def draw_mucus_plugging(
     """1f: bronchi filled with mucus, swollen and branching like the fingers of a glove."""
     entities: list[Entity] = []
     number = max(int(rng.choice([1, 2, 2, 3, 4])), min(len(target.lobes), 4))
+    number = target.number(rng, number)
     groups = list(_stretches(scan, rng, target, per_lobe=4))
     for group in groups:
         if len(entities) == number:
             break
-        entity = _plug(scan, rng, target, group)
+        entity = _plug(scan, target.apart(rng), target, group)
         if entity is not None:
             entities.append(entity)
     return Drawn("1f", kind, entities) if entities else None
@@ -100,7 +101,7 @@ def _draw_wide(
     if not shown:
         return None
     lumen = (2.1, 2.7, 3.3)[level] * float(rng.uniform(0.95, 1.1)) * scan.difficulty.size
-    lumen = max(lumen, 1.15 * scan.grain)
+    lumen = target.scale * target.fitted(lumen, low=1.15 * scan.grain)
     wall = (0.8 + 0.15 * level) * _coarse(scan)
     outer, inner, vessel = (_field(scan, shown, 2.5 * lumen + 3) for _ in range(3))
     for b in shown:
@@ -127,7 +128,8 @@ def _draw_cysts(
     shown = _grown(rng, [b for b in group if 5 <= b.branch.order <= 7], 0.8)
     if not shown:
         return None
-    size = (3.6, 4.4, 5.4)[level] * scan.difficulty.size
+    usual = (3.6, 4.4, 5.4)[level] * scan.difficulty.size
+    size = usual * target.scale
     wall = 1.1 * _coarse(scan)
     field = _field(scan, shown, 3.5 * size, walls=True)
     fluid: list[tuple[np.ndarray, float]] = []
@@ -139,7 +141,8 @@ def _draw_cysts(
         way = (end - start) / max(b.length, 1e-3)
         at = 0.6 * size
         while at < b.length + (0.5 * size if b.branch.order == 7 else 0):
-            radius = max(size * float(rng.uniform(0.75, 1.3)), 1.7 * scan.grain)
+            radius = usual * float(rng.uniform(0.75, 1.3))
+            radius = target.scale * target.fitted(radius, low=1.7 * scan.grain)
             aside = rng.normal(0, 0.3 * size, 3)
             centre = start + way * at + aside
             field.ball(centre, radius, edge=wall)
@@ -177,7 +180,7 @@ def _plug(
             shown.append(b)
             reached.add(b.number)
     wide = float(rng.uniform(3.2, 4.8)) * scan.difficulty.size
-    wide = max(wide, 1.2 * scan.grain)
+    wide = target.scale * target.fitted(wide, low=1.2 * scan.grain)
     field = _field(scan, shown, wide * 2)
     parents = {b.branch.parent for b in shown}
     for b in shown:

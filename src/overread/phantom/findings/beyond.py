@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,14 @@ _STATIONS: tuple[Point, ...] = (
 """Where enlarged nodes lie: at the windpipe, under the carina, before the vessels, at the hila."""
 
 
+PLAIN = {
+    "pericardial effusion": "large pericardial effusion",
+    "lymph nodes": "several lymph nodes",
+}
+"""What an illness is told by may be asked for under these names: then nobody overlooks it."""
+_USUAL = {plain: name for name, plain in PLAIN.items()}
+
+
 @dataclass(frozen=True)
 class Beyond:
     """One finding beyond the lung: what is true of it, and where its middle lies."""
@@ -34,18 +43,31 @@ class Beyond:
     """RAS+ millimetres."""
 
 
-def draw_beyond_lung(scan: Scan, rng: np.random.Generator, names: list[str]) -> tuple[Beyond, ...]:
-    """Draw what the body does not already show by its own build, and state all of it."""
+def draw_beyond_lung(
+    scan: Scan,
+    rng: np.random.Generator,
+    names: list[str],
+    *,
+    told: Callable[[str], None] = lambda name: None,
+) -> tuple[Beyond, ...]:
+    """Draw what the body does not already show by its own build, and state all of it.
+
+    `told` hears each name as soon as it is drawn; of `PLAIN` ones the usual name.
+    """
     heart = (-20.0, 20.0, -72.0)
     made: list[Beyond] = []
-    for name in names:
+    for asked in names:
+        name, plain = _USUAL.get(asked, asked), asked in _USUAL
         severity: Severity | None = None
         side, count, centre = None, 1, heart
         if name == "cardiomegaly":
             severity = "mild" if scan.body.habitus.heart < 1.27 else "moderate"
         elif name == "pericardial effusion":
-            _fluid_round_heart(scan)
-            severity = "mild"
+            if plain:
+                _much_fluid_round_heart(scan, float(rng.uniform(11, 17)))
+            else:
+                _fluid_round_heart(scan)
+            severity = "moderate" if plain else "mild"
         elif name == "coronary calcification":
             count = _coronaries(scan, rng)
             if not count:
@@ -54,7 +76,7 @@ def draw_beyond_lung(scan: Scan, rng: np.random.Generator, names: list[str]) -> 
             centre = (-10.0, -6.0, 34.0)
             _plaques(scan, rng)
         elif name == "lymph nodes":
-            count, centre = _nodes(scan, rng)
+            count, centre = _nodes(scan, rng, plain=plain)
         elif name == "hiatal hernia":
             centre = (-10.0, -26.0, -104.0)
             _hernia(scan, centre, rng)
@@ -75,6 +97,7 @@ def draw_beyond_lung(scan: Scan, rng: np.random.Generator, names: list[str]) -> 
             category=BEYOND[name], kind=name, side=side, count=count, severity=severity
         )
         made.append(Beyond(statement, as_point(scan.body.habitus.patient(np.array(centre)))))
+        told(name)
     return tuple(made)
 
 
@@ -90,6 +113,27 @@ def _fluid_round_heart(scan: Scan) -> None:
         around = scan.canvas.organs[cut] == NUMBER["mediastinum"]
         fluid = np.where(around, shell, np.float32(-9)).astype(np.float32)
         scan.canvas.paint(cut, fluid, 9.0)
+
+
+def _much_fluid_round_heart(scan: Scan, thick: float) -> None:
+    """Fluid that spreads the sac, and lies where lung and fat were; deepest behind and below."""
+    canvas = scan.canvas
+    lung = [NUMBER[name] for name in ("right lung", "left lung", "mediastinum")]
+    for cut, (x, y, z) in template_box(
+        canvas.grid, scan.body.habitus, (-150, -100, -170), (125, 125, 40)
+    ):
+        depth = scan.body.lungs.heart(x, y, z)
+        deep = thick * np.clip(0.85 - 0.006 * (y - 10) - 0.004 * (z + 70), 0.45, 1.3)
+        # The sac ends at the great vessels, and rests on the diaphragm.
+        deep = deep * np.clip((12 - z) / 30, 0, 1)
+        dome, cosine = scan.body.lungs.diaphragm(x, y)
+        shell = np.minimum(np.minimum(depth + deep, -depth + 0.5), (z - dome) * cosine + 1)
+        airways = (canvas.organs[cut] == NUMBER["trachea and bronchi"]) & (canvas.lobes[cut] > 0)
+        around = np.isin(canvas.organs[cut], lung) | airways
+        fluid = np.where(around, shell, np.float32(-9)).astype(np.float32)
+        canvas.paint(cut, fluid, 7.0, label=NUMBER["mediastinum"])
+        canvas.lobes[cut][fluid > 0] = 0
+        canvas.segments[cut][fluid > 0] = 0
 
 
 def _coronaries(scan: Scan, rng: np.random.Generator) -> int:
@@ -121,12 +165,12 @@ def _plaques(scan: Scan, rng: np.random.Generator) -> None:
         _speck(scan, centre, (rng.uniform(3, 6), rng.uniform(3, 6), 1.5), 680.0)
 
 
-def _nodes(scan: Scan, rng: np.random.Generator) -> tuple[int, Point]:
+def _nodes(scan: Scan, rng: np.random.Generator, *, plain: bool) -> tuple[int, Point]:
     """Enlarged nodes at some of the stations; gives how many, and where the first is."""
-    count = int(rng.integers(1, 5))
+    count = int(rng.integers(4, 7)) if plain else int(rng.integers(1, 5))
     places = rng.permutation(len(_STATIONS))[:count]
     for place in places:
-        radii = rng.uniform(6, 9.5, 3)
+        radii = rng.uniform(8, 11.5, 3) if plain else rng.uniform(6, 9.5, 3)
         radii[int(rng.integers(0, 3))] *= rng.uniform(1.2, 1.6)
         centre = np.asarray(_STATIONS[place]) + rng.normal(0, 1.5, 3)
         _speck(scan, as_point(centre), radii, 38.0)

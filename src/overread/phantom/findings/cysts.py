@@ -36,22 +36,29 @@ _LOOKS = {
 def draw_cysts(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
     """One to a few holes or cysts of one kind; the mask is each whole, wall and content."""
     look = _LOOKS[kind]
-    number = int(rng.choice(look.numbers))
+    number = target.number(rng, int(rng.choice(look.numbers)))
     largest = float(rng.uniform(*look.size)) * scan.difficulty.size
-    pleural = rng.random() < look.pleural
+    # Many are scattered through the lung, not strung along its wall.
+    pleural = rng.random() < look.pleural and (target.count is None or target.count[1] < 5)
     rooms = Rooms(scan, target)
     entities: list[Entity] = []
+    middles: list[Point | None] = []
+    wide = target.widest / 2
     for n in range(number):
-        size = max(largest * (1 if n == 0 else rng.uniform(0.5, 0.85)), 5.5 * scan.grain)
-        places = rooms.find(rng, size / 2, pleural=pleural, most=2)
+        own = target.apart(rng)
+        size = largest * (1 if n == 0 else own.uniform(0.5, 0.85))
+        size = target.fitted(size, low=5.5 * scan.grain)
+        places = rooms.find(own, wide * size, pleural=pleural, most=2)
         while not places and not entities and size > 0.5 * largest and size > 6 * scan.grain:
             # A lobe with little room gets a smaller one, away from the wall.
             pleural, size = False, 0.8 * size
-            places = rooms.find(rng, size / 2, most=2)
-        for centre in places:
-            entity = _one(scan, rng, kind, target, centre, size / 2)
+            places = rooms.find(own, wide * size, most=2)
+        middles.append(None)
+        for centre in target.seats(n, places):
+            entity = _one(scan, own, kind, target, centre, target.scale * size / 2)
             if entity is not None:
                 entities.append(entity)
+                middles[n] = centre
                 break
     if not entities:
         return None
@@ -63,6 +70,7 @@ def draw_cysts(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
         sized=True,
         spread=("subpleural",) if pleural else (),
         traits=(look.trait,),
+        middles=tuple(middles),
     )
 
 

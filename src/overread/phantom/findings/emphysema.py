@@ -6,7 +6,7 @@ import numpy as np
 from scipy import ndimage
 
 from overread.phantom.body.grain import smooth_field
-from overread.phantom.body.shapes import Floats
+from overread.phantom.body.shapes import Floats, Point, as_point
 from overread.phantom.findings.fields import DepthField
 from overread.phantom.findings.scan import (
     LEAST_VOXELS,
@@ -32,8 +32,9 @@ def draw_emphysema(scan: Scan, rng: np.random.Generator, kind: str, target: Targ
     gap = _GAPS[kind]
     entities, drawn, whole = [], 0, 0
     for one in target.each:
-        cloud = lattice(scan, rng, one, gap, jitter=0.33)
-        entity = draw(scan, rng, one, cloud, level)
+        own = target.apart(rng)
+        cloud = lattice(scan, own, one, gap, jitter=0.33)
+        entity = draw(scan, own, one, cloud, level)
         if entity is not None:
             entities.append(entity)
             drawn += entity.voxels
@@ -63,7 +64,8 @@ def _centrilobular(
         return None
     high = _height(cloud)
     score = smooth_field(rng, *cloud.xyz, 18.0) + 2.2 * high
-    worst = score >= np.quantile(score, 1 - (0.2, 0.42, 0.72)[level])
+    share = min((0.2, 0.42, 0.72)[level] * target.scale, 0.95)
+    worst = score >= np.quantile(score, 1 - share)
     cloud = cloud.only(worst)
     field = DepthField(scan, cloud.points, 12)
     big = (1.5, 4.0) if level < 2 else (2.2, 4.7)
@@ -92,7 +94,8 @@ def _paraseptal(
         return None
     high = _height(cloud)
     score = smooth_field(rng, *cloud.xyz, 26.0) + 1.2 * high
-    cloud = cloud.only(score >= np.quantile(score, 1 - (0.1, 0.22, 0.4)[level]))
+    share = min((0.1, 0.22, 0.4)[level] * target.scale, 0.95)
+    cloud = cloud.only(score >= np.quantile(score, 1 - share))
     cloud = cloud.only(rng.permutation(len(cloud)))
     low, up = 3.2 * scan.difficulty.size, 7.0 * scan.difficulty.size
     radii = rng.uniform(low, up, len(cloud)).clip(min=1.9 * scan.grain)
@@ -119,22 +122,39 @@ def _paraseptal(
 def _bullous(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn | None:
     """One to four large air spaces with a hairline wall, most of them against the pleura."""
     number = max(int(rng.choice([1, 2, 2, 3, 4])), min(len(target.lobes), 4))
+    number = target.number(rng, number)
     size = float(np.exp(rng.uniform(np.log(16), np.log(50)))) * min(scan.difficulty.size, 1.0)
+    wide = target.widest * size
     entities: list[Entity] = []
+    middles: list[Point | None] = []
 
     def good(cloud: Cloud) -> Mask:
-        return (cloud.depth > 2) & (cloud.depth < 0.5 * size)
+        return (cloud.depth > 2) & (cloud.depth < 0.5 * wide)
 
-    for place in centres(scan, rng, target, 3 * number, 0.75 * size, good):
+    found = centres(scan, rng, target, 3 * number, 0.75 * wide, good)
+    for n, place in enumerate(map(as_point, found)):
         if len(entities) == number:
             break
-        radius = max(size * float(rng.uniform(0.6, 1.0)) / 2, 6.0, 3 * scan.grain)
-        entity = _bulla(scan, rng, target, place, radius)
-        if entity is not None:
-            entities.append(entity)
+        own = target.apart(rng)
+        radius = size * float(own.uniform(0.6, 1.0)) / 2
+        radius = target.scale * target.fitted(radius, low=max(6.0, 3 * scan.grain))
+        middles.append(None)
+        for seat in target.seats(n, [place]):
+            entity = _bulla(scan, own, target, np.array(seat), radius)
+            if entity is not None:
+                entities.append(entity)
+                middles[n] = seat
     if not entities:
         return None
-    return Drawn("1c", "bullous", entities, countable=True, sized=True, traits=("thin-walled",))
+    return Drawn(
+        "1c",
+        "bullous",
+        entities,
+        countable=True,
+        sized=True,
+        traits=("thin-walled",),
+        middles=tuple(middles),
+    )
 
 
 def _bulla(

@@ -21,7 +21,7 @@ def draw_honeycombing(
     level = int(rng.choice(3, p=[0.35, 0.4, 0.25]))
     entities = []
     for lobe in target.each:
-        entity = _area(scan, rng, lobe, level)
+        entity = _area(scan, target.apart(rng), lobe, level)
         if entity is not None:
             entities.append(entity)
     if not entities:
@@ -75,7 +75,8 @@ def _stacked(
     # The costal pleura, not the one towards the heart.
     inward = scan.body.ribs(x, y, z) - cloud.depth
     score = 1.3 * back + 0.7 * low + 0.55 * smooth_field(rng, x, y, z, 14.0) + 0.06 * inward
-    limit = np.quantile(score[outer], (0.16, 0.28, 0.45)[level])
+    share = min((0.16, 0.28, 0.45)[level] * target.scale, 0.95)
+    limit = np.quantile(score[outer], share)
     kept = []
     for layer in range(layers):
         at = half * (0.9 + 1.65 * layer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from scipy import ndimage
@@ -25,6 +26,7 @@ def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
     if kind == "scar":
         return _scars(scan, rng, target)
     entities: list[Entity] = []
+    middles: list[Point | None] = []
     basal = True
     for lobe in target.each:
         here = LobeMap.of(scan, lobe)
@@ -34,7 +36,8 @@ def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
         # In the upper and middle lobes they lie anywhere near the pleura.
         height = 0.42 if lobe.lower else 0.75
         for _ in range(number):
-            entity = _band(scan, rng, here, height)
+            foot, entity = _band(scan, target.apart(rng), here, height, len(middles))
+            middles.append(foot)
             if entity is not None:
                 entities.append(entity)
                 # A tilted plate may rise out of the base.
@@ -43,7 +46,7 @@ def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
     if not entities:
         return None
     spread = ("basal",) if basal else ()
-    return Drawn("2a", "band", entities, countable=True, spread=spread)
+    return Drawn("2a", "band", entities, countable=True, spread=spread, middles=tuple(middles))
 
 
 @dataclass(frozen=True)
@@ -72,22 +75,30 @@ class _Frame:
         return u, v, w
 
 
-def _band(scan: Scan, rng: np.random.Generator, here: LobeMap, height: float) -> Entity | None:
-    """One plate, from the pleura inwards, apart from all others; its mask holds its voxels."""
+def _band(
+    scan: Scan, rng: np.random.Generator, here: LobeMap, height: float, number: int
+) -> tuple[Point | None, Entity | None]:
+    """One plate, from the pleura inwards, apart from all others, and the place of its foot.
+
+    Its mask holds its voxels.
+    """
     size = scan.difficulty.size
     near = (here.outer > 1) & (here.outer < 8) & (here.share(2) < height) & (here.share(2) > 0.06)
     for _ in range(10):
-        foot = here.spot(rng, near)
+        own = here.target.apart(rng)
+        foot = here.spot(own, near)
         if foot is None:
-            return None
-        length = float(rng.uniform(24, 60)) * size
-        width = float(rng.uniform(14, 30)) * size
-        half = max(float(rng.uniform(1.1, 1.9)), 0.62 * scan.grain)
+            return None, None
+        if foot not in here.target.seats(number, [foot]):
+            continue
+        length = float(own.uniform(24, 60)) * size * here.target.scale
+        width = float(own.uniform(14, 30)) * size * here.target.scale
+        half = max(float(own.uniform(1.1, 1.9)), 0.62 * scan.grain)
         inwards = np.asarray(here.hilum) - np.asarray(foot)
-        inwards = inwards / np.linalg.norm(inwards) + rng.normal(0, 0.35, 3)
+        inwards = inwards / np.linalg.norm(inwards) + own.normal(0, 0.35, 3)
         inwards[2] *= 0.35
         # Tilted out of the axial plane, so that a slice shows it as a line and not as a patch.
-        tilt = rng.uniform(0.6, 1.2) * rng.choice([-1, 1])
+        tilt = own.uniform(0.6, 1.2) * own.choice([-1, 1])
         aside = np.cross(inwards, (0, 0, 1)) / np.linalg.norm(inwards[:2])
         up = np.array([0, 0, np.cos(tilt)]) + np.sin(tilt) * aside
         frame = _Frame.of(foot, inwards, up)
@@ -95,12 +106,12 @@ def _band(scan: Scan, rng: np.random.Generator, here: LobeMap, height: float) ->
         if cut is None:
             continue
         u, v, w = frame.at(scan.at(cut))
-        bend = float(rng.normal(0, 0.12)) / length
-        wave = 0.9 * np.sin(u / 7.0 + rng.uniform(0, 6)) * np.sin(v / 9.0 + rng.uniform(0, 6))
+        bend = float(own.normal(0, 0.12)) / length
+        wave = 0.9 * np.sin(u / 7.0 + own.uniform(0, 6)) * np.sin(v / 9.0 + own.uniform(0, 6))
         lift = w - np.float32(bend) * (u - length / 2) ** 2 * 2 - wave
         # Thickest at the pleura; the sides and the far end run out into nothing.
         share = np.clip(u / np.float32(length), 0, 1)
-        rim = width / 2 * (1 - 0.45 * share) + 2.0 * np.sin(u / 5.0 + rng.uniform(0, 6))
+        rim = width / 2 * (1 - 0.45 * share) + 2.0 * np.sin(u / 5.0 + own.uniform(0, 6))
         thick = half * (1.25 - 0.45 * share)
         depth = np.minimum(np.minimum(thick - np.abs(lift), rim - np.abs(v)), length - u)
         depth = np.minimum(depth, u + 12)
@@ -116,9 +127,9 @@ def _band(scan: Scan, rng: np.random.Generator, here: LobeMap, height: float) ->
             continue  # two that run into each other would be counted as one
         cover = scan.soft(np.where(mask | (~inside & free), depth, np.float32(-9))) * free
         cover *= _near(mask)
-        scan.mix(cut, cover, float(rng.uniform(-30, 25)))
-        return scan.take(cut, mask)
-    return None
+        scan.mix(cut, cover, float(own.uniform(-30, 25)))
+        return foot, scan.take(cut, mask)
+    return None, None
 
 
 def _near(mask: Mask) -> Mask:
@@ -138,9 +149,10 @@ def _scars(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn | None
             continue
         near = (here.outer > 3) & (here.outer < 9)
         near = near & ((here.share(2) > 0.8) if apical else (here.share(2) < 0.85))
+        own = target.apart(rng)
         for _ in range(4):
-            foot = here.spot(rng, near)
-            entity = None if foot is None else _scar(scan, rng, here, foot)
+            foot = here.spot(own, near)
+            entity = None if foot is None else _scar(scan, own, here, foot)
             if entity is not None:
                 entities.append(entity)
                 break
@@ -151,7 +163,7 @@ def _scars(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn | None
 
 def _scar(scan: Scan, rng: np.random.Generator, here: LobeMap, foot: Point) -> Entity | None:
     """Strands that run together under the pleura; the mask holds them, closed a little."""
-    reach = float(rng.uniform(20, 32)) * scan.difficulty.size
+    reach = float(rng.uniform(20, 32)) * scan.difficulty.size * here.target.scale
     cut = scan.cut(foot, reach + 8)
     if cut is None:
         return None
@@ -217,23 +229,23 @@ def draw_septa(scan: Scan, rng: np.random.Generator, kind: str, target: Target) 
     fine = kind == "reticulation"
     reach = float(rng.uniform(9, 15) if fine else rng.uniform(17, 28))
     cell = float(rng.uniform(4.5, 6.0) if fine else rng.uniform(13, 17))
-    height = float(rng.uniform(0.45, 0.8))
+    reach, height = reach * target.scale, float(rng.uniform(0.45, 0.8)) * target.scale
     entities: list[Entity] = []
     for lobe in target.each:
         here = LobeMap.of(scan, lobe)
         if here is None:
             continue
         # Basal in the lower lobes; in the others wherever the waves are high.
-        patch, edge = here.waves(rng, 30), here.waves(rng, 9)
-        field = np.minimum(
-            reach - here.outer + 3 * edge, 14 * (patch + (0.7 if lobe.lower else 0.3)) + 2 * edge
-        )
+        own = target.apart(rng)
+        patch, edge = here.waves(own, 30), here.waves(own, 9)
+        common = (0.7 if lobe.lower else 0.3) + 1.5 * log(target.scale)
+        field = np.minimum(reach - here.outer + 3 * edge, 14 * (patch + common) + 2 * edge)
         if lobe.lower:
             field = np.minimum(field, 90 * (height - here.share(2)) + 14 * patch)
         field = np.minimum(field, reach + 4 - here.outer).astype(np.float32)
         part = here.part((field > -4) & here.free)
         if part is not None:
-            entities += _septa(scan, rng, here, part, field, cell, fine=fine)
+            entities += _septa(scan, own, here, part, field, cell, fine=fine)
     if not entities:
         return None
     spread = ("subpleural",) if fine else ("peripheral",)

@@ -31,7 +31,7 @@ def draw_micronodules(
 ) -> Drawn | None:
     """One to five clusters of nodules of a few millimetres, laid out as the kind demands."""
     number = int(rng.choice([1, 2, 2, 3, 4, 5]))
-    number = max(number, min(len(target.lobes), 5))
+    number = target.number(rng, max(number, min(len(target.lobes), 5)))
     reach = float(rng.uniform(22, 32)) * (0.7 + 0.3 * scan.difficulty.size)
     draw = {
         "centrilobular": _centrilobular,
@@ -47,8 +47,10 @@ def draw_micronodules(
             return (cloud.depth > 5) & (cloud.depth < 18)
         return (_fissure(scan, cloud.points) < 7) | (cloud.depth < 6)
 
-    for place in _places(scan, rng, target, number, reach, good):
-        entity = draw(scan, rng, target, place, reach * float(rng.uniform(0.8, 1.1)))
+    for place in _places(scan, rng, target, number, target.widest * reach, good):
+        own = target.apart(rng)
+        here = target.scale * reach * float(own.uniform(0.8, 1.1))
+        entity = draw(scan, own, target, place, here)
         if entity is not None:
             entities.append(entity)
     if not entities:
@@ -77,7 +79,7 @@ def _centrilobular(
 ) -> Entity | None:
     """Soft-edged faint nodules at even distances; none touches the pleura or a fissure."""
     gap = max(float(rng.uniform(6.5, 8.5)), 3.6 * scan.grain)
-    cloud = lattice(scan, rng, target, gap, around=(place, reach), jitter=0.16)
+    cloud = lattice(scan, rng, target, gap, around=(place, _widest(target, reach)), jitter=0.16)
     cloud = cloud.only((cloud.depth > 5) & (_fissure(scan, cloud.points) > 4))
     cloud = cloud.only(_ragged(rng, cloud, place, reach))
     hazy = float(rng.uniform(-560, -380))
@@ -95,15 +97,18 @@ def _tree_in_bud(
     scan: Scan, rng: np.random.Generator, target: Target, place: Points, reach: float
 ) -> Entity | None:
     """The last twigs beside the arteries, filled: a stem, a fork, a bud at each end."""
-    stems, ways = _ends_of_arteries(scan, rng, place, 0.85 * reach)
+    stems, ways, far = _ends_of_arteries(scan, rng, place, 0.85 * _widest(target, reach))
     cloud = cloud_of(scan, stems)
     keep = (cloud.depth < _PERIPHERAL) & (cloud.depth > 5) & free_points(scan, target, stems)
     kept = np.flatnonzero(keep)
-    kept = kept[spaced(cloud.only(kept), np.full(len(kept), max(4.5, 3.0 * scan.grain)))][:40]
+    kept = kept[spaced(cloud.only(kept), np.full(len(kept), max(4.5, 3.0 * scan.grain)))]
+    each = {n: target.apart(rng) for n in kept}
+    kept = kept[far[kept] < 0.85 * reach]
+    kept = kept[: round(40 * max(target.scale, 1.0) ** 2)]
 
     def build(field: DepthField) -> None:
         for n in kept:
-            _twig(scan, rng, field, stems[n], ways[n])
+            _twig(scan, each[n], field, stems[n], ways[n])
 
     value = -30.0 - 90 * (1 - min(scan.difficulty.contrast, 1.2))
     return _paint(scan, target, stems[kept], build, value)
@@ -133,7 +138,8 @@ def _perilymphatic(
     scan: Scan, rng: np.random.Generator, target: Target, place: Points, reach: float
 ) -> Entity | None:
     """Dense nodules strung along the fissures, the pleura and the bronchovascular bundles."""
-    cloud = lattice(scan, rng, target, 2.4, around=(place, reach * 1.1), jitter=0.45)
+    around = (place, _widest(target, reach) * 1.1)
+    cloud = lattice(scan, rng, target, 2.4, around=around, jitter=0.45)
     depth, fissure = cloud.depth, _fissure(scan, cloud.points)
     on_surface = (np.abs(depth - max(1.8, 1.1 * scan.grain)) < 0.9) | (
         (fissure > 0.3) & (fissure < 1.6) & (depth > 1)
@@ -146,6 +152,7 @@ def _perilymphatic(
     gaps = rng.uniform(2.8, 4.8, len(chosen)).clip(min=2.2 * scan.grain)
     cloud = cloud.only(chosen)
     cloud = cloud.only(spaced(cloud, gaps))
+    cloud = cloud.only(np.linalg.norm(cloud.points - place, axis=1) < reach * 1.1)
 
     def build(field: DepthField) -> None:
         for point in cloud.points:
@@ -187,8 +194,13 @@ def _radius(scan: Scan, rng: np.random.Generator, low: float, high: float) -> fl
 def _ragged(rng: np.random.Generator, cloud: Cloud, place: Points, reach: float) -> Mask:
     """Which points belong to a cluster that thins out towards its edge."""
     far = np.linalg.norm(cloud.points - place, axis=1) / reach
-    kept: Mask = rng.random(len(cloud)) > (far - 0.55).clip(0) * 1.6
+    kept: Mask = (rng.random(len(cloud)) > (far - 0.55).clip(0) * 1.6) & (far < 1)
     return kept
+
+
+def _widest(target: Target, reach: float) -> float:
+    """How far the cluster reaches on the day on which it is largest."""
+    return reach * (target.widest / target.scale)
 
 
 def _fissure(scan: Scan, points: Points) -> Floats:
@@ -209,10 +221,11 @@ def _arteries(scan: Scan, least: int, most: int) -> tuple[Points, Points, NDArra
 
 def _ends_of_arteries(
     scan: Scan, rng: np.random.Generator, place: Points, reach: float
-) -> tuple[Points, Points]:
-    """Where the last branches of arteries near a place end, and the way they go."""
+) -> tuple[Points, Points, NDArray[np.float64]]:
+    """Where the last branches of arteries near a place end, the way they go, how far they are."""
     starts, ends, _ = _arteries(scan, 1, 3)
-    near = np.linalg.norm(ends - place, axis=1) < reach
+    far = np.linalg.norm(ends - place, axis=1)
+    near = far < reach
     ends, ways = ends[near], (ends - starts)[near]
     ways /= np.linalg.norm(ways, axis=1, keepdims=True).clip(min=1e-6)
     # The trees of the body end long before the lobules do: side twigs stand for what is missing.
@@ -222,6 +235,7 @@ def _ends_of_arteries(
     return (
         np.concatenate([ends, ends - 5 * ways + aside, ends - 3 * ways - 4 * aside]),
         np.concatenate([ways, turned, -turned + ways]),
+        np.tile(far[near], 3),
     )
 
 

@@ -19,12 +19,12 @@ def draw_mosaic(scan: Scan, rng: np.random.Generator, kind: str, target: Target)
     contrast = scan.difficulty.contrast
     dark = float(rng.uniform(62, 85)) * contrast
     bright = float(rng.uniform(35, 60)) * contrast
-    share = float(rng.uniform(0.22, 0.5))
+    share = float(np.clip(rng.uniform(0.22, 0.5) * target.scale, 0.05, 0.8))
     entities: list[Entity] = []
     for lobe in target.each:
         here = LobeMap.of(scan, lobe)
         if here is not None and here.free.sum() > 60:
-            entities += _dark_lobules(scan, rng, here, share, dark, bright)
+            entities += _dark_lobules(scan, target.apart(rng), here, share, dark, bright)
     if not entities:
         return None
     return Drawn("1f", kind, entities, severity=extent(scan, target, entities))

@@ -23,33 +23,48 @@ def draw_nodules(scan: Scan, rng: np.random.Generator, kind: str, target: Target
     without the vessels that run to it.
     """
     several = kind in ("solid", "calcified")
-    number = int(rng.choice([1, 1, 1, 2, 3, 4, 5])) if several else 1
+    number = target.number(rng, int(rng.choice([1, 1, 1, 2, 3, 4, 5])) if several else 1)
     largest = _diameter(rng, kind) * scan.difficulty.size
-    largest = max(largest, _MASS) if kind == "mass" else min(largest, _LARGEST)
+    limits = {"low": _MASS} if kind == "mass" else {"high": _LARGEST}
+    largest = target.fitted(largest, **limits)
     pleural = rng.random() < _PLEURAL[kind]
-    lobulated = kind == "mass" or (kind == "solid" and largest > 8 and rng.random() < 0.3)
+    lobulated = kind == "mass" or (
+        kind == "solid" and target.widest * largest > 8 and rng.random() < 0.3
+    )
     density = float(rng.uniform(15, 45))
     rooms = Rooms(scan, target)
     entities: list[Entity] = []
+    middles: list[Point | None] = []
     for n in range(number):
+        own = target.apart(rng)
         # Chalk needs voxels of its own: in shared ones it would look like soft tissue.
         least = (4.2 if kind == "calcified" else 3.2) * scan.grain
-        size = max(largest * (1 if n == 0 else rng.uniform(0.55, 0.9)), least)
+        size = target.fitted(largest * (1 if n == 0 else own.uniform(0.55, 0.9)), low=least)
         share = 0.82 if kind == "mass" else 1.0
-        places = rooms.find(rng, size / 2, pleural=pleural, share=share)
+        wide = target.widest / 2
+        places = rooms.find(own, wide * size, pleural=pleural, share=share)
         if not places and pleural and not entities:
             pleural = False
-            places = rooms.find(rng, size / 2, share=share)
-        while not places and kind == "mass" and size > _MASS:
+            places = rooms.find(own, wide * size, share=share)
+        while not places and kind == "mass" and size > target.fitted(0, low=_MASS):
             # A small lobe gets a smaller one.
-            size = max(0.85 * size, _MASS)
-            places = rooms.find(rng, size / 2, share=share)
-        for centre in places:
+            size = target.fitted(0.85 * size, low=_MASS)
+            places = rooms.find(own, wide * size, share=share)
+        middles.append(None)
+        for centre in target.seats(n, places):
             entity = _nodule(
-                scan, rng, kind, target, centre, size / 2, density, lobulated=lobulated
+                scan,
+                own,
+                kind,
+                target,
+                centre,
+                target.scale * size / 2,
+                density,
+                lobulated=lobulated,
             )
             if entity is not None:
                 entities.append(entity)
+                middles[n] = centre
                 break
     if not entities:
         return None
@@ -61,6 +76,7 @@ def draw_nodules(scan: Scan, rng: np.random.Generator, kind: str, target: Target
         sized=True,
         spread=("subpleural",) if pleural else (),
         traits=("lobulated",) if lobulated else (),
+        middles=tuple(middles),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,9 @@ def draw_consolidation(
     entities: list[Entity] = []
     shown = True
     for here in _maps(scan, target):
-        field = plan(rng, here, scan.difficulty.size)
-        place = None if field is None else _Place.of(scan, rng, here, field, rough=1.7, least=900)
+        own = target.apart(rng)
+        field = plan(own, here, scan.difficulty.size)
+        place = None if field is None else _Place.of(scan, own, here, field, rough=1.7, least=900)
         if place is None:
             continue
         cover = place.cover(8.0)
@@ -77,8 +79,9 @@ def draw_ground_glass(
     cell = float(rng.uniform(4.8, 6.5))
     entities: list[Entity] = []
     for here in _maps(scan, target):
-        field = plan(rng, here, scan.difficulty.size * 0.85)
-        place = None if field is None else _Place.of(scan, rng, here, field, rough=0.8, least=900)
+        own = target.apart(rng)
+        field = plan(own, here, scan.difficulty.size * 0.85)
+        place = None if field is None else _Place.of(scan, own, here, field, rough=0.8, least=900)
         if place is None:
             continue
         cover = place.cover(9.0)
@@ -88,8 +91,8 @@ def draw_ground_glass(
         view += cover * amount * np.float32(haze) * (1 + 0.1 * place.grain)
         if kind == "crazy-paving":
             where = cover > 0.25
-            seeds = cells(scan, rng, place.cut, cell)
-            line = lines_of(scan, net(scan, rng, place.cut, where, seeds, keep=0.92), 1.0)
+            seeds = cells(scan, own, place.cut, cell)
+            line = lines_of(scan, net(scan, own, place.cut, where, seeds, keep=0.92), 1.0)
             scan.mix(place.cut, line * cover * np.float32(0.75), -20.0)
         entities += place.take()
     if not entities:
@@ -195,7 +198,8 @@ def _segmental(rng: np.random.Generator, here: LobeMap, size: float) -> Floats |
     spot = here.spot(rng, (outer > 2) & (outer < 14) & (here.far(here.hilum) > 45))
     if spot is None:
         return None
-    return _wedge(rng, here, spot, float(rng.uniform(13, 25)) * size, 0.35, rng.uniform(0.3, 0.5))
+    wide = float(rng.uniform(13, 25)) * size * here.target.scale
+    return _wedge(rng, here, spot, wide, 0.35, rng.uniform(0.3, 0.5))
 
 
 def _wedge(
@@ -237,7 +241,8 @@ def _lobar(rng: np.random.Generator, here: LobeMap, size: float) -> Floats | Non
     way /= np.linalg.norm(way)
     along = sum(w * (here.share(axis) - np.float32(0.5)) for axis, w in enumerate(way))
     part = np.asarray(along)[here.free]
-    border = float(np.quantile(part, rng.uniform(0.5, 0.85)))
+    share = np.clip(rng.uniform(0.5, 0.85) * here.target.scale, 0.08, 0.97)
+    border = float(np.quantile(part, share))
     field: Floats = (90 * (border - np.asarray(along)) + 9 * here.waves(rng, 22)).astype(np.float32)
     return field
 
@@ -249,22 +254,25 @@ def _patches(rng: np.random.Generator, here: LobeMap, size: float) -> Floats | N
         spot = here.spot(rng, (here.outer > 4) & (here.outer < rng.choice([15, 25, 60])))
         if spot is None:
             continue
-        patch = float(rng.uniform(8, 20)) * size - here.far(spot)
+        patch = float(rng.uniform(8, 20)) * size * here.target.scale - here.far(spot)
         field = patch if field is None else np.maximum(field, patch)
     return None if field is None else (field + 3.5 * here.waves(rng, 9)).astype(np.float32)
 
 
 def _rim(rng: np.random.Generator, here: LobeMap, size: float) -> Floats | None:
     """Areas along the ribs, nowhere deeper than 30 mm."""
-    reach = float(rng.uniform(12, 22)) * min(size, 1.25)
+    reach = float(rng.uniform(12, 22)) * min(size, 1.25) * here.target.scale
     patch, edge = here.waves(rng, 26), here.waves(rng, 10)
-    field = np.minimum(reach - here.outer + 4 * edge, 13 * (patch - 0.5) + 3 * edge)
+    rare = 0.5 - log(here.target.scale)
+    field = np.minimum(reach - here.outer + 4 * edge, 13 * (patch - rare) + 3 * edge)
     return np.minimum(field, 28 - here.outer).astype(np.float32)
 
 
 def _everywhere(rng: np.random.Generator, here: LobeMap, size: float) -> Floats | None:
     """Most of a lobe, with gaps."""
-    field = 16 * (here.waves(rng, 32) + np.float32(rng.uniform(-0.2, 0.7)))
+    waves = here.waves(rng, 32)
+    common = rng.uniform(-0.2, 0.7) + 1.5 * log(here.target.scale)
+    field = 16 * (waves + np.float32(common))
     return (field + 3 * here.waves(rng, 10)).astype(np.float32)
 
 
@@ -311,17 +319,18 @@ def _atelectasis(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn 
     )
     entities: list[Entity] = []
     for here in _maps(scan, target):
+        own = target.apart(rng)
         if dependent:
-            field = _crescent(rng, here, size)
+            field = _crescent(own, here, size)
         else:
             near = (here.outer > 1) & (here.outer < 8) & (here.far(here.hilum) > 40)
-            spot = here.spot(rng, near)
+            spot = here.spot(own, near)
             if spot is None:
                 continue
-            wide = float(rng.uniform(14, 21)) * size
-            begin = float(rng.uniform(0.15, 0.35))
-            field = _wedge(rng, here, spot, wide, 0.1, begin, waves=1.2, power=1.4, flat=0.8)
-        place = _Place.of(scan, rng, here, field, rough=0.5, least=900, most=1)
+            wide = float(own.uniform(14, 21)) * size * target.scale
+            begin = float(own.uniform(0.15, 0.35))
+            field = _wedge(own, here, spot, wide, 0.1, begin, waves=1.2, power=1.4, flat=0.8)
+        place = _Place.of(scan, own, here, field, rough=0.5, least=900, most=1)
         if place is None:
             continue
         _crowd(scan, place, field, here)
@@ -336,7 +345,7 @@ def _atelectasis(scan: Scan, rng: np.random.Generator, target: Target) -> Drawn 
 
 def _crescent(rng: np.random.Generator, here: LobeMap, size: float) -> Floats:
     """Along the ribs at the back, thickest at the bottom."""
-    thick = float(rng.uniform(11, 20)) * size
+    thick = float(rng.uniform(11, 20)) * size * here.target.scale
     height = float(rng.uniform(0.35, 0.6))
     back, up = here.share(1), here.share(2)
     taper = np.clip(1 - up / np.float32(height), 0, 1) ** 0.5 * np.clip((0.46 - back) * 4, 0, 1)

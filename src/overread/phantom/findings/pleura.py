@@ -55,7 +55,7 @@ class Side:
 def draw_effusion(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> Drawn | None:
     """Free fluid behind one or both lungs; the mask is all of it, one entity a side."""
     thick = float(rng.choice([rng.uniform(9, 16), rng.uniform(20, 34), rng.uniform(42, 66)]))
-    thick = max(thick * (0.7 + 0.3 * scan.difficulty.size), 2.5 * scan.grain)
+    thick = _thick(scan, target, thick)
     entities: list[Entity | None] = []
     shares: list[float] = []
     for name in target.sides:
@@ -77,7 +77,7 @@ def draw_pneumothorax(
 ) -> Drawn | None:
     """Air in front of one or both lungs; the mask is all of it, one entity a side."""
     thick = float(rng.choice([rng.uniform(9, 15), rng.uniform(18, 28), rng.uniform(34, 52)]))
-    thick = max(thick * (0.7 + 0.3 * scan.difficulty.size), 2.5 * scan.grain)
+    thick = _thick(scan, target, thick)
     entities: list[Entity | None] = []
     shares: list[float] = []
     in_front = True
@@ -102,7 +102,7 @@ def draw_thickening(
 ) -> Drawn | None:
     """A smooth plate on the ribs' pleura, focal or along most of the wall, perhaps calcified."""
     thick = float(np.clip(rng.uniform(3.0, 8.0) * scan.difficulty.size, 3.0, 8.0))
-    thick = max(thick, 1.5 * scan.grain)
+    thick = target.scale * target.fitted(thick, low=1.5 * scan.grain)
     diffuse, chalk = bool(rng.random() < 0.4), bool(rng.random() < 0.4)
     entities: list[Entity | None] = []
     for name in target.sides:
@@ -121,6 +121,12 @@ def draw_thickening(
         severity = "mild" if thick < 5.5 else "moderate"
     traits = ("calcified",) if chalk else ("smooth",)
     return _drawn("2e", "thickening", entities, severity, traits=traits)
+
+
+def _thick(scan: Scan, target: Target, usual: float) -> float:
+    """Millimetres of fluid or air; always enough of them to be seen."""
+    usual = usual * (0.7 + 0.3 * scan.difficulty.size)
+    return target.scale * target.fitted(usual, low=2.5 * scan.grain)
 
 
 def _drawn(
@@ -229,7 +235,7 @@ def _patch(
         return None
     n = good[0]
     centre = (float(x[i[n]]), float(y[j[n]]), float(z[k[n]]))
-    reach = float(rng.uniform(18, 42)) + 2 * scan.grain
+    reach = float(rng.uniform(18, 42)) * target.scale + 2 * scan.grain
     cut = scan.cut(centre, reach)
     if cut is None:
         return None

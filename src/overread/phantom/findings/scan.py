@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +16,7 @@ from overread.phantom.body.boxes import box_of, nested
 from overread.phantom.body.canvas import Canvas, Cut, Voxels
 from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.body.shapes import Floats, Place, soft
+from overread.phantom.body.shapes import Floats, Place, Point, soft
 from overread.phantom.difficulty import Difficulty
 from overread.phantom.statement import Severity
 
@@ -58,14 +61,85 @@ class Drawn:
     severity: Severity | None = None
     spread: tuple[str, ...] = ()
     traits: tuple[str, ...] = ()
+    plan: int = -1
+    """Number of the plan that it was drawn for."""
+    order: int = 0
+    """How many findings were drawn before it."""
+    middles: tuple[Point | None, ...] = ()
+    """Where its entities were put, of those that are put somewhere; None for one without room."""
+    target: Target | None = None
+    """Where it was to go."""
+    state: Mapping[str, Any] | None = None
+    """The random generator's state before it was drawn: with it, it can be drawn again."""
+
+    @property
+    def voxels(self) -> int:
+        """How many voxels it has."""
+        return sum(entity.voxels for entity in self.entities)
+
+
+@dataclass(frozen=True)
+class Former:
+    """A finding as it was on an earlier day, and how much of it there is to be on this one."""
+
+    drawn: Drawn
+    earlier: tuple[Drawn, ...]
+    """What was drawn before it on that day, in that order: it went where those left room."""
+    ratio: tuple[float, float]
+    """Its volume on this day over that on the earlier one: the least and the most."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a finding is to go: lobes by their codes, or one segment, of one or both lungs."""
+    """What a finding is to be: where, how large, and how many of it.
+
+    Lobes by their codes, or one segment, of one or both lungs.
+    """
 
     lobes: tuple[str, ...]
     segment: str | None = None
+    scale: float = 1.0
+    """Scale of its size."""
+    span: tuple[float, float] | None = None
+    """The smallest and the largest scale of all days on which it is drawn, where there are more."""
+    count: tuple[int, int] | None = None
+    """Fewest and most entities, where it is something that one counts; as usual where absent."""
+    at: tuple[Point | None, ...] | None = None
+    """Where its entities were put on an earlier day, and are put again."""
+
+    @property
+    def widest(self) -> float:
+        """The scale for which there must be room."""
+        return self.scale if self.span is None else self.span[1]
+
+    def fitted(self, size: float, *, low: float = 0.0, high: float = inf) -> float:
+        """A size before it is scaled, so that scaled it is neither too small nor too large.
+
+        It fits the scale of every day on which the finding is drawn.
+        """
+        small, large = self.span or (self.scale, self.scale)
+        if size * large > high:
+            size = high / large
+        return low / small if size * small < low else size
+
+    def number(self, rng: np.random.Generator, usual: int) -> int:
+        """How many entities there are to be."""
+        return usual if self.count is None else int(rng.integers(self.count[0], self.count[1] + 1))
+
+    def apart(self, rng: np.random.Generator) -> np.random.Generator:
+        """Randomness for one part of the finding.
+
+        Where the finding is drawn on several days it is the part's own, so that the others do not
+        change with the size of this one.
+        """
+        return rng if self.span is None else np.random.default_rng(int(rng.integers(2**62)))
+
+    def seats(self, number: int, found: list[Point]) -> list[Point]:
+        """Places for one entity: where it was, on a later day; else those that were found."""
+        if self.at is None:
+            return found
+        there = self.at[number] if number < len(self.at) else None
+        return [] if there is None else [there]
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -76,7 +150,7 @@ class Target:
     @property
     def each(self) -> tuple[Target, ...]:
         """The target lobe by lobe."""
-        return tuple(Target((lobe,), self.segment) for lobe in self.lobes)
+        return tuple(replace(self, lobes=(lobe,)) for lobe in self.lobes)
 
     @property
     def lower(self) -> bool:
@@ -161,4 +235,15 @@ class Scan:
         return entity
 
 
-__all__ = ["LEAST_VOXELS", "Axes", "Drawn", "Entity", "Mask", "Scan", "Target", "box_of", "graded"]
+__all__ = [
+    "LEAST_VOXELS",
+    "Axes",
+    "Drawn",
+    "Entity",
+    "Former",
+    "Mask",
+    "Scan",
+    "Target",
+    "box_of",
+    "graded",
+]

@@ -1,0 +1,1 @@
+"""What does the patient have, and what is told of it?"""

@@ -1,0 +1,78 @@
+"""Patients with findings of known size and place: balls of soft tissue in otherwise sound lungs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from overread.phantom.body.anatomy import Body
+from overread.phantom.body.boxes import nested
+from overread.phantom.difficulty import difficulty
+from overread.phantom.film.shadows import Shadows
+from overread.phantom.findings.beyond import Beyond
+from overread.phantom.findings.measure import measure
+from overread.phantom.findings.scan import Drawn, Entity, Scan, box_of
+from overread.phantom.population import stream
+from overread.phantom.sentences import Sentence
+from overread.phantom.statement import BEYOND, Statement
+from overread.phantom.visit import PatientFinding, Settings, Visit
+
+Ball = tuple[tuple[float, float, float], float]
+"""Middle in template millimetres, and diameter in those of the patient."""
+
+
+def body_of(number: int, differs: Mapping[str, Any] | None = None) -> Body:
+    """The body of a patient of a population that no other test draws."""
+    return Body(stream(31, number, "body"), differs)
+
+
+def visit_with(
+    number: int,
+    findings: Sequence[Sequence[Ball]] = (),
+    *,
+    beyond: Sequence[str] = (),
+    differs: Mapping[str, Any] | None = None,
+    spurs: float = 0.0,
+    step: float = 2.0,
+) -> Visit:
+    """A patient whose findings are balls, and who is said to have things beyond the lung."""
+    body = body_of(number, differs)
+    canvas = body.draw(body.grid(step), spurs=spurs)
+    scan = Scan(body, canvas, difficulty("medium"))
+    shadows = Shadows(canvas)
+    drawn = []
+    for n, balls in enumerate(findings):
+        entities = []
+        for place, diameter in balls:
+            centre = body.habitus.patient(np.array(place))
+            cut = scan.cut(centre, diameter / 2 + 2 * step)
+            assert cut is not None
+            x, y, z = scan.at(cut)
+            far = np.sqrt((x - centre[0]) ** 2 + (y - centre[1]) ** 2 + (z - centre[2]) ** 2)
+            depth = (np.float32(diameter / 2) - far).astype(np.float32)
+            scan.mix(cut, scan.soft(depth), 30.0)
+            mask = depth > 0
+            inner = box_of(mask)
+            assert inner is not None
+            entities.append(Entity(nested(cut, inner), mask[inner]))
+        shadows.note(f"finding-{n}")
+        drawn.append(Drawn("2d", "solid", entities, countable=True, sized=True, plan=n))
+    said = Sentence(text="", wording="", said=())
+    others = [
+        Beyond(Statement(category=BEYOND[name], kind=name), (0.0, 0.0, 0.0)) for name in beyond
+    ]
+    return Visit(
+        number=number,
+        settings=Settings(seed=31),
+        body=body,
+        scan=scan,
+        drawn=tuple(drawn),
+        findings=tuple(
+            PatientFinding(measure(scan, one), said, tuple(one.entities)) for one in drawn
+        ),
+        beyond=tuple(others),
+        shadows=shadows,
+        spurs=spurs,
+    )

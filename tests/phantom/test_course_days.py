@@ -1,0 +1,199 @@
+"""The second time point: what is gone, same, smaller, larger or new really is, in the voxels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from blank_scans import Blank, draw_blank, fresh, painted
+from course_making import days_of, draft_of
+from overread.errors import OverreadError
+from overread.phantom.course import RATIOS, changes, factor
+from overread.phantom.drawing import draw_findings
+from overread.phantom.findings.measure import longest_axis
+from overread.phantom.findings.scan import Drawn, Former, Mask
+from overread.phantom.illness.draft import Draft, Turn
+from overread.phantom.population import Plan, stream
+from overread.phantom.statement import KINDS
+from overread.phantom.visit import Visit
+
+PLANS = [Plan(code, kind) for code, kinds in KINDS.items() for kind in kinds if kind != "scar"]
+EVERY = pytest.mark.parametrize("plan", PLANS, ids=[f"{p.category} {p.kind}" for p in PLANS])
+
+DRAFT = draft_of(
+    [
+        Plan("2d", "spiculated", ("lobe",), ("RUL",), needed=True),
+        Plan("2e", "effusion", ("lung",), ("LLL",), needed=True),
+        Plan("2b", "consolidation", ("lobe",), ("RLL",), needed=True),
+        Plan("2h", "cavity", ("lobe",), ("LUL",), needed=True),
+        Plan("2a", "band", ("lobe",), ("RML", "RLL"), needed=True),
+        Plan("2c", "ground-glass", ("upper",), scale=0.6),
+    ],
+    ["larger", "smaller", "gone", "same", "new", "larger"],
+    beyond=["lymph nodes", "pericardial effusion", "hiatal hernia"],
+    beyond_turns=["same", "gone", "new"],
+)
+
+
+@pytest.fixture(scope="module")
+def days() -> tuple[Visit, Visit]:
+    """Both days of the draft; not to be changed."""
+    first, second = days_of(DRAFT)
+    return first, second
+
+
+def voxels(visit: Visit, plan: int) -> Mask:
+    """All voxels of one plan on a day; none where it is not there."""
+    found = [one for one in visit.drawn if one.plan == plan]
+    return painted(visit.scan, found[0]) if found else np.zeros(visit.scan.taken.shape, bool)
+
+
+def test_each_finding_turned_out_as_drafted(days: tuple[Visit, Visit]) -> None:
+    """Volumes, counted from the masks, changed by at least two fifths or three tenths."""
+    for plan, turn in enumerate(DRAFT.turns):
+        before, after = (voxels(visit, plan) for visit in days)
+        if turn in ("gone", "new"):
+            assert after.any() == (turn == "new")
+            assert before.any() == (turn == "gone")
+            continue
+        low, high = RATIOS[turn]
+        assert low <= after.sum() / before.sum() <= high
+        shared = (before & after).sum() / min(before.sum(), after.sum())
+        assert shared == 1 if turn == "same" else shared > 0.5
+    assert [one.statement.kind for one in days[0].beyond] == ["lymph nodes", "pericardial effusion"]
+    assert [one.statement.kind for one in days[1].beyond] == ["lymph nodes", "hiatal hernia"]
+
+
+def test_the_body_and_what_is_the_same_do_not_change(days: tuple[Visit, Visit]) -> None:
+    """Away from what has changed, the two scans are the same voxel by voxel."""
+    first, second = days
+    moved = np.zeros(first.scan.taken.shape, bool)
+    for plan, turn in enumerate(DRAFT.turns):
+        if turn != "same":
+            moved |= voxels(first, plan) | voxels(second, plan)
+    # Haze, strands and pulled vessels reach beyond masks; fluid changes its whole lung.
+    near = ndimage.binary_dilation(moved, iterations=16)
+    cavity = ndimage.binary_erosion(voxels(first, 3)) & ~ndimage.binary_dilation(moved)
+    right = first.scan.canvas.grid.axes[0] > 25
+    away = ~near & right[None, None, :]
+    # The heart's surroundings changed with the fluid and the hernia.
+    away &= (first.scan.canvas.lobes > 0) & (second.scan.canvas.lobes > 0)
+    assert away.mean() > 0.02
+    assert (first.scan.canvas.hu[away] == second.scan.canvas.hu[away]).all()
+    assert cavity.sum() > 100
+    apart = np.abs(first.scan.canvas.hu[cavity] - second.scan.canvas.hu[cavity])
+    assert apart.max() < 60
+
+
+def test_nothing_is_left_of_what_is_gone(days: tuple[Visit, Visit]) -> None:
+    """Where the consolidation was, the second day has air again, and labels that say lung."""
+    first, second = days
+    was = voxels(first, 2) & ~second.scan.taken
+    assert np.median(first.scan.canvas.hu[was]) > -100
+    assert np.median(second.scan.canvas.hu[was]) < -700
+    fluid = voxels(first, 1) & ~voxels(second, 1) & ~second.scan.taken
+    assert (second.scan.canvas.lobes[fluid] > 0).all()
+    assert (first.scan.canvas.lobes[fluid] == 0).all()
+
+
+def test_no_two_findings_share_a_voxel(days: tuple[Visit, Visit]) -> None:
+    """On either day the masks are apart, and together are what is taken."""
+    for visit in days:
+        total = sum(voxels(visit, one.plan).astype(int) for one in visit.drawn)
+        assert np.max(total) == 1
+        assert ((total > 0) == visit.scan.taken).all()
+
+
+def test_changes_are_what_the_voxels_say(days: tuple[Visit, Visit]) -> None:
+    """Turn, ratio and sizes of every change, measured again."""
+    found = changes(*days, DRAFT)
+    inside = {change.plan: change for change in found if change.plan is not None}
+    assert [inside[n].turn for n in range(len(DRAFT.turns))] == list(DRAFT.turns)
+    for plan, change in inside.items():
+        before, after = (voxels(visit, plan).sum() for visit in days)
+        assert (change.before is None) == (before == 0)
+        assert (change.after is None) == (after == 0)
+        if before and after:
+            assert change.ratio == pytest.approx(after / before, abs=1e-3)
+    sizes = [
+        round(max(longest_axis(e, visit.scan.canvas.grid.step) for e in one.entities))
+        for visit in days
+        for one in visit.drawn
+        if one.plan == 0
+    ]
+    nodule = inside[0]
+    assert nodule.before is not None
+    assert nodule.after is not None
+    assert [nodule.before.size_mm, nodule.after.size_mm] == sizes
+    assert sizes[0] < sizes[1]
+    outside = {change.statement.kind: change.turn for change in found if change.plan is None}
+    assert outside == dict(zip(DRAFT.beyond, DRAFT.beyond_turns, strict=True))
+
+
+def test_a_day_is_the_same_again(days: tuple[Visit, Visit]) -> None:
+    """The same draft of the same person gives the same two scans."""
+    for one, two in zip(days, days_of(DRAFT), strict=True):
+        assert (one.scan.canvas.hu == two.scan.canvas.hu).all()
+        assert [f.sentence for f in one.findings] == [f.sentence for f in two.findings]
+
+
+@pytest.fixture(scope="module")
+def blank() -> Blank:
+    return draw_blank(5, 3)
+
+
+def two_days(blank: Blank, plan: Plan, turn: Turn, number: int) -> tuple[Drawn, list[Drawn]]:
+    """A finding on one day, and what came of it on the next; on bodies drawn coarsely."""
+
+    def randomness(*which: str | int) -> np.random.SeedSequence:
+        return stream(4, number, *which)
+
+    later = plan.scale * factor(plan, turn)
+    span = (min(plan.scale, later), max(plan.scale, later))
+    first = Plan(plan.category, plan.kind, plan.places, plan.lobes, span=span)
+    (one,) = draw_findings(fresh(blank), [first], randomness)
+    former = Former(one, (), RATIOS[turn])
+    second = Plan(
+        plan.category, plan.kind, scale=later, span=span, former=former, needed=plan.needed
+    )
+    return one, draw_findings(fresh(blank), [second], randomness)
+
+
+@EVERY
+@pytest.mark.parametrize("turn", ["larger", "smaller"])
+def test_every_kind_can_change(blank: Blank, plan: Plan, turn: Turn) -> None:
+    """Of three patients at least two have the change that was planned, the third none at all."""
+    turned = 0
+    for number in (1, 2, 3):
+        one, (two,) = two_days(blank, plan, turn, number)
+        low, high = RATIOS[turn]
+        ratio = two.voxels / one.voxels
+        turned += low <= ratio <= high
+        assert low <= ratio <= high or 0.8 <= ratio <= 1.25
+    assert turned >= 2
+
+
+def test_a_needed_change_that_cannot_be_drawn_is_an_error(blank: Blank) -> None:
+    """A nodule that is to grow where every other voxel is taken by another finding."""
+    plan = Plan("2d", "solid", ("lobe",), ("RUL",), needed=True)
+    one, _ = two_days(blank, plan, "larger", 1)
+    own = painted(fresh(blank), one)
+    for needed in (True, False):
+        scan = fresh(blank)
+        scan.taken[:] = ~own
+        former = Former(one, (), RATIOS["larger"])
+        later = Plan("2d", "solid", scale=1.3, span=(1, 1.3), former=former, needed=needed)
+        if needed:
+            with pytest.raises(OverreadError, match="solid"):
+                draw_findings(scan, [later], lambda *which: stream(4, 1, *which))
+        else:
+            (same,) = draw_findings(scan, [later], lambda *which: stream(4, 1, *which))
+            assert (painted(scan, same) == own).all()
+
+
+def test_a_draft_without_a_turn_for_each_plan_is_refused() -> None:
+    """Two plans and one turn do not make a course."""
+    broken: Draft = draft_of([Plan("2d", "solid"), Plan("2a", "band")], ["same"])
+    with pytest.raises(OverreadError, match="turn"):
+        days_of(broken)
