@@ -99,6 +99,7 @@ TABLES: dict[Kind, dict[str, str]] = {
         "mmrad": "overread.benchmarks.mmrad:BENCHMARK",
     },
     "readers": {
+        "atlas": "overread.readers.atlas:make",
         "openai": "overread.readers.openai:make",
         "hf": "overread.readers.hf:make",
         "replay": "overread.readers.replay:make",
@@ -111,6 +112,11 @@ TABLES: dict[Kind, dict[str, str]] = {
     },
     "workflows": {
         "direct": "overread.workflows.direct:direct",
+        "twi": "overread.workflows.twi:twi",
+        "ground": "overread.workflows.ground:ground",
+        "ground-cot": "overread.workflows.ground_cot:ground_cot",
+        "interleaved": "overread.workflows.interleaved:interleaved",
+        "explore": "overread.workflows.explore:explore",
     },
     "judges": {
         "steps": "overread.workflows.judge_steps:JUDGE",

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
@@ -24,6 +24,7 @@ from overread.core import (
     Drawn,
     Exchange,
     Finding,
+    Hints,
     Mask,
     Message,
     Pictures,
@@ -44,9 +45,19 @@ from overread.errors import BadReply, UsageError
 from overread.prompts import find_prompt
 from overread.prompts.replies import Parse, Parsed
 
+if TYPE_CHECKING:
+    from overread.pixels.encode import Sent
+
 T = TypeVar("T")
 
 StepKind = Literal["say", "look", "ask", "conclude"]
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "evidence": ("multimodal", "boxes", "text"),
+    "shuffle": ("options", "images"),
+    "reveal": ("captions", "summary"),
+}
+"""Settings that are words → the words that they may be."""
 
 _CUT = "the reply was cut off at its longest"
 
@@ -72,14 +83,36 @@ class SessionSettings:
     """How often an answer that makes no sense is asked for again."""
     prompts: str | None = None
     """Folder of one's own prompts, which win over the house's."""
+    evidence: Literal["multimodal", "boxes", "text"] = "multimodal"
+    """What a look gives the reader of an interleaved reading: the cut-out, its box, or words."""
+    discussion: bool = True
+    """Whether a diagnosis is followed by its teaching discussion."""
+    looks: int = 12
+    """The most looks that a reader takes who chooses them itself."""
+    image_ratio: int = 100
+    """Percent of a case's pictures that are shown; smaller shares are parts of larger ones."""
+    shuffle: tuple[str, ...] = ()
+    """What is put into another order in every sample but the first: options, images."""
+    reveal: tuple[str, ...] = ()
+    """What of the truth is told on purpose in place of the reader's own: captions, summary."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be shown, before anybody is asked."""
         from overread.pixels.windows import WINDOWS
 
-        for name, least in (("longest", 16), ("slices", 1), ("repairs", 0)):
+        for name, least in (("longest", 16), ("slices", 1), ("repairs", 0), ("looks", 1)):
             if getattr(self, name) < least:
                 raise UsageError(f"the setting '{name}' must be {least} or more")
+        if not 0 <= self.image_ratio <= 100:
+            raise UsageError("the setting 'image_ratio' is a percentage, 0 to 100")
+        for name, known in _WORDS.items():
+            given = getattr(self, name)
+            for word in (given,) if isinstance(given, str) else given:
+                if word not in known:
+                    raise unknown(f"word of the setting '{name}'", word, known)
+            if not isinstance(given, str):
+                # The order in which they are named means nothing, nor does naming one twice.
+                object.__setattr__(self, name, tuple(word for word in known if word in given))
         for window in self.windows:
             if window not in WINDOWS:
                 raise unknown("window", window, WINDOWS)
@@ -102,38 +135,56 @@ class Session:
     settings: SessionSettings = field(default_factory=SessionSettings)
     sample: int = 0
     seed: int = 0
+    hints: Hints = field(default_factory=Hints)
+    """What of the truth the run reveals on purpose, as its settings say."""
     steps: list[Step] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     masks: dict[str, Any] = field(default_factory=dict)
     """Query → the mask that was drawn for it; the run writes them."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Name in the run → bytes of a file that the reading names, a cut-out; the run writes them."""
     prompts: dict[str, str] = field(default_factory=dict)
     """Prompt → digest, of those that were used."""
     _images: dict[str, bytes] = field(default_factory=dict)
-    _shown: dict[Region, Shown] = field(default_factory=dict)
+    _shown: dict[tuple[Region, Hashable], Shown] = field(default_factory=dict)
 
     # ---- showing -------------------------------------------------------------------------------
 
     def show(self, region: Region) -> Shown:
         """A part of a picture as the reader will see it; encoded once."""
-        if region not in self._shown:
-            from overread.pixels.showing import shown_bytes
+        from overread.pixels.showing import shown_bytes
 
-            picture = self.case.picture(region.picture)
-            data, media, size = shown_bytes(
+        settings = self.settings
+        return self.shown_as(
+            region,
+            lambda: shown_bytes(
                 self.pictures,
-                picture,
+                self.case.picture(region.picture),
                 region,
-                longest=self.settings.longest,
-                media=self.settings.media,
-                windows=self.settings.windows,
-                count=self.settings.slices,
-            )
+                longest=settings.longest,
+                media=settings.media,
+                windows=settings.windows,
+                count=settings.slices,
+            ),
+        )
+
+    def shown_as(self, region: Region, encoded: Callable[[], Sent], *, how: Hashable = ()) -> Shown:
+        """A region as somebody draws it; `how` tells several drawings of it apart."""
+        if (region, how) not in self._shown:
+            data, media, (width, height) = encoded()
             digest = hashlib.sha256(data).hexdigest()
             self._images[digest] = data
-            self._shown[region] = Shown(
-                region=region, media=media, sha256=digest, width=size[0], height=size[1]
+            self._shown[region, how] = Shown(
+                region=region, media=media, sha256=digest, width=width, height=height
             )
-        return self._shown[region]
+        return self._shown[region, how]
+
+    def keep(self, shown: Shown) -> str:
+        """Keep what was shown with the reading; gives its name in the run, which will write it."""
+        stem = mask_file(self.case.id, self.sample).removesuffix(".nii.gz")
+        name = f"{stem}+{len(self.files) + 1}.{shown.media.removeprefix('image/')}"
+        self.files[name] = self._images[shown.sha256]
+        return name
 
     def show_all(self) -> list[Shown]:
         """Every picture of the case, whole, in its order."""
@@ -145,18 +196,16 @@ class Session:
         Without regions it is every picture of the case, whole, in its order.
         """
         wanted = regions or self._wholes()
-        if any(region not in self._shown for region in wanted):
-            volumes = any(isinstance(picture, Volume) for picture in self.case.pictures)
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(_VOLUMES if volumes else _FLAT, self._encode, wanted)
-        return [self.show(region) for region in wanted]
+        return await self.aside(lambda: [self.show(region) for region in wanted])
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Open pictures where all are opened: other cases go on meanwhile."""
+        volumes = any(isinstance(picture, Volume) for picture in self.case.pictures)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_VOLUMES if volumes else _FLAT, work)
 
     def _wholes(self) -> tuple[Region, ...]:
         return tuple(Whole(picture=picture.name) for picture in self.case.pictures)
-
-    def _encode(self, regions: Sequence[Region]) -> None:
-        for region in regions:
-            self.show(region)
 
     # ---- asking --------------------------------------------------------------------------------
 
@@ -171,15 +220,17 @@ class Session:
         schema: Mapping[str, JsonValue] | None = None,
         query: Query | None = None,
         regions: Sequence[Region] = (),
-        kind: StepKind = "ask",
+        kind: StepKind | None = "ask",
     ) -> T:
         """Ask in words and pictures, make sense of the answer, and record the step.
 
+        Without a `kind` no step is recorded: whoever asks words it himself, by `note`.
         Pictures come before the text. Where the answer makes no sense the reader is told why and
         asked again, as often as the settings allow; then `BadReply` is raised and the case has
         failed.
         """
-        wording = find_prompt(prompt, _folder(self.settings.prompts))
+        own = self.settings.prompts
+        wording = find_prompt(prompt, Path(own) if own else None)
         system, user = wording.render(values)
         self.prompts[prompt] = wording.digest
         messages = [Message(role="user", parts=(*show, user))]
@@ -206,14 +257,9 @@ class Session:
             cut = _CUT if reply.finish == "length" else None
             mended = "; ".join(filter(None, (found.repaired, cut))) or None
             self._record(task, where, messages, reply, repaired=mended)
-            self.steps.append(
-                Step(
-                    kind=kind,
-                    text=reply.text,
-                    regions=tuple(regions) or tuple(picture.region for picture in show),
-                    exchange=len(self.exchanges) - 1,
-                )
-            )
+            if kind is not None:
+                looked = regions or [picture.region for picture in show]
+                self.note(kind, reply.text, looked, exchange=len(self.exchanges) - 1)
             return found.value
         raise AssertionError("the loop above returns or raises")
 
@@ -246,7 +292,7 @@ class Session:
             channel=order.index(query.id),
             channels=len(order),
         )
-        self.steps.append(Step(kind="conclude", text=note, regions=(region,)))
+        self.note("conclude", note, [region])
         return region
 
     async def _asked(
@@ -273,9 +319,19 @@ class Session:
 
     # ---- recording -----------------------------------------------------------------------------
 
-    def note(self, kind: StepKind, text: str, regions: Sequence[Region] = ()) -> None:
-        """Record a step that nobody was asked for."""
-        self.steps.append(Step(kind=kind, text=text, regions=tuple(regions)))
+    def note(
+        self,
+        kind: StepKind,
+        text: str,
+        regions: Sequence[Region] = (),
+        *,
+        crop: str | None = None,
+        exchange: int | None = None,
+    ) -> None:
+        """Record a step; `exchange` is the one it came from, where somebody was asked."""
+        self.steps.append(
+            Step(kind=kind, text=text, regions=tuple(regions), crop=crop, exchange=exchange)
+        )
 
     def _record(
         self,
@@ -326,7 +382,7 @@ def mask_file(case_id: str, sample: int) -> str:
     >>> mask_file("test_3_a_1", 0), mask_file("test_3_a_1", 2)
     ('arrays/test_3_a_1.nii.gz', 'arrays/test_3_a_1~2.nii.gz')
     """
-    # No id of a case holds a tilde, so that no two readings share a file.
+    # No id of a case holds a tilde or a plus sign, so that no two readings share a file.
     return f"arrays/{case_id}.nii.gz" if not sample else f"arrays/{case_id}~{sample}.nii.gz"
 
 
@@ -339,10 +395,6 @@ def _usable(reply: Reply) -> str:
     if not reply.text.strip():
         raise BadReply("it is empty")
     return reply.text
-
-
-def _folder(prompts: str | None) -> Path | None:
-    return Path(prompts) if prompts else None
 
 
 __all__ = ["Parse", "Parsed", "Session", "SessionSettings"]

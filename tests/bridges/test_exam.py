@@ -23,12 +23,12 @@ from overread.bridges.exam import (
     answering,
     figures,
     question_key,
-    session_settings,
 )
 from overread.core import Case, Drawn, Place, Reply, Request
 from overread.errors import MissingPart, OverreadError, ReaderError, UsageError
 from overread.runs.engine import Plan, run
 from overread.runs.score import score
+from overread.runs.settings import session_settings
 from overread.session import SessionSettings
 
 ROOT = Path(__file__).resolve().parents[2]

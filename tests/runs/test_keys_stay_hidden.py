@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from misbehaving_server import echoes, serving
+from overread.runs.engine import Plan, run_async
 from serving import COMMAND
 
 KEYS = ("sk-canary-9f8e7d6c5b4a39281706", "abcDEF123ghiJKL456")
@@ -64,3 +65,42 @@ def test_no_file_and_no_word_holds_the_key(
     for place, data in found.items():
         assert not [piece for piece in pieces if piece in data], place
     assert (tmp_path / "run.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+WAYS = {
+    "twi": "medthinkvqa",
+    "explore": "medthinkvqa",
+    "interleaved": "mmrad",
+    "ground": "rexgroundingct",
+    "ground-cot": "rexgroundingct",
+}
+
+
+@pytest.mark.parametrize("workflow", WAYS)
+def test_no_workflow_keeps_the_key(
+    workflow: str, sketch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever way cases are read, an endpoint that repeats the key leaves no trace of it."""
+    key, out = KEYS[0], tmp_path / "run"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    async def ran() -> None:
+        async with serving(echoes(200)) as server:
+            plan = Plan(
+                WAYS[workflow],
+                sketch / WAYS[workflow],
+                "openai",
+                arguments={"base_url": server.url, "model": "m"},
+                workflow=workflow,
+                cache=tmp_path / "cache.sqlite",
+            )
+            await run_async(plan, out)
+        assert server.seen
+        assert all(key in seen.headers["authorization"] for seen in server.seen)
+
+    asyncio.run(ran())
+    found = {str(file): file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert {str(out / name) for name in ("spec.json", "readings.jsonl")} < found.keys()
+    pieces = [key[n : n + 8].encode() for n in range(len(key) - 7)]
+    for place, data in found.items():
+        assert not [piece for piece in pieces if piece in data], place

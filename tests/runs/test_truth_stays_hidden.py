@@ -19,12 +19,31 @@ import pytest
 from PIL import Image as Pillow
 
 from conftest import read_rows, write_rows
-from misbehaving_server import Server, says, serving
+from misbehaving_server import Seen, Server, says, serving
+from overread import catalog
+from overread.runs.engine import Plan, run_async
+from overread.runs.estimate import plainest
+from overread.session import SessionSettings
 from run_making import questions
 from serving import COMMAND
 
 CANARY = "CANARYadenocarcinoma"
-ANSWER = json.dumps({"answer": "A", "explanation": "It is so.", "blocks": []})
+WAYS = {
+    "medthinkvqa": ("direct", "twi", "explore"),
+    "mmrad": ("direct", "interleaved", "explore"),
+    "mmrad questions": ("direct", "interleaved", "explore"),
+    "rexgroundingct": ("direct", "ground", "ground-cot", "explore"),
+}
+"""Exam → the workflows that can read it."""
+
+
+async def plainly(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    """Answers every question as plainly as its schema allows, so that a workflow goes on."""
+    form = seen.told.get("response_format")
+    text = "It is so."
+    if form is not None:
+        text = json.dumps(plainest(form["json_schema"]["schema"], "A"))
+    await says(text)(seen, writer)
 
 
 def tainted(value: Any, keep: tuple[str, ...] = (), name: str = "") -> Any:
@@ -132,7 +151,7 @@ EXAMS: dict[str, tuple[str, Callable[[Path], set[str]]]] = {
 
 async def read_by_a_model(benchmark: str, root: Path, out: Path) -> tuple[Server, dict[str, Any]]:
     """A run of the real command with the real SDK, and the server that it asked."""
-    async with serving(says(ANSWER)) as server:
+    async with serving(plainly) as server:
         process = await asyncio.create_subprocess_exec(
             *COMMAND, "run", benchmark, str(root), "--reader", "openai", "--json", "--no-cache",
             "--reader-arg", f"base_url={server.url}", "--reader-arg", "model=m",
@@ -145,19 +164,42 @@ async def read_by_a_model(benchmark: str, root: Path, out: Path) -> tuple[Server
     return server, told
 
 
+async def read_in_steps(
+    benchmark: str, root: Path, out: Path, workflow: str
+) -> tuple[Server, dict[str, Any]]:
+    """The same in this process, by a workflow of several steps."""
+    async with serving(plainly) as server:
+        plan = Plan(
+            benchmark,
+            root,
+            "openai",
+            arguments={"base_url": server.url, "model": "m"},
+            workflow=workflow,
+            settings=SessionSettings(longest=512, slices=4, looks=2),
+            use_cache=False,
+        )
+        tally = (await run_async(plan, out)).tally
+    told = {"failed": tally.failed, "bugs": list(tally.bugs), "readings": tally.done}
+    return server, told | {"pictures": tally.spent.pictures}
+
+
 def pieces(body: bytes) -> list[bytes]:
     """All that a request holds: its own bytes, and those of each picture in it."""
     coded = re.findall(rb"base64,([A-Za-z0-9+/=]+)", body)
     return [body, *(base64.b64decode(picture) for picture in coded)]
 
 
-@pytest.mark.parametrize("exam", EXAMS)
-def test_no_canary_reaches_a_model(exam: str, copy: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("exam", "workflow"), [(e, w) for e, ways in WAYS.items() for w in ways])
+def test_no_canary_reaches_a_model(exam: str, workflow: str, copy: Any, tmp_path: Path) -> None:
     """Neither words, nor headers, nor any picture sent tell what a reader may not see."""
     benchmark, plant = EXAMS[exam]
     root = questions(tmp_path / "asked") if exam == "mmrad questions" else copy(benchmark)
     visible = plant(root)
-    server, told = asyncio.run(read_by_a_model(benchmark, root, tmp_path / "run"))
+    place = (benchmark, root, tmp_path / "run")
+    plain = workflow == "direct"
+    server, told = asyncio.run(
+        read_by_a_model(*place) if plain else read_in_steps(*place, workflow)
+    )
     assert (told["failed"], told["bugs"]) == (0, [])
     assert told["readings"] >= 2
     assert told["pictures"] >= len(server.seen) > 0
@@ -168,6 +210,11 @@ def test_no_canary_reaches_a_model(exam: str, copy: Any, tmp_path: Path) -> None
     bodies = [json.dumps(seen.told, ensure_ascii=False) for seen in server.seen]
     for text in visible:
         assert any(text in body for body in bodies), text
+
+
+def test_every_workflow_is_tried() -> None:
+    """Each way of reading that the catalog has is held to the canary by at least one exam."""
+    assert set(catalog.TABLES["workflows"]) == {way for ways in WAYS.values() for way in ways}
 
 
 def test_one_sentence_at_a_time(copy: Any, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from overread.pixels.masks import read_channel
 from overread.runs.engine import Plan, run
 from overread.runs.store import last_readings
 from overread.session import Session, SessionSettings
-from overread.workflows.direct import Block, direct, filled
+from overread.workflows.blocks import Block, filled
+from overread.workflows.direct import direct
 from run_making import questions
 
 FULL = {"left": 0.0, "top": 0.0, "right": 1.0, "bottom": 1.0}

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue
 
 from overread import catalog
 from overread.core import (
@@ -33,12 +33,13 @@ from overread.core import (
 )
 from overread.errors import MissingPart, OverreadError, ReaderError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Subject
-from overread.runs.arrays import write_masks
+from overread.runs.arrays import write_files, write_masks
 from overread.runs.card import measure_key
 from overread.runs.grading import chosen_metrics, entries_of
 from overread.runs.kept import digest
 from overread.runs.measuring import Rows, measured_rows, unit_name
 from overread.runs.pace import derived_seed
+from overread.runs.presenting import settings_told
 from overread.runs.reading_room import Workflow
 from overread.runs.score import RunFiles
 from overread.session import Session, SessionSettings, mask_file
@@ -90,6 +91,10 @@ class Exam:
         self.place = place
         self.release = place.open()
         self.settings = settings or SessionSettings()
+        if asked := settings_told(self.settings, whole=True):
+            raise UsageError(
+                f"{' and '.join(asked)} cannot be set here", remedy="use `overread run` for it"
+            )
         self.metrics: list[Metric] = chosen_metrics(metrics or place.exam.metrics, {})
         self._workflow = cast(Workflow, catalog.find("workflows", workflow))
         self._open: dict[str, Session] = {}
@@ -115,7 +120,8 @@ class Exam:
             before = Session(ask, Outsider(), case, pictures, settings, sample=sample, seed=seed)
             if key:
                 self._open[key] = before
-        return replace(before, ask_reader=ask, steps=[], exchanges=[], masks={}, prompts={})
+        fresh: dict[str, Any] = {"steps": [], "exchanges": [], "masks": {}, "files": {}}
+        return replace(before, ask_reader=ask, prompts={}, **fresh)
 
     def close(self, key: str) -> None:
         """Forget the pictures that were encoded under this key."""
@@ -155,23 +161,29 @@ class Exam:
     async def read(
         self, case: Case, ask: Ask, *, sample: int = 0, key: str | None = None
     ) -> tuple[Reading, dict[str, Any]]:
-        """What comes of asking: a reading, failed where no sense could be made, and its masks."""
+        """What comes of asking: a reading, failed where no sense could be made, and its files.
+
+        These are masks by their query, and bytes by their name in a run.
+        """
         session = self.session(case, ask, sample=sample, key=key)
         try:
-            return await self._workflow(case, session), session.masks
+            return await self._workflow(case, session), {**session.masks, **session.files}
         except OverreadError as problem:
             if _concerns_all(problem):
                 raise
             return session.reading(error=str(problem)), {}
 
-    def marks(self, case_id: str, reading: Reading, masks: Mapping[str, Any]) -> Marks:
+    def marks(self, case_id: str, reading: Reading, files: Mapping[str, Any]) -> Marks:
         """What a reading is worth; no rows where the truth leaves nothing to judge."""
+        masks = {query: mask for query, mask in files.items() if not isinstance(mask, bytes)}
         entry = self.entries[case_id]
         measures = {measure_key(metric): metric for metric in self.metrics}
         with TemporaryDirectory(prefix="overread-") as folder:
             if masks:
                 path = Path(folder, mask_file(case_id, reading.sample))
                 write_masks(path, entry.case, self.release.pictures, masks)
+            cut = {name: data for name, data in files.items() if isinstance(data, bytes)}
+            write_files(Path(folder), cut)
             subject = Subject(entry, reading, self.release, RunFiles(Path(folder)))
             rows = {key: own for key, own in measured_rows(measures, subject).items() if own}
         named = {
@@ -223,27 +235,6 @@ def answering(answers: Answers) -> Ask:
         return Reply(text=answer["text"], finish=answer["finish"])
 
     return ask
-
-
-def session_settings(values: Mapping[str, Any] | None) -> SessionSettings:
-    """Settings of a session from plain values; an unknown or a wrong one is a `UsageError`.
-
-    >>> session_settings({"longest": 512, "windows": "lung"}).windows
-    ('lung',)
-    """
-    known = SessionSettings().as_settings()
-    given = dict(values or {})
-    for name, value in given.items():
-        if name not in known:
-            raise catalog.unknown("setting", name, known)
-        if isinstance(known[name], tuple):
-            given[name] = tuple(value.split(",") if isinstance(value, str) else value)
-    try:
-        return TypeAdapter(SessionSettings).validate_python(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        told = f"the setting '{first['loc'][0]}' cannot be that ({first['msg']})"
-        raise UsageError(told) from None
 
 
 class _FirstQuestion(Exception):

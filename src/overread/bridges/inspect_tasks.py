@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from overread import __version__
-from overread.bridges.exam import Answers, Exam, answering, figures, question_key, session_settings
+from overread.bridges.exam import Answers, Exam, answering, figures, question_key
 from overread.core import Case, Message, Place, Reply, Request
 from overread.errors import MissingPart, OverreadError
 from overread.runs.grading import chosen_metrics
+from overread.runs.settings import session_settings
 from overread.session import SessionSettings
 
 try:

@@ -63,6 +63,51 @@ MaxRetries = Annotated[
     int, typer.Option(help="How often a call that may yet work is repeated.", min=0, max=100)
 ]
 
+ReaderName = Annotated[
+    str, typer.Option("--reader", "-r", help="Who reads: one of `overread list readers`.")
+]
+Workflow = Annotated[
+    str, typer.Option("--workflow", "-w", help="How: one of `overread list workflows`.")
+]
+OnlyFirst = Annotated[int | None, typer.Option("--limit", help="Only the first cases.", min=1)]
+OnlyCases = Annotated[
+    list[str] | None,
+    typer.Option("--case", help="Only this case, by id or '#3'; repeat for several.", metavar="ID"),
+]
+Repeat = Annotated[int, typer.Option(help="Readings of each case.", min=1)]
+Concurrency = Annotated[
+    int, typer.Option("--concurrency", "-j", help="Cases and calls at once.", min=1, max=4096)
+]
+RunSeed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn by lot.", min=0)]
+SessionSetting = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--setting",
+        help="How pictures are shown and questions asked, for instance longest=512 or "
+        "prompts=DIR; repeatable.",
+        metavar="K=V",
+    ),
+]
+PriceList = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices", help="Price list, TOML or JSON: input and output by model.", metavar="FILE"
+    ),
+]
+PriceIn = Annotated[
+    float | None, typer.Option("--price-in", help="Price of a million tokens read.", min=0)
+]
+PriceOut = Annotated[
+    float | None, typer.Option("--price-out", help="Price of a million tokens written.", min=0)
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Read again what failed before.")]
+AllowRemote = Annotated[
+    bool, typer.Option("--allow-remote", help="The pictures may be sent to another machine.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would take; ask and write nothing.")
+]
+
 
 def asked_of(words: list[str] | None, *, allow_remote: bool) -> dict[str, str]:
     """The arguments of a reader, as they were typed."""

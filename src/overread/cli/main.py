@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from overread import __version__
+from overread.cli.audit import audit
 from overread.cli.check import check
 from overread.cli.compare import compare
 from overread.cli.console import ReaderLeft
@@ -31,6 +32,7 @@ from overread.cli.run import run
 from overread.cli.score import score
 from overread.cli.show import show
 from overread.cli.submit import submit
+from overread.cli.sweep import sweep
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
 
@@ -53,7 +55,9 @@ app.command("phantom")(phantom)
 app.command("grade")(grade)
 app.command("run")(run)
 app.command("score")(score)
+app.command("sweep")(sweep)
 app.command("judge")(judge)
+app.command("audit")(audit)
 app.command("submit")(submit)
 app.command("compare")(compare)
 app.command("read-text")(read_text)

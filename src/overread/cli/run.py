@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overread.cli.arguments import (
+    AllowRemote,
     AsJson,
     Benchmark,
     Cache,
+    Concurrency,
+    DryRun,
     Form,
     MaxRetries,
     NoCache,
+    OnlyCases,
+    OnlyFirst,
     Pictures,
+    PriceIn,
+    PriceList,
+    PriceOut,
     ReaderArgs,
+    ReaderName,
+    Repeat,
+    RetryFailed,
     Root,
+    RunSeed,
+    SessionSetting,
     Split,
+    Workflow,
     asked_of,
     pairs,
     refuse_two_caches,
@@ -27,67 +41,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from overread.runs.prices import Prices
-    from overread.session import SessionSettings
 
 
 def run(
     benchmark: Benchmark,
     root: Root,
-    reader: Annotated[
-        str, typer.Option("--reader", "-r", help="Who reads: one of `overread list readers`.")
-    ],
+    reader: ReaderName,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; the same goes on."),
     ],
     reader_arg: ReaderArgs = None,
-    workflow: Annotated[
-        str, typer.Option("--workflow", "-w", help="How: one of `overread list workflows`.")
-    ] = "direct",
+    workflow: Workflow = "direct",
     split: Split = "test",
     form: Form = None,
     pictures: Pictures = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first cases.", min=1)] = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this case, by id or '#3'; repeat for several.", metavar="ID"),
-    ] = None,
-    repeat: Annotated[int, typer.Option(help="Readings of each case.", min=1)] = 1,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", "-j", help="Cases and calls at once.", min=1, max=4096)
-    ] = 16,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn by lot.", min=0)] = 0,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="How pictures are shown and questions asked, for instance longest=512 or "
-            "prompts=DIR; repeatable.",
-            metavar="K=V",
-        ),
-    ] = None,
+    limit: OnlyFirst = None,
+    case: OnlyCases = None,
+    repeat: Repeat = 1,
+    concurrency: Concurrency = 16,
+    seed: RunSeed = 0,
+    setting: SessionSetting = None,
     cache: Cache = None,
     no_cache: NoCache = False,
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="Price list, TOML or JSON: input and output by model.", metavar="FILE"),
-    ] = None,
-    price_in: Annotated[
-        float | None, typer.Option(help="Price of a million tokens read.", min=0)
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option(help="Price of a million tokens written.", min=0)
-    ] = None,
+    prices: PriceList = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
     max_retries: MaxRetries = 5,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Read again what failed before.")
-    ] = False,
-    allow_remote: Annotated[
-        bool,
-        typer.Option("--allow-remote", help="The pictures may be sent to another machine."),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take; ask and write nothing.")
-    ] = False,
+    retry_failed: RetryFailed = False,
+    allow_remote: AllowRemote = False,
+    dry_run: DryRun = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit code 1 where any case failed.")
     ] = False,
@@ -102,6 +85,7 @@ def run(
     from overread.cli.running import print_estimate, print_outcome, watching
     from overread.runs.engine import Plan
     from overread.runs.engine import run as run_all
+    from overread.runs.settings import session_settings
 
     refuse_two_caches(cache, no_cache=no_cache)
     arguments = asked_of(reader_arg, allow_remote=allow_remote)
@@ -119,10 +103,10 @@ def run(
         repeat=repeat,
         concurrency=concurrency,
         seed=seed,
-        settings=_settings(setting or []),
+        settings=session_settings(pairs(setting or [], "--setting")),
         cache=cache,
         use_cache=not no_cache,
-        prices=_prices(prices, price_in, price_out),
+        prices=given_prices(prices, price_in, price_out),
         retry_failed=retry_failed,
         max_retries=max_retries,
     )
@@ -141,39 +125,10 @@ def run(
         raise typer.Exit(1)
 
 
-def _settings(words: list[str]) -> SessionSettings:
-    """Settings of a session from texts, by the types of its fields."""
-    from dataclasses import fields
-
-    from pydantic import TypeAdapter, ValidationError
-
-    from overread.catalog import unknown
-    from overread.errors import UsageError
-    from overread.session import SessionSettings
-
-    values: dict[str, Any] = {}
-    known = {one.name: one for one in fields(SessionSettings)}
-    for name, text in pairs(words, "--setting").items():
-        if name not in known:
-            raise unknown("setting", name, known)
-        listed = str(known[name].type).startswith("tuple")
-        values[name] = tuple(text.split(",")) if listed else text
-    if values.get("prompts"):
-        folder = Path(values["prompts"]).expanduser().resolve()
-        if not folder.is_dir():
-            raise UsageError(f"{folder} is no folder of prompts")
-        values["prompts"] = str(folder)
-    try:
-        return TypeAdapter(SessionSettings).validate_python(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "a setting"
-        raise UsageError(f"the setting '{name}' cannot be that ({first['msg']})") from None
-
-
-def _prices(
+def given_prices(
     file: Path | None, into: float | None, out: float | None
 ) -> Prices | Callable[[str], Prices] | None:
+    """Prices as they were given: a list by model, or two numbers; None without any."""
     from functools import partial
 
     from overread.errors import UsageError

@@ -1,6 +1,6 @@
 """WHAT are the things? Records and protocols; no files, no arrays."""
 
-from overread.core.asking import Ask, Drawn, Reader, Request, WholeReader
+from overread.core.asking import Ask, Drawn, Hints, Reader, Request, WholeReader
 from overread.core.benchmark import Benchmark, Hub, Pictures, Progress, Release, Scanned
 from overread.core.case import Case, Entry, Option, PictureNote, Query, Truth
 from overread.core.defects import Defect
@@ -25,6 +25,7 @@ __all__ = [
     "Finding",
     "Geometry",
     "Handed",
+    "Hints",
     "Hub",
     "Image",
     "Mask",

@@ -20,6 +20,16 @@ from overread.core.trace import Reading
 
 
 @dataclass(frozen=True)
+class Hints:
+    """What of the truth a run reveals on purpose, because its settings say so; else empty."""
+
+    captions: Mapping[str, str] = field(default_factory=dict)
+    """Picture → the expert's words on it."""
+    summary: str | None = None
+    """The expert's summary of all pictures."""
+
+
+@dataclass(frozen=True)
 class Request:
     """One question to a reader."""
 

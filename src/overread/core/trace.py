@@ -57,6 +57,8 @@ class Reading(Record):
     """Who read it."""
     choice: str | None = None
     """The chosen option's letter; where the question has no options, the answer in words."""
+    order: tuple[str, ...] | None = None
+    """The release's letters in the order they were shown in, where that was not its own."""
     probabilities: dict[str, float] | None = None
     """How likely each option is in the reader's eyes, by letter, where it tells."""
     rationale: str | None = None

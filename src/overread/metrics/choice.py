@@ -48,16 +48,26 @@ def measure_choice(subject: Subject) -> Measured:
     letters = {option.letter for option in options}
     chosen = choice if choice in letters else _NONE
     ranks = length_ranks(options)
+    shown = _shown_as(reading, options)
     row: dict[str, Any] = {
         "asked": 1,
         "answered": int(chosen != _NONE),
         "right": int(chosen == truth.answer),
-        f"chose:{chosen}": 1,
-        f"key:{truth.answer}": 1,
+        f"chose:{shown.get(chosen, chosen)}": 1,
+        f"key:{shown.get(truth.answer, truth.answer)}": 1,
         f"chose_length:{ranks.get(chosen, _NONE)}": 1,
         f"key_length:{ranks.get(truth.answer, _NONE)}": 1,
     }
     return {"": row | _sureness(reading, truth.answer, [option.letter for option in options])}
+
+
+def _shown_as(reading: Reading | None, options: tuple[Option, ...]) -> dict[str, str]:
+    """The release's letter → the one it was shown under, where the order was another."""
+    order = reading.order if reading else None
+    letters = [option.letter for option in options]
+    if order is None or sorted(order) != sorted(letters):
+        return {}
+    return dict(zip(order, letters, strict=True))
 
 
 def measure_answer(subject: Subject) -> Measured:

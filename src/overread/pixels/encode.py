@@ -13,6 +13,8 @@ from PIL import Image as Pillow
 from overread.pixels.draw import eight_bit
 
 Format = Literal["png", "jpeg"]
+Sent = tuple[bytes, str, tuple[int, int]]
+"""Bytes, media type, (width, height)."""
 
 
 def encode(
@@ -32,6 +34,13 @@ def encode(
     out = io.BytesIO()
     image.save(out, kind.upper(), **({"quality": quality} if kind == "jpeg" else {}))
     return out.getvalue()
+
+
+def sent(picture: NDArray[Any], *, kind: Format, longest: int) -> Sent:
+    """The picture's bytes, what they are, and how large the picture is in them."""
+    data = encode(picture, kind=kind, longest=longest)
+    with Pillow.open(io.BytesIO(data)) as image:
+        return data, f"image/{kind}", image.size
 
 
 def data_uri(data: bytes) -> str:

@@ -8,7 +8,6 @@ the same bytes.
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,10 @@ from numpy.typing import NDArray
 from overread.core import Box, Image, Mask, Picture, Pictures, Region, Slices, Volume, Whole
 from overread.errors import PictureError
 from overread.pixels.bare import bare, turned
-from overread.pixels.draw import crop, montage, titled
-from overread.pixels.encode import Format, encode
+from overread.pixels.draw import crop
+from overread.pixels.encode import Format, Sent, sent
 from overread.pixels.flat import MAX_FILE
-from overread.pixels.planes import Plane, cut, slices, square
-from overread.pixels.windows import window
-
-Sent = tuple[bytes, str, tuple[int, int]]
-"""Bytes, media type, (width, height)."""
-
-_SMALLEST, _LARGEST, _GAP = 64, 320, 4
-"""Pixels of the longer side of a slice in a montage, and between two of them."""
+from overread.pixels.montages import slice_sheet
 
 
 def shown_bytes(
@@ -51,8 +43,9 @@ def shown_bytes(
         if isinstance(region, Box):
             raise PictureError("a volume is shown by its slices", where=picture.name)
         volume = pictures.pixels(picture)
-        pixels: NDArray[Any] = _slices(
-            volume, pictures, picture, region, windows=windows, count=count, longest=longest
+        space = pictures.geometry(picture)
+        pixels: NDArray[Any] = slice_sheet(
+            volume, space, region, windows=windows, count=count, longest=longest
         )
     else:
         if isinstance(region, Slices):
@@ -66,8 +59,7 @@ def shown_bytes(
             raise PictureError(f"the file of {picture.name} holds no flat picture")
         pixels = crop(pixels, region) if isinstance(region, Box) else pixels
         pixels = upright(pixels, turned(data) if data.startswith(b"\xff\xd8") else 1)
-    encoded = encode(pixels, kind=media, longest=longest)
-    return encoded, f"image/{media}", _size(encoded)
+    return sent(pixels, kind=media, longest=longest)
 
 
 def _file(pictures: Pictures, picture: Image) -> bytes:
@@ -94,42 +86,3 @@ def upright(pixels: NDArray[np.generic], orientation: int) -> NDArray[np.generic
     if orientation in (2, 3, 6, 7):
         pixels = pixels[:, ::-1]
     return pixels
-
-
-def _slices(
-    volume: NDArray[np.generic],
-    pictures: Pictures,
-    picture: Volume,
-    region: Region,
-    *,
-    windows: tuple[str, ...],
-    count: int,
-    longest: int,
-) -> NDArray[np.uint8]:
-    """Slices of a volume side by side, titled with their numbers, in each window."""
-    space = pictures.geometry(picture)
-    plane: Plane = region.axis if isinstance(region, Slices) else "axial"
-    last = slices(space, plane) - 1
-    first, end = (region.first, region.last) if isinstance(region, Slices) else (0, last)
-    if not 0 <= first <= end <= last:
-        raise PictureError(f"slices {first} to {end} were asked of {last + 1}", where=picture.name)
-    chosen = np.unique(np.linspace(first, end, min(count, end - first + 1)).round().astype(int))
-    total = len(windows) * len(chosen)
-    columns = max(1, round(total**0.5))
-    # As large as the sheet allows, so that it is not scaled down, and its titles with it.
-    side = max(_SMALLEST, min(_LARGEST, longest // max(columns, -(-total // columns)) - _GAP))
-    named = "" if plane == "axial" else f"{plane} "
-    tiles = []
-    for setting in windows:
-        for index in chosen.tolist():
-            grey = window(cut(volume, space, plane, index), setting)
-            tile = square(grey, space, plane, longest=side, smooth=True)
-            tiles.append(titled(tile, f"{named}{index} {setting}"))
-    return montage(tiles, columns=columns, gap=_GAP)
-
-
-def _size(data: bytes) -> tuple[int, int]:
-    from PIL import Image as Pillow
-
-    with Pillow.open(io.BytesIO(data)) as image:
-        return image.size

@@ -35,6 +35,8 @@ def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Oracle:
 class Oracle(ReadsWhole):
     """Hands in the truth: the key, the masks, the report, the discussion, the trace."""
 
+    unseeing = True
+
     def __init__(self, place: Place) -> None:
         """The release is opened at the first case."""
         super().__init__("oracle", {"reader": "oracle"})

@@ -40,6 +40,8 @@ def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Replay:
 class Replay(ReadsWhole):
     """Hands in what a submission says of each case; a case that it lacks has failed."""
 
+    unseeing = True
+
     def __init__(self, submission: Submission, settings: ReplaySettings) -> None:
         """The submission has been read; its files are read when they are asked for."""
         super().__init__(

@@ -35,6 +35,13 @@ def write_masks(path: Path, case: Case, pictures: Pictures, masks: Mapping[str, 
     write_mask(path, channels, np.asarray(space.affine))
 
 
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write what else a reading names, cut-outs for instance, under the names that it gave them."""
+    for name, data in files.items():
+        with written(folder / name, packed=False) as out:
+            out.write(data)
+
+
 def adopt_files(folder: Path, reading: Reading, source: Source) -> Reading:
     """Copy the files that a whole reading names into the run, and have it name the copies.
 

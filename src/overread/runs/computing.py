@@ -1,21 +1,48 @@
 """Readers that compute: their work is done in processes of their own, behind the same `read`.
 
-A computing reader has `computes = True` and a plain method `compute(request)`. It is made once
-here, for its name, skills and identity, and once more in each worker, from the same arguments.
+A computing reader has `computes = True` and a plain method `compute(request)`, or, where it reads
+whole cases, `compute_reading(case, pictures, seed=…)`. It is made once here, for its name, skills
+and identity, and once more in each worker, from the same arguments. What opens the pictures stays
+here: a worker opens the release itself, and makes the same edits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pydantic import JsonValue
 
 from overread import catalog
-from overread.core import Drawn, Place, Reader, Release, Reply, Request
+from overread.core import (
+    Case,
+    Drawn,
+    Finding,
+    Mask,
+    Pictures,
+    Place,
+    Reader,
+    Reading,
+    Region,
+    Release,
+    Reply,
+    Request,
+    WholeReader,
+)
+from overread.errors import ReaderError
+from overread.runs.arrays import write_masks
 from overread.runs.workers import Crew
+from overread.session import mask_file
+
+if TYPE_CHECKING:
+    from overread.pixels.edits import Edit
+
+Masks = Sequence[Any]
+"""Masks in the CT's own order, or None: first those of the queries, then those of other steps."""
 
 
 class ComputingReader(Reader, Protocol):
@@ -26,6 +53,23 @@ class ComputingReader(Reader, Protocol):
 
     def compute(self, request: Request) -> Reply | Drawn:
         """Answer one question, here and now; the same errors as `read`."""
+
+
+class ComputingWholeReader(Reader, Protocol):
+    """A reader of whole cases that keeps a core or a card busy while it reads."""
+
+    computes: bool
+    """True: `compute_reading` is called in a worker."""
+
+    def compute_reading(
+        self, case: Case, pictures: Pictures, *, seed: int
+    ) -> tuple[Reading, Masks]:
+        """The reading of one case, and its masks.
+
+        The first masks are those of the case's queries, in their order; more may follow, for
+        regions of steps. A `Mask` region of the reading names one by `channel`, its place in that
+        list; the file and the number of channels are filled in when the masks are written.
+        """
 
 
 def computes(reader: Reader) -> bool:
@@ -56,9 +100,16 @@ class Computed:
 
     async def read(self, request: Request) -> Reply | Drawn:
         """Answer one question in a worker."""
-        # What opens the pictures stays here: the worker opens the release itself.
         sent = replace(request, pictures=cast(Any, None), images=dict(request.images))
-        return cast("Reply | Drawn", await self._crew.do(_compute, self._recipe, sent))
+        edits = _edits_in(request.pictures)
+        return cast("Reply | Drawn", await self._crew.do(_compute, self._recipe, sent, edits))
+
+    async def compute_whole(
+        self, case: Case, pictures: Pictures, *, seed: int
+    ) -> tuple[Reading, Masks]:
+        """Read one whole case in a worker."""
+        done = self._crew.do(_compute_whole, self._recipe, case, seed, _edits_in(pictures))
+        return cast("tuple[Reading, Masks]", await done)
 
     async def close(self) -> None:
         """Send the workers home."""
@@ -69,14 +120,124 @@ class Computed:
 Recipe = tuple[str, tuple[tuple[str, str], ...], Place]
 
 
-def _compute(recipe: Recipe, request: Request) -> Reply | Drawn:
+def _edits_in(pictures: Pictures) -> tuple[Edit, ...]:
+    """What is changed in the pictures, for who opens them anew."""
+    return tuple(getattr(pictures, "edits", ()))
+
+
+def _opened(release: Release, edits: tuple[Edit, ...]) -> Pictures:
+    if not edits:
+        return release.pictures
+    from overread.pixels.edits import AlteredPictures
+
+    return AlteredPictures(release.pictures, edits)
+
+
+def _compute(recipe: Recipe, request: Request, edits: tuple[Edit, ...]) -> Reply | Drawn:
     """One question, in a worker."""
     reader, release = _made(recipe)
-    return reader.compute(replace(request, pictures=release.pictures))
+    return cast(ComputingReader, reader).compute(replace(request, pictures=_opened(release, edits)))
+
+
+def _compute_whole(
+    recipe: Recipe, case: Case, seed: int, edits: tuple[Edit, ...]
+) -> tuple[Reading, list[Any]]:
+    """One whole case, in a worker; of its masks only what is marked goes back."""
+    from overread.pixels.spots import spot
+
+    reader, release = _made(recipe)
+    reading, masks = cast(ComputingWholeReader, reader).compute_reading(
+        case, _opened(release, edits), seed=seed
+    )
+    return reading, [None if mask is None else spot(mask) for mask in masks]
 
 
 @lru_cache(maxsize=1)
-def _made(recipe: Recipe) -> tuple[ComputingReader, Release]:
+def _made(recipe: Recipe) -> tuple[Reader, Release]:
     name, arguments, place = recipe
     make = catalog.find("readers", name)
     return make(dict(arguments), place=place), place.open()
+
+
+# ---- whole readings and their masks --------------------------------------------------------
+
+
+async def whole_reading(
+    reader: Reader, case: Case, pictures: Pictures, *, seed: int
+) -> tuple[Reading, Masks | None]:
+    """What a reader of whole cases makes of one; masks only where they are its own to be written.
+
+    A computing reader that was handed in ready-made, and cannot be made again elsewhere, computes
+    in a thread here.
+    """
+    in_a_worker = getattr(reader, "compute_whole", None)  # of `Computed`, or of one that was lent
+    if in_a_worker is not None:
+        return cast("tuple[Reading, Masks]", await in_a_worker(case, pictures, seed=seed))
+    if computes(reader) and hasattr(reader, "compute_reading"):
+        own = cast(ComputingWholeReader, reader)
+        return await asyncio.to_thread(own.compute_reading, case, pictures, seed=seed)
+    return await cast(WholeReader, reader).reading(case, pictures, seed=seed), None
+
+
+def keep_masks(
+    folder: Path, case: Case, pictures: Pictures, reading: Reading, masks: Masks
+) -> Reading:
+    """Write the masks of a whole reading into its run, and have its regions name their files.
+
+    Masks of queries go to the file that is handed in; those of other steps to one beside it. A
+    finding that answers a query is given its mask where it names no region.
+    """
+    asked = len(case.queries)
+    more = len(masks) - asked
+    file = mask_file(case.id, reading.sample)
+    beside = file.replace(".nii.gz", "+1.nii.gz")
+    order = {query.id: number for number, query in enumerate(case.queries)}
+
+    def named(region: Region) -> Region:
+        if not isinstance(region, Mask):
+            return region
+        if not 0 <= region.channel < len(masks):
+            raise ReaderError(f"a region names mask {region.channel} of {len(masks)}")
+        own = region.channel < asked
+        changes = {
+            "file": file if own else beside,
+            "channel": region.channel if own else region.channel - asked,
+            "channels": asked if own else more,
+        }
+        return region.model_copy(update=changes)
+
+    def placed(finding: Finding) -> Finding:
+        regions = finding.regions
+        number = order.get(finding.query or "", len(masks))
+        if not regions and number < len(masks) and masks[number] is not None:
+            regions = (Mask(picture=case.pictures[0].name, file=file, channel=number),)
+        return finding.model_copy(update={"regions": tuple(map(named, regions))})
+
+    changes: dict[str, Any] = {}
+    if reading.findings:
+        changes["findings"] = tuple(map(placed, reading.findings))
+    if reading.trace:
+        steps = tuple(
+            step.model_copy(update={"regions": tuple(map(named, step.regions))})
+            for step in reading.trace.steps
+        )
+        changes["trace"] = reading.trace.model_copy(update={"steps": steps})
+    if asked and masks:
+        drawn = {query.id: mask for query, mask in zip(case.queries, masks, strict=False)}
+        write_masks(folder / file, case, pictures, drawn)
+    if more > 0:
+        _write_beside(folder / beside, case, pictures, masks[asked:])
+    return reading.model_copy(update=changes)
+
+
+def _write_beside(path: Path, case: Case, pictures: Pictures, masks: Masks) -> None:
+    import numpy as np
+
+    from overread.pixels.masks import write_mask
+
+    space = pictures.geometry(case.pictures[0])
+    blank = np.zeros(space.shape, np.uint8)
+    channels = [blank if mask is None else np.asarray(mask).astype(np.uint8) for mask in masks]
+    if any(channel.shape != space.shape for channel in channels):
+        raise ReaderError(f"a mask was drawn that does not fit a CT of shape {space.shape}")
+    write_mask(path, channels, np.asarray(space.affine))

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from pydantic_core import to_jsonable_python
+from pydantic import JsonValue
 
 from overread import catalog
 from overread.core import Case, Place, Reader, Release
@@ -23,6 +23,7 @@ from overread.runs.asking import Asker
 from overread.runs.cache import ReplyCache, default_cache
 from overread.runs.computing import Computed, computes
 from overread.runs.pace import Pace
+from overread.runs.presenting import Presenter, refuse_unseeing, settings_told
 from overread.runs.prices import Prices
 from overread.runs.reading_room import ReadingRoom, Tally, Watch, Workflow
 from overread.runs.spec import (
@@ -38,6 +39,9 @@ from overread.runs.spec import (
 from overread.runs.stopping import stoppable
 from overread.runs.store import Known, Store, known_of, unusable_of
 from overread.session import SessionSettings
+
+if TYPE_CHECKING:
+    from overread.pixels.edits import Edit
 
 _PERMISSIONS = frozenset({"allow_remote"})
 _OURS = frozenset({"readings.jsonl", "arrays"})
@@ -78,6 +82,12 @@ class Plan:
     """Whether readings that failed before are tried again."""
     max_retries: int = 5
     """How often a question is asked again that a reader could not answer for now."""
+    edits: Mapping[str, tuple[Edit, ...]] = field(default_factory=dict)
+    """Case → what is changed in its pictures; the reader is not told."""
+    first_sample: int = 0
+    """The number of the first reading of each case; those before it were made elsewhere."""
+    purpose: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What a run is part of, for its spec: an arm of an audit."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -85,6 +95,11 @@ class Plan:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name} is {value}", remedy=f"it is {least} or more")
+        if self.settings.shuffle and self.first_sample + self.repeat < 2:
+            raise UsageError(
+                "one reading of each case shows everything in its own order",
+                remedy="shuffle with --repeat 2 or more",
+            )
 
     @property
     def place(self) -> Place:
@@ -129,6 +144,7 @@ async def run_async(
     cache: ReplyCache | None = None
     try:
         prices = prices_of(plan, reader)
+        presenter = presenter_of(plan, reader, release)
         _ours_or_empty(folder)
         with Store(folder) as store:
             known = known_of(folder)
@@ -146,7 +162,7 @@ async def run_async(
             room = ReadingRoom(
                 reader=reader,
                 workflow=workflow_of(plan, reader),
-                pictures=release.pictures,
+                presenter=presenter,
                 asker=asker,
                 store=store,
                 tally=tally,
@@ -207,12 +223,19 @@ def prepared(plan: Plan) -> tuple[Reader, Release, RunSpec]:
         reader=ReaderSpec(name=name, arguments=kept, identity=dict(reader.identity)),
         workflow=WorkflowSpec(
             name=None if whole else _name_of(plan.workflow),
-            settings={} if whole else to_jsonable_python(plan.settings.as_settings()),
+            settings=settings_told(plan.settings, whole=whole),
         ),
         versions=versions_now(),
+        purpose=dict(plan.purpose),
     )
     workflow_of(plan, reader)  # a name that is unknown is told before a folder is made
     return reader, release, spec
+
+
+def presenter_of(plan: Plan, reader: Reader, release: Release) -> Presenter:
+    """What hands the cases out; refuses settings that this reader or release cannot have."""
+    refuse_unseeing(reader, plan.settings)
+    return Presenter(plan.settings, seed=plan.seed, release=release, edits=plan.edits)
 
 
 def _reader(plan: Plan, place: Place) -> tuple[Reader, str]:
@@ -299,7 +322,7 @@ def todo(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Iterator[
                 remedy="`overread check` names every defect of the release",
             )
         seen.add(case.id)
-        for sample in range(plan.repeat):
+        for sample in range(plan.first_sample, plan.first_sample + plan.repeat):
             if (case.id, sample) not in there:
                 yield case, sample
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from overread.core import Case, Drawn, Reader, Release, Reply, Request, Shown
+from overread.core import Case, Drawn, Reader, Reply, Request, Shown
 from overread.errors import OverreadError
 from overread.runs.cache import Keys, ReplyCache, default_cache
-from overread.runs.engine import Plan, prepared, prices_of, settled, todo, workflow_of
+from overread.runs.engine import Plan, prepared, presenter_of, prices_of, settled, todo, workflow_of
 from overread.runs.pace import derived_seed
+from overread.runs.presenting import Presenter
 from overread.runs.reading_room import Workflow
 from overread.runs.store import Question, known_of, unusable_of
 from overread.session import Session
@@ -78,6 +79,7 @@ async def _estimate(plan: Plan, folder: Path | None) -> Estimate:
         if plan.use_cache and reader.cached:
             path = plan.cache or default_cache()
             cache = ReplyCache(path, read_only=True) if path.exists() else None
+        presenter = presenter_of(plan, reader, release)
         found = Estimate(before=len(known.done))
         workflow = workflow_of(plan, reader)
         unusable = unusable_of(folder) if folder is not None and plan.retry_failed else {}
@@ -88,7 +90,7 @@ async def _estimate(plan: Plan, folder: Path | None) -> Estimate:
             if workflow is None or time.monotonic() - begin > _PATIENCE:
                 continue
             found.looked_at += 1
-            await counter.follow(plan, workflow, release, case, sample)
+            await counter.follow(plan, workflow, presenter, case, sample)
         if workflow is None:
             found.looked_at = found.readings
         if plan.retry_failed:
@@ -130,23 +132,25 @@ class _Counter:
         self._anew: Sequence[Question] = ()
 
     async def follow(
-        self, plan: Plan, workflow: Workflow, release: Release, case: Case, sample: int
+        self, plan: Plan, workflow: Workflow, presenter: Presenter, case: Case, sample: int
     ) -> None:
         """Go through one case as the run would."""
         self._anew = self._unusable.get((case.id, sample), ())
+        presented = presenter.present(case, sample)
         session = Session(
             self.ask,
             self._reader,
-            case,
-            release.pictures,
+            presented.case,
+            presented.pictures,
             # A stand-in that makes no sense is no reason to count a second question.
             replace(plan.settings, repairs=0),
             sample=sample,
             seed=derived_seed(plan.seed, case.id, sample),
+            hints=presented.hints,
         )
         asked = self._found.calls + self._found.cached
         try:
-            await workflow(case, session)
+            await workflow(presented.case, session)
         except Exception as error:
             if self._found.calls + self._found.cached > asked:
                 self._found.at_least = True  # the stand-in led nowhere; the first part counts

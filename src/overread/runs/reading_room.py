@@ -8,18 +8,15 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 from overread.core import (
     Ask,
     Case,
     Drawn,
-    Pictures,
     Reader,
     Reading,
     Reply,
     Request,
-    WholeReader,
 )
 from overread.errors import (
     BadReply,
@@ -30,10 +27,12 @@ from overread.errors import (
     UnknownName,
     UsageError,
 )
-from overread.runs.arrays import adopt_files, write_masks
+from overread.runs.arrays import adopt_files, write_files, write_masks
 from overread.runs.asking import Asker, Spent
 from overread.runs.cache import CacheUnusable
+from overread.runs.computing import keep_masks, whole_reading
 from overread.runs.pace import derived_seed
+from overread.runs.presenting import Presented, Presenter, refuse_untold
 from overread.runs.store import Question, RunUnwritable, Store
 from overread.session import Session, SessionSettings, mask_file
 
@@ -109,7 +108,7 @@ class ReadingRoom:
         *,
         reader: Reader,
         workflow: Workflow | None,
-        pictures: Pictures,
+        presenter: Presenter,
         asker: Asker,
         store: Store,
         tally: Tally,
@@ -125,7 +124,7 @@ class ReadingRoom:
         """
         self._reader = reader
         self._workflow = workflow
-        self._pictures = pictures
+        self._presenter = presenter
         self._asker = asker
         self._store = store
         self._tally = tally
@@ -180,27 +179,33 @@ class ReadingRoom:
         seed = derived_seed(self._seed, case.id, sample)
         session: Session | None = None
         try:
+            presented = self._presenter.present(case, sample)
             if self._workflow is None:
-                return await self._whole(case, sample, seed)
+                return presented.undo(await self._whole(presented, sample, seed))
             session = Session(
                 self._asks(case, sample),
                 self._reader,
-                case,
-                self._pictures,
+                presented.case,
+                presented.pictures,
                 self._settings,
                 sample=sample,
                 seed=seed,
+                hints=presented.hints,
             )
-            reading = await self._workflow(case, session)
+            reading = await self._workflow(presented.case, session)
             if not isinstance(reading, Reading):
                 raise TypeError(f"the workflow gave a {type(reading).__name__}, not a Reading")
+            refuse_untold(presented.hints, session.exchanges)
             if session.masks:
-                await self._write_masks(case, session)
-            return _owned(reading, case, sample)
+                await self._write_masks(session)
+            await self._write_files(session)
+            return presented.undo(_owned(reading, case, sample))
         except Exception as problem:
             error = _first(problem)
             if _concerns_all(error):
                 raise error from None
+            if session is not None:
+                await self._write_files(session)  # its steps name them
             return self._failed(case, sample, session, self._told(error, case))
         finally:
             if session is not None and session.prompts:
@@ -216,26 +221,41 @@ class ReadingRoom:
 
         return ask
 
-    async def _whole(self, case: Case, sample: int, seed: int) -> Reading:
-        reader = cast(WholeReader, self._reader)
+    async def _whole(self, presented: Presented, sample: int, seed: int) -> Reading:
+        case, pictures, folder = presented.case, presented.pictures, self._store.folder
         async with self._asker.limit:
-            reading = await reader.reading(case, self._pictures, seed=seed)
-        reading = _owned(reading, case, sample)
-        source = getattr(reader, "source", None)
-        if source is not None and reading.error is None:
-            try:
-                reading = await asyncio.to_thread(adopt_files, self._store.folder, reading, source)
-            except OSError as error:
-                raise self._store.unwritten(error) from None
+            found, masks = await whole_reading(self._reader, case, pictures, seed=seed)
+        reading = _owned(found, case, sample)
+        source = getattr(self._reader, "source", None)
+        if reading.error is not None:
+            return reading
+        try:
+            if masks is not None:
+                async with self._writing:
+                    return await asyncio.to_thread(
+                        keep_masks, folder, case, pictures, reading, masks
+                    )
+            if source is not None:
+                return await asyncio.to_thread(adopt_files, folder, reading, source)
+        except OSError as error:
+            raise self._store.unwritten(error) from None
         return reading
 
-    async def _write_masks(self, case: Case, session: Session) -> None:
+    async def _write_masks(self, session: Session) -> None:
+        case, pictures = session.case, session.pictures
         path = Path(self._store.folder, mask_file(case.id, session.sample))
         try:
             async with self._writing:
-                await asyncio.to_thread(write_masks, path, case, self._pictures, session.masks)
+                await asyncio.to_thread(write_masks, path, case, pictures, session.masks)
         except OSError as error:
             raise self._store.unwritten(error) from None
+
+    async def _write_files(self, session: Session) -> None:
+        if session.files:
+            try:
+                await asyncio.to_thread(write_files, self._store.folder, session.files)
+            except OSError as error:
+                raise self._store.unwritten(error) from None
 
     def _failed(self, case: Case, sample: int, session: Session | None, why: str) -> Reading:
         if session is not None:

@@ -81,6 +81,8 @@ class RunSpec(Record):
     """Prompt → digest, of those that were used so far."""
     versions: dict[str, str] = Field(default_factory=dict)
     """Of what the run was begun with."""
+    purpose: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the run is part of, where it does not stand for itself: an arm of an audit."""
 
     @property
     def place(self) -> Place:

@@ -1,0 +1,94 @@
+"""Slices of a volume side by side, as flat pictures show a CT: all of it, or some of it closer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.core import Geometry, Picture, Pictures, Region, Slices, Volume
+from overread.errors import PictureError
+from overread.pixels.draw import montage, titled
+from overread.pixels.encode import Format, Sent, sent
+from overread.pixels.parts import Part
+from overread.pixels.planes import Plane, cut, slices, square
+from overread.pixels.windows import window
+
+_SMALLEST, _LARGEST, _CLOSEST, _GAP = 64, 320, 512, 4
+"""Pixels of the longer side of a slice in a montage, also of one that is closer, and between."""
+
+
+def slice_sheet(
+    volume: NDArray[np.generic],
+    space: Geometry,
+    region: Region,
+    *,
+    windows: tuple[str, ...],
+    count: int,
+    longest: int,
+    part: Part | None = None,
+    largest: int = _LARGEST,
+) -> NDArray[np.uint8]:
+    """Evenly spread slices of a region, titled with their numbers, in each window.
+
+    Of each slice all is shown, or the `part` of it.
+    """
+    plane: Plane = region.axis if isinstance(region, Slices) else "axial"
+    last = slices(space, plane) - 1
+    first, end = (region.first, region.last) if isinstance(region, Slices) else (0, last)
+    if not 0 <= first <= end <= last:
+        told = f"slices {first} to {end} were asked of {last + 1}"
+        raise PictureError(told, where=region.picture)
+    chosen = spread(first, end, count)
+    total = len(windows) * len(chosen)
+    columns = max(1, round(total**0.5))
+    # As large as the sheet allows, so that it is not scaled down, and its titles with it.
+    side = max(_SMALLEST, min(largest, longest // max(columns, -(-total // columns)) - _GAP))
+    named = "" if plane == "axial" else f"{plane} "
+    tiles = []
+    for setting in windows:
+        for index in chosen:
+            grey: NDArray[Any] = window(cut(volume, space, plane, index), setting)
+            grey = grey if part is None else part.of(grey)
+            tile = square(grey, space, plane, longest=side, smooth=True)
+            tiles.append(titled(tile, f"{named}{index} {setting}"))
+    return montage(tiles, columns=columns, gap=_GAP)
+
+
+def spread(first: int, last: int, count: int) -> list[int]:
+    """So many numbers from the first to the last, both of them among these, evenly spread.
+
+    >>> spread(0, 63, 4), spread(7, 8, 4)
+    ([0, 21, 42, 63], [7, 8])
+    """
+    even = np.linspace(first, last, min(count, last - first + 1)).round().astype(int)
+    found: list[int] = np.unique(even).tolist()
+    return found
+
+
+def closer_bytes(
+    pictures: Pictures,
+    picture: Picture,
+    region: Slices,
+    *,
+    part: Part | None,
+    longest: int,
+    media: Format,
+    windows: tuple[str, ...],
+    count: int,
+) -> Sent:
+    """Some slices of a volume, or the same part of each, as large as the sheet allows."""
+    if not isinstance(picture, Volume):
+        raise PictureError("a flat picture has no slices", where=picture.name)
+    sheet = slice_sheet(
+        pictures.pixels(picture),
+        pictures.geometry(picture),
+        region,
+        windows=windows,
+        count=count,
+        longest=longest,
+        part=part,
+        largest=_CLOSEST,
+    )
+    return sent(sheet, kind=media, longest=longest)

@@ -1,0 +1,62 @@
+"""What a reading cites: the regions that it says its answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from overread.core import Case, Mask, Reading, Region, Whole
+
+Regions = tuple[Region, ...]
+
+
+def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
+    """What a reading cites, best first; what comes later counts where nothing is marked before it.
+
+    For sentences to be found these are the masks that were marked for them, and then, where all of
+    them are empty, the parts of pictures that other steps name. Else what stands nearest to the
+    answer counts: regions of concluding steps, then those of findings, then those of all other
+    steps. Of these the first that name a part of a picture are taken; where none does, the first
+    that name fewer pictures than the case has; where they name all of them, all.
+    """
+    findings = reading.findings or ()
+    steps = reading.trace.steps if reading.trace else ()
+    levels: list[Sequence[Region]] = [
+        [region for step in steps if step.kind == "conclude" for region in step.regions],
+        [region for finding in findings for region in finding.regions],
+        [region for step in steps if step.kind != "conclude" for region in step.regions],
+    ]
+    if case.queries:
+        marked = (region for f in findings if f.query is not None for region in f.regions)
+        looked = (region for level in levels for region in level if not isinstance(region, Mask))
+        return _some(_parts(marked), _parts(looked))
+    for level in levels:
+        if parts := _parts(level):
+            return (parts,)
+    every = {picture.name for picture in case.pictures}
+    for level in levels:
+        if level and {region.picture for region in level} < every:
+            return (_once(level),)
+    return _some(_once(next((level for level in levels if level), ())))
+
+
+def cites_all(case: Case, regions: Regions) -> bool:
+    """Whether nothing of the case is left beside what is cited."""
+    whole = {region.picture for region in regions if isinstance(region, Whole)}
+    return whole >= {picture.name for picture in case.pictures}
+
+
+def _some(*levels: Regions) -> tuple[Regions, ...]:
+    return tuple(level for level in levels if level)
+
+
+def _parts(regions: Iterable[Region]) -> Regions:
+    return _once(region for region in regions if not isinstance(region, Whole))
+
+
+def _once(regions: Iterable[Region]) -> Regions:
+    """Each place once, whatever it is called."""
+    found: dict[Region, Region] = {}
+    for region in regions:
+        plain = region.model_copy(update={"label": None}) if region.kind == "box" else region
+        found.setdefault(plain, plain)
+    return tuple(found)

@@ -1,0 +1,255 @@
+"""A sheet to draw a chart on: the same lines, areas and words as SVG and as PNG."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import pairwise
+from typing import Literal
+from xml.sax.saxutils import escape, quoteattr
+
+from PIL import Image as Pillow
+from PIL import ImageColor, ImageDraw, ImageFont
+
+Spot = tuple[float, float]
+Shape = Literal["circle", "square", "triangle", "diamond"]
+Anchor = Literal["start", "middle", "end"]
+Paint = Callable[[Pillow.Image, int], Pillow.Image]
+"""Puts something on a picture with so many pixels a unit."""
+
+_FINER = 4
+"""Pixels of the drawing for each of the picture: edges come out smooth."""
+_SHARPER = 2
+"""Pixels of the PNG for each unit of the sheet: sharp on screens of any kind."""
+
+
+@cache
+def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
+
+
+def width_of(text: str, size: float) -> float:
+    """How wide a text comes out, in units of the sheet."""
+    return float(_font(size).getlength(text))
+
+
+@dataclass
+class Sheet:
+    """A white sheet; x to the right, y down, in units of which an SVG shows one as a pixel."""
+
+    width: int
+    height: int
+    _svg: list[str] = field(default_factory=list)
+    _paint: list[Paint] = field(default_factory=list)
+    _words: list[Paint] = field(default_factory=list)
+
+    def line(
+        self, spots: Sequence[Spot], colour: str, *, wide: float = 1.0, dash: Spot | None = None
+    ) -> None:
+        """A line through some spots."""
+        dashed = f' stroke-dasharray="{dash[0]:g} {dash[1]:g}"' if dash else ""
+        self._svg.append(
+            f'<polyline points="{_points(spots)}" fill="none" stroke="{colour}" '
+            f'stroke-width="{wide:g}" stroke-linejoin="round" stroke-linecap="round"{dashed}/>'
+        )
+        for part in _dashes(spots, dash) if dash else [spots]:
+            self._paint.append(partial(_line, spots=part, colour=colour, wide=wide))
+
+    def area(self, spots: Sequence[Spot], colour: str, *, opacity: float) -> None:
+        """A filled area that lets through what lies below."""
+        self._svg.append(
+            f'<polygon points="{_points(spots)}" fill="{colour}" fill-opacity="{opacity:g}"/>'
+        )
+        self._paint.append(partial(_area, spots=spots, colour=colour, opacity=opacity))
+
+    def mark(self, spot: Spot, shape: Shape, colour: str, *, size: float = 4.0) -> None:
+        """A small filled shape with a white edge."""
+        corners = _corners(spot, shape, size)
+        edge = 'stroke="#ffffff" stroke-width="1"'
+        if corners:
+            self._svg.append(f'<polygon points="{_points(corners)}" fill="{colour}" {edge}/>')
+        else:
+            x, y = spot
+            told = f'cx="{x:.2f}" cy="{y:.2f}" r="{size:g}"'
+            self._svg.append(f'<circle {told} fill="{colour}" {edge}/>')
+        self._paint.append(partial(_mark, spot=spot, corners=corners, colour=colour, size=size))
+
+    def text(
+        self,
+        spot: Spot,
+        words: str,
+        *,
+        size: float = 12.0,
+        colour: str = "#333333",
+        anchor: Anchor = "start",
+        upward: bool = False,
+        bold: bool = False,
+    ) -> None:
+        """Words whose middle line goes through the spot; `upward` turns them to the left."""
+        x, y = spot
+        turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if upward else ""
+        weight = ' font-weight="bold"' if bold else ""
+        self._svg.append(
+            f'<text x="{x:.2f}" y="{y:.2f}" dy="0.35em" font-size="{size:g}" fill="{colour}" '
+            f'text-anchor="{anchor}"{weight}{turned}>{escape(words)}</text>'
+        )
+        write = _written_upward if upward else partial(_written, bold=bold)
+        self._words.append(
+            partial(write, spot=spot, words=words, size=size, colour=colour, anchor=anchor)
+        )
+
+    def svg(self, title: str) -> bytes:
+        """The sheet as SVG; the title is for those who cannot see it."""
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
+            f'viewBox="0 0 {self.width} {self.height}" role="img" aria-label={quoteattr(title)} '
+            'font-family="Helvetica, Arial, sans-serif">'
+        )
+        white = f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>'
+        body = [head, f"<title>{escape(title)}</title>", white, *self._svg, "</svg>"]
+        return "\n".join(body).encode() + b"\n"
+
+    def png(self) -> bytes:
+        """The sheet as PNG, twice as fine as the SVG's own size."""
+        scale = _SHARPER * _FINER
+        image = Pillow.new("RGB", (self.width * scale, self.height * scale), "#ffffff")
+        for paint in self._paint:
+            image = paint(image, scale)
+        size = (self.width * _SHARPER, self.height * _SHARPER)
+        image = image.resize(size, Pillow.Resampling.BOX)
+        for write in self._words:  # not scaled down: letters are smooth already
+            image = write(image, _SHARPER)
+        out = io.BytesIO()
+        image.save(out, "PNG", optimize=True)
+        return out.getvalue()
+
+
+def _points(spots: Sequence[Spot]) -> str:
+    return " ".join(f"{x:.2f},{y:.2f}" for x, y in spots)
+
+
+def _corners(spot: Spot, shape: Shape, size: float) -> list[Spot]:
+    x, y = spot
+    if shape == "square":
+        half = size * 0.9
+        return [
+            (x - half, y - half),
+            (x + half, y - half),
+            (x + half, y + half),
+            (x - half, y + half),
+        ]
+    if shape == "triangle":
+        return [
+            (x, y - size * 1.2),
+            (x + size * 1.1, y + size * 0.8),
+            (x - size * 1.1, y + size * 0.8),
+        ]
+    if shape == "diamond":
+        far = size * 1.25
+        return [(x, y - far), (x + far, y), (x, y + far), (x - far, y)]
+    return []
+
+
+def _dashes(spots: Sequence[Spot], dash: Spot) -> list[list[Spot]]:
+    """The strokes of a dashed line, which goes on round its corners."""
+    parts: list[list[Spot]] = []
+    pen, left = True, dash[0]
+    part: list[Spot] = [spots[0]]
+    for (x1, y1), (x2, y2) in pairwise(spots):
+        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+        gone = 0.0
+        while length - gone > left:
+            gone += left
+            at = (x1 + (x2 - x1) * gone / length, y1 + (y2 - y1) * gone / length)
+            if pen:
+                parts.append([*part, at])
+            part = [at]
+            pen = not pen
+            left = dash[0] if pen else dash[1]
+        left -= length - gone
+        part.append((x2, y2))
+    return [*parts, part] if pen and len(part) > 1 else parts
+
+
+# ---- painting ------------------------------------------------------------------------------
+
+
+def _line(
+    image: Pillow.Image, scale: int, *, spots: Sequence[Spot], colour: str, wide: float
+) -> Pillow.Image:
+    draw = ImageDraw.Draw(image)
+    around = wide * scale / 2
+    flat = [(x * scale, y * scale) for x, y in spots]
+    draw.line(flat, fill=colour, width=max(1, round(wide * scale)), joint="curve")
+    if wide > 1:  # round ends, as the SVG has them
+        for x, y in (flat[0], flat[-1]):
+            draw.ellipse((x - around, y - around, x + around, y + around), fill=colour)
+    return image
+
+
+def _area(
+    image: Pillow.Image, scale: int, *, spots: Sequence[Spot], colour: str, opacity: float
+) -> Pillow.Image:
+    flat = [(x * scale, y * scale) for x, y in spots]
+    veil = (*ImageColor.getrgb(colour)[:3], round(255 * opacity))
+    ImageDraw.Draw(image, "RGBA").polygon(flat, fill=veil)
+    return image
+
+
+def _mark(
+    image: Pillow.Image, scale: int, *, spot: Spot, corners: list[Spot], colour: str, size: float
+) -> Pillow.Image:
+    draw = ImageDraw.Draw(image)
+    if corners:
+        flat = [(x * scale, y * scale) for x, y in corners]
+        draw.polygon(flat, fill=colour, outline="#ffffff", width=scale)
+    else:
+        x, y, r = spot[0] * scale, spot[1] * scale, size * scale
+        draw.ellipse((x - r, y - r, x + r, y + r), fill=colour, outline="#ffffff", width=scale)
+    return image
+
+
+def _written(
+    image: Pillow.Image,
+    scale: int,
+    *,
+    spot: Spot,
+    words: str,
+    size: float,
+    colour: str,
+    anchor: Anchor,
+    bold: bool,
+) -> Pillow.Image:
+    ImageDraw.Draw(image).text(
+        (spot[0] * scale, spot[1] * scale),
+        words,
+        fill=colour,
+        font=_font(size * scale),
+        anchor={"start": "lm", "middle": "mm", "end": "rm"}[anchor],
+        stroke_width=0.3 * scale if bold else 0,
+    )
+    return image
+
+
+def _written_upward(
+    image: Pillow.Image,
+    scale: int,
+    *,
+    spot: Spot,
+    words: str,
+    size: float,
+    colour: str,
+    anchor: Anchor,
+) -> Pillow.Image:
+    x, y = spot[0] * scale, spot[1] * scale
+    long = round(width_of(words, size * scale)) + 4
+    strip = Pillow.new("L", (long, round(size * scale * 1.6)), 0)
+    font = _font(size * scale)
+    ImageDraw.Draw(strip).text((2, strip.height / 2), words, fill=255, font=font, anchor="lm")
+    turned = strip.rotate(90, expand=True)
+    top = {"start": y - long, "middle": y - long / 2, "end": y}[anchor]
+    ink = Pillow.new("RGB", turned.size, colour)
+    image.paste(ink, (round(x - turned.width / 2), round(top)), turned)
+    return image

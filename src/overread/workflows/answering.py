@@ -1,0 +1,103 @@
+"""The last question of a reading: a letter, an answer in words or a report, with any prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from overread.core import Case, Region, Shown
+from overread.errors import BadReply
+from overread.prompts.replies import Answer, json_object, letter, plain_text, short_answer
+from overread.session import Session, StepKind
+from overread.workflows.looking import said
+
+
+class Choice(BaseModel):
+    """The answer that is asked for."""
+
+    answer: str
+    explanation: str = ""
+
+
+@cache
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of an answer: made once, since making it takes longer than asking."""
+    return model.model_json_schema()
+
+
+async def choose(
+    case: Case,
+    session: Session,
+    prompt: str,
+    values: Mapping[str, str],
+    *,
+    show: Sequence[Shown],
+    regions: Sequence[Region] = (),
+) -> dict[str, Any]:
+    """One of the options and why, as parts of a reading."""
+    choice = await session.ask(
+        prompt,
+        values,
+        letter(case.options),
+        task="choose",
+        show=show,
+        schema=schema_of(Choice),
+        regions=regions,
+        kind="conclude",
+    )
+    return {"choice": choice, "rationale": explained(said(session))}
+
+
+def explained(reply: str) -> str | None:
+    """Why, in the reader's own words: the explanation of its answer, or all that it said."""
+    try:
+        return json_object(Choice)(reply).value.explanation or None
+    except BadReply:
+        return reply or None
+
+
+async def answer(
+    session: Session,
+    prompt: str,
+    values: Mapping[str, str],
+    *,
+    show: Sequence[Shown],
+    regions: Sequence[Region] = (),
+    kind: StepKind | None = "conclude",
+) -> dict[str, Any]:
+    """An answer in words and why, as parts of a reading."""
+    found = await session.ask(
+        prompt,
+        values,
+        short_answer(),
+        task="answer",
+        show=show,
+        schema=schema_of(Answer),
+        regions=regions,
+        kind=kind,
+    )
+    return {"choice": found.answer.strip(), "rationale": found.explanation or None}
+
+
+async def report(
+    session: Session,
+    prompt: str,
+    values: Mapping[str, str],
+    *,
+    show: Sequence[Shown],
+    regions: Sequence[Region] = (),
+    kind: StepKind | None = "conclude",
+) -> dict[str, Any]:
+    """A report, as a part of a reading."""
+    found = await session.ask(
+        prompt, values, plain_text(), task="report", show=show, regions=regions, kind=kind
+    )
+    return {"report": found}
+
+
+def instruction_of(case: Case) -> str:
+    """What the case asks to be reported, in the benchmark's words where it has any."""
+    return case.instruction or "Write the report of this radiograph."

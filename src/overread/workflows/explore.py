@@ -1,0 +1,288 @@
+"""The reader chooses where to look next: a picture, a part of one, some slices; until it is done.
+
+Each move is one JSON object, `look` or `answer`, so that it works with every endpoint. All that was
+looked at so far is shown with every question, in its order. When the reader is done, or has used up
+its looks, it is asked what the case asks: a letter, boxes for a sentence, an answer, a report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, JsonValue
+
+from overread.core import Case, Mask, Query, Reading, Region, Shown, Volume, Whole
+from overread.errors import BadReply, ReaderError
+from overread.pixels.parts import WHOLE_PART, Part, film_of
+from overread.pixels.planes import slices
+from overread.prompts.replies import Parsed, json_object
+from overread.session import Session
+from overread.workflows.answering import answer, choose, instruction_of, report, schema_of
+from overread.workflows.blocks import Blocks, Scan, block_of, find_each
+from overread.workflows.judging import one_line, strict_schema
+from overread.workflows.looking import (
+    closer,
+    history_told,
+    options_told,
+    record,
+    time_told,
+    windows_told,
+    worded,
+)
+
+
+class Move(BaseModel):
+    """What the reader does next."""
+
+    thought: str = ""
+    action: Literal["look", "answer"]
+    picture: str | None = None
+    place: str | None = None
+    first_slice: int | None = None
+    last_slice: int | None = None
+    left: float | None = None
+    top: float | None = None
+    right: float | None = None
+    bottom: float | None = None
+
+
+def _schema() -> dict[str, Any]:
+    """The schema of a move; null comes first: a look at all of a picture is the plainest move."""
+    schema: Any = strict_schema(Move)
+    for part in schema["properties"].values():
+        part |= {"anyOf": part["anyOf"][::-1]} if "anyOf" in part else {}
+    return {**schema}
+
+
+_MOVE = _schema()
+_LEAST = 0.005
+"""Of the width and of the height: less is no part."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A look that can be taken."""
+
+    picture: str
+    span: tuple[int, int] | None = None
+    """Slices of a volume; all where absent."""
+    part: Part | None = None
+    """Of the picture, or of each slice; all where absent."""
+    place: str | None = None
+    """What the reader calls it."""
+
+
+@dataclass(frozen=True)
+class Next:
+    """A move that can be made: a look, or none where the reader is done."""
+
+    thought: str
+    aim: Aim | None
+
+
+async def explore(case: Case, session: Session) -> Reading:
+    """Look around, then choose, find, answer or report."""
+    if case.options:
+        tour = _Tour(session, worded(session, "task-choose", {"options": options_told(case)}))
+        await tour.go()
+        told = {"history": history_told(case), "options": options_told(case), "notes": tour.notes}
+        return session.reading(
+            **await choose(
+                case, session, "explore-choose", told, show=tour.shown, regions=tour.regions
+            )
+        )
+    if case.queries:
+        return await find_each(case, session, _found)
+    if not case.pictures:
+        raise ReaderError("there are neither options, nor sentences, nor a picture to report on")
+    if case.asks == "answer" and case.instruction:
+        question = {"question": case.instruction}
+        tour = _Tour(session, worded(session, "task-answer", question))
+        await tour.go()
+        told = {**question, "notes": tour.notes}
+        ask = answer(session, "explore-answer", told, show=tour.shown, regions=tour.regions)
+        return session.reading(**await ask)
+    told = {"instruction": instruction_of(case)}
+    tour = _Tour(session, worded(session, "task-report", told))
+    await tour.go()
+    told["notes"] = tour.notes
+    ask = report(session, "explore-report", told, show=tour.shown, regions=tour.regions)
+    return session.reading(**await ask)
+
+
+async def _found(scan: Scan, query: Query, session: Session) -> Mask:
+    """The mask of one sentence: a tour of its own, then boxes."""
+    tour = _Tour(session, worded(session, "task-ground", {"finding": query.text}), query)
+    await tour.go()
+    blocks = await session.ask(
+        "explore-ground",
+        {"finding": query.text, "windows": windows_told(session), "notes": tour.notes},
+        scan.read_blocks,
+        task="ground",
+        show=tour.shown,
+        schema=schema_of(Blocks),
+        query=query,
+        kind=None,
+    )
+    regions = [region for block in blocks for region in scan.regions(block)]
+    record(session, "say", regions or tour.regions)
+    return await scan.mark(query, blocks)
+
+
+@dataclass
+class _Tour:
+    """One way through the pictures of a case."""
+
+    session: Session
+    task: str
+    """What is asked in the end, in words."""
+    query: Query | None = None
+    shown: list[Shown] = field(default_factory=list)
+    looked: list[tuple[Region, ...]] = field(default_factory=list)
+    """Where each look was."""
+    lines: list[str] = field(default_factory=list)
+    """What was looked at and thought, a line a look."""
+    last: dict[str, int] = field(default_factory=dict)
+    """Volume → its uppermost slice."""
+
+    @property
+    def regions(self) -> list[Region]:
+        """All that was looked at, once each."""
+        return list(dict.fromkeys(region for places in self.looked for region in places))
+
+    @property
+    def notes(self) -> str:
+        """The looks so far in words."""
+        return "\n".join(self.lines) or "nothing yet"
+
+    async def go(self) -> None:
+        """Look until the reader is done, or its looks are used up."""
+        session = self.session
+        if not session.case.pictures:
+            return
+        listed = await session.aside(self._listed)
+        most = session.settings.looks
+        while len(self.shown) < most:
+            values = {
+                "task": self.task,
+                "history": history_told(session.case),
+                "pictures": listed,
+                "notes": self.notes,
+                "left": f"{most - len(self.shown)}",
+            }
+            move = await session.ask(
+                "explore-look",
+                values,
+                self._read,
+                task="look",
+                show=self.shown,
+                schema=self._schema(),
+                query=self.query,
+                kind=None,
+            )
+            record(session, "say", self.looked[-1] if self.looked else (), move.thought)
+            if self.lines and move.thought:
+                self.lines[-1] += f" You thought: {move.thought}"
+            if move.aim is None:
+                return
+            await self._take(move.aim)
+
+    async def _take(self, aim: Aim) -> None:
+        """Show what was aimed at, and record the look."""
+        session = self.session
+        picture = session.case.picture(aim.picture)
+        crop = None
+        region: Region = Whole(picture=picture.name)
+        places: tuple[Region, ...] = (region,)
+        if aim.span is None and aim.part is None:
+            (shown,) = await session.look(region)
+        elif isinstance(picture, Volume):
+            scan = Scan(session, picture)
+            span = aim.span or (0, self.last[picture.name])
+            shown = await closer(session, scan.slices(span), aim.part)
+            places = (scan.slices(span),)
+            if aim.part is not None:
+                places = scan.regions(block_of(span, aim.part), aim.place)
+        else:
+            film = await session.aside(lambda: film_of(session.pictures, picture))
+            box = film.box(aim.part or WHOLE_PART, aim.place)
+            (shown,) = await session.look(box)
+            crop, places = session.keep(shown), (box,)
+        self.shown.append(shown)
+        self.looked.append(places)
+        self.lines.append(f"- Look {len(self.shown)}: {_told(aim)}.")
+        session.note("look", "", places, crop=crop, exchange=len(session.exchanges) - 1)
+
+    def _listed(self) -> str:
+        """The pictures that can be looked at, a line each; volumes are opened for their slices."""
+        lines = []
+        for picture in self.session.case.pictures:
+            about = "a flat picture"
+            if isinstance(picture, Volume):
+                last = slices(self.session.pictures.geometry(picture), "axial") - 1
+                self.last[picture.name] = last
+                about = f"a CT, axial slices 0 (feet) to {last} (head)"
+            time = time_told(picture)
+            lines.append(f"- {picture.name}: {about}{f', {time}' if time else ''}")
+        return "\n".join(lines)
+
+    def _schema(self) -> dict[str, JsonValue]:
+        """The schema of a move, with the names of the pictures."""
+        names: list[JsonValue] = [picture.name for picture in self.session.case.pictures]
+        properties: Any = _MOVE["properties"]
+        return {**_MOVE, "properties": {**properties, "picture": {"enum": names}}}
+
+    def _read(self, reply: str) -> Parsed[Next]:
+        """A move that can be made."""
+        found = json_object(Move)(reply)
+        move, thought = found.value, one_line(found.value.thought)
+        if move.action == "answer":
+            if not self.shown and not self.session.case.options:
+                raise BadReply("there is nothing to answer from before you have looked")
+            return Parsed(Next(thought, None), found.repaired)
+        names = [picture.name for picture in self.session.case.pictures]
+        name = move.picture or (names[0] if len(names) == 1 else "")
+        if name not in names:
+            raise BadReply(f"the picture to look at must be one of {', '.join(names)}")
+        place = one_line(move.place or "")[:120] or None
+        aim = Aim(name, self._span(name, move), _part(move), place)
+        return Parsed(Next(thought, aim), found.repaired)
+
+    def _span(self, name: str, move: Move) -> tuple[int, int] | None:
+        """The slices of a move; a flat picture has none, whatever is said."""
+        given = [number for number in (move.first_slice, move.last_slice) if number is not None]
+        if name not in self.last or not given:
+            return None
+        first, last = min(given), max(given)
+        if first < 0 or last > self.last[name]:
+            raise BadReply(f"the slices of {name} are 0 to {self.last[name]}")
+        return first, last
+
+
+def _part(move: Move) -> Part | None:
+    """The part of the picture that a move aims at; None for all of it."""
+    edges = (move.left, move.top, move.right, move.bottom)
+    given = [edge for edge in edges if edge is not None]
+    if not given:
+        return None
+    if len(given) < 4:
+        raise BadReply("give all four edges of a part, or none")
+    if min(given) < 0 or max(given) > 1:
+        raise BadReply("the edges of a part are shares of width and height, from 0 to 1")
+    (left, right), (top, bottom) = sorted(given[::2]), sorted(given[1::2])
+    if right - left < _LEAST or bottom - top < _LEAST:
+        raise BadReply("the part has no width or no height")
+    return Part(left, top, right, bottom)
+
+
+def _told(aim: Aim) -> str:
+    """A look in words.
+
+    >>> _told(Aim("ct", (3, 9), Part(0, 0, 0.5, 1), "right lung"))
+    'ct, slices 3 to 9, left 0.000, top 0.000, right 0.500, bottom 1.000 (right lung)'
+    """
+    parts = [aim.picture]
+    parts += [f"slices {aim.span[0]} to {aim.span[1]}"] if aim.span else []
+    parts += [f"{name} {edge:.3f}" for name, edge in vars(aim.part).items()] if aim.part else []
+    return ", ".join(parts) + (f" ({aim.place})" if aim.place else "")

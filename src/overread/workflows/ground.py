@@ -1,0 +1,109 @@
+"""A sentence → a mask, in two looks: which slices, then where in them.
+
+A reader that draws draws. A reader of words is shown a montage of the whole scan and names the
+slices; then it is shown these, larger, and marks boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import BaseModel, Field
+
+from overread.core import Case, Mask, Query, Reading
+from overread.prompts.replies import Parsed, json_object
+from overread.session import Session
+from overread.workflows.blocks import Block, Blocks, Scan, find_each
+from overread.workflows.judging import strict_schema
+from overread.workflows.looking import closer, record, windows_told
+
+Span = tuple[int, int]
+
+
+class Range(BaseModel):
+    """Some slices."""
+
+    first_slice: int = Field(ge=0)
+    last_slice: int = Field(ge=0)
+
+
+class Ranges(BaseModel):
+    """The slices in which a finding is; none where it is not seen."""
+
+    ranges: list[Range] = Field(max_length=6)
+
+
+_RANGES = strict_schema(Ranges)
+_BLOCKS = strict_schema(Blocks)
+
+
+async def ground(case: Case, session: Session) -> Reading:
+    """A mask for every sentence of the case."""
+    return await find_each(case, session, _in_two_looks)
+
+
+async def _in_two_looks(scan: Scan, query: Query, session: Session) -> Mask:
+    def ranges(reply: str) -> Parsed[list[Span]]:
+        found = json_object(Ranges)(reply)
+        pairs = [sorted((one.first_slice, one.last_slice)) for one in found.value.ranges]
+        spans = [(first, last) for first, last in pairs]
+        scan.check(spans)
+        return Parsed(spans, found.repaired)
+
+    spans = await session.ask(
+        "ground-range",
+        {"finding": query.text, "windows": windows_told(session)},
+        ranges,
+        task="ground",
+        show=await session.look(scan.whole),
+        schema=_RANGES,
+        query=query,
+        kind=None,
+    )
+    record(session, "look", [scan.slices(span) for span in spans] or [scan.whole])
+    blocks: list[Block] = []
+    for span in widened(spans, scan.last, session.settings.slices):
+        blocks += await _boxes(scan, span, query, session)
+    return await scan.mark(query, blocks)
+
+
+async def _boxes(scan: Scan, span: Span, query: Query, session: Session) -> list[Block]:
+    """The boxes that are marked in some slices."""
+    region = scan.slices(span)
+    values = {
+        "finding": query.text,
+        "windows": windows_told(session),
+        "first": f"{span[0]}",
+        "last": f"{span[1]}",
+    }
+    found = await session.ask(
+        "ground-boxes",
+        values,
+        scan.read_blocks,
+        task="ground",
+        show=[await closer(session, region)],
+        schema=_BLOCKS,
+        query=query,
+        kind=None,
+    )
+    record(session, "look", [region, *(r for block in found for r in scan.regions(block))])
+    return found
+
+
+def widened(spans: Iterable[Span], last: int, shown: int) -> list[Span]:
+    """Spans with a rim as wide as the gap between two slices of the montage; touching ones joined.
+
+    What ends between two shown slices is named by one of them, and may reach almost to the other.
+
+    >>> widened([(40, 44), (90, 90), (46, 50)], last=99, shown=12)
+    [(31, 59), (81, 99)]
+    """
+    gap = -(-last // max(1, shown - 1))
+    found: list[Span] = []
+    for first, end in sorted(spans):
+        first, end = max(0, first - gap), min(last, end + gap)
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((first, end))
+    return found

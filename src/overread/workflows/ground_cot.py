@@ -1,0 +1,183 @@
+"""A sentence → a mask by way of the anatomy: whole scan → lung → lobe → segment → lesion.
+
+At each level the reader is shown what the level before left, closer, and told the chain so far. The
+chain is recorded: each step says its level, and its regions are the slices of each place and the
+edges of the place on them, under the name of the structure. A level that does not apply (the pleura
+has no lobes) is passed over, and the chain says so. A reader that draws draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, Field
+
+from overread.core import Case, Mask, Query, Reading, Region, Shown
+from overread.ontology import lungs
+from overread.pixels.parts import Part, joined
+from overread.prompts.replies import Parsed, json_object
+from overread.session import Session
+from overread.workflows.blocks import Block, Blocks, Scan, find_each, moved_out
+from overread.workflows.judging import one_line, strict_schema
+from overread.workflows.looking import closer, record, windows_told
+
+LEVELS = ("lung", "lobe", "segment")
+"""The levels between the whole scan and the lesion."""
+_RIM, _LEAST = 0.1, 0.1
+"""What is shown around a place, in shares of its size; and the least of a slice that is shown."""
+
+
+class Place(Block):
+    """A structure, and the box through some slices that holds it."""
+
+    structure: str = Field(min_length=1, max_length=200)
+    # A structure is never a line.
+    right: float = Field(ge=0.01, le=1)
+    bottom: float = Field(ge=0.01, le=1)
+
+
+class Places(BaseModel):
+    """Where the finding lies on one level; nothing where the level does not apply."""
+
+    thought: str = ""
+    places: list[Place] = Field(max_length=8)
+
+
+class Lesion(Blocks):
+    """Where the finding itself is; nothing where it is not seen."""
+
+    thought: str = ""
+
+
+_PLACES = strict_schema(Places)
+_LESION = strict_schema(Lesion)
+
+
+async def ground_cot(case: Case, session: Session) -> Reading:
+    """A mask for every sentence of the case, each with its chain."""
+    return await find_each(case, session, _by_levels)
+
+
+async def _by_levels(scan: Scan, query: Query, session: Session) -> Mask:
+    chain = _Chain(scan, query, session)
+    session.note("look", f"scan: looked for: {query.text}", [scan.whole])
+    for level in LEVELS:
+        await chain.level(level)
+    return await scan.mark(query, await chain.lesion())
+
+
+@dataclass
+class _Chain:
+    """How far the search for one sentence has come."""
+
+    scan: Scan
+    query: Query
+    session: Session
+    told: list[str] = field(default_factory=list)
+    """The chain in words, a line a level."""
+    structures: list[str] = field(default_factory=list)
+    """What was found on the last level that applied."""
+    span: tuple[int, int] | None = None
+    """The slices that are left; absent before anything was found."""
+    part: Part | None = None
+    """The part of each slice that is left."""
+
+    async def level(self, level: str) -> None:
+        """Ask for the places of one level, and go on within them."""
+        found = await self.session.ask(
+            "cot-place",
+            {**self._told(), "level": level, "names": names_of(level, self.structures)},
+            self._read_places,
+            task="ground",
+            show=[await self._shown()],
+            schema=_PLACES,
+            query=self.query,
+            kind=None,
+        )
+        places = [
+            (one_line(place.structure), moved_out(place, self.part)) for place in found.places
+        ]
+        names = list(dict.fromkeys(name for name, _ in places))
+        regions = [region for name, block in places for region in self.scan.regions(block, name)]
+        thought = one_line(found.thought) or "; ".join(names) or "passed over"
+        record(self.session, "look", regions or [self._region()], f"{level}: {thought}")
+        if places:
+            self.structures = names
+            span = self._narrow([block for _, block in places])
+            where = f"{'; '.join(names)} (slices {span[0]} to {span[1]})"
+            self.told.append(f"- {level}: {where}. {thought}")
+        else:
+            self.told.append(f"- {level}: does not apply. {thought}")
+
+    async def lesion(self) -> list[Block]:
+        """Ask for the boxes of the finding itself, in shares of whole slices."""
+        found = await self.session.ask(
+            "cot-lesion",
+            self._told(),
+            self._read_lesion,
+            task="ground",
+            show=[await self._shown()],
+            schema=_LESION,
+            query=self.query,
+            kind=None,
+        )
+        blocks = [moved_out(block, self.part) for block in found.blocks]
+        regions = [region for block in blocks for region in self.scan.regions(block)]
+        thought = one_line(found.thought) or f"{len(blocks)} marked"
+        record(self.session, "look", regions or [self._region()], f"lesion: {thought}")
+        return blocks
+
+    def _read_places(self, reply: str) -> Parsed[Places]:
+        found = json_object(Places)(reply)
+        self.scan.check(place.span for place in found.value.places)
+        return found
+
+    def _read_lesion(self, reply: str) -> Parsed[Lesion]:
+        found = json_object(Lesion)(reply)
+        self.scan.check(block.span for block in found.value.blocks)
+        return found
+
+    def _told(self) -> dict[str, str]:
+        return {
+            "finding": self.query.text,
+            "windows": windows_told(self.session),
+            "path": "\n".join(self.told) or "nothing yet",
+        }
+
+    def _region(self) -> Region:
+        return self.scan.whole if self.span is None else self.scan.slices(self.span)
+
+    async def _shown(self) -> Shown:
+        if self.span is None:
+            (shown,) = await self.session.look(self.scan.whole)
+            return shown
+        return await closer(self.session, self.scan.slices(self.span), self.part)
+
+    def _narrow(self, blocks: Sequence[Block]) -> tuple[int, int]:
+        """Keep the smallest place that holds all the blocks, with a rim; gives their slices."""
+        first = min(block.span[0] for block in blocks)
+        last = max(block.span[1] for block in blocks)
+        rim = max(1, round((last - first + 1) * _RIM))
+        self.span = (max(0, first - rim), min(self.scan.last, last + rim))
+        self.part = joined(*(block.part for block in blocks)).widened(_RIM).at_least(_LEAST)
+        return first, last
+
+
+def names_of(level: str, structures: Sequence[str]) -> str:
+    """How the structures of a level are called; segments are those of the lobes found before.
+
+    >>> names_of("lobe", [])[:34]
+    'right upper lobe, right middle lob'
+    >>> names_of("segment", ["Right middle lobe"])
+    'lateral segment of the right middle lobe, medial segment of the right middle lobe'
+    """
+    if level == "lung":
+        return "right lung, left lung, right pleural space, left pleural space"
+    if level == "lobe":
+        return ", ".join(lobe.name for lobe in lungs().lobes)
+    before = " ".join(structures).lower()
+    own = [lobe for lobe in lungs().lobes if lobe.name in before] or lungs().lobes
+    return ", ".join(
+        f"{part.name} segment of the {lobe.name}" for lobe in own for part in lobe.segments
+    )

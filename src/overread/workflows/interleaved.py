@@ -1,0 +1,214 @@
+"""Look, crop, say, again and again over the major regions of a radiograph, then the report.
+
+The three arms (`evidence`) ask what each region shows in the same words and differ in what a look
+gives: `multimodal` tells the box of the region and shows what is in it, `boxes` tells the box,
+`text` neither. The trace has the form of the interleaved records that such arms were compared on:
+what is looked at next, the look with its box and cut-out, the box and the findings in words; at
+last the report is announced.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from overread.core import Box, Case, Finding, Image, Reading, Region, Shown, Whole
+from overread.errors import BadReply, ReaderError
+from overread.ontology import xray_regions
+from overread.ontology.regions import MajorRegion
+from overread.pixels.parts import Film, Part, film_of, joined
+from overread.prompts.replies import Parsed, json_object, plain_text
+from overread.session import Session
+from overread.workflows.answering import answer, instruction_of, report
+from overread.workflows.judging import one_line, strict_schema
+from overread.workflows.looking import record, worded
+
+CUE = "Summarizing the previous analysis, I will generate the following report: "
+_IMAGE = "<image>"
+_ORDINALS = (
+    *("First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth", "Ninth"),
+    *("Tenth", "Eleventh", "Twelfth"),
+)
+# What would announce a report in the middle of the findings.
+_ANNOUNCES = re.compile(
+    r"\b((?:summari[sz]\w*|in summary|to sum up|in conclusion|report)\b[^.:\n]{0,200}):", re.I
+)
+
+
+class Edges(BaseModel):
+    """A rectangle in shares of the picture's width and height."""
+
+    left: float = Field(ge=0, le=1)
+    top: float = Field(ge=0, le=1)
+    right: float = Field(ge=0.01, le=1)
+    bottom: float = Field(ge=0.01, le=1)
+
+
+class Where(BaseModel):
+    """Where a region is; nothing where it is not in the picture."""
+
+    boxes: list[Edges] = Field(max_length=12)
+
+
+_WHERE = strict_schema(Where)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One region that was looked at, and what was said of it."""
+
+    region: str
+    words: str
+    box: Box | None = None
+    """Where it is in the stored picture."""
+    part: Part | None = None
+    """Where it is in the picture as it is shown."""
+    cutout: Shown | None = None
+    exchange: int | None = None
+    """The one that told where it is."""
+
+
+async def interleaved(case: Case, session: Session) -> Reading:
+    """Look at one major region after the other, then report, or answer what is asked."""
+    if len(case.pictures) != 1 or not isinstance(case.pictures[0], Image):
+        raise ReaderError("this way of reading is for cases of one flat picture")
+    if case.options or case.queries:
+        raise ReaderError("this way of reading ends in a report or an answer in words")
+    walk = _Walk(session, case.pictures[0])
+    for group in xray_regions().groups:
+        await walk.look_at(group)
+    parts = await _conclude(case, session, walk.looks)
+    own = tuple(
+        Finding(text=look.words, regions=(look.box,) if look.box else ()) for look in walk.looks
+    )
+    return session.reading(findings=own or None, **parts)
+
+
+class _Walk:
+    """The way over one radiograph."""
+
+    def __init__(self, session: Session, picture: Image) -> None:
+        self.looks: list[_Look] = []
+        self._session = session
+        self._picture = picture
+        self._whole = Whole(picture=picture.name)
+        self._evidence = session.settings.evidence
+        self._film: Film | None = None
+
+    async def look_at(self, group: MajorRegion) -> None:
+        """One region: where it is, and what is there. What is not in the picture is passed over."""
+        session = self._session
+        show = await session.look(self._whole)
+        named = {"region": group.name, "members": ", ".join(group.members)}
+        box, part, cutout, exchange = None, None, None, None
+        if self._evidence != "text":
+            part = await session.ask(
+                "interleaved-where",
+                named,
+                where,
+                task="locate",
+                show=show,
+                schema=_WHERE,
+                kind=None,
+            )
+            if part is None:
+                return
+            exchange = len(session.exchanges) - 1
+            box = (await self._stored()).box(part, group.name)
+        if self._evidence == "multimodal" and box is not None:
+            (cutout,) = await session.look(box)
+            show = [*show, cutout]
+        told = {"evidence": self._told(part), "before": _notes(self.looks)}
+        words = await session.ask(
+            "interleaved-say",
+            {**named, **told},
+            plain_text(),
+            task="describe",
+            show=show,
+            kind=None,
+        )
+        look = _Look(group.name, words, box, part, cutout, exchange)
+        self._write_down(look)
+        self.looks.append(look)
+
+    async def _stored(self) -> Film:
+        """The film as it is stored; opened once, when something is to be found in it."""
+        if self._film is None:
+            session, picture = self._session, self._picture
+            self._film = await session.aside(lambda: film_of(session.pictures, picture))
+        return self._film
+
+    def _told(self, part: Part | None) -> str:
+        """What the arm tells of the region, beside its name."""
+        return worded(self._session, f"evidence-{self._evidence}", _edges(part))
+
+    def _write_down(self, look: _Look) -> None:
+        """The steps of one look, in the words that interleaved records have."""
+        session, number = self._session, len(self.looks)
+        ordinal = _ORDINALS[number] if number < len(_ORDINALS) else "Next"
+        announced = f"{ordinal}, I need to analyze the {look.region}. "
+        if look.box is None:
+            session.note("say", announced)
+            session.note("look", "", [self._whole])
+            record(session, "say", [self._whole], f"{plain_words(look.words)}\n\n")
+            return
+        box = look.box
+        session.note("say", f"{announced}I will highlight the {look.region} of this X-ray. ")
+        crop = session.keep(look.cutout) if look.cutout else None
+        session.note("look", _IMAGE, [box], crop=crop, exchange=look.exchange)
+        edges = f"[{box.x1:.0f}, {box.y1:.0f}, {box.x2:.0f}, {box.y2:.0f}]"
+        told = f" The bounding box of this area is {edges} . {plain_words(look.words)}\n\n"
+        record(session, "say", [box], told)
+
+
+def where(reply: str) -> Parsed[Part | None]:
+    """Reads an answer as the place of a region: the smallest box that holds all boxes given."""
+    found = json_object(Where)(reply)
+    parts = [
+        Part(min(e.left, e.right), min(e.top, e.bottom), max(e.left, e.right), max(e.top, e.bottom))
+        for e in found.value.boxes
+    ]
+    if any(part.right - part.left < 0.005 or part.bottom - part.top < 0.005 for part in parts):
+        raise BadReply("a box has no width or no height")
+    return Parsed(joined(*parts) if parts else None, found.repaired)
+
+
+def _edges(part: Part | None) -> dict[str, str]:
+    return {} if part is None else {name: f"{edge:.3f}" for name, edge in vars(part).items()}
+
+
+def _notes(looks: list[_Look]) -> str:
+    """What was said so far, region by region, with the boxes where the arm has any."""
+    lines = []
+    for look in looks:
+        edges = ", ".join(f"{name} {edge}" for name, edge in _edges(look.part).items())
+        lines.append(f"- {look.region}{f' ({edges})' if edges else ''}: {one_line(look.words)}")
+    return "\n".join(lines) or "nothing yet"
+
+
+def plain_words(words: str) -> str:
+    """Words that cannot be taken for a look, for a box, or for the beginning of the report.
+
+    >>> plain_words("In summary: a <image> mass [1, 2, 3, 4].")
+    'In summary, a mass (1, 2, 3, 4).'
+    """
+    plain = one_line(words.replace(_IMAGE, " ").replace("[", "(").replace("]", ")"))
+    return _ANNOUNCES.sub(r"\1,", plain)
+
+
+async def _conclude(case: Case, session: Session, looks: list[_Look]) -> dict[str, Any]:
+    """The report, or the answer, from the film, the cut-outs in their order, and the notes."""
+    show = await session.look()
+    show += [look.cutout for look in looks if look.cutout]
+    places: list[Region] = [look.box for look in looks if look.box]
+    if case.asks == "answer" and case.instruction:
+        told = {"question": case.instruction, "notes": _notes(looks)}
+        return await answer(session, "interleaved-answer", told, show=show, regions=places)
+    told = {"instruction": instruction_of(case), "notes": _notes(looks)}
+    parts = await report(session, "interleaved-report", told, show=show, kind=None)
+    record(session, "conclude", (), CUE)
+    # A mark of a look in the report would be taken for one.
+    return {"report": parts["report"].replace(_IMAGE, " ").strip()}

@@ -1,0 +1,294 @@
+"""Think with images: findings for each picture, one summary, the options weighed, the answer.
+
+Then, where the settings ask for it, the discussion of the case for students. Where a run reveals
+the experts' captions or their summary, these stand in place of the reader's own, which it is then
+not asked for; what the reader did not say is not in its reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from overread.core import Case, Finding, Option, Reading, Whole
+from overread.core.verdicts import SECTIONS
+from overread.errors import BadReply, ReaderError
+from overread.prompts.replies import Parse, Parsed, json_object, letter, plain_text
+from overread.session import Session
+from overread.workflows.answering import explained
+from overread.workflows.judge_discussion import sectioned
+from overread.workflows.judging import one_line, strict_schema
+from overread.workflows.looking import history_told, options_told, record, time_told
+
+_NO_PICTURES = "No picture is shown."
+
+
+async def twi(case: Case, session: Session) -> Reading:
+    """Read the pictures one by one, sum up, weigh every option, choose, and discuss."""
+    if not case.options:
+        raise ReaderError("there are no options to weigh")
+    findings = await _findings(case, session)
+    described = _described(case, session.hints.captions or findings)
+    summary = await _summary(case, session, described)
+    weighed = await _weigh(case, session, described, summary)
+    own = tuple(
+        Finding(text=text, regions=(Whole(picture=name),)) for name, text in findings.items()
+    )
+    parts: dict[str, Any] = {
+        "choice": weighed.choice,
+        "probabilities": weighed.probabilities,
+        "rationale": weighed.explanation,
+        "findings": own or None,
+        "report": None if session.hints.summary else summary,
+    }
+    if session.settings.discussion:
+        parts["discussion"] = await _discuss(case, session, described, summary, weighed)
+    return session.reading(**parts)
+
+
+# ---- findings and summary ------------------------------------------------------------------
+
+
+async def _findings(case: Case, session: Session) -> dict[str, str]:
+    """Picture → what the reader says of it; one question each, with that picture alone."""
+    if session.hints.captions:
+        return {}
+    found: dict[str, str] = {}
+    for number, picture in enumerate(case.pictures, 1):
+        time = time_told(picture)
+        values = {
+            "history": history_told(case),
+            "number": f"{number}",
+            "count": f"{len(case.pictures)}",
+            "time": f", of {time}, 1 being the earliest" if time else "",
+        }
+        found[picture.name] = await session.ask(
+            "twi-findings",
+            values,
+            plain_text(),
+            task="findings",
+            show=await session.look(Whole(picture=picture.name)),
+            kind="look",
+        )
+    return found
+
+
+def _described(case: Case, texts: Mapping[str, str]) -> str:
+    """What is said of each picture, by its number and its examination."""
+    lines = []
+    for number, picture in enumerate(case.pictures, 1):
+        time = time_told(picture)
+        named = f"Picture {number} ({time})" if time else f"Picture {number}"
+        lines.append(f"{named}: {one_line(texts.get(picture.name, '')) or 'not described'}")
+    return "\n".join(lines) or _NO_PICTURES
+
+
+async def _summary(case: Case, session: Session, described: str) -> str | None:
+    """The findings of all pictures as one; None where there is nothing to sum up."""
+    if session.hints.summary:
+        return session.hints.summary
+    if not case.pictures:
+        return None
+    return await session.ask(
+        "twi-summary",
+        {"history": history_told(case), "findings": described},
+        plain_text(),
+        task="summary",
+        regions=_wholes(case),
+        kind="say",
+    )
+
+
+def _wholes(case: Case) -> list[Whole]:
+    return [Whole(picture=picture.name) for picture in case.pictures]
+
+
+# ---- the differential ----------------------------------------------------------------------
+
+
+class Weight(BaseModel):
+    """What is said of one option."""
+
+    # Not 'option', which would be taken for a choice where the JSON around it is broken.
+    candidate: str
+    supports: str = ""
+    against: str = ""
+    probability: float | None = None
+
+
+class Differential(BaseModel):
+    """Every option weighed, and the answer."""
+
+    differential: list[Weight]
+    answer: str
+    explanation: str = ""
+
+
+_DIFFERENTIAL = strict_schema(Differential)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What came of weighing the options."""
+
+    choice: str
+    explanation: str | None
+    weights: Mapping[str, Weight]
+    """Letter → what was said of it."""
+    probabilities: dict[str, float] | None
+
+
+async def _weigh(case: Case, session: Session, described: str, summary: str | None) -> Weighed:
+    values = {
+        "history": history_told(case),
+        "findings": described,
+        "summary": summary or _NO_PICTURES,
+        "options": options_told(case),
+    }
+    found = await session.ask(
+        "twi-differential",
+        values,
+        differential(case.options),
+        task="choose",
+        show=await session.look(),
+        schema=_DIFFERENTIAL,
+        kind=None,
+    )
+    record(session, "conclude", _wholes(case), _argued(case, found))
+    return found
+
+
+def differential(options: Sequence[Option]) -> Parse[Weighed]:
+    """Reads an answer as the options weighed and one of them chosen; the choice is what must be.
+
+    >>> options = Option(letter="A", text="Sarcoidosis"), Option(letter="B", text="Silicosis")
+    >>> told = differential(options)('{"answer": "B", "explanation": "Eggshell nodes."}')
+    >>> told.value.choice, told.value.explanation, told.repaired
+    ('B', 'Eggshell nodes.', 'the options are not weighed one by one')
+    """
+    letters = letter(options)
+
+    def parse(reply: str) -> Parsed[Weighed]:
+        choice = letters(reply)
+        try:
+            given = json_object(Differential)(reply)
+        except BadReply:
+            note = "the options are not weighed one by one"
+            told = Weighed(choice.value, explained(reply), {}, None)
+            return Parsed(told, "; ".join(filter(None, (choice.repaired, note))))
+        weights: dict[str, Weight] = {}
+        for weight in given.value.differential:
+            try:
+                weights.setdefault(letters(weight.candidate).value, weight)
+            except BadReply:
+                continue  # of something that is no option
+        explanation = given.value.explanation.strip() or None
+        lacking = [option.letter for option in options if option.letter not in weights]
+        note = f"{', '.join(lacking)} not weighed" if lacking else ""
+        told = Weighed(choice.value, explanation, weights, _probabilities(options, weights))
+        return Parsed(told, "; ".join(filter(None, (choice.repaired, note))) or None)
+
+    return parse
+
+
+def _probabilities(
+    options: Sequence[Option], weights: Mapping[str, Weight]
+) -> dict[str, float] | None:
+    """How likely each option is, together 1; None unless all are given."""
+    given = {o.letter: weights[o.letter].probability for o in options if o.letter in weights}
+    known = {name: share for name, share in given.items() if share is not None}
+    total = sum(known.values())
+    if len(known) < len(options) or not math.isfinite(total) or total <= 0:
+        return None
+    if min(known.values()) < 0:
+        return None
+    return {name: share / total for name, share in known.items()}
+
+
+def _argued(case: Case, found: Weighed) -> str:
+    """The differential in words, one option a line, and the reasons for the choice."""
+    lines = []
+    for option in case.options:
+        weight = found.weights.get(option.letter)
+        if weight is not None:
+            parts = (("supported by", weight.supports), ("against it", weight.against))
+            said = "; ".join(f"{what}: {one_line(text)}" for what, text in parts if text.strip())
+            lines.append(f"{option.letter}. {option.text} – {said or 'nothing said'}")
+    return "\n".join([*lines, found.explanation or f"The answer is {found.choice}."])
+
+
+# ---- the discussion ------------------------------------------------------------------------
+
+
+def _lines(value: Any) -> Any:
+    """A list of points as lines of one text."""
+    points = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return "\n".join(value) if points else value
+
+
+Section = Annotated[str, BeforeValidator(_lines), Field(min_length=1)]
+
+
+class Discussion(BaseModel):
+    """A teaching discussion in its six sections."""
+
+    background: Section
+    clinical_perspective: Section
+    imaging_perspective: Section
+    clinical_significance: Section
+    outcome: Section
+    take_home_points: Section
+
+
+_DISCUSSION = strict_schema(Discussion)
+
+
+async def _discuss(
+    case: Case, session: Session, described: str, summary: str | None, found: Weighed
+) -> str:
+    diagnosis = next(option.text for option in case.options if option.letter == found.choice)
+    values = {
+        "history": history_told(case),
+        "findings": described,
+        "summary": summary or _NO_PICTURES,
+        "diagnosis": diagnosis,
+        "explanation": found.explanation or "none was given",
+    }
+    return await session.ask(
+        "twi-discussion",
+        values,
+        discussion,
+        task="discuss",
+        schema=_DISCUSSION,
+        regions=_wholes(case),
+        kind="say",
+    )
+
+
+def discussion(reply: str) -> Parsed[str]:
+    """Reads an answer as a discussion: JSON, or a text with all six headings.
+
+    >>> said = "\\n".join(f"{section}: It is so." for section in SECTIONS)
+    >>> discussion(said).value == discussion(discussion(said).value).value
+    True
+    """
+    try:
+        given = json_object(Discussion)(reply)
+        texts = dict(zip(SECTIONS, vars(given.value).values(), strict=True))
+        repaired = given.repaired
+    except BadReply:
+        texts = {}
+        for section, sentence in sectioned(plain_text()(reply).value):
+            texts[section] = f"{texts[section]} {sentence}" if section in texts else sentence
+        if not set(SECTIONS) <= texts.keys():
+            raise
+        repaired = "it stood in words, not in JSON"
+    blank = [section for section in SECTIONS if not texts[section].strip()]
+    if blank:
+        raise BadReply(f"the section '{blank[0]}' is empty")
+    told = [f"{section.capitalize()}\n{texts[section].strip()}" for section in SECTIONS]
+    return Parsed("\n\n".join(told), repaired)

@@ -1,0 +1,184 @@
+"""Other places: as large, elsewhere, within the body, by lot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overread.core import Box
+from overread.pixels.edits_places import (
+    moved_parts,
+    other_boxes,
+    other_places,
+    other_slices,
+    rectangle,
+    rough_tissues,
+)
+from overread.pixels.geometry import geometry
+
+
+def dice(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def raster(boxes: Any, size: tuple[int, int]) -> Any:
+    mask = np.zeros(size, bool)
+    for box in boxes:
+        top, left, bottom, right = rectangle(box, size)
+        mask[top:bottom, left:right] = True
+    return mask
+
+
+corner = st.floats(-3, 70, allow_nan=False)
+side = st.floats(0.5, 40)
+
+
+@given(st.lists(st.tuples(corner, corner, side, side), min_size=1, max_size=4), st.integers(0, 9))
+def test_other_boxes_are_as_large_and_elsewhere(places: Any, seed: int) -> None:
+    """As many pixels, none in common, inside the picture; or there is no room for them."""
+    size = (60, 80)
+    boxes = [Box(picture="p", x1=x, y1=y, x2=x + w, y2=y + h) for x, y, w, h in places]
+    boxes = [box for box in boxes if box.x1 < 79 and box.y1 < 59 and box.x2 > 1 and box.y2 > 1]
+    if not boxes:
+        return
+    found = other_boxes(np.full(size, 90, np.uint8), boxes, dice(seed))
+    if found is None:
+        return
+    was, now = raster(boxes, size), raster(found, size)
+    assert not (was & now).any()
+    assert was.sum() == now.sum()
+    assert len(found) == len(boxes)
+
+
+def test_small_boxes_find_room() -> None:
+    """There is a place wherever one can be, and another seed finds another."""
+    blank = np.full((60, 80), 90, np.uint8)
+    box = Box(picture="p", x1=10, y1=10, x2=30, y2=30)
+    found = [other_boxes(blank, [box], dice(seed)) for seed in range(5)]
+    assert all(found)
+    assert len(set(found)) > 1
+    assert found[0] == other_boxes(blank, [box], dice(0))
+    large = Box(picture="p", x1=0, y1=0, x2=60, y2=60)
+    assert other_boxes(blank, [large], dice()) is None
+    half = Box(picture="p", x1=0, y1=0, x2=40, y2=60)
+    assert other_boxes(blank, [half], dice()) == (Box(picture="p", x1=40, y1=0, x2=80, y2=60),)
+
+
+def test_boxes_of_the_body_stay_in_the_body() -> None:
+    """A box in the body is not compared with a dark corner; one outside may go anywhere."""
+    film = np.zeros((100, 100), np.uint8)
+    film[:, 40:] = 120
+    for seed in range(10):
+        inner = other_boxes(film, [Box(picture="p", x1=60, y1=60, x2=80, y2=80)], dice(seed))
+        assert inner is not None
+        assert inner[0].x1 >= 37
+    found = [
+        other_boxes(film, [Box(picture="p", x1=5, y1=5, x2=25, y2=25)], dice(n)) for n in range(10)
+    ]
+    assert any(boxes and boxes[0].x1 < 30 for boxes in found)
+
+
+@given(st.integers(1, 40), st.integers(0, 39), st.integers(0, 39), st.integers(0, 9))
+def test_other_slices_are_as_many_and_elsewhere(count: int, one: int, two: int, seed: int) -> None:
+    """As long a range that shares no slice, wherever there is one."""
+    first, last = sorted((one % count, two % count))
+    found = other_slices(count, [(first, last)], dice(seed))
+    length = last - first + 1
+    assert (found is not None) == (max(first, count - 1 - last) >= length)
+    if found is not None:
+        [(begin, end)] = found
+        assert end - begin == last - first
+        assert 0 <= begin <= end < count
+        assert end < first or begin > last
+
+
+@pytest.fixture(scope="module")
+def chest() -> tuple[Any, Any]:
+    """A block of tissue in air with two lungs, stored with flipped axes."""
+    hu = np.full((80, 60, 50), -1000, np.int16)
+    hu[8:72, 6:54] = 40
+    hu[14:34, 14:46, 4:46] = -850
+    hu[46:66, 14:46, 4:46] = -850
+    space = geometry((80, 60, 50), np.diag([-4.0, -4.0, 4.0, 1.0]), where="here")
+    return hu, space
+
+
+def test_lungs_and_body_are_roughly_found(chest: tuple[Any, Any]) -> None:
+    """The body with all that is in it, the lungs within; a dense spot in a lung belongs to it."""
+    hu, space = chest
+    hu = hu.copy()
+    hu[20:24, 20:24, 20:24] = 50
+    lungs, body = rough_tissues(hu, space)
+    assert body[8:72, 6:54].all()
+    assert not body[:8].any()
+    assert lungs[20:24, 20:24, 20:24].all()
+    assert not lungs[36:44].any()
+
+
+def test_other_places_are_as_large_and_in_the_same_tissue(chest: tuple[Any, Any]) -> None:
+    """A part in a lung goes to a place in a lung, one in the wall stays in the body."""
+    hu, space = chest
+    in_lung, in_wall = np.zeros(space.shape, bool), np.zeros(space.shape, bool)
+    in_lung[18:26, 18:26, 18:28] = True
+    in_wall[36:42, 10:40, 10:13] = True
+    lungs, body = rough_tissues(hu, space)
+    for seed in range(5):
+        shifts = other_places(hu, space, in_lung | in_wall, dice(seed))
+        assert shifts is not None
+        there = [moved_parts(one, [by]) for one, by in zip((in_lung, in_wall), shifts, strict=True)]
+        assert [mask.sum() for mask in there] == [in_lung.sum(), in_wall.sum()]
+        assert lungs[there[0]].mean() > 0.8
+        assert body[there[1]].mean() > 0.8
+        together = moved_parts(in_lung | in_wall, shifts)
+        assert (together == (there[0] | there[1])).all()
+        assert together.sum() == in_lung.sum() + in_wall.sum()
+        assert not (together & (in_lung | in_wall)).any()
+
+
+def test_many_parts_find_room_each_for_itself(chest: tuple[Any, Any]) -> None:
+    """Findings scattered over both lungs cannot be moved as one, and need not be."""
+    hu, space = chest
+    mask = np.zeros(space.shape, bool)
+    mask[16:66:6, 16:44:6, 6:44:6] = True
+    mask[36:44] = False
+    shifts = other_places(hu, space, mask, dice())
+    assert shifts is not None
+    there = moved_parts(mask, shifts)
+    assert not (there & mask).any()
+    assert there.sum() >= 0.9 * mask.sum()
+
+
+def test_what_has_no_room_in_the_lungs_stays_in_the_body(chest: tuple[Any, Any]) -> None:
+    """A whole lung has no place in the other one where there is none."""
+    hu, space = chest
+    hu = hu.copy()
+    hu[46:66] = 40
+    most = np.zeros(space.shape, bool)
+    most[14:24, 14:46, 4:34] = True
+    shifts = other_places(hu, space, most, dice())
+    assert shifts is not None
+    assert rough_tissues(hu, space)[1][moved_parts(most, shifts)].mean() > 0.8
+
+
+def test_there_may_be_no_other_place(chest: tuple[Any, Any]) -> None:
+    """A mask of nearly everything has none, and neither has an empty one."""
+    hu, space = chest
+    full = np.ones(space.shape, bool)
+    assert other_places(hu, space, full, dice()) is None
+    assert other_places(hu, space, ~full, dice()) is None
+
+
+def test_parts_that_leave_the_volume_are_cut_off() -> None:
+    """Moving is exact: what is pushed over the edge is gone."""
+    mask = np.zeros((5, 6, 7), bool)
+    mask[1, 2, 3] = True
+    for shift in ((3, -2, 3), (-1, 3, -3), (0, 0, 1)):
+        there = moved_parts(mask, [shift])
+        assert there[tuple(np.add((1, 2, 3), shift))]
+        assert there.sum() == 1
+    assert not moved_parts(mask, [(4, 0, 0)]).any()
+    assert not moved_parts(mask, [(0, -9, 0)]).any()
