@@ -81,6 +81,19 @@ def test_what_is_cited(name: str) -> None:
     assert all(cites_all(CHOICE, level) == (name == "everything") for level in levels)
 
 
+def test_pictures_named_by_number() -> None:
+    """Where all pictures were concluded from, the reasons may name some; else it is all."""
+    conclusion = Step(kind="conclude", text="Images 1 and 3 show it.", regions=ALL.regions)
+    assert cited_regions(CHOICE, reading(ALL, conclusion)) == ((whole(1), whole(3)),)
+    [found] = cited_regions(CHOICE, reading(ALL, conclusion, rationale="As Picture 2 shows."))
+    assert found == (whole(2),)
+    for words in ("Pictures 1, 2, and 3.", "A 2 cm nodule.", "Picture 12.", ""):
+        told = reading(Step(kind="conclude", text=words, regions=ALL.regions))
+        assert cites_all(CHOICE, cited_regions(CHOICE, told)[0])
+    nowhere = reading(rationale="Picture 2 shows it.")
+    assert cited_regions(CHOICE, nowhere) == ((whole(2),),)
+
+
 def test_the_same_place_is_cited_once() -> None:
     """Whatever it is called."""
     boxes = tuple(BOX.model_copy(update={"label": name}) for name in ("heart", "lung", None))

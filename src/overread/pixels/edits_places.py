@@ -174,6 +174,21 @@ def _inside(
 # ---- slices --------------------------------------------------------------------------------
 
 
+def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges that overlap or meet, made one.
+
+    >>> merged([(5, 9), (0, 2), (8, 12), (13, 14)])
+    [(0, 2), (5, 14)]
+    """
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
+
+
 def other_slices(
     count: int, ranges: Sequence[tuple[int, int]], dice: np.random.Generator
 ) -> list[tuple[int, int]] | None:

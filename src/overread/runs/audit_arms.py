@@ -28,7 +28,7 @@ from overread.core import (
 )
 from overread.errors import PictureError, UnknownName
 from overread.pixels.edits import Edit, flat_place, volume_place
-from overread.pixels.edits_places import other_boxes, other_places, other_slices
+from overread.pixels.edits_places import merged, other_boxes, other_places, other_slices
 from overread.pixels.planes import slices
 from overread.runs.audit_citing import Regions, cites_all
 
@@ -285,7 +285,7 @@ class _Arms:
         shifts: tuple[tuple[int, int, int], ...] = ()
         slabs = [region for region in own if isinstance(region, Slices)]
         for axis in sorted({slab.axis for slab in slabs}):
-            mine = [(slab.first, slab.last) for slab in slabs if slab.axis == axis]
+            mine = merged((slab.first, slab.last) for slab in slabs if slab.axis == axis)
             ranges = other_slices(slices(space, axis), mine, dice)
             if ranges is None:
                 return None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from overread.core import Case, Mask, Reading, Region, Whole
 
 Regions = tuple[Region, ...]
+
+_NUMBERS = r"\d{1,2}\b(?:(?:, | and |, and | & )\d{1,2}\b)*"
+_NAMED = re.compile(rf"\b(?:pictures?|images?|figures?|figs?\.?)[ -]({_NUMBERS})", re.IGNORECASE)
 
 
 def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
@@ -16,7 +20,8 @@ def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
     them are empty, the parts of pictures that other steps name. Else what stands nearest to the
     answer counts: regions of concluding steps, then those of findings, then those of all other
     steps. Of these the first that name a part of a picture are taken; where none does, the first
-    that name fewer pictures than the case has; where they name all of them, all.
+    that name fewer pictures than the case has; where they name all of them, the pictures that the
+    reasons for the answer name by number, or else all.
     """
     findings = reading.findings or ()
     steps = reading.trace.steps if reading.trace else ()
@@ -36,7 +41,27 @@ def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
     for level in levels:
         if level and {region.picture for region in level} < every:
             return (_once(level),)
+    said = (reading.rationale, *(step.text for step in steps if step.kind == "conclude"))
+    for words in said:
+        named = pictures_named(words or "", len(case.pictures))
+        if named and len(named) < len(case.pictures):
+            return (tuple(Whole(picture=case.pictures[n - 1].name) for n in named),)
     return _some(_once(next((level for level in levels if level), ())))
+
+
+def pictures_named(words: str, count: int) -> tuple[int, ...]:
+    """The pictures that a text names by number, of so many that were shown.
+
+    >>> pictures_named("Picture 2 shows it, images 3 and 5 as well; 4 cm on picture 20.", 6)
+    (2, 3, 5)
+    """
+    found = {
+        int(number)
+        for named in _NAMED.finditer(words)
+        for number in re.findall(r"\d+", named[1])
+        if 1 <= int(number) <= count
+    }
+    return tuple(sorted(found))
 
 
 def cites_all(case: Case, regions: Regions) -> bool:
