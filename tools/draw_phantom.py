@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/phantom.md: one patient, and one finding of every kind.
+"""Draws the pictures of the pages on the phantom: a patient, his findings, films and a case.
 
 Usage: python tools/draw_phantom.py FOLDER
 """
@@ -6,8 +6,8 @@ Usage: python tools/draw_phantom.py FOLDER
 from __future__ import annotations
 
 import sys
-from copy import copy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,17 @@ from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import Canvas
 from overread.phantom.difficulty import difficulty
 from overread.phantom.drawing import drawer
+from overread.phantom.examining import examine
+from overread.phantom.film.room import FilmRoom
+from overread.phantom.film.sign import View
 from overread.phantom.findings.scan import Scan
-from overread.phantom.patient import Settings, make_patient
-from overread.phantom.population import Plan, draw_target
+from overread.phantom.illness.drawing import draw_draft
+from overread.phantom.illness.entries import picture_file
+from overread.phantom.patient import make_patient
+from overread.phantom.population import Plan, draw_plans, draw_target, stream
 from overread.phantom.scanner import add_noise
 from overread.phantom.statement import KINDS
+from overread.phantom.visit import Settings
 from overread.pixels.draw import montage, titled
 from overread.pixels.geometry import to_ras
 from overread.pixels.planes import Plane, cut, square
@@ -37,18 +43,10 @@ VIEWS: tuple[tuple[Plane, int, float], ...] = (
 )
 
 
-def copied(canvas: Canvas) -> Canvas:
-    """A canvas to draw on while the first stays clean."""
-    other = copy(canvas)
-    other.hu, other.organs = canvas.hu.copy(), canvas.organs.copy()
-    other.lobes, other.segments = canvas.lobes.copy(), canvas.segments.copy()
-    return other
-
-
 def tile(body: Body, clean: Canvas, category: str, kind: str) -> NDArray[np.uint8]:
     """The slice with most of one finding, cut out around it, without a hint of where it is."""
     for seed in range(20):
-        canvas = copied(clean)
+        canvas = clean.copy()
         scan = Scan(body, canvas, difficulty("easy"))
         rng = np.random.default_rng([seed, *category.encode()])
         found = drawer(Plan(category, kind))(scan, rng, kind, draw_target(rng, category))
@@ -84,14 +82,54 @@ def patient_sheet() -> NDArray[np.uint8]:
     return montage(shots, columns=4)
 
 
+def film_sheet() -> NDArray[np.uint8]:
+    """Films of several patients with what they show in words."""
+    shots = []
+    wanted: list[tuple[int, View, str]] = [
+        (1, "PA", ""), (3, "lateral", ""), (9, "AP supine", ""),
+        (0, "PA", "effusion"), (0, "PA", "pneumothorax"), (0, "PA", "mass"),
+    ]  # fmt: skip
+    for number, view, kind in wanted:
+        settings = Settings(seed=4, mix="even")
+        numbers = [number] if number else range(1, 400)
+        number = next(n for n in numbers if not kind or kinds_of(n, settings) == [kind])
+        film = FilmRoom(make_patient(number, settings).visit).film(view).pixels
+        picture = Pillow.fromarray(film)
+        picture.thumbnail((460, 460), Pillow.Resampling.LANCZOS)
+        shots.append(titled(np.asarray(picture), f"{view}{', ' + kind if kind else ''}"))
+    return montage(shots, columns=3)
+
+
+def kinds_of(number: int, settings: Settings) -> list[str]:
+    """What a patient is planned to have; quick, since nothing is drawn."""
+    rng = np.random.default_rng(stream(settings.seed, number, "plans"))
+    return [plan.kind for plan in draw_plans(rng, settings.mix)]
+
+
+def case_sheet(number: int = 2) -> NDArray[np.uint8]:
+    """The pictures of one case, with no word of what it is."""
+    settings = Settings(seed=4, mix="illness")
+    with TemporaryDirectory() as folder:
+        examine(number, settings, ("medthinkvqa",), Path(folder))
+        draft = draw_draft(number, settings)
+        shots = []
+        for look in draft.looks:
+            picture = Pillow.open(Path(folder, "medthinkvqa", picture_file(draft, look)))
+            picture.thumbnail((300, 300), Pillow.Resampling.LANCZOS)
+            shots.append(np.asarray(picture))
+    return montage(shots, columns=4)
+
+
 def main(folder: Path) -> None:
-    """Draw and save both."""
+    """Draw and save all of them."""
     folder.mkdir(parents=True, exist_ok=True)
     Pillow.fromarray(patient_sheet()).save(folder / "phantom-patient.png", optimize=True)
     body = Body(np.random.SeedSequence([11, 3]))
     clean = body.draw(body.grid(STEP))
     tiles = [tile(body, clean, category, kind) for category in KINDS for kind in KINDS[category]]
     Pillow.fromarray(montage(tiles, columns=8)).save(folder / "phantom-findings.png", optimize=True)
+    Pillow.fromarray(film_sheet()).save(folder / "phantom-films.png", optimize=True)
+    Pillow.fromarray(case_sheet()).save(folder / "phantom-case.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -77,10 +77,10 @@ class LungField:
         """The rng moves domes, fissures and segments a little."""
         self.habitus = habitus
         b = habitus.breath
-        self._domes = (
-            (62 + rng.normal(0, 3), 2.0, 74.0, 92.0, -104 - b + rng.normal(0, 3)),
-            (-66 + rng.normal(0, 3), 4.0, 72.0, 90.0, -113 - b + rng.normal(0, 4)),
-        )
+        right = (62 + rng.normal(0, 3), 2.0, 74.0, 92.0, -104 - b + rng.normal(0, 3))
+        left = (-66 + rng.normal(0, 3), 4.0, 72.0, 90.0, -113 - b + rng.normal(0, 4))
+        # The liver holds the right dome up: in hardly anybody is the left one as high.
+        self._domes = (right, (*left[:4], min(left[4], right[4] - 4)))
         self._sulcus = 1 + 0.01 * b
         self._major = {
             "right": (36 + rng.normal(0, 5), 56 + rng.normal(0, 5)),
