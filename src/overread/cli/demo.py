@@ -15,7 +15,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
         "overread-demo"
     ),
-    patients: Annotated[int, typer.Option(help="How many.", min=2, max=1000)] = 4,
+    patients: Annotated[int, typer.Option(help="How many.", min=2, max=1000)] = 7,
     seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
 ) -> None:
     """Make synthetic patients, write a release of each of the three layouts, check and show it.
