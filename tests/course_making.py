@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from overread.core import Option
 from overread.phantom.body.anatomy import Body
-from overread.phantom.course import draw_days
+from overread.phantom.case.course import draw_days
 from overread.phantom.illness.draft import Draft, Look, Turn
 from overread.phantom.population import Plan, stream
 from overread.phantom.visit import Person, Settings, Visit

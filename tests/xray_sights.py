@@ -135,5 +135,5 @@ def sight(seed: int, *, most: int = 5, view: View | None = None) -> Sight:
         rows=HEIGHT,
         regions=regions(),
         signs=tuple(signs),
-        heart_ratio=float(rng.uniform(0.52, 0.62) if wide else rng.uniform(0.38, 0.5)),
+        heart_ratio=float(rng.uniform(0.52, 0.62) if wide else rng.uniform(0.44, 0.5)),
     )

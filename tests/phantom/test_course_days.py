@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from blank_scans import Blank, draw_blank, fresh, painted
+from blank_scans import painted
 from course_making import days_of, draft_of
 from overread.errors import OverreadError
-from overread.phantom.course import RATIOS, changes, factor
-from overread.phantom.drawing import draw_findings
+from overread.phantom.body.lungs import LOBES
+from overread.phantom.case.course import RATIOS, changes
 from overread.phantom.findings.measure import longest_axis
-from overread.phantom.findings.scan import Drawn, Former, Mask
-from overread.phantom.illness.draft import Draft, Turn
-from overread.phantom.population import Plan, stream
-from overread.phantom.statement import KINDS
+from overread.phantom.findings.scan import Mask
+from overread.phantom.illness.draft import Draft
+from overread.phantom.population import Plan
 from overread.phantom.visit import Visit
-
-PLANS = [Plan(code, kind) for code, kinds in KINDS.items() for kind in kinds if kind != "scar"]
-EVERY = pytest.mark.parametrize("plan", PLANS, ids=[f"{p.category} {p.kind}" for p in PLANS])
 
 DRAFT = draft_of(
     [
@@ -31,7 +27,7 @@ DRAFT = draft_of(
         Plan("2c", "ground-glass", ("upper",), scale=0.6),
     ],
     ["larger", "smaller", "gone", "same", "new", "larger"],
-    beyond=["lymph nodes", "pericardial effusion", "hiatal hernia"],
+    beyond=["lymph nodes", "coronary calcification", "rib fracture"],
     beyond_turns=["same", "gone", "new"],
 )
 
@@ -61,8 +57,8 @@ def test_each_finding_turned_out_as_drafted(days: tuple[Visit, Visit]) -> None:
         assert low <= after.sum() / before.sum() <= high
         shared = (before & after).sum() / min(before.sum(), after.sum())
         assert shared == 1 if turn == "same" else shared > 0.5
-    assert [one.statement.kind for one in days[0].beyond] == ["lymph nodes", "pericardial effusion"]
-    assert [one.statement.kind for one in days[1].beyond] == ["lymph nodes", "hiatal hernia"]
+    names = [[one.statement.kind for one in visit.beyond] for visit in days]
+    assert names == [["lymph nodes", "coronary calcification"], ["lymph nodes", "rib fracture"]]
 
 
 def test_the_body_and_what_is_the_same_do_not_change(days: tuple[Visit, Visit]) -> None:
@@ -72,14 +68,11 @@ def test_the_body_and_what_is_the_same_do_not_change(days: tuple[Visit, Visit]) 
     for plan, turn in enumerate(DRAFT.turns):
         if turn != "same":
             moved |= voxels(first, plan) | voxels(second, plan)
-    # Haze, strands and pulled vessels reach beyond masks; fluid changes its whole lung.
-    near = ndimage.binary_dilation(moved, iterations=16)
+    # Strands reach beyond masks; haze changes its whole lobe, and fluid its whole lung.
+    far = ndimage.distance_transform_edt(~moved) > 12
+    away = far & np.isin(first.scan.canvas.lobes, [LOBES.index(c) + 1 for c in ("RML", "RLL")])
+    assert away.sum() > 20_000
     cavity = ndimage.binary_erosion(voxels(first, 3)) & ~ndimage.binary_dilation(moved)
-    right = first.scan.canvas.grid.axes[0] > 25
-    away = ~near & right[None, None, :]
-    # The heart's surroundings changed with the fluid and the hernia.
-    away &= (first.scan.canvas.lobes > 0) & (second.scan.canvas.lobes > 0)
-    assert away.mean() > 0.02
     assert (first.scan.canvas.hu[away] == second.scan.canvas.hu[away]).all()
     assert cavity.sum() > 100
     apart = np.abs(first.scan.canvas.hu[cavity] - second.scan.canvas.hu[cavity])
@@ -100,8 +93,10 @@ def test_nothing_is_left_of_what_is_gone(days: tuple[Visit, Visit]) -> None:
 def test_no_two_findings_share_a_voxel(days: tuple[Visit, Visit]) -> None:
     """On either day the masks are apart, and together are what is taken."""
     for visit in days:
-        total = sum(voxels(visit, one.plan).astype(int) for one in visit.drawn)
-        assert np.max(total) == 1
+        total = np.zeros(visit.scan.taken.shape, int)
+        for one in visit.drawn:
+            total += voxels(visit, one.plan)
+        assert total.max() == 1
         assert ((total > 0) == visit.scan.taken).all()
 
 
@@ -136,60 +131,6 @@ def test_a_day_is_the_same_again(days: tuple[Visit, Visit]) -> None:
     for one, two in zip(days, days_of(DRAFT), strict=True):
         assert (one.scan.canvas.hu == two.scan.canvas.hu).all()
         assert [f.sentence for f in one.findings] == [f.sentence for f in two.findings]
-
-
-@pytest.fixture(scope="module")
-def blank() -> Blank:
-    return draw_blank(5, 3)
-
-
-def two_days(blank: Blank, plan: Plan, turn: Turn, number: int) -> tuple[Drawn, list[Drawn]]:
-    """A finding on one day, and what came of it on the next; on bodies drawn coarsely."""
-
-    def randomness(*which: str | int) -> np.random.SeedSequence:
-        return stream(4, number, *which)
-
-    later = plan.scale * factor(plan, turn)
-    span = (min(plan.scale, later), max(plan.scale, later))
-    first = Plan(plan.category, plan.kind, plan.places, plan.lobes, span=span)
-    (one,) = draw_findings(fresh(blank), [first], randomness)
-    former = Former(one, (), RATIOS[turn])
-    second = Plan(
-        plan.category, plan.kind, scale=later, span=span, former=former, needed=plan.needed
-    )
-    return one, draw_findings(fresh(blank), [second], randomness)
-
-
-@EVERY
-@pytest.mark.parametrize("turn", ["larger", "smaller"])
-def test_every_kind_can_change(blank: Blank, plan: Plan, turn: Turn) -> None:
-    """Of three patients at least two have the change that was planned, the third none at all."""
-    turned = 0
-    for number in (1, 2, 3):
-        one, (two,) = two_days(blank, plan, turn, number)
-        low, high = RATIOS[turn]
-        ratio = two.voxels / one.voxels
-        turned += low <= ratio <= high
-        assert low <= ratio <= high or 0.8 <= ratio <= 1.25
-    assert turned >= 2
-
-
-def test_a_needed_change_that_cannot_be_drawn_is_an_error(blank: Blank) -> None:
-    """A nodule that is to grow where every other voxel is taken by another finding."""
-    plan = Plan("2d", "solid", ("lobe",), ("RUL",), needed=True)
-    one, _ = two_days(blank, plan, "larger", 1)
-    own = painted(fresh(blank), one)
-    for needed in (True, False):
-        scan = fresh(blank)
-        scan.taken[:] = ~own
-        former = Former(one, (), RATIOS["larger"])
-        later = Plan("2d", "solid", scale=1.3, span=(1, 1.3), former=former, needed=needed)
-        if needed:
-            with pytest.raises(OverreadError, match="solid"):
-                draw_findings(scan, [later], lambda *which: stream(4, 1, *which))
-        else:
-            (same,) = draw_findings(scan, [later], lambda *which: stream(4, 1, *which))
-            assert (painted(scan, same) == own).all()
 
 
 def test_a_draft_without_a_turn_for_each_plan_is_refused() -> None:

@@ -10,10 +10,10 @@ from importlib import import_module
 import numpy as np
 
 from overread.errors import OverreadError
-from overread.phantom.again import Again, Draw, Snapshot, lungs_around
+from overread.phantom.case.again import Again, Draw, Snapshot, lungs_around
+from overread.phantom.case.profiles import is_plain
 from overread.phantom.findings.scan import Drawn, Scan
 from overread.phantom.population import Plan, draw_target
-from overread.phantom.profiles import is_plain
 
 # Fluid and air first, since they push the lung away; then what is widespread, then what is small.
 _DRAWN_BY: dict[str, str] = {

@@ -30,22 +30,21 @@ from overread.benchmarks.medthinkvqa.release import read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.core import Entry, Record
 from overread.errors import OverreadError
-from overread.phantom.captions import ct_caption, film_caption, imaging_findings
 from overread.phantom.card import Counts
-from overread.phantom.changing import told_changes
-from overread.phantom.course import Change, changes
+from overread.phantom.case.captions import ct_caption, film_caption, imaging_findings
+from overread.phantom.case.changing import told_changes
+from overread.phantom.case.course import Change, changes
+from overread.phantom.case.slices import Slice, lay_slices, needed_beyond, render
 from overread.phantom.film.room import Film, FilmRoom
 from overread.phantom.film.sight import see
 from overread.phantom.film.sign import FRONTAL, Sight
 from overread.phantom.illness.discussion import discussion
 from overread.phantom.illness.draft import Draft, Look
 from overread.phantom.illness.entries import case_of, case_split, picture_file, truth_of
-from overread.phantom.illness.model import diseases
 from overread.phantom.illness.sources import raw_case
 from overread.phantom.lists import write_entries, write_lines
 from overread.phantom.population import stream
 from overread.phantom.scanner import add_noise
-from overread.phantom.slices import Slice, lay_slices, render
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings, Visit
 from overread.pixels.files import written
@@ -121,6 +120,8 @@ def write_case(
     settings = visits[0].settings
     held_out = settings.wordings == "held-out"
     found = changes(visits[0], visits[1], draft) if len(visits) > 1 else ()
+    if draft.longitudinal and all(change.turn == "same" for change in found):
+        raise OverreadError("the case has two time points, and nothing has changed between them")
     laid = lay_slices(draft, visits)
     check_shown(draft, laid)
     hu = scans if scans is not None else [scan_of(visit, day) for day, visit in enumerate(visits)]
@@ -146,9 +147,7 @@ def check_needed(draft: Draft, visits: Sequence[Visit]) -> None:
     ever = {drawn.plan for visit in visits for drawn in visit.drawn}
     missing = [p.kind for n, p in enumerate(draft.plans) if p.needed and n not in ever]
     there = {one.statement.kind for visit in visits for one in visit.beyond}
-    known = diseases().get(draft.disease)
-    needed = [one.mark for one in known.beyond if one.needed] if known is not None else []
-    missing += [name for name in needed if name not in there]
+    missing += [name for name in needed_beyond(draft) if name not in there]
     if missing:
         raise OverreadError(f"the case has {draft.disease} and was drawn without {missing[0]}")
 
@@ -156,9 +155,11 @@ def check_needed(draft: Draft, visits: Sequence[Visit]) -> None:
 def check_shown(draft: Draft, laid: Iterable[Slice | None]) -> None:
     """Raise an error unless some slice shows each thing that the illness cannot do without."""
     shown = {each.key for one in laid if one is not None for each in one.shown}
-    for number, plan in enumerate(draft.plans):
-        if plan.needed and f"plan-{number}" not in shown:
-            raise OverreadError(f"no picture of the case shows its {plan.kind}")
+    needed = {f"plan-{n}": plan.kind for n, plan in enumerate(draft.plans) if plan.needed}
+    needed |= {f"beyond-{name}": name for name in needed_beyond(draft)}
+    for key, kind in needed.items():
+        if key not in shown:
+            raise OverreadError(f"no picture of the case shows its {kind}")
 
 
 def scan_of(visit: Visit, day: int) -> NDArray[np.int16]:

@@ -30,7 +30,8 @@ from overread.core import Box, Entry, Record
 from overread.errors import OverreadError
 from overread.phantom.card import Counts
 from overread.phantom.exam_ct import split_of
-from overread.phantom.film.questions import SHARES, Question, film_questions, question_entry
+from overread.phantom.film.answers import SHARES, Question
+from overread.phantom.film.questions import film_questions, question_entry
 from overread.phantom.film.report import XrayReport, xray_report
 from overread.phantom.film.sign import FRONTAL, Sight, View
 from overread.phantom.film.source import source_row

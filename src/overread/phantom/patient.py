@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from overread.core import Geometry
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.course import draw_days
+from overread.phantom.case.course import draw_days
 from overread.phantom.findings.beyond import Beyond
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.drawing import draw_draft

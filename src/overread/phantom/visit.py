@@ -73,7 +73,7 @@ class Visit:
     """The same findings, measured and in words."""
     beyond: tuple[Beyond, ...]
     shadows: Shadows
-    """What each of them adds to the beam's way: 'finding-0', 'beyond-lymph nodes', 'look-alikes'."""
+    """What each adds to the beam's way: 'finding-0', 'beyond-lymph nodes', 'look-alikes'."""
     spurs: float
     """Millimetres that the vertebrae's edges stand out."""
 

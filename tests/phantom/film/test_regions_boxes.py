@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from made_up_visits import visit_with
 from overread.ontology import xray_regions
-from overread.phantom.film.atlas import PAIRED, SINGLE
+from overread.phantom.film.region_rules import PAIRED, SINGLE
 from overread.phantom.film.regions import definition_of, region_boxes, region_mask, region_masks
 from overread.phantom.film.room import FilmRoom
 from overread.phantom.film.sign import FRONTAL, Corners, View

@@ -7,10 +7,10 @@ import pytest
 
 from made_up_visits import visit_with
 from overread.errors import UsageError
-from overread.phantom.film.build import HEART_LIMIT, heart_ratio
+from overread.phantom.film.build import heart_ratio
 from overread.phantom.film.room import FilmRoom
 from overread.phantom.film.sight import see
-from overread.phantom.film.sign import FRONTAL, Sight
+from overread.phantom.film.sign import FRONTAL, HEART_LIMIT, Sight
 from overread.phantom.visit import Visit
 
 FREE = (88.0, -20.0, -6.0)

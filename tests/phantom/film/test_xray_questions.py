@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 
 from overread.core import Box
+from overread.phantom.film.answers import CLOSED, MULTIPLE, OPEN, SHARES, SINGLE, Question
 from overread.phantom.film.facts import facts, plain_facts
 from overread.phantom.film.questions import (
-    CLOSED,
     FEWEST,
     MOST,
-    MULTIPLE,
     NONE,
-    OPEN,
-    SHARES,
-    SINGLE,
-    Question,
     film_questions,
     question_entry,
 )
@@ -62,15 +57,24 @@ def test_answers_follow_from_the_facts(asked: list[tuple[Sight, list[Question]]]
         for one in questions:
             if one.question_type == CLOSED:
                 number = re.search(r"above (0\.\d\d)", one.question)
-                true = film.heart_ratio > float(number[1]) if number else closed[one.question]
+                side = re.fullmatch(r"Is the .+ on the (right|left)\?", one.question)
+                if number:
+                    true = film.heart_ratio > float(number[1])
+                elif side:
+                    (region,) = one.regions
+                    true = region == f"{side[1]} lung"
+                else:
+                    true = closed[one.question]
                 assert one.answer == ("Yes" if true else "No")
             if one.question_type in (SINGLE, MULTIPLE) and "zone" not in one.question:
                 right = set(one.answer.split(", "))
                 for letter, text in options(one).items():
                     true = text == NONE and not any(map(stated.get, options(one).values()))
-                    if re.match(r"0\.\d\d to", text):
-                        low, high = map(float, text.split(" to "))
-                        true = low <= round(film.heart_ratio, 2) < high
+                    numbers = [float(number) for number in re.findall(r"0\.\d\d", text)]
+                    if numbers:
+                        low = 0.0 if text.startswith("Below") else numbers[0]
+                        high = 1.0 if text.startswith("Above") else numbers[-1]
+                        true = low < film.heart_ratio < high
                     assert stated.get(text, true) == (letter in right), (one, text)
             if one.question_type == SINGLE:
                 assert len(options(one)) == 4
@@ -94,7 +98,7 @@ def test_zones_that_are_asked_for() -> None:
 
 
 def test_answers_are_balanced(asked: list[tuple[Sight, list[Question]]]) -> None:
-    """About as many no as yes; every letter as often; the right option is not the longest."""
+    """About as many no as yes, of normal parts too; every letter as often."""
     every = [one for _, questions in asked for one in questions]
     guesses = Counter(
         (one.question.split()[0] == "Is" and "clear" in one.question, one.answer)
@@ -105,17 +109,18 @@ def test_answers_are_balanced(asked: list[tuple[Sight, list[Question]]]) -> None
     for clear in (True, False):
         share = guesses[clear, "Yes"] / (guesses[clear, "Yes"] + guesses[clear, "No"])
         assert 0.25 < share < 0.7, guesses
+    # Nor whether an angle is sharp or a heart normal, though nearly all are.
+    parts = Counter(
+        one.answer
+        for one in every
+        if one.question_type == CLOSED and re.search("sharp|normal in size", one.question)
+    )
+    assert parts["Yes"] < 0.85 * parts.total(), parts
+    assert parts.total() < 0.1 * sum(one.question_type == CLOSED for one in every)
     said = Counter(one.answer for one in every if one.question_type == CLOSED)
     assert 0.42 < said["Yes"] / said.total() < 0.58
     letters = Counter(one.answer for one in every if one.question_type == SINGLE)
     assert all(0.18 < letters[letter] / letters.total() < 0.32 for letter in "ABCD")
-    longest = [
-        len(options(one)[one.answer])
-        > max(len(text) for letter, text in options(one).items() if letter != one.answer)
-        for one in every
-        if one.question_type == SINGLE
-    ]
-    assert sum(longest) / len(longest) < 0.25
     several = Counter(
         letter
         for one in every
@@ -124,6 +129,47 @@ def test_answers_are_balanced(asked: list[tuple[Sight, list[Question]]]) -> None
     )
     assert all(0.2 < several[letter] / several.total() < 0.3 for letter in "ABCD")
     assert len({one.answer for one in every if one.question_type == OPEN}) > 40
+
+
+def test_options_give_nothing_away(asked: list[tuple[Sight, list[Question]]]) -> None:
+    """The longest, the shortest, none of these, the one most like the question: each a guess."""
+    right: Counter[str] = Counter()
+    singles = [
+        one
+        for _, questions in asked
+        for one in questions
+        if one.question_type == SINGLE and NONE in options(one).values()
+    ]
+    for one in singles:
+        texts = options(one)
+        findings = sorted(
+            (letter for letter in texts if texts[letter] != NONE), key=lambda at: len(texts[at])
+        )
+        stem = set(one.question.split(" A. ")[0].lower().split())
+        shared = {letter: len(stem & set(text.lower().split())) for letter, text in texts.items()}
+        best = [letter for letter in shared if shared[letter] == max(shared.values())]
+        right["none"] += texts[one.answer] == NONE
+        right["shortest"] += one.answer == findings[0]
+        right["longest"] += one.answer == findings[-1]
+        right["like the question"] += one.answer == best[0]
+    assert len(singles) > 200
+    for guess, times in right.items():
+        assert times / len(singles) < 0.36, (guess, times, len(singles))
+
+
+def test_sides_and_ratios_cannot_be_guessed(asked: list[tuple[Sight, list[Question]]]) -> None:
+    """Half of the sides are right; the numbers of ratios are the same, whatever the film is."""
+    sides: Counter[str] = Counter()
+    limits: set[str] = set()
+    for film, questions in asked:
+        for one in questions:
+            if one.question_type == CLOSED and re.search(r" on the \w+\?$", one.question):
+                sides[one.answer] += not one.question.startswith("Is there")
+            if "cardiothoracic ratio" in one.question:
+                assert film.view == "PA"
+                limits |= set(re.findall(r"0\.\d\d", one.question))
+    assert 0.3 < sides["Yes"] / sides.total() < 0.7, sides
+    assert limits == {"0.46", "0.47", "0.49"}
 
 
 def test_rows_are_read(asked: list[tuple[Sight, list[Question]]]) -> None:

@@ -112,6 +112,50 @@ def test_whole_reports_are_read_back(films: list[tuple[Sight, XrayReport]]) -> N
         assert ("uncertain" in read) == ("hedged" in stances), report.text
 
 
+def test_no_report_contradicts_itself() -> None:
+    """Nothing is read as there, or perhaps there, and as absent from a place that takes it in."""
+    for seed in range(1000, 1000 + MANY):
+        _, report = report_of(seed, most=4)
+        read = statements(report.findings) + statements(report.impression)
+        absent = [(one.observation, one.side) for one in read if one.presence == "absent"]
+        for one in read:
+            if one.presence != "absent":
+                for denied, side in absent:
+                    apart = None not in (one.side, side) and {one.side, side} == {"right", "left"}
+                    assert denied != one.observation or apart, report.text
+
+
+def test_places_follow_nouns_that_end_in_a_place_or_begin_small() -> None:
+    """Nobody writes of a left air in the pleural space, or of a left upper lung tiny nodules."""
+    odd = re.compile(
+        r"\b(right|left|right-sided|left-sided|lung|zone|apical|basilar) "
+        r"(air in|area of|areas of|thickening of|fracture of|tiny|small|dilated|thickened|clustered)"
+    )
+    for seed in range(2000, 2000 + MANY):
+        _, report = report_of(seed)
+        for one in report.sentences:
+            assert not odd.search(one.text), one.text
+
+
+def test_a_film_grades_no_heart_by_the_scan() -> None:
+    """The ratio is on the film, and the scan's grade would often not go with it."""
+    large = sign("8d", "cardiomegaly", "seen", np.random.default_rng(0))
+    told = large.statement.model_copy(update={"severity": "severe"})
+    film = only(large.model_copy(update={"statement": told}), ratio=0.52)
+    for seed in range(40):
+        report = xray_report(film, np.random.default_rng(seed))
+        assert not re.search("severe|marked|extensive|massive", report.text.lower()), report.text
+
+
+def test_an_impression_leaves_out_small_things_that_are_doubtful() -> None:
+    """Spurs that cannot be excluded are no impression."""
+    film = only(placed("4b", "osteophytes", "doubtful", None, "spine"))
+    for seed in range(40):
+        report = xray_report(film, np.random.default_rng(seed))
+        summed = [one for one in report.sentences if one.section == "impression"]
+        assert [one.stance for one in summed] == ["negative"], report.text
+
+
 def test_nothing_there_is_denied(films: list[tuple[Sight, XrayReport]]) -> None:
     """What is seen or doubtful is denied nowhere; hidden fluid and air are not on their side."""
     for film, report in films:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from overread.metrics.traces.consistency import consistency
 from overread.metrics.traces.looks import looks_of, words_of
 from overread.metrics.traces.words import judged
 from overread.ontology import xray_regions
+from overread.phantom.film.questions import film_questions
 from overread.phantom.film.report import ALWAYS, XrayReport, base_regions, xray_report
 from overread.phantom.film.sign import Sight
 from overread.phantom.film.source import source_row
@@ -139,3 +141,30 @@ def test_a_source_has_the_report_and_the_boxes(films: list[Made]) -> None:
     assert row["report"] == film.report.text
     assert [one["name"] for one in row["regions"]] == list(xray_regions().names)
     assert all(len(one["box"]) == 4 for one in row["regions"])
+
+
+def test_regions_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With other names and fewer regions nothing seen is left out, and only boxes are asked for."""
+    own = tmp_path / "regions.toml"
+    own.write_text(
+        'title = "Ours"\nsource = "test"\n'
+        '[[group]]\nname = "lungs"\npairs = ["lung", "costophrenic angle"]\n'
+        '[[group]]\nname = "middle"\nsingle = ["cardiac silhouette", "kidney"]\n'
+    )
+    films = [sight(seed) for seed in range(40)]
+    monkeypatch.setenv("OVERREAD_REGIONS", str(own))
+    asked = 0
+    for seed, whole in enumerate(films):
+        boxes = {name: whole.regions[name] for name in xray_regions().names if name != "kidney"}
+        film = whole.model_copy(update={"regions": boxes})
+        rng = np.random.default_rng(seed)
+        report = xray_report(film, rng)
+        told = {key for one in report.sentences if one.section == "findings" for key in one.keys}
+        assert told >= {one.key for one in film.signs if one.seen == "seen"}
+        looks = {look.region for look in film_trace(film, report, rng).rounds}
+        assert {"lungs", "middle"} <= looks
+        assert not looks & {"lung region", "pleura and diaphragm region"}
+        for one in film_questions(film, rng):
+            assert set(one.regions) <= set(boxes)
+            asked += 1
+    assert asked > 100

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.phantom.film.atlas import Definition
+from overread.phantom.film.region_rules import Definition
 from overread.phantom.film.regions import box_on_film, defined, edges_on_film, region_mask
 from overread.phantom.film.room import FilmRoom
-from overread.phantom.film.sign import Corners, Seen, View
+from overread.phantom.film.sign import HEART_LIMIT, Corners, Seen, View
 
-HEART_LIMIT: dict[View, float] = {"PA": 0.50, "AP supine": 0.55}
-"""The cardiothoracic ratio above which a heart is called large; bedside films enlarge it."""
 _HEART_BAND = 0.02
 """How far below the limit a large heart is still doubtful."""
 AORTA_MM = (70.0, 75.0)

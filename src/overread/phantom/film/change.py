@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.phantom.body.shapes import Floats
-from overread.phantom.film.atlas import TOP, rib_end
+from overread.phantom.film.region_rules import TOP, rib_end
 from overread.phantom.film.regions import region_mask
 from overread.phantom.film.room import FilmRoom
 from overread.phantom.film.sign import Corners, View

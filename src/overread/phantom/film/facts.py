@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from overread.ontology import xray_regions
-from overread.phantom.film.normal import HEART_LIMIT
-from overread.phantom.film.sign import Sight, Sign
+from overread.phantom.film.sign import HEART_LIMIT, Sight, Sign
 from overread.phantom.film.wording import kind_of, sign_words
 from overread.phantom.film.zones import SIDES, sides_of
 
@@ -46,8 +44,6 @@ class Fact:
     """Whether it is so."""
     region: str
     """The region of the ontology that shows it."""
-    group: str
-    """The major region of that."""
     reason: str
     """What one sees there, as a sentence."""
     topic: str
@@ -75,13 +71,6 @@ TOPICS: tuple[Topic, ...] = (
     Topic("ectatic aorta", ("aortic ectasia",), ("aortic calcification",), "aorta", "an"),
 )
 
-_GROUPS = {
-    "lung": "lung region",
-    "pleura": "pleura and diaphragm region",
-    "heart": "heart and the mediastinal region",
-    "mediastinum": "heart and the mediastinal region",
-    "aorta": "heart and the mediastinal region",
-}
 _MIDDLE = {"heart": "cardiac silhouette", "mediastinum": "mediastinum", "aorta": "aortic arch"}
 
 
@@ -116,14 +105,13 @@ def plain_facts() -> list[Fact]:
 
 
 def _plain(text: str, question: str, region: str, *, true: bool) -> Fact:
-    group = next(one.name for one in xray_regions().groups if region in one.members)
     seen = {
         "trachea": "The trachea lies in the midline.",
         "abdomen": "I see no free air under the diaphragm.",
         "svc": "I see no catheter.",
     }
     reason = seen.get(region, f"The {region} is intact.")
-    return Fact(text, question, true, region, group, reason, topic=region)
+    return Fact(text, question, true, region, reason, topic=region)
 
 
 def states(sight: Sight, names: tuple[str, ...], side: str | None) -> list[Sign]:
@@ -159,6 +147,7 @@ def _about_side(topic: Topic, side: str, sight: Sight) -> list[Fact]:
         return []
     lung = topic.where == "lung"
     place = f"in the {side} lung" if lung else f"on the {side}"
+    # Free air shows along the lung, not where fluid gathers.
     region = f"{side} costophrenic angle" if topic.noun == "pleural effusion" else f"{side} lung"
     thing = f"{topic.article} {topic.noun}".strip()
     there = f"There is {thing} {place}." if true else f"I see no {topic.noun} {place}."
@@ -171,8 +160,6 @@ def _about_side(topic: Topic, side: str, sight: Sight) -> list[Fact]:
             question=f"{be} there {thing} {place}?",
             true=true,
             region=region,
-            # Free air shows along the lung, not where fluid gathers.
-            group=_GROUPS["lung" if region.endswith(" lung") else topic.where],
             reason=there,
             topic=topic.noun,
         )
@@ -190,7 +177,6 @@ def _about_middle(topic: Topic, sight: Sight) -> list[Fact]:
             question=f"Does this radiograph show {thing}?",
             true=true,
             region=_MIDDLE[topic.where],
-            group=_GROUPS[topic.where],
             reason=f"There is {thing}." if true else f"I see no {topic.noun}.",
             topic=topic.noun,
         )
@@ -220,7 +206,6 @@ def _clear(side: str, sight: Sight) -> list[Fact]:
             question=f"Is the {side} lung clear?",
             true=not here,
             region=f"{side} lung",
-            group=groups[0],
             reason=f"The {side} lung is {'not ' if here else ''}clear.",
             topic="clear lung",
         )
@@ -248,7 +233,6 @@ def _sharp(side: str, sight: Sight) -> list[Fact]:
             question=f"Is the {angle} sharp?",
             true=not blunted,
             region=angle,
-            group="pleura and diaphragm region",
             reason=f"The {angle} is {'blunted' if blunted else 'sharp'}.",
             topic="sharp angle",
         )
@@ -265,7 +249,6 @@ def _normal_heart(sight: Sight) -> list[Fact]:
             question="Is the heart normal in size?",
             true=not large,
             region="cardiac silhouette",
-            group="heart and the mediastinal region",
             reason=f"The heart is {'enlarged' if large else 'normal in size'}.",
             topic="heart size",
         )

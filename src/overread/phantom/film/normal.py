@@ -12,14 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from overread.core import Record
-from overread.phantom.film.sign import Sight, Sign, View
+from overread.phantom.film.sign import HEART_LIMIT, Sight, Sign, View
 from overread.phantom.film.wording import kind_of, sign_words
 from overread.phantom.film.zones import SIDES, sides_of
 from overread.phantom.lexicon import alternatives, is_held_out, read_words
 from overread.phantom.places import pick
-
-HEART_LIMIT = {"PA": 0.5, "AP supine": 0.55, "lateral": 0.5}
-"""The cardiothoracic ratio up to which nobody calls a heart large, by view."""
 
 NEVER_DENIED = ("2e:effusion", "2g:pneumothorax")
 """Kinds that are not denied even where they are hidden."""

@@ -2,8 +2,9 @@
 
 Answers follow from the signs and the regions alone, and should not follow from the question. Where
 a film shows something, it is mostly asked for what one would not guess (a finding that is there, a
-lung that is not clear), since of films that show nothing only the rest can be asked. Letters are
-drawn, and the right option is rarely the longest.
+lung that is not clear, on which side it is), since of films that show nothing only the rest can be
+asked. The heart's share of the chest is asked against numbers that are the same for every film.
+Letters and wrong options are drawn by chance alone, whatever the right one is.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ import numpy as np
 
 from overread.benchmarks.fields import RowReader
 from overread.benchmarks.mmrad.release import read_question
-from overread.core import Entry, Record
+from overread.core import Entry
 from overread.errors import OverreadError
+from overread.phantom.film.answers import (
+    CLOSED,
+    LETTERS,
+    MULTIPLE,
+    OPEN,
+    SHARES,
+    SINGLE,
+    Question,
+    answered,
+    chosen_of,
+)
 from overread.phantom.film.facts import TOPICS, Fact, facts, plain_facts, states
-from overread.phantom.film.report import regions_of
 from overread.phantom.film.sign import Sight, Sign
-from overread.phantom.film.trace import union
 from overread.phantom.film.wording import kind_of, sign_words
 from overread.phantom.film.zones import LEVELS, SIDES, levels_of, sides_of
 from overread.phantom.places import pick
@@ -28,59 +38,33 @@ from overread.phantom.places import pick
 FEWEST, MOST = 6, 10
 """Questions of one film."""
 
-OPEN, CLOSED = "open_ended_questions", "closed_ended_questions"
-SINGLE, MULTIPLE = "single_choice_questions", "multiple_choice_questions"
-SHARES = {OPEN: 62712, CLOSED: 37340, SINGLE: 53905, MULTIPLE: 52114}
-"""How many of each type the published set has."""
-
 NONE = "None of these"
 
+_NONE_RIGHT = 0.08
+"""How often, at each attempt, a film that shows nothing is asked which finding it shows.
+
+If it were often, "None of these" would be a good guess.
+"""
 _GUESSED = 0.35
 """How often a film that shows something is asked what one would guess without it."""
-_LETTERS = "ABCD"
+_SELDOM = {"sharp angle": 0.15, "heart size": 0.25}
+"""Normal parts that nearly every film has are asked for as seldom as they are not normal."""
+_LIMITS = (0.46, 0.47, 0.49)
+"""Cardiothoracic ratios that part hearts of PA films into four groups of much the same number.
+
+Numbers near the ratio of the film itself would tell it: most hearts are of much the same size.
+"""
+_CLEAR_OF = 0.003
+"""How far from a limit a ratio must be to be asked for."""
 _ATTEMPTS = 12
 _FINDINGS = frozenset(topic.noun for topic in TOPICS)
-_LOOKS = (
-    "I look at the {region} {mention}.",
-    "The question is about the {region} {mention}.",
-    "First I look at the {region} {mention}.",
-    "Let me examine the {region} {mention}.",
-)
-
-
-class Question(Record):
-    """One question about a film, and its answer."""
-
-    question: str
-    """What is asked, with the options where there are some."""
-    question_type: str
-    """One of the four types."""
-    answer: str
-    """The right answer."""
-    regions: tuple[str, ...]
-    """The regions that show it."""
-    response: str
-    """Thinking, answer and location, tagged."""
-    seen: tuple[str, ...]
-    """What one sees, whatever the words of the question: no two of a type rest on the same."""
-
-    @property
-    def likeness(self) -> tuple[str, ...]:
-        """What two questions have in common that ask the same."""
-        return (self.question_type, *sorted(self.seen))
-
-    def row(self, image: str) -> dict[str, Any]:
-        """The row of the layout."""
-        return {
-            "image_path": image,
-            "question": self.question,
-            "question_type": self.question_type,
-            "response": self.response,
-        }
 
 
 def film_questions(sight: Sight, rng: np.random.Generator) -> list[Question]:
-    """Some questions about a film, no two alike, of every type that it can be asked."""
+    """Some questions about a film, no two alike, of every type that it can be asked.
+
+    What a film has no box for is not asked: with regions of one's own that may be much.
+    """
     known = facts(sight)
     types = list(SHARES)
     shares = np.array(list(SHARES.values())) / sum(SHARES.values())
@@ -90,7 +74,7 @@ def film_questions(sight: Sight, rng: np.random.Generator) -> list[Question]:
     for kind in wanted:
         for _ in range(_ATTEMPTS):
             one = _MAKERS[kind](sight, known, rng)
-            if one is not None and one.likeness not in made:
+            if one is not None and one.boxed(sight) and one.likeness not in made:
                 made[one.likeness] = one
                 break
     if len(made) < FEWEST:
@@ -98,7 +82,7 @@ def film_questions(sight: Sight, rng: np.random.Generator) -> list[Question]:
         known += plain_facts()
         for _ in range(_ATTEMPTS * MOST):
             one = _MAKERS[pick(rng, types)](sight, known, rng)
-            if one is not None and len(made) < FEWEST:
+            if one is not None and one.boxed(sight) and len(made) < FEWEST:
                 made.setdefault(one.likeness, one)
     return list(made.values())
 
@@ -113,44 +97,82 @@ def question_entry(row: dict[str, Any], *, split: str, place: int) -> Entry:
 
 
 def _closed(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
-    """A finding, a normal part, or on which side of a number the heart's share of the chest is."""
-    if sight.view == "PA" and rng.random() < 0.25:
-        return _closed_ratio(sight, rng)
+    """A side, on which side of a number the heart's share of the chest is, a finding, a part."""
+    made = _closed_side(sight, rng) if rng.random() < 0.3 else None
+    if made is None and rng.random() < (0.25 if _shows(known) else 0.75):
+        made = _closed_ratio(sight, rng)
+    if made is not None:
+        return made
     surprising = [fact for fact in known if fact.true == (fact.topic in _FINDINGS)]
     usual = [fact for fact in known if fact.true != (fact.topic in _FINDINGS)]
+    usual = [fact for fact in usual if rng.random() < _SELDOM.get(fact.topic, 1)]
     if not usual or (surprising and rng.random() > _GUESSED):
         usual = surprising
-    # As many of the one sort as of the other, whichever there are more of.
-    sorts = [[f for f in usual if (f.topic in _FINDINGS) == sort] for sort in (True, False)]
-    pools = [pool for pool in sorts if pool]
-    if not pools:
+    # Whichever there are more of: what is asked of many films should be answered by yes and by no.
+    findings = [fact for fact in usual if fact.topic in _FINDINGS]
+    parts = [fact for fact in usual if fact.topic not in _FINDINGS]
+    share = 0.35 if surprising else 0.6
+    pool = parts if not findings or (parts and rng.random() < share) else findings
+    if not pool:
         return None
-    fact = pick(rng, pick(rng, pools))
+    fact = pick(rng, pool)
     answer = "Yes" if fact.true else "No"
-    return _made(sight, fact.question, CLOSED, answer, (fact.region,), [fact.reason], rng)
+    return answered(sight, fact.question, CLOSED, answer, (fact.region,), [fact.reason], rng)
 
 
-def _closed_ratio(sight: Sight, rng: np.random.Generator) -> Question:
-    above = bool(rng.random() < 0.5)
-    step = int(rng.integers(2, 6)) / 100
-    limit = round(sight.heart_ratio - step if above else sight.heart_ratio + step, 2)
+def _closed_side(sight: Sight, rng: np.random.Generator) -> Question | None:
+    """Whether a thing that is seen on one side is on the right, or on the left."""
+    found = _alone(sight)
+    if not found:
+        return None
+    sign, noun = pick(rng, found)
+    (side,) = sides_of(sign)
+    asked = pick(rng, SIDES)
+    answer = "Yes" if asked == side else "No"
+    reason = f"The {noun} is on the {side}."
+    return answered(
+        sight, f"Is the {noun} on the {asked}?", CLOSED, answer, (f"{side} lung",), [reason], rng
+    )
+
+
+def _closed_ratio(sight: Sight, rng: np.random.Generator) -> Question | None:
+    limit = _LIMITS[1]
+    if not _measurable(sight, (limit,)):
+        return None
     asked = f"Is the cardiothoracic ratio above {limit:.2f}?"
-    reason = f"The cardiothoracic ratio is about {sight.heart_ratio:.2f}."
-    answer = "Yes" if above else "No"
-    return _made(sight, asked, CLOSED, answer, ("cardiac silhouette",), [reason], rng)
+    answer = "Yes" if sight.heart_ratio > limit else "No"
+    return answered(
+        sight, asked, CLOSED, answer, ("cardiac silhouette",), [_ratio_told(sight)], rng
+    )
+
+
+def _measurable(sight: Sight, limits: Sequence[float]) -> bool:
+    """Whether the ratio can be measured on the film and lies clear of some limits."""
+    near = any(abs(sight.heart_ratio - limit) < _CLEAR_OF for limit in limits)
+    return sight.view == "PA" and not near
+
+
+def _ratio_told(sight: Sight) -> str:
+    return f"The cardiothoracic ratio is {sight.heart_ratio:.3f}."
+
+
+def _shows(known: Sequence[Fact]) -> bool:
+    """Whether a film shows any of the findings that are asked for."""
+    return any(fact.true and fact.topic in _FINDINGS for fact in known)
 
 
 def _open(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
     """What a region shows, where a sign is, how large the heart is."""
-    makers = (_open_region, _open_place, _open_heart, _open_region)
+    makers = (_open_region, _open_place, _open_heart, _open_side)
     return makers[int(rng.integers(len(makers)))](sight, known, rng)
 
 
 def _open_region(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
     about = [fact for fact in known if fact.true]
-    if not about:
+    asked_for = [fact for fact in about if rng.random() < _SELDOM.get(fact.topic, 1)]
+    if not asked_for:
         return None
-    fact = pick(rng, about)
+    fact = pick(rng, asked_for)
     # Only where the region shows one thing is that thing the answer.
     told = [one for one in about if one.region == fact.region]
     if len(told) > 1 or _crowded(sight, fact.region):
@@ -163,7 +185,7 @@ def _open_region(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) 
             f"Describe the {fact.region} on this radiograph.",
         ),
     )
-    return _made(sight, asked, OPEN, f"{fact.text}.", (fact.region,), [fact.reason], rng)
+    return answered(sight, asked, OPEN, f"{fact.text}.", (fact.region,), [fact.reason], rng)
 
 
 def _crowded(sight: Sight, region: str) -> bool:
@@ -188,7 +210,18 @@ def _open_place(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -
     zones = [f"{side} {level} lung zone" for level in levels_of(sign, side)]
     answer = f"In the {zones[0]}."
     reason = f"The {noun} lies in the {zones[0]}."
-    return _made(sight, f"Where is the {noun}?", OPEN, answer, (zones[0],), [reason], rng)
+    return answered(sight, f"Where is the {noun}?", OPEN, answer, (zones[0],), [reason], rng)
+
+
+def _open_side(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
+    found = _alone(sight)
+    if not found:
+        return _open_region(sight, known, rng)
+    sign, noun = pick(rng, found)
+    (side,) = sides_of(sign)
+    asked = f"On which side is the {noun}?"
+    reason = f"The {noun} is on the {side}."
+    return answered(sight, asked, OPEN, f"On the {side}.", (f"{side} lung",), [reason], rng)
 
 
 def _open_heart(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
@@ -199,20 +232,16 @@ def _open_heart(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -
     if sight.view == "PA":
         told = f"{told}, with a cardiothoracic ratio of {sight.heart_ratio:.2f}"
     asked = pick(rng, ("How large is the heart?", "Describe the size of the cardiac silhouette."))
-    reason = f"Its width against that of the chest tells that it is {told}."
-    return _made(sight, asked, OPEN, f"It is {told}.", ("cardiac silhouette",), [reason], rng)
+    reason = f"Measured against the chest, the heart is {told}."
+    return answered(sight, asked, OPEN, f"It is {told}.", ("cardiac silhouette",), [reason], rng)
 
 
 def _single(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
     """A zone among four, a range of the heart's share of the chest, or a finding if any."""
-    shows = any(fact.true and fact.topic in _FINDINGS for fact in known)
-    if rng.random() < 0.4:
-        made = _single_zone(sight, rng)
-        if made is not None:
-            return made
-    if sight.view == "PA" and rng.random() < (0.25 if shows else 0.75):
-        return _single_ratio(sight, rng)
-    return _single_finding(sight, known, rng)
+    made = _single_zone(sight, rng) if rng.random() < 0.4 else None
+    if made is None and rng.random() < (0.25 if _shows(known) else 0.75):
+        made = _single_ratio(sight, rng)
+    return made or _single_finding(sight, known, rng)
 
 
 def _single_finding(
@@ -232,33 +261,34 @@ def _single_finding(
             "Which finding is present on this radiograph?",
         ),
     )
-    if not true or rng.random() < 0.1:
+    if not true and rng.random() > _NONE_RIGHT:
+        return None
+    if not true:
         options = [NONE, *(one.text for one in mixed[:3])]
         looked = tuple(dict.fromkeys(one.region for one in mixed[:3]))
         # "None of these" and "all of them" are asked once of a film, whatever the others are.
-        made = _chosen(
+        made = chosen_of(
             sight, asked, options, 1, looked, [one.reason for one in mixed[:3]], SINGLE, rng
         )
         return made.model_copy(update={"seen": (NONE,)})
     right = pick(rng, true)
-    # A right option that is longer than all others would give itself away.
-    mixed.sort(key=lambda one: len(one.text) < len(right.text))
-    others = [mixed[0], mixed[int(rng.integers(1, len(mixed)))]]
-    options = [right.text, *(one.text for one in others), NONE]
-    return _chosen(sight, asked, options, 1, (right.region,), [right.reason], SINGLE, rng)
+    options = [right.text, *(one.text for one in mixed[:2]), NONE]
+    return chosen_of(sight, asked, options, 1, (right.region,), [right.reason], SINGLE, rng)
 
 
-def _single_ratio(sight: Sight, rng: np.random.Generator) -> Question:
+def _single_ratio(sight: Sight, rng: np.random.Generator) -> Question | None:
     """Which of four ranges holds the heart's share of the chest; they stand in their order."""
-    place, inside = int(rng.integers(4)), int(rng.integers(1, 4)) / 100
-    first = round(sight.heart_ratio, 2) - inside - 0.04 * place
-    lines = "".join(
-        f" {letter}. {first + 0.04 * n:.2f} to {first + 0.04 * (n + 1):.2f}"
-        for n, letter in enumerate(_LETTERS)
-    )
-    reason = f"The cardiothoracic ratio is about {sight.heart_ratio:.2f}."
+    if not _measurable(sight, _LIMITS):
+        return None
+    low, middle, high = (f"{limit:.2f}" for limit in _LIMITS)
+    ranges = [f"Below {low}", f"{low} to {middle}", f"{middle} to {high}", f"Above {high}"]
+    place = int(np.searchsorted(_LIMITS, sight.heart_ratio))
+    if rng.random() < 0.5:
+        ranges, place = ranges[::-1], 3 - place
+    lines = "".join(f" {letter}. {text}" for letter, text in zip(LETTERS, ranges, strict=True))
     asked = f"Which range holds the cardiothoracic ratio?{lines}"
-    return _made(sight, asked, SINGLE, _LETTERS[place], ("cardiac silhouette",), [reason], rng)
+    answer, told = LETTERS[place], _ratio_told(sight)
+    return answered(sight, asked, SINGLE, answer, ("cardiac silhouette",), [told], rng)
 
 
 def _single_zone(sight: Sight, rng: np.random.Generator) -> Question | None:
@@ -277,13 +307,13 @@ def _single_zone(sight: Sight, rng: np.random.Generator) -> Question | None:
     options = [text[0].upper() + text[1:] for text in (right, *chosen)]
     reason = f"The {noun} lies in the {right}."
     asked = f"In which zone is the {noun}?"
-    return _chosen(sight, asked, options, 1, (right,), [reason], SINGLE, rng)
+    return chosen_of(sight, asked, options, 1, (right,), [reason], SINGLE, rng)
 
 
 def _multiple(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> Question | None:
     """Which of some findings are seen, or which of some parts are normal."""
     true = [fact for fact in known if fact.true and fact.topic in _FINDINGS]
-    if true and rng.random() < 0.6:
+    if true and rng.random() < 0.8:
         false = [fact for fact in known if not fact.true and fact.topic in _FINDINGS]
         many = min(len(true), int(rng.integers(1, 4)))
         asked = "Which of these findings are seen on this radiograph?"
@@ -300,80 +330,36 @@ def _multiple(sight: Sight, known: Sequence[Fact], rng: np.random.Generator) -> 
     looked = tuple(dict.fromkeys(fact.region for fact in chosen[:many]))
     reasons = [fact.reason for fact in chosen]
     options = [fact.text for fact in chosen]
-    made = _chosen(sight, asked, options, many, looked, reasons, MULTIPLE, rng)
+    made = chosen_of(sight, asked, options, many, looked, reasons, MULTIPLE, rng)
     return made if many < 4 else made.model_copy(update={"seen": ("all",)})
+
+
+def _alone(sight: Sight) -> list[tuple[Sign, str]]:
+    """Seen signs of one lung or its pleura, each alone of its kind, and what they are called."""
+    found: list[tuple[Sign, str]] = []
+    for topic in TOPICS:
+        own = states(sight, topic.kinds, None)
+        if topic.where not in ("lung", "pleura") or topic.noun == "reticular opacities":
+            continue
+        if len(own) != 1 or states(sight, topic.unlike, None):
+            continue
+        (sign,) = own
+        if sign.seen == "seen" and sign.statement.side in SIDES and sign.statement.count == 1:
+            noun = "mass" if kind_of(sign.statement) == "2d:mass" else topic.noun
+            found.append((sign, "nodule" if noun == "nodule or mass" else noun))
+    return found
 
 
 def _one_place(sight: Sight, rng: np.random.Generator) -> tuple[Sign | None, str]:
     """A seen sign that lies in one zone of one lung, alone of its kind, and what it is called."""
-    found: list[tuple[Sign, str]] = []
-    for topic in TOPICS:
-        own = states(sight, topic.kinds, None)
-        if topic.where != "lung" or len(own) != 1 or states(sight, topic.unlike, None):
-            continue
-        (sign,) = own
-        sides = sides_of(sign)
-        singular = topic.noun != "reticular opacities"
-        if sign.seen == "seen" and len(sides) == 1 and singular:
-            levels = levels_of(sign, sides[0])
-            if len(levels) == 1 and levels[0] in LEVELS and len(regions_of(sign)) <= 2:
-                noun = "mass" if kind_of(sign.statement) == "2d:mass" else topic.noun
-                noun = "nodule" if noun == "nodule or mass" else noun
-                if sign.statement.count == 1:
-                    found.append((sign, noun))
-    return pick(rng, found) if found else (None, "")
-
-
-def _chosen(
-    sight: Sight,
-    asked: str,
-    options: Sequence[str],
-    many: int,
-    looked: tuple[str, ...],
-    reasons: Sequence[str],
-    kind: str,
-    rng: np.random.Generator,
-) -> Question:
-    """A question with options, of which the first `many` are right before they are mixed."""
-    order = [int(n) for n in rng.permutation(len(options))]
-    lines = "".join(f" {letter}. {options[n]}" for letter, n in zip(_LETTERS, order, strict=True))
-    right = [letter for letter, n in zip(_LETTERS, order, strict=True) if n < many]
-    return _made(sight, f"{asked}{lines}", kind, ", ".join(right), looked, reasons, rng)
-
-
-def _made(
-    sight: Sight,
-    asked: str,
-    kind: str,
-    answer: str,
-    looked: tuple[str, ...],
-    reasons: Sequence[str],
-    rng: np.random.Generator,
-) -> Question:
-    """The response: a look at each region, what is seen, the answer and where that is."""
-    boxes = [f"[{', '.join(map(str, union(sight, (name,))))}]" for name in looked]
-    opening = pick(rng, _LOOKS)
-    looks = [
-        (opening if not n else "I also look at the {region} {mention}.").format(
-            region=name, mention=f"({name} {box})"
-        )
-        for n, (name, box) in enumerate(zip(looked, boxes, strict=True))
+    found = [
+        (sign, noun)
+        for sign, noun in _alone(sight)
+        if sign_words(kind_of(sign.statement)).placed == "zones"
+        and len(levels := levels_of(sign, sides_of(sign)[0])) == 1
+        and levels[0] in LEVELS
     ]
-    # The layout has one name for all boxes of an answer: several regions go without.
-    named = f"<ref>{looked[0]}</ref>" if len(looked) == 1 else ""
-    held = "".join(f"<box>{box}</box>" for box in boxes)
-    response = (
-        f"<think>{' '.join((*looks, *reasons))}</think><response><answer>{answer}</answer>"
-        f"<location>{named}{held}</location></response>"
-    )
-    return Question(
-        question=asked,
-        question_type=kind,
-        answer=answer,
-        regions=looked,
-        response=response,
-        seen=tuple(reasons),
-    )
+    return pick(rng, found) if found else (None, "")
 
 
 _MAKERS: dict[str, Callable[[Sight, Sequence[Fact], np.random.Generator], Question | None]] = {

@@ -15,7 +15,7 @@ from overread.ontology import xray_regions
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.boxes import nested
 from overread.phantom.body.canvas import Canvas
-from overread.phantom.film.atlas import PAIRED, SINGLE, Definition, Part
+from overread.phantom.film.region_rules import PAIRED, SINGLE, Definition, Part
 from overread.phantom.film.room import FilmRoom
 from overread.phantom.film.sign import Corners, View
 from overread.phantom.findings.scan import Entity, Mask, box_of

@@ -16,6 +16,7 @@ from overread.phantom.film.sign import FRONTAL, Sight, Sign
 from overread.phantom.film.wording import (
     FilmWording,
     Stance,
+    film_choices,
     film_words,
     kind_of,
     sign_words,
@@ -31,7 +32,7 @@ MINOR = (
     *("osteophytes", "aortic calcification", "coronary calcification", "aortic ectasia"),
     *("hiatal hernia", "steatosis", "2a:band", "2a:scar", "2d:calcified", "1a:wall thickening"),
 )
-"""Kinds that an impression may leave out."""
+"""Kinds that an impression may leave out, and does where they are doubtful."""
 
 _MOST_LINES = 6
 _BASE = {
@@ -42,6 +43,8 @@ _BASE = {
     "bone region": ("spine",),
     "abdominal region": ("abdomen",),
 }
+GROUPS = tuple(_BASE)
+"""The major regions in the order in which a report goes through them, by our own names."""
 _OWN = {
     "cardiomegaly": ("cardiac silhouette",),
     "pericardial effusion": ("cardiac silhouette",),
@@ -138,7 +141,7 @@ def xray_report(
     }
     denied = negatives(sight, rng, held_out=held_out, untold=len(mentioned) < len(doubtful))
     made: list[XraySentence] = []
-    for group in (one.name for one in xray_regions().groups):
+    for group in GROUPS:
         stated = [
             _stated(one, said[one.key]) for one in (*told, *mentioned) if _group(one) == group
         ]
@@ -179,6 +182,21 @@ def regions_of(sign: Sign) -> tuple[str, ...]:
 def base_regions(group: str) -> tuple[str, ...]:
     """The regions of a major region that whoever looks there looks at."""
     return _BASE[group]
+
+
+def major_region(group: str) -> str:
+    """What the regions in use call one of our major regions.
+
+    With regions of one's own that is the group that holds what one looks at there; a major region
+    that they do not have keeps our name.
+
+    >>> major_region("lung region")
+    'lung region'
+    """
+    looked = set(_BASE[group])
+    held = {one.name: len(looked.intersection(one.members)) for one in xray_regions().groups}
+    best = max(held, key=lambda name: held[name], default=group)
+    return best if held.get(best) else group
 
 
 def closed(text: str) -> str:
@@ -223,7 +241,11 @@ def _impression(
 ) -> list[XraySentence]:
     """The important signs and some of the others; where there are none, that nothing was found."""
     ways = film_words().impression
-    kept = [one for one in listed if kind_of(one.statement) not in MINOR or rng.random() < 0.4]
+    kept = [
+        one
+        for one in listed
+        if kind_of(one.statement) not in MINOR or (one.seen == "seen" and rng.random() < 0.4)
+    ]
     lines: list[XraySentence] = []
     if all(kind_of(one.statement) in MINOR for one in listed):
         texts = ways.cautious if _unsure(listed, sight) else ways.calm if listed else ways.normal
@@ -264,15 +286,8 @@ def _summed(
     """A sign in a few words, with the noun that the findings gave it."""
     noun = said.noun
     if noun is None:
-        own = sign_words(kind_of(sign.statement))
-        nouns = [
-            FilmWording(
-                text=one.text, template=template, noun=one, views=g.views, near=g.near, weight=1
-            )
-            for g in own.nouns
-            for one in g.nouns(own.kinds)
-        ]
-        noun = next(one.noun for one in nouns if fits(one, sign, sight))
+        choices = film_choices(kind_of(sign.statement), _stance(sign), style)
+        noun = next(one.noun for one in choices if one.noun and fits(one, sign, sight))
     wording = FilmWording(text=template, template=template, noun=noun, weight=1)
     statement = film_statement(sign, stance=_stance(sign))
     return filled(wording, statement, sign, sight, place_of(sign, rng), rng, style)

@@ -36,6 +36,12 @@ _PLACE_PLURALS = {
     "contains": "contain",
     "has": "have",
 }
+_UNGRADED = ("cardiomegaly",)
+"""Kinds that a film grades by a measure of its own, if at all: the scan's grade may differ."""
+_STAYS_BEHIND = re.compile(
+    r" (of|in) |^(thickened|dilated|clustered|tiny|small|fine|millimetric|streaky|prominent)\b"
+)
+"""Nouns that a place follows: "left upper lung tiny nodules" is no English."""
 _WALLS = ("thick-walled", "thin-walled")
 _PLEURA = ("2e", "2g")
 _TOLD = 0.505
@@ -100,13 +106,14 @@ def film_statement(sign: Sign, *, stance: Stance) -> Statement:
     count = max(told.count, sides)
     if told.side == "both" and sides == 1:
         count -= 1
+    graded = stance == "positive" and told.kind not in _UNGRADED
     return Statement(
         category=told.category,
         kind=told.kind,
         side=told.side,
         count=max(1, count),
         size_mm=sign.size_mm if stance == "positive" else None,
-        severity=told.severity if stance == "positive" else None,
+        severity=told.severity if graded else None,
         traits=tuple(trait for trait in told.traits if trait in _WALLS and told.category == "2h"),
     )
 
@@ -127,9 +134,10 @@ def filled(
         and bool(where.modifier)
         and noun is not None
         and not wording.needs_place
+        and (where.modifier == "bilateral" or not _STAYS_BEHIND.search(noun.text))
         and rng.random() < 0.4
     )
-    slots = {"side": side_word(sign) or "", "ratio": f"{sight.heart_ratio:.2f}", "is_one": "is"}
+    slots = {"side": side_word(sign) or "", "ratio": f"{sight.heart_ratio:.2f}"}
     plural = False
     if noun is not None:
         modifier = where.modifier if where is not None and ahead else ""

@@ -11,6 +11,9 @@ View = Literal["PA", "AP supine", "lateral"]
 """How a film was taken; AP supine is the bedside film of a patient who lies on the back."""
 FRONTAL: tuple[View, ...] = ("PA", "AP supine")
 
+HEART_LIMIT: dict[View, float] = {"PA": 0.50, "AP supine": 0.55}
+"""The cardiothoracic ratio above which a heart is called large; bedside films enlarge it."""
+
 Seen = Literal["seen", "doubtful", "hidden"]
 """Whether a finding stands out on the film: by the rule that `sight` states."""
 

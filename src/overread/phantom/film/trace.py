@@ -17,7 +17,7 @@ from overread.benchmarks.mmrad.traces import IMAGE
 from overread.core import Entry, Record
 from overread.errors import OverreadError
 from overread.ontology import xray_regions
-from overread.phantom.film.report import XrayReport, base_regions
+from overread.phantom.film.report import GROUPS, XrayReport, base_regions, major_region
 from overread.phantom.film.sign import Corners, Sight
 from overread.phantom.places import pick
 
@@ -101,7 +101,7 @@ def crop_files(folder: str, many: int) -> list[str]:
 def film_trace(sight: Sight, report: XrayReport, rng: np.random.Generator) -> FilmTrace:
     """The record of a film: its regions in some order, what the report says of each, the report."""
     rounds: list[Round] = []
-    groups = [group.name for group in xray_regions().groups if report.of(group.name)]
+    groups = [group for group in GROUPS if report.of(group)]
     for at in rng.permutation(len(groups)):
         group = groups[int(at)]
         own = report.of(group)
@@ -111,7 +111,7 @@ def film_trace(sight: Sight, report: XrayReport, rng: np.random.Generator) -> Fi
             members = tuple(name for name in xray_regions().names if name in named)
             rounds.append(
                 Round(
-                    region=group,
+                    region=major_region(group),
                     members=members,
                     box=union(sight, members),
                     words=" ".join(one.text for one in some),

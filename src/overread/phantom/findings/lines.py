@@ -117,13 +117,15 @@ def _band(
         depth = np.minimum(depth, u + 12)
         free = scan.free(cut, here.target)
         inside = depth > 0
-        if inside.sum() < 30 or (inside & free).sum() < 0.5 * inside.sum():
+        # One that is there already grows where it can.
+        again = here.target.at is not None
+        if inside.sum() < 30 or (inside & free).sum() < (0.2 if again else 0.5) * inside.sum():
             continue
         numbers, kept = areas(inside & free, 20, most=1)
         if not kept:
             continue
         mask = numbers == kept[0]
-        if (ndimage.binary_dilation(mask, iterations=2) & scan.taken[cut]).any():
+        if not again and (ndimage.binary_dilation(mask, iterations=2) & scan.taken[cut]).any():
             continue  # two that run into each other would be counted as one
         cover = scan.soft(np.where(mask | (~inside & free), depth, np.float32(-9))) * free
         cover *= _near(mask)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.phantom.body.canvas import Grid
+from overread.phantom.case.levels import Plane, axis_of
 from overread.phantom.findings.scan import Drawn, Entity
-from overread.phantom.levels import Plane, axis_of
 
 Profile = NDArray[np.float64]
 """Square millimetres of a finding in each slice of a plane."""

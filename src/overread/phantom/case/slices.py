@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry, Record
 from overread.phantom.body.canvas import NUMBER
+from overread.phantom.case.levels import PLANES, Plane, axis_of, level_words, usual_level
+from overread.phantom.case.profiles import Profile, least_mm2, profile
 from overread.phantom.findings.beyond import Beyond
 from overread.phantom.findings.measure import measure
 from overread.phantom.findings.scan import Drawn, Entity
 from overread.phantom.illness.draft import Draft, Look
-from overread.phantom.levels import PLANES, Plane, axis_of, level_words, usual_level
-from overread.phantom.profiles import Profile, least_mm2, profile
+from overread.phantom.illness.model import diseases
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Visit
 from overread.pixels.planes import cut, square
@@ -163,6 +164,12 @@ def shows(setting: Setting, kind: str) -> bool:
     return kind in _DENSE or (beyond and kind not in _BONE)
 
 
+def needed_beyond(draft: Draft) -> tuple[str, ...]:
+    """What lies beyond the lung and the illness of a draft cannot do without."""
+    disease = diseases().get(draft.disease)
+    return () if disease is None else tuple(one.mark for one in disease.beyond if one.needed)
+
+
 def _items(draft: Draft, days: Sequence[Visit]) -> list[_Item]:
     """Every finding of the case, with its profiles."""
     found: dict[str, _Item] = {}
@@ -179,9 +186,8 @@ def _items(draft: Draft, days: Sequence[Visit]) -> list[_Item]:
         for other in visit.beyond:
             name = other.statement.kind
             own = name in draft.beyond[: draft.illness_beyond]
-            item = found.setdefault(
-                f"beyond-{name}", _Item(f"beyond-{name}", name, 4.0 if own else 0.3, 1.0)
-            )
+            weight = 4.0 if name in needed_beyond(draft) else 2.0 if own else 0.3
+            item = found.setdefault(f"beyond-{name}", _Item(f"beyond-{name}", name, weight, 1.0))
             item.days[day] = other
             for plane, held in _beyond_profiles(visit, other).items():
                 item.profiles[day, plane] = held

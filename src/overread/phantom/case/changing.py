@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from overread.phantom.course import Change
+from overread.phantom.case.course import Change
 from overread.phantom.illness.draft import Turn
 from overread.phantom.illness.telling import noun, where
 from overread.phantom.places import pick
@@ -49,7 +49,7 @@ _PLAIN: dict[Turn, tuple[str, ...]] = {
     "smaller": (
         "{thing} {has} decreased in extent",
         "{thing} {is} smaller than before",
-        "{thing} {has} partly resolved",
+        "{thing} {has} regressed",
         "{thing} {is} less extensive than on the earlier examination",
     ),
     "same": (

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from overread.phantom.changing import told_change, told_changes
-from overread.phantom.course import Change
+from overread.phantom.case.changing import told_change, told_changes
+from overread.phantom.case.course import Change
+from overread.phantom.case.slices import Slice
 from overread.phantom.film.saying import say
 from overread.phantom.film.sign import FRONTAL, Sight, Sign
 from overread.phantom.film.wording import Stance
 from overread.phantom.illness.draft import Draft, Look
 from overread.phantom.places import pick
 from overread.phantom.sentences import sentence
-from overread.phantom.slices import Slice
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Visit
 

@@ -1,0 +1,1 @@
+"""How does an illness become the days, pictures and words of a case?"""
