@@ -13,7 +13,6 @@ lie in the release.
 
 from __future__ import annotations
 
-import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as Pillow
 
 from overread.benchmarks.fields import RowReader
 from overread.benchmarks.medthinkvqa.release import SPLITS as SPLITS
@@ -47,6 +45,7 @@ from overread.phantom.population import stream
 from overread.phantom.scanner import add_noise
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings, Visit
+from overread.pixels.encode import encode
 from overread.pixels.files import written
 
 NAME = "medthinkvqa"
@@ -138,7 +137,7 @@ def write_case(
             known = _by_key(found)
             captions.append(ct_caption(draft, look, one, known, rng, held_out=held_out))
         with written(out / NAME / picture_file(draft, look)) as stream_:
-            stream_.write(_jpeg(pixels))
+            stream_.write(encode(pixels, kind="jpeg", quality=_QUALITY))
     return _record(draft, visits, films, laid, captions, found)
 
 
@@ -319,9 +318,3 @@ def _picture(draft: Draft, look: Look, one: Slice | None, sight: Sight | None) -
 
 def _rng(settings: Settings, draft: Draft, *purpose: str) -> np.random.Generator:
     return np.random.default_rng(stream(settings.seed, draft.patient, "case", *purpose))
-
-
-def _jpeg(pixels: NDArray[np.uint8]) -> bytes:
-    out = io.BytesIO()
-    Pillow.fromarray(pixels).save(out, "JPEG", quality=_QUALITY)
-    return out.getvalue()

@@ -15,7 +15,6 @@ The pictures are written patient by patient; what the lists need of a patient is
 
 from __future__ import annotations
 
-import io
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +22,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as Pillow
 
 from overread.benchmarks.mmrad.release import SPLITS
 from overread.core import Box, Entry, Record
@@ -40,6 +38,7 @@ from overread.phantom.lists import write_entries, write_lines
 from overread.phantom.population import draw_films, stream
 from overread.phantom.visit import Settings, style_of
 from overread.pixels.draw import crop
+from overread.pixels.encode import encode
 from overread.pixels.files import written
 
 NAME = "mmrad"
@@ -166,17 +165,19 @@ def write_films(visit: Patient, room: Room, sight: Sight, out: Path) -> FilmReco
     if pixels.shape != (sight.rows, sight.columns):
         raise OverreadError(f"the film of patient {number} is not of the size that was looked at")
     folder = f"IVLImage/{film_id(number)}"
-    frontal = _jpeg(pixels)
+    frontal = encode(pixels, kind="jpeg", quality=QUALITY)
     files = {f"{NAME}/{film_file(folder)}": frontal}
     files |= dict.fromkeys(_copies(number), frontal)
     rounds = texts.trace.rounds
     for file, look in zip(crop_files(folder, len(rounds)), rounds, strict=True):
         x1, y1, x2, y2 = look.box
         box = Box(picture="xray", x1=x1, y1=y1, x2=x2, y2=y2)
-        files[f"{NAME}/{file}"] = _jpeg(crop(pixels, box))
+        files[f"{NAME}/{file}"] = encode(crop(pixels, box), kind="jpeg", quality=QUALITY)
     beside = f"{folder}/lateral.jpg" if lateral else None
     if beside is not None:
-        files[f"{NAME}/{beside}"] = _jpeg(room.film("lateral").pixels)
+        files[f"{NAME}/{beside}"] = encode(
+            room.film("lateral").pixels, kind="jpeg", quality=QUALITY
+        )
     for file, data in files.items():
         with written(out / file) as stream_out:
             stream_out.write(data)
@@ -275,9 +276,3 @@ def _record(
 def _copies(number: int) -> list[str]:
     """Where the frontal film stands again: no release reaches into another one's folder."""
     return [f"{root}/images/{film_id(number)}.jpg" for root in (QUESTIONS, SOURCES)]
-
-
-def _jpeg(pixels: NDArray[np.uint8]) -> bytes:
-    out = io.BytesIO()
-    Pillow.fromarray(np.ascontiguousarray(pixels)).save(out, "JPEG", quality=QUALITY)
-    return out.getvalue()

@@ -6,7 +6,6 @@ nothing. The patients of `making` are the ones to look at.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as Pillow
 
 from overread.benchmarks import write
 from overread.benchmarks.made import MadeRelease
@@ -36,6 +34,7 @@ from overread.core import (
 )
 from overread.phantom.sketch_body import Blob, Chest, Lesion
 from overread.pixels.draw import crop
+from overread.pixels.encode import encode
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 from overread.pixels.planes import cut, square
@@ -128,7 +127,7 @@ def _diagnosis_case(
             grey = window(cut(chest.volume, chest.space, "axial", height), kind)
             pixels = square(grey, chest.space, "axial", longest=384, smooth=True)
         name, file = f"image-{order}", f"{folder}/sk{patient}{order}.jpg"
-        files[file] = _jpeg(pixels)
+        files[file] = encode(pixels, kind="jpeg")
         images.append(Image(name=name, file=file))
         findings.append(Finding(text=caption, regions=(Whole(picture=name),)))
         sub = "Conventional CT" if modality == "CT" else "Chest radiography"
@@ -210,7 +209,7 @@ def _trace_case(
     """The radiograph, a look at the heart and one at the lungs, and the report."""
     folder = f"IVLImage/sketch{patient}"
     film = f"{folder}/problem_image_1.jpg"
-    files: Files = {film: _jpeg(chest.radiograph)}
+    files: Files = {film: encode(chest.radiograph, kind="jpeg")}
     lungs = " ".join(f"{lesion.text}." for lesion in chest.lesions)
     heart = "Normal heart size."
     looks = (
@@ -223,7 +222,7 @@ def _trace_case(
         x1, y1, x2, y2 = chest.box(*organs)
         box = Box(picture="xray", x1=x1, y1=y1, x2=x2, y2=y2, label=region)
         file = f"{folder}/reasoning_image_{order}.jpg"
-        files[file] = _jpeg(crop(chest.radiograph, box))
+        files[file] = encode(crop(chest.radiograph, box), kind="jpeg")
         announced = f"{ordinal}, I need to analyze the {region}. "
         announced += f"I will highlight the {region} of this X-ray. "
         said = f" The bounding box of this area is [{x1}, {y1}, {x2}, {y2}] . {words}\n\n "
@@ -255,12 +254,6 @@ def _middle(chest: Chest) -> int:
     """The axial slice through the middle of the first lesion."""
     labels = chest.mask(chest.lesions[0])
     return int(np.flatnonzero((labels == 1).any(axis=(0, 1))).mean())
-
-
-def _jpeg(pixels: NDArray[Any]) -> bytes:
-    out = io.BytesIO()
-    Pillow.fromarray(pixels).save(out, "JPEG", quality=90)
-    return out.getvalue()
 
 
 def _lower(text: str) -> str:
