@@ -47,7 +47,9 @@ def test_demo_writes_checks_and_shows(tmp_path: Path) -> None:
     assert len(pictures) == shown + 2  # those of the case, the CT with its masks, the film
     assert all(read_image(path).std() > 10 for path in pictures)
     (tmp_path / "overread-demo" / "mine").mkdir()
-    assert run("demo", "--patients", "2", cwd=tmp_path)[0] == 0  # a demo may be made again in its own place
+    assert (
+        run("demo", "--patients", "2", cwd=tmp_path)[0] == 0
+    )  # a demo may be made again in its own place
     assert (tmp_path / "overread-demo" / "mine").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")

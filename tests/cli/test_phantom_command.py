@@ -22,8 +22,8 @@ def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of `overread phantom …` in this process."""
+    exams = () if "--exams" in words else ("--exams", "rexgroundingct")
     with pytest.raises(SystemExit) as left:
-        exams = () if "--exams" in words else ("--exams", "rexgroundingct")
         main(["phantom", *map(str, words), *exams, "--workers", "1"])
     out, err = capsys.readouterr()
     assert "Traceback" not in err
@@ -116,3 +116,20 @@ def test_a_patient_who_cannot_be_made(
     code, _, err = run(capsys, tmp_path / "other", "--patients", 4, "--seed", 1)
     assert code == 1
     assert err.endswith("patient 2 could not be made: ValueError: no room; 1 more likewise\n")
+
+
+def test_cases_as_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Rows without pictures, in words and in JSON; only for cases, and only into a fresh folder."""
+    words = ("--patients", 10, "--text-only", "--exams", "medthinkvqa")
+    code, told, err = run(capsys, tmp_path / "out", *words)
+    assert (code, err) == (0, "")
+    assert "drew 10 case(s) as text in" in told
+    assert told.endswith("2 test, 8 train\n")
+    code, told, _ = run(capsys, tmp_path / "json", *words, "--json")
+    assert (code, json.loads(told)["cases"]) == (0, {"test": 2, "train": 8})
+    code, _, err = run(capsys, tmp_path / "out", *words)
+    assert code == 2
+    assert err.endswith("out is there already: choose another folder\n")
+    code, _, err = run(capsys, tmp_path / "new", "--text-only", "--exams", "mmrad")
+    assert code == 2
+    assert "only cases can be drawn as text" in err

@@ -57,7 +57,7 @@ def phantom(
     a larger --patients adds some.
     """
     from overread.cli.console import print_json, progress
-    from overread.errors import OverreadError
+    from overread.errors import OverreadError, UsageError
     from overread.phantom.making import exams_of, make_population, mix_for, settings_of
 
     names = exams_of(exams)
@@ -70,6 +70,11 @@ def phantom(
         style=style,
     )
     if text_only:
+        if "medthinkvqa" not in names:
+            raise UsageError(
+                "only cases can be drawn as text",
+                remedy="add medthinkvqa to --exams, or leave it out",
+            )
         _texts(out, patients, settings, as_json=as_json)
         return
     try:
