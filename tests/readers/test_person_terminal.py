@@ -31,7 +31,7 @@ def test_a_run_is_stopped_and_goes_on(sketch: Path, tmp_path: Path) -> None:
             input=typed,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         told.append((done.returncode, done.stderr.count("Clinical history")))
@@ -84,7 +84,7 @@ class Screen:
 
     def until(self, words: str) -> str:
         """What was printed up to and with the words, since the last time."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while words not in self.seen and time.monotonic() < end:
             ready, _, _ = select.select([self.number], [], [], 0.2)
             try:
@@ -141,7 +141,7 @@ def test_control_c_in_a_terminal(screen: Screen) -> None:
     begin = time.monotonic()
     screen.type("\x03")
     assert screen.process.wait(20) == -signal.SIGINT
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 40
 
 
 def test_control_d_at_the_start_stops(screen: Screen) -> None:
