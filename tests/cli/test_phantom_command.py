@@ -124,7 +124,7 @@ def test_cases_as_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     code, told, err = run(capsys, tmp_path / "out", *words)
     assert (code, err) == (0, "")
     assert "drew 10 case(s) as text in" in told
-    assert told.endswith("2 test, 8 train\n")
+    assert " ".join(told.split()).endswith("2 test, 8 train")
     code, told, _ = run(capsys, tmp_path / "json", *words, "--json")
     assert (code, json.loads(told)["cases"]) == (0, {"test": 2, "train": 8})
     code, _, err = run(capsys, tmp_path / "out", *words)

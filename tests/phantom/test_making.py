@@ -199,8 +199,8 @@ def test_what_cannot_be_mixed_is_refused(tmp_path: Path) -> None:
         make(out, 2, seed=7)
     with pytest.raises(UsageError, match="patients up to number 2 already"):
         make(out, 1)
-    with pytest.raises(UsageError, match="no exam is called 'mmrad'"):
-        make_population(out, 2, Settings(), exams=["mmrad"])
+    with pytest.raises(UsageError, match="no exam is called 'ultrasound'"):
+        make_population(out, 2, Settings(), exams=["ultrasound"])
     (out / ".making" / "settings.json").write_text("[]")
     with pytest.raises(UsageError, match="damaged"):
         make(out, 2)
