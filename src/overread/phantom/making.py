@@ -156,6 +156,7 @@ def make_population(
                 if error is not None:
                     outcome.failed[number] = error
                 told(done)
+        _sweep(out)  # a worker that was killed may have left something half written
         records = _records_of(out)
         outcome.made = len(records) - outcome.there
         if records:
