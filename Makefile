@@ -80,6 +80,7 @@ bench: .venv/.dev .venv-peers/.made .venv-inspect/.made
 	$(BIN)/python tools/bench_words.py
 	$(BIN)/python tools/bench_grading.py
 	$(BIN)/python tools/bench_engine.py
+	$(BIN)/python tools/bench_atlas.py
 
 picture: .venv/.run
 	$(BIN)/python tools/draw_picture.py docs/picture.png

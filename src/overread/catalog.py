@@ -99,6 +99,7 @@ TABLES: dict[Kind, dict[str, str]] = {
         "mmrad": "overread.benchmarks.mmrad:BENCHMARK",
     },
     "readers": {
+        "atlas": "overread.readers.atlas:make",
         "openai": "overread.readers.openai:make",
         "hf": "overread.readers.hf:make",
         "replay": "overread.readers.replay:make",

@@ -45,9 +45,10 @@ def test_other_boxes_are_as_large_and_elsewhere(places: Any, seed: int) -> None:
     boxes = [box for box in boxes if box.x1 < 79 and box.y1 < 59 and box.x2 > 1 and box.y2 > 1]
     if not boxes:
         return
-    found = other_boxes(np.full(size, 90, np.uint8), boxes, dice(seed))
-    if found is None:
+    moved = other_boxes({"p": np.full(size, 90, np.uint8)}, {"p": boxes}, dice(seed))
+    if moved is None:
         return
+    found = moved["p"]
     was, now = raster(boxes, size), raster(found, size)
     assert not (was & now).any()
     assert was.sum() == now.sum()
@@ -56,16 +57,30 @@ def test_other_boxes_are_as_large_and_elsewhere(places: Any, seed: int) -> None:
 
 def test_small_boxes_find_room() -> None:
     """There is a place wherever one can be, and another seed finds another."""
-    blank = np.full((60, 80), 90, np.uint8)
+    blank = {"p": np.full((60, 80), 90, np.uint8)}
     box = Box(picture="p", x1=10, y1=10, x2=30, y2=30)
-    found = [other_boxes(blank, [box], dice(seed)) for seed in range(5)]
+    found = [other_boxes(blank, {"p": [box]}, dice(seed)) for seed in range(5)]
     assert all(found)
-    assert len(set(found)) > 1
-    assert found[0] == other_boxes(blank, [box], dice(0))
+    assert len({moved["p"] for moved in found if moved}) > 1
+    assert found[0] == other_boxes(blank, {"p": [box]}, dice(0))
     large = Box(picture="p", x1=0, y1=0, x2=60, y2=60)
-    assert other_boxes(blank, [large], dice()) is None
+    assert other_boxes(blank, {"p": [large]}, dice()) is None
     half = Box(picture="p", x1=0, y1=0, x2=40, y2=60)
-    assert other_boxes(blank, [half], dice()) == (Box(picture="p", x1=40, y1=0, x2=80, y2=60),)
+    rest = Box(picture="p", x1=40, y1=0, x2=80, y2=60)
+    assert other_boxes(blank, {"p": [half]}, dice()) == {"p": (rest,)}
+
+
+def test_boxes_without_room_go_to_another_picture() -> None:
+    """One that is as large, off what is cited there; never to one of another size."""
+    films = {name: np.full((60, 80), 90, np.uint8) for name in "pq"}
+    films["r"] = np.full((90, 90), 90, np.uint8)
+    large = Box(picture="p", x1=0, y1=0, x2=60, y2=60)
+    moved = other_boxes(films, {"p": [large]}, dice())
+    assert moved is not None
+    assert list(moved) == ["q"]
+    assert raster(moved["q"], (60, 80)).sum() == 3600
+    cited = {"p": [large], "q": [Box(picture="q", x1=30, y1=30, x2=40, y2=40)]}
+    assert other_boxes(films, cited, dice()) is None
 
 
 def test_boxes_of_the_body_stay_in_the_body() -> None:
@@ -73,13 +88,13 @@ def test_boxes_of_the_body_stay_in_the_body() -> None:
     film = np.zeros((100, 100), np.uint8)
     film[:, 40:] = 120
     for seed in range(10):
-        inner = other_boxes(film, [Box(picture="p", x1=60, y1=60, x2=80, y2=80)], dice(seed))
+        within = {"p": [Box(picture="p", x1=60, y1=60, x2=80, y2=80)]}
+        inner = other_boxes({"p": film}, within, dice(seed))
         assert inner is not None
-        assert inner[0].x1 >= 37
-    found = [
-        other_boxes(film, [Box(picture="p", x1=5, y1=5, x2=25, y2=25)], dice(n)) for n in range(10)
-    ]
-    assert any(boxes and boxes[0].x1 < 30 for boxes in found)
+        assert inner["p"][0].x1 >= 37
+    outside = {"p": [Box(picture="p", x1=5, y1=5, x2=25, y2=25)]}
+    found = [other_boxes({"p": film}, outside, dice(n)) for n in range(10)]
+    assert any(boxes and boxes["p"][0].x1 < 30 for boxes in found)
 
 
 @given(st.integers(1, 40), st.integers(0, 39), st.integers(0, 39), st.integers(0, 9))

@@ -1,68 +1,213 @@
-"""`overread demo`: the main job on synthetic cases, with no download."""
+"""`overread demo`: the main job in one go, on synthetic patients, with no download."""
 
 from __future__ import annotations
 
 import shutil
+from itertools import count, islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overread import Card
+    from overread.runs.audit_record import Audit
+
 _MARK = ".made-by-overread-demo"
+READERS = ("atlas", "majority", "random", "nothing", "oracle")
+"""Who reads: the embedded reader, and the bounds between which every reader lies."""
+HEADLINES = {
+    "medthinkvqa": ("accuracy", "accuracy"),
+    "rexgroundingct": ("honest_global_only_mean_global_dice_per_finding", "mean Dice"),
+    "mmrad": ("clinical_f1", "F1 of findings"),
+}
+"""Benchmark → the score that the table shows, and what to call it."""
+AUDITED = {"medthinkvqa": 3, "rexgroundingct": 2, "mmrad": 4}
+"""Benchmark → how many readings are audited at most: a demo should not take all day."""
+FEW = 3
+"""Answers below which no share is told."""
+_TRAIN = (1, 3, 4)
+"""Patients that nobody reads here: `majority` counts in them, and one is in val."""
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
         "overread-demo"
     ),
-    patients: Annotated[int, typer.Option(help="How many.", min=2, max=1000)] = 7,
+    patients: Annotated[int, typer.Option(help="How many are read.", min=2, max=1000)] = 4,
     seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve/--no-serve", help="Serve the results as a page at the end, once there is one."
+        ),
+    ] = False,
 ) -> None:
-    """Make synthetic patients, write a release of each of the three layouts, check and show it.
+    """Make synthetic patients, have the embedded readers read them, score, compare and audit.
 
-    An earlier demo in the same folder is made anew.
+    All three benchmarks, one body a patient. An earlier demo in the same folder is made anew.
     """
-    from overread import catalog, check, load
-    from overread.benchmarks import splits_of
+    from overread import catalog
     from overread.cli.console import out as console
-    from overread.cli.console import progress, safe
-    from overread.cli.show import print_case, save_pictures
+    from overread.cli.console import safe
     from overread.errors import UsageError
+
+    if serve:
+        raise UsageError("there is no page to serve yet", remedy="leave out --serve")
+    if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
+    parts = catalog.names("benchmarks")
+    for folder in (*parts, "pictures", "runs", "sources", ".making"):
+        shutil.rmtree(out / folder, ignore_errors=True)
+    screen = console()
+    _make(screen, out, patients, seed)
+    cards: dict[str, dict[str, Card]] = {}
+    audits: dict[str, Audit] = {}
+    for name in parts:
+        cards[name] = _read(screen, name, out)
+        audits[name] = _audited(name, out, seed)
+        _save_first(name, out)
+    screen.print(_scores(cards))
+    screen.print(_rests(audits))
+    where = safe(str(out))
+    screen.print(
+        f"\nPictures with the truth and with what atlas marked: {where}/pictures\n"
+        "Now try:  "
+        f"overread show rexgroundingct {where}/rexgroundingct '#1' "
+        f"--run {where}/runs/rexgroundingct/atlas\n"
+        f"          overread score {where}/runs/medthinkvqa/atlas\n"
+        f"          overread compare {where}/runs/mmrad/atlas {where}/runs/mmrad/random\n"
+        f"          overread audit {where}/runs/rexgroundingct/atlas\n"
+        "          overread phantom my-patients --patients 20 --seed 7"
+    )
+
+
+def _make(screen: Console, out: Path, patients: int, seed: int) -> None:
+    """Patients of the test split, and some of the others; every release is checked."""
+    from overread import catalog, check
+    from overread.benchmarks import splits_of
+    from overread.cli.console import progress, safe
+    from overread.phantom.exam_ct import split_of
     from overread.phantom.making import claim, make_population
     from overread.phantom.visit import Settings
 
-    if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
-        raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
-    for folder in (*catalog.names("benchmarks"), "pictures", "sources", ".making"):
-        shutil.rmtree(out / folder, ignore_errors=True)
     claim(out)
     (out / _MARK).touch()
-    screen = console()
-    settings = Settings(seed=seed, mix="illness")
-    with progress("making patients", quiet=False) as making:
-        outcome = make_population(out, patients, settings, progress=making)
+    test = islice((number for number in count(1) if split_of(number) == "test"), patients)
+    with progress("making patients") as making:
+        outcome = make_population(
+            out, [*test, *_TRAIN], Settings(seed=seed, mix="illness"), progress=making
+        )
     screen.print("[bold]Synthetic patients[/]: they are no one, and show nothing real")
     for line in str(outcome).splitlines():
         screen.print(f"  {safe(line)}")
     for name in catalog.names("benchmarks"):
-        part = catalog.find("benchmarks", name)
-        root = out / name
-        if not root.exists():
-            continue
-        screen.print(f"\n[bold]{part.title}[/]: {part.about}")
-        splits = splits_of(name, root)
-        defects = [defect for split in splits for defect in check(name, root, split)]
+        part, root = catalog.find("benchmarks", name), out / name
+        defects = [d for split in splits_of(name, root) for d in check(name, root, split)]
         for defect in defects:
             screen.print(f"  {safe(str(defect))}")
-        screen.print(f"  checked: {len(defects)} defect(s)")
-        release = load(name, root)
-        entry = next(iter(release.entries()))
-        print_case(release, entry, truth=True)
-        for path in save_pictures(release, entry, out / "pictures", truth=True):
-            screen.print(f"  picture: {safe(str(path))}")
-    screen.print(
-        f"\nNow try:  overread show rexgroundingct {safe(str(out))}/rexgroundingct '#1' --truth\n"
-        f"          overread check mmrad {safe(str(out))}/mmrad --split all\n"
-        "          overread phantom my-patients --patients 20 --seed 7\n"
-        "          overread list"
+        screen.print(f"  {part.title} checked: {len(defects)} defect(s)")
+
+
+def _read(screen: Console, name: str, out: Path) -> dict[str, Card]:
+    """Every reader reads the test split of one benchmark and is scored."""
+    from overread import Plan, run, score
+    from overread.cli.running import watching
+
+    cards = {}
+    for reader in READERS:
+        folder = out / "runs" / name / reader
+        with watching(f"{name}: {reader} reads", quiet=False) as watch:
+            outcome = run(Plan(name, out / name, reader), folder, watch=watch)
+        if outcome.tally.failed:
+            screen.print(f"  {reader} failed on {outcome.tally.failed} case(s) of {name}")
+        cards[reader] = score(folder)
+    return cards
+
+
+def _audited(name: str, out: Path, seed: int) -> Audit:
+    """Whether what atlas says rests on what it cites, on the first few readings."""
+    from overread.cli.running import watching
+    from overread.runs.audit import audit
+    from overread.runs.audit_record import AuditPlan
+
+    plan = AuditPlan(
+        out / "runs" / name / "atlas",
+        arms=("hidden", "other"),
+        limit=AUDITED[name],
+        seed=seed,
     )
+    return audit(plan, watching=lambda arm: watching(f"{name}: audit, {arm}", quiet=False))
+
+
+def _save_first(name: str, out: Path) -> None:
+    """The pictures of the first case with the truth, and with what atlas marked."""
+    import overread
+    from overread.cli.show import reading_of, save_pictures, save_reading
+
+    release = overread.load(name, out / name)
+    entry = next(iter(release.entries()))
+    run = out / "runs" / name / "atlas"
+    save_pictures(release, entry, out / "pictures", truth=True)
+    save_reading(release, entry, reading_of(run, entry), run, out / "pictures")
+
+
+def _scores(cards: dict[str, dict[str, Card]]) -> object:
+    """The table of scores: one line a benchmark, one column a reader, and a paired difference."""
+    from rich.table import Table
+
+    from overread import catalog, compare
+
+    table = Table(box=None, title="\nScores, with 95 % intervals", title_justify="left")
+    table.add_column("")
+    for reader in READERS:
+        table.add_column(reader, justify="left")
+    table.add_column("atlas − random")
+    for name, own in cards.items():
+        metric, called = HEADLINES[name]
+        found = compare(
+            [own["atlas"], own["random"]],
+            names=["atlas", "random"],
+            baseline="random",
+            metrics=[metric],
+        )
+        more = found.metrics[metric].differences["atlas"].difference
+        title = catalog.find("benchmarks", name).title
+        cells = [_number(own[reader].scores[metric]) for reader in READERS]
+        table.add_row(f"{title}\n  {called}", *cells, _number(more, sign="+"))
+    return table
+
+
+def _rests(audits: dict[str, Audit]) -> object:
+    """The table of audits: how often answers moved, and the share that rests on what is cited."""
+    from rich.table import Table
+
+    from overread import catalog
+
+    title = "\nDo atlas's answers rest on what it cites? Share of answers that moved with it hidden"
+    table = Table(box=None, title=title, title_justify="left")
+    for column in ("", "answers", "unchanged", "cited hidden", "other hidden", "rest on it"):
+        table.add_column(column)
+    for name, audit in audits.items():
+        shares = audit.shares
+        if shares is None:
+            continue
+        moved = {arm: own.moved for arm, own in shares.arms.items()}
+        arms = [_number(moved.get(arm)) for arm in ("null", "hidden", "other")]
+        answers = str(moved["hidden"].n) if "hidden" in moved else "–"
+        compared = shares.rests.n if shares.rests is not None else 0
+        rests = _number(shares.rests) if compared >= FEW else f"too few ({compared})"
+        table.add_row(catalog.find("benchmarks", name).title, answers, *arms, rests)
+    return table
+
+
+def _number(found: object, *, sign: str = "") -> str:
+    """A value with its interval beneath it."""
+    value, low, high = (getattr(found, name, None) for name in ("value", "low", "high"))
+    if value is None:
+        return "–"
+    if low is None or high is None:
+        return f"{value:{sign}.3f}"
+    return f"{value:{sign}.3f}\n({low:{sign}.2f} – {high:{sign}.2f})"

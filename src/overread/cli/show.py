@@ -10,7 +10,7 @@ import typer
 from overread.cli.arguments import AsJson, Benchmark, Form, Pictures, Root, Split
 
 if TYPE_CHECKING:
-    from overread.core import Entry, Picture, Release, Truth
+    from overread.core import Entry, Picture, Reading, Release, Truth
 
 
 def show(
@@ -25,25 +25,85 @@ def show(
     save: Annotated[
         Path | None, typer.Option(help="Also save the pictures as PNG there.", metavar="DIR")
     ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", help="Show how a run read it, step by step.", metavar="RUN"),
+    ] = None,
 ) -> None:
-    """Show a case: history, options, pictures, sentences. The truth only with --truth."""
+    """Show a case: history, options, pictures, sentences. The truth only with --truth.
+
+    With --run it is followed by what a reader said and where it looked, and saved pictures have
+    its marks.
+    """
     import overread
     from overread.cli.console import out, print_json, safe
 
     release = overread.load(benchmark, root, split, form=form, pictures=pictures)
     entry = release.entry(case)
+    reading = reading_of(run, entry) if run is not None else None
     if as_json:
         # The id is what the user asked by; file names stay hidden here too.
         told: dict[str, Any] = {"id": entry.case.id, **entry.case.model_dump(mode="json")}
         if truth:
             told["truth"] = entry.truth.model_dump(mode="json") if entry.truth else None
             told["extra"] = entry.extra
+        if reading is not None:
+            told["reading"] = reading.model_dump(mode="json")
         print_json(told)
     else:
         print_case(release, entry, truth=truth)
-    for path in save_pictures(release, entry, save, truth=truth) if save is not None else ():
-        if not as_json:
-            out().print(f"  saved {safe(str(path))}")
+        if reading is not None:
+            print_reading(reading)
+    saved: list[Path] = []
+    if save is not None:
+        saved += save_pictures(release, entry, save, truth=truth)
+    if save is not None and run is not None and reading is not None:
+        saved += save_reading(release, entry, reading, run, save)
+    for path in () if as_json else saved:
+        out().print(f"  saved {safe(str(path))}")
+
+
+def reading_of(run: Path, entry: Entry) -> Reading:
+    """The first reading of a case in a run."""
+    from overread.errors import UsageError
+    from overread.runs.store import last_readings
+
+    readings = last_readings(run)
+    found = [readings[key] for key in sorted(readings) if key[0] == entry.case.id]
+    if not found:
+        raise UsageError(
+            f"{run} has no reading of '{entry.case.id}'",
+            remedy="name a folder that `overread run --out` wrote, of the same split",
+        )
+    return found[0]
+
+
+def print_reading(reading: Reading) -> None:
+    """Print what a reader said, step by step, with the places it looked at."""
+    from rich.padding import Padding
+
+    from overread.cli.console import out, safe
+
+    console = out()
+    console.print(f"\n[bold cyan]{safe(reading.case_id)}[/]  as read by {safe(reading.reader)}")
+    lines = [("Failed", reading.error)] if reading.error else []
+    number = 0
+    for step in reading.trace.steps if reading.trace else ():
+        # In an interleaved record `<image>` stands where a cut-out is shown: the place says which.
+        words = " ".join(step.text.replace("<image>", "").split())
+        places = dict.fromkeys(_place(region, {}) for region in step.regions)
+        if words or places:
+            number += 1
+            at = f"  [{'; '.join(places)}]" if places else ""
+            lines.append((f"{number:3d} {step.kind}", f"{words}{at}"))
+    if reading.choice:
+        chance = (reading.probabilities or {}).get(reading.choice)
+        lines.append(("Choice", reading.choice + (f"  ({chance:.0%})" if chance else "")))
+    if reading.report:
+        lines.append(("Report", reading.report.strip()))
+    for title, text in lines:
+        console.print(f"  [bold]{safe(title)}[/]")
+        console.print(Padding(safe(text), (0, 0, 0, 6), expand=False))
 
 
 def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
@@ -155,5 +215,22 @@ def save_pictures(release: Release, entry: Entry, folder: Path, *, truth: bool) 
     saved = []
     for name, pixels in case_pictures(release, entry, truth=truth):
         saved.append(Fence(folder).place(f"{entry.case.benchmark}-{entry.case.id}-{name}.png"))
+        write_image(saved[-1], pixels)
+    return saved
+
+
+def save_reading(
+    release: Release, entry: Entry, reading: Reading, run: Path, folder: Path
+) -> list[Path]:
+    """Save the pictures of a case as PNG, with the marks of a reading drawn on them."""
+    from overread.pixels.casework import read_pictures
+    from overread.pixels.fence import Fence
+    from overread.pixels.flat import write_image
+
+    saved = []
+    who = "".join(c if c.isalnum() else "-" for c in reading.reader)
+    for name, pixels in read_pictures(release, entry, reading, run):
+        file = f"{entry.case.benchmark}-{entry.case.id}-{name}-by-{who}.png"
+        saved.append(Fence(folder).place(file))
         write_image(saved[-1], pixels)
     return saved

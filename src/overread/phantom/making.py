@@ -117,7 +117,7 @@ def settings_of(*, seed: int = 0, **words: str) -> Settings:
 
 def make_population(
     out: Path,
-    patients: int,
+    patients: int | Sequence[int],
     settings: Settings,
     *,
     exams: Sequence[str] = EXAMS,
@@ -126,27 +126,29 @@ def make_population(
 ) -> Outcome:
     """Make patients 1 to `patients` under `out`, less those that are there, and write the lists.
 
-    Where some cannot be made the others are listed all the same; see `Outcome.failed`.
+    `patients` may name their numbers instead: the number tells the split (`split_of`). Where some
+    cannot be made the others are listed all the same; see `Outcome.failed`.
     """
     exams = exams_of(",".join(exams))
-    if patients < 1:
+    asked = range(1, patients + 1) if isinstance(patients, int) else sorted(set(patients))
+    if not asked or asked[0] < 1:
         raise UsageError(f"{patients} patients were asked for", remedy="ask for at least one")
     _own(out)
     with _alone(out):
         _agree(out, settings, exams)
         _sweep(out)
         there = _records_of(out)
-        if there and max(there) > patients:
+        if there and max(there) > asked[-1]:
             raise UsageError(
                 f"{out} has patients up to number {max(there)} already",
                 remedy=f"ask for --patients {max(there)} or more, or choose another folder",
             )
-        todo = [n for n in range(1, patients + 1) if n not in there]
+        todo = [n for n in asked if n not in there]
         outcome = Outcome(there=len(there))
 
         def told(done: int) -> None:
             if progress is not None:
-                progress(len(there) + done, patients)
+                progress(len(there) + done, len(there) + len(todo))
 
         told(0)
         jobs = [(number, settings, exams, out) for number in todo]

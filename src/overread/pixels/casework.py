@@ -1,14 +1,27 @@
-"""The pictures of a case for a person, with the truth drawn on them where it is asked for."""
+"""The pictures of a case for a person, with the truth or a reading drawn on them if asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.core import Box, Entry, Geometry, Mask, Release, Volume
+from overread.core import (
+    Box,
+    Case,
+    Entry,
+    Finding,
+    Geometry,
+    Mask,
+    Pictures,
+    Reading,
+    Region,
+    Release,
+    Volume,
+)
 from overread.pixels.draw import COLOURS, boxes, colour, montage, outline, titled
 from overread.pixels.geometry import Array, to_ras
 from overread.pixels.masks import read_channel
@@ -22,22 +35,51 @@ def case_pictures(
     release: Release, entry: Entry, *, truth: bool
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     """(name, picture) of each picture of a case; a volume becomes a sheet of planes."""
-    for picture in entry.case.pictures:
+    told = entry.truth if truth else None
+    steps = told.trace.steps if told and told.trace else ()
+    places = [region for step in steps for region in step.regions]
+    findings = told.findings if told else None
+    yield from _drawn(entry.case, release.pictures, places, findings, release.source)
+
+
+def read_pictures(
+    release: Release, entry: Entry, reading: Reading, folder: Path
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """(name, picture) of each picture of a case, with what a reading of the run `folder` marks.
+
+    These are the regions of its findings, or where they have none, those of its steps.
+    """
+    from overread.pixels.fence import Fence
+
+    findings = reading.findings or ()
+    steps = reading.trace.steps if reading.trace else ()
+    places = [region for finding in findings for region in finding.regions]
+    places = places or [region for step in steps for region in step.regions]
+    yield from _drawn(entry.case, release.pictures, places, findings, Fence(folder).path)
+
+
+Find = Callable[[str], Path | bytes]
+"""Where the file of a mask lies, by the name that its region gives."""
+
+
+def _drawn(
+    case: Case,
+    pictures: Pictures,
+    places: Iterable[Region],
+    findings: Sequence[Finding] | None,
+    find: Find,
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Each picture with boxes drawn on it, and each volume with what is marked in it."""
+    shown = dict.fromkeys(region for region in places if isinstance(region, Box))
+    for picture in case.pictures:
+        pixels = pictures.pixels(picture)
         if isinstance(picture, Volume):
-            volume = release.pictures.pixels(picture)
-            space = release.pictures.geometry(picture)
-            marked = marked_voxels(release, entry, space) if truth else None
-            yield picture.name, sheet(volume, space, marked=marked)
+            space = pictures.geometry(picture)
+            marked = None if findings is None else _marked(findings, space, find)
+            yield picture.name, sheet(pixels, space, marked=marked)
             continue
-        pixels = release.pictures.pixels(picture)
-        steps = entry.truth.trace.steps if truth and entry.truth and entry.truth.trace else ()
-        places = {
-            region: None
-            for step in steps
-            for region in step.regions
-            if isinstance(region, Box) and region.picture == picture.name
-        }
-        yield picture.name, boxes(pixels, list(places)) if places else pixels
+        own = [box for box in shown if box.picture == picture.name]
+        yield picture.name, boxes(pixels, own) if own else pixels
 
 
 def sheet(
@@ -72,13 +114,20 @@ def sheet(
 
 def marked_voxels(release: Release, entry: Entry, space: Geometry) -> NDArray[np.uint8]:
     """The number of the finding that each voxel belongs to, 0 where none does."""
+    return _marked(entry.truth.findings if entry.truth else (), space, release.source)
+
+
+def _marked(findings: Sequence[Finding], space: Geometry, find: Find) -> NDArray[np.uint8]:
     marked = np.zeros(space.shape, np.uint8)
-    for number, finding in enumerate(entry.truth.findings if entry.truth else (), 1):
+    for number, finding in enumerate(findings, 1):
         for region in finding.regions:
             if isinstance(region, Mask):
-                source = release.source(region.file)
                 labels = read_channel(
-                    source, region.channel, space.shape, region.channels, name=region.file
+                    find(region.file),
+                    region.channel,
+                    space.shape,
+                    region.channels,
+                    name=region.file,
                 )
                 marked[labels > 0] = number
     return marked

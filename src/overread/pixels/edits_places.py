@@ -7,7 +7,7 @@ within the lungs, roughly found: a hidden corner of air would be no comparison.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,34 +60,39 @@ def covered(place: Rectangle) -> tuple[slice, slice]:
 
 
 def other_boxes(
-    pixels: NDArray[Any], boxes: Sequence[Box], dice: np.random.Generator
-) -> tuple[Box, ...] | None:
-    """The boxes elsewhere in a flat picture, by lot; None where there is no room for them.
+    films: Mapping[str, NDArray[Any]],
+    boxes: Mapping[str, Sequence[Box]],
+    dice: np.random.Generator,
+) -> dict[str, tuple[Box, ...]] | None:
+    """The boxes elsewhere in flat pictures, by lot; None where there is no room for them.
 
-    Boxes that overlap are moved together, so that they cover as many pixels as before.
+    Boxes stay in their picture where that has room, else they go to another one that is as large.
+    Those that overlap are moved together, so that they cover as many pixels as before.
     """
-    size = pixels.shape[:2]
-    places = [rectangle(box, size) for box in boxes]
-    taken = np.zeros(size, bool)
-    for place in places:
-        taken[covered(place)] = True
-    body = flat_body(pixels)
-    found: dict[int, Rectangle] = {}
-    groups = _together(range(len(places)), lambda one, two: _overlap(places[one], places[two]))
-    for group in sorted(groups, key=lambda own: -_extent(own, places)):
-        own = [places[number] for number in group]
-        by = _offset(own, taken, body, dice)
-        if by is None:
+    taken = {name: np.zeros(film.shape[:2], bool) for name, film in films.items()}
+    body = {name: flat_body(film) for name, film in films.items()}
+    groups: list[tuple[str, list[Rectangle]]] = []
+    for name, own in boxes.items():
+        places = [rectangle(box, taken[name].shape) for box in own]
+        for place in places:
+            taken[name][covered(place)] = True
+        groups += [(name, group) for group in _overlapping(places)]
+    found: dict[str, list[Box]] = {}
+    for name, places in sorted(groups, key=lambda group: -_extent(group[1])):
+        wanted = _filled(body[name], places)
+        alike = [n for n in films if n != name and taken[n].shape == taken[name].shape]
+        for there in (name, *(alike[n] for n in dice.permutation(len(alike)))):
+            by = _offset(places, taken[there], body[there], wanted, dice)
+            if by is not None:
+                break
+        else:
             return None
-        for number, place in zip(group, own, strict=True):
-            there = (place[0] + by[0], place[1] + by[1], place[2] + by[0], place[3] + by[1])
-            taken[covered(there)] = True
-            found[number] = there
-    picture = boxes[0].picture if boxes else ""
-    return tuple(
-        Box(picture=picture, x1=left, y1=top, x2=right, y2=bottom)
-        for top, left, bottom, right in (found[number] for number in range(len(places)))
-    )
+        for top, left, bottom, right in places:
+            moved = (top + by[0], left + by[1], bottom + by[0], right + by[1])
+            taken[there][covered(moved)] = True
+            y1, x1, y2, x2 = moved
+            found.setdefault(there, []).append(Box(picture=there, x1=x1, y1=y1, x2=x2, y2=y2))
+    return {name: tuple(places) for name, places in found.items()}
 
 
 def flat_body(pixels: NDArray[Any]) -> Bools:
@@ -116,18 +121,32 @@ def _together(numbers: Iterable[int], touch: Callable[[int, int], bool]) -> list
     return groups
 
 
+def _overlapping(places: Sequence[Rectangle]) -> list[list[Rectangle]]:
+    """Rectangles in groups: each overlaps another of its group, and none of another group."""
+    groups = _together(range(len(places)), lambda one, two: _overlap(places[one], places[two]))
+    return [[places[number] for number in group] for group in groups]
+
+
 def _overlap(one: Rectangle, two: Rectangle) -> bool:
     return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 
-def _extent(group: Sequence[int], places: Sequence[Rectangle]) -> int:
-    return sum((places[n][2] - places[n][0]) * (places[n][3] - places[n][1]) for n in group)
+def _extent(places: Sequence[Rectangle]) -> int:
+    return sum((place[2] - place[0]) * (place[3] - place[1]) for place in places)
+
+
+def _filled(body: Bools, places: Sequence[Rectangle]) -> float:
+    """How many pixels of the body rectangles hold."""
+    return float(sum(np.count_nonzero(body[covered(place)]) for place in places))
 
 
 def _offset(
-    own: Sequence[Rectangle], taken: Bools, body: Bools, dice: np.random.Generator
+    own: Sequence[Rectangle], taken: Bools, body: Bools, wanted: float, dice: np.random.Generator
 ) -> tuple[int, int] | None:
-    """By how much a group is moved: by lot, among all moves that keep it inside and off others."""
+    """By how much a group is moved: by lot, among all moves that keep it inside and off others.
+
+    `wanted` is how many pixels of the body it held before.
+    """
     height, width = taken.shape
     top, left = min(p[0] for p in own), min(p[1] for p in own)
     tall, wide = height - max(p[2] for p in own) + top, width - max(p[3] for p in own) + left
@@ -137,14 +156,11 @@ def _offset(
     occupied, filled = _summed(taken), _summed(body)
     free = np.ones((len(down), len(across)), bool)
     within = np.zeros((len(down), len(across)))
-    before = 0.0
     for place in own:
         free &= _inside(occupied, place, down, across) == 0
         within += _inside(filled, place, down, across)
-        before += float(_inside(filled, place, np.zeros(1, int), np.zeros(1, int))[0, 0])
-    area = sum((p[2] - p[0]) * (p[3] - p[1]) for p in own)
-    if before >= IN * area:
-        free &= within >= ALIKE * before
+    if wanted >= IN * _extent(own):
+        free &= within >= ALIKE * wanted
     rows, columns = np.nonzero(free)
     if not rows.size:
         return None

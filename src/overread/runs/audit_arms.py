@@ -251,6 +251,7 @@ class _Arms:
         edits: list[Edit] = []
         free = [picture.name for picture in self._case.pictures if picture.name not in self._cited]
         dice = lots(self._seed, self._case.id, "other")
+        boxes: dict[str, list[Box]] = {}
         for name, own in self._cited.items():
             if any(isinstance(region, Whole) for region in own):
                 if not free:
@@ -259,22 +260,27 @@ class _Arms:
                 edits.append(self._edit(other, "hide", (Whole(picture=other),)))
                 continue
             picture = self._case.picture(name)
-            found = (
-                self._in_volume(picture, own, dice)
-                if isinstance(picture, Volume)
-                else self._in_image(picture, own, dice)
-            )
+            if isinstance(picture, Image):
+                boxes[name] = [region for region in own if isinstance(region, Box)]
+                continue
+            found = self._in_volume(picture, own, dice)
             if found is None:
                 return None
             edits.append(found)
+        if boxes:
+            elsewhere = other_boxes(self._films([*boxes, *free]), boxes, dice)
+            if elsewhere is None:
+                return None
+            edits += [self._edit(name, "hide", found) for name, found in elsewhere.items()]
         return tuple(edits)
 
-    def _in_image(
-        self, picture: Image, own: Sequence[Region], dice: np.random.Generator
-    ) -> Edit | None:
-        boxes = [region for region in own if isinstance(region, Box)]
-        found = other_boxes(self._pictures.pixels(picture), boxes, dice)
-        return None if found is None else self._edit(picture.name, "hide", found)
+    def _films(self, names: Sequence[str]) -> dict[str, Any]:
+        """The flat pictures of these names that boxes may be moved to."""
+        films = {}
+        for picture in self._case.pictures:
+            if picture.name in names and isinstance(picture, Image):
+                films[picture.name] = self._pictures.pixels(picture)
+        return films
 
     def _in_volume(
         self, picture: Volume, own: Sequence[Region], dice: np.random.Generator

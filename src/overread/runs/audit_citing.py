@@ -18,15 +18,18 @@ def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
 
     For sentences to be found these are the masks that were marked for them, and then, where all of
     them are empty, the parts of pictures that other steps name. Else what stands nearest to the
-    answer counts: regions of concluding steps, then those of findings, then those of all other
-    steps. Of these the first that name a part of a picture are taken; where none does, the first
-    that name fewer pictures than the case has; where they name all of them, the pictures that the
-    reasons for the answer name by number, or else all.
+    answer counts: regions of the last concluding step that has any, then those of findings that
+    say something is there, then those of all findings (a denial cites all that was searched), then
+    those of all other steps. Of these the first that name a part of a picture are taken; where
+    none does, the first that name fewer pictures than the case has; where they name all of them,
+    the pictures that the reasons for the answer name by number, or else all.
     """
     findings = reading.findings or ()
     steps = reading.trace.steps if reading.trace else ()
+    concluded = [step.regions for step in steps if step.kind == "conclude" and step.regions]
     levels: list[Sequence[Region]] = [
-        [region for step in steps if step.kind == "conclude" for region in step.regions],
+        concluded[-1] if concluded else (),
+        [region for finding in findings if _tells(finding.text) for region in finding.regions],
         [region for finding in findings for region in finding.regions],
         [region for step in steps if step.kind != "conclude" for region in step.regions],
     ]
@@ -68,6 +71,14 @@ def cites_all(case: Case, regions: Regions) -> bool:
     """Whether nothing of the case is left beside what is cited."""
     whole = {region.picture for region in regions if isinstance(region, Whole)}
     return whole >= {picture.name for picture in case.pictures}
+
+
+def _tells(text: str) -> bool:
+    """Whether a finding says that something is there, and does not only deny."""
+    from overread.language.findings import is_there
+    from overread.language.statements import statements
+
+    return any(is_there(statement) for statement in statements(text))
 
 
 def _some(*levels: Regions) -> tuple[Regions, ...]:

@@ -24,6 +24,7 @@ from overread.pixels.files import written
 from overread.prompts import find_prompt
 from overread.readers.arguments import looks_like_key
 from overread.runs.store import RunUnwritable
+from overread.session import SessionSettings
 
 MARK = "overread run 1"
 _MOST = 1 << 24
@@ -196,6 +197,9 @@ def _compared(spec: RunSpec) -> dict[str, Any]:
     left_out = {"kind", "limit", "cases", "repeat", "prompts", "versions"}
     body = spec.model_dump(mode="json", exclude=left_out)
     body["reader"].pop("arguments")
+    # A run that was begun before there was a setting was read with what is its default now.
+    usual = json.loads(json.dumps(SessionSettings().as_settings()))
+    body["workflow"]["settings"] = usual | body["workflow"]["settings"]
 
     def walk(path: str, value: Any) -> None:
         if isinstance(value, dict):

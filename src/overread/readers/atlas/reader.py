@@ -1,0 +1,75 @@
+"""The embedded reader: it measures CTs, films and slices, with no network and no weights.
+
+It sees what is asked of it and hands the case to the part that can read it: sentences to be found
+in a CT to `ct`, options to be weighed to `cases`, and everything else, a radiograph, to `film`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from overread.core import Case, Drawn, Pictures, Place, Reading, Reply, Request
+from overread.errors import ReaderError
+from overread.readers.arguments import settings_from
+
+NAME = "atlas"
+VERSION = 1
+"""Counted up whenever it would read a case differently: runs of two versions are not the same."""
+
+
+@dataclass(frozen=True)
+class AtlasSettings:
+    """Nothing can be set: what is measured is measured in one way."""
+
+
+def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Atlas:
+    """The embedded reader; it needs no release, since it learns nothing from one."""
+    settings_from(AtlasSettings, arguments)
+    return Atlas()
+
+
+class Atlas:
+    """Reads whole cases by measuring their pictures."""
+
+    computes = True
+    skills: frozenset[str] = frozenset({"whole"})
+    cached = False
+
+    def __init__(self) -> None:
+        """The version is all that tells one atlas from another."""
+        self.name = NAME
+        self.identity: Mapping[str, JsonValue] = {"reader": NAME, "version": VERSION}
+
+    def compute_reading(
+        self, case: Case, pictures: Pictures, *, seed: int
+    ) -> tuple[Reading, list[Any]]:
+        """The reading of one case, and the masks of its sentences where it has any.
+
+        No lot is drawn, so the seed changes nothing.
+        """
+        if case.queries:
+            from overread.readers.atlas.ct import read_scan
+
+            return read_scan(case, pictures)
+        if case.options:
+            from overread.readers.atlas.cases import read_case
+
+            return read_case(case, pictures), []
+        from overread.readers.atlas.film import read_film
+
+        return read_film(case, pictures), []
+
+    async def read(self, request: Request) -> Reply | Drawn:
+        """Refused: it reads whole cases and answers no questions."""
+        raise ReaderError(
+            f"the reader '{self.name}' reads whole cases and answers no questions",
+            remedy="run it without a workflow",
+        )
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+        return

@@ -1,0 +1,71 @@
+"""Between ribs and lung, and behind the heart, from either window: fluid, rind, chalk, stomach."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from overread.readers.atlas.case_signs import sureness
+from overread.readers.atlas.slice_body import opened
+from overread.readers.atlas.slice_dense import rays_mask
+from overread.readers.atlas.slice_notes import Notes
+from overread.readers.atlas.slice_wall import Wall, right_rays, sector
+
+
+def wall_signs(hold: Notes, wall: Wall) -> None:
+    """Fluid, thickening and chalk between ribs and lung, from either window."""
+    cut, dense = hold.cut, hold.dense
+    right = right_rays()
+    depth = {side: dense.numbers[f"behind {side}"] for side in ("right", "left")}
+    ahead = {side: dense.numbers[f"front {side}"] for side in ("right", "left")}
+    # A ragged inner border is airspace disease that reaches the wall.
+    rough = max(0.0, hold.number("rough") - 1.25) if hold.number("outer ragged") > 0.03 else 0.0
+    fluid = {side: (depth[side] - 0.5 * ahead[side]) / (1 + 6 * rough) for side in depth}
+    worst = max(fluid, key=lambda side: fluid[side])
+    mask = np.zeros_like(cut.body)
+    for side, rays in (("right", right), ("left", ~right)):
+        if fluid[side] > 8:
+            mask |= rays_mask(cut, wall, sector(75, 155) & rays, 5.0)
+    hold.add(
+        "effusion",
+        sureness(fluid[worst], 9, 3),
+        f"{depth[worst]:.0f} mm of fluid-like density between ribs and lung behind on the {worst}",
+        mask,
+        amount=fluid[worst],
+    )
+    thick = dense.numbers["thick most"]
+    rind = rays_mask(cut, wall, sector(35, 150), dense.numbers["usual gap"] + 2.5)
+    hold.add(
+        "pleural thickening",
+        sureness(thick, 0.33, 0.08) * (1 - 0.7 * sureness(fluid[worst], 9, 3)),
+        f"a rind beyond the usual along {thick:.0%} of one side's wall",
+        rind,
+        amount=thick,
+    )
+    shine = dense.numbers["shine most"]
+    hold.add(
+        "pleural calcification",
+        sureness(shine, 0.06, 0.03),
+        f"bright as bone along {shine:.0%} of one side's pleura",
+        rind,
+        amount=shine,
+    )
+
+
+def hernia_sign(hold: Notes, wall: Wall) -> None:
+    """Gas behind the heart that is no lung: a stomach that came through the diaphragm."""
+    cut = hold.cut
+    low = hold.level == "lower"
+    rows = np.flatnonzero(cut.lungs.any(axis=1))
+    ys, xs = np.indices(cut.body.shape)
+    x1, _, x2, _ = cut.frame
+    behind = (ys > (rows[0] + rows[-1]) / 2) & (np.abs(xs - cut.middle) < 0.14 * (x2 - x1))
+    dark = cut.values < cut.air + max(8.0, 0.12 * (cut.soft - cut.air))
+    gas = opened(np.asarray(wall.cavity & ~cut.lungs & behind & dark), cut.pixels_of(2.0))
+    size = float(gas.sum()) * cut.mm**2 if low else 0.0
+    hold.add(
+        "hernia",
+        sureness(size, 70.0, 30.0) if low else 0.1,
+        f"{size:.0f} mm² of gas behind the heart",
+        gas,
+        amount=size,
+    )

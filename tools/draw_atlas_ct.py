@@ -1,0 +1,141 @@
+"""Draws what the embedded reader marked on real CTs: its marks filled, the reference outlined.
+
+.venv/bin/python tools/draw_atlas_ct.py docs/atlas-ct.png --data FOLDER
+
+FOLDER is laid out as ReXGroundingCT is. Every finding of lung or pleura gets two pictures: the
+slice that shows most of the reference as it is, and the same with mark and outline. Dice and
+volumes are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+from scipy import ndimage
+
+import overread
+from overread.core import Geometry, Mask
+from overread.pixels.geometry import ras_geometry, to_ras
+from overread.pixels.masks import read_channel
+from overread.readers.atlas import make
+from overread.readers.atlas.wanted import understood
+
+MARK, TRUTH = np.array([230, 70, 50]), np.array([90, 220, 120])
+SIDE, TITLE = 300, 62
+"""Pixels of one picture, and of the words above it."""
+AROUND = 45.0
+"""Millimetres that are shown around mark and reference."""
+LUNG_WINDOW = (-1100.0, 300.0)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One finding as it is to be drawn, in the axes of the patient."""
+
+    name: str
+    text: str
+    hu: NDArray[Any]
+    own: NDArray[np.bool_]
+    truth: NDArray[np.bool_]
+    spacing: tuple[float, float, float]
+
+    @property
+    def dice(self) -> float:
+        """Twice what mark and reference share over what both have."""
+        both = int(self.own.sum()) + int(self.truth.sum())
+        return 2 * int((self.own & self.truth).sum()) / max(1, both)
+
+    def millilitres(self, mask: NDArray[np.bool_]) -> float:
+        """Volume of a mask."""
+        return float(mask.sum()) * float(np.prod(self.spacing)) / 1000
+
+
+def shown_findings(folder: Path) -> list[Shown]:
+    """The findings of lung and pleura of a release, read by the embedded reader."""
+    release = overread.load("rexgroundingct", folder, "val")
+    out = []
+    for entry in release.entries():
+        if entry.truth is None or not any(understood(q.text) for q in entry.case.queries):
+            continue
+        picture = entry.case.pictures[0]
+        space: Geometry = release.pictures.geometry(picture)
+        _, masks = make({}).compute_reading(entry.case, release.pictures, seed=0)
+        hu = to_ras(release.pictures.pixels(picture), space)
+        for mask, finding in zip(masks, entry.truth.findings or (), strict=True):
+            (region,) = finding.regions
+            if understood(finding.text) is None or mask is None or not isinstance(region, Mask):
+                continue
+            source = release.source(region.file)
+            truth = read_channel(source, region.channel, space.shape, region.channels) > 0
+            out.append(
+                Shown(
+                    entry.case.id,
+                    finding.text,
+                    hu,
+                    to_ras(mask, space),
+                    to_ras(truth, space),
+                    ras_geometry(space).spacing,
+                )
+            )
+    return out
+
+
+def pair(shown: Shown) -> Image.Image:
+    """The slice that shows most of the reference, plain and with mark and outline."""
+    level = int(shown.truth.sum(axis=(0, 1)).argmax())
+    both = shown.own[:, :, level] | shown.truth[:, :, level]
+    cut = []
+    for axis in range(2):
+        there = np.flatnonzero(both.any(axis=1 - axis))
+        margin = round(AROUND / shown.spacing[axis])
+        cut.append(slice(max(0, int(there[0]) - margin), int(there[-1]) + margin + 1))
+    slices = [one[cut[0], cut[1], level] for one in (shown.hu, shown.own, shown.truth)]
+    # As radiologists look at it: the patient's front above, his right on the left.
+    hu, own, truth = (np.ascontiguousarray(one.T[::-1, ::-1]) for one in slices)
+    times = max(1, round(2 * SIDE / max(hu.shape)))
+    low, high = LUNG_WINDOW
+    grey = np.clip((hu.astype(float) - low) / (high - low) * 255, 0, 255)
+    plain = ndimage.zoom(np.repeat(grey[..., None], 3, axis=2), (times, times, 1), order=1)
+    inside, edge = (one.repeat(times, axis=0).repeat(times, axis=1) for one in (own, truth))
+    edge &= ~ndimage.binary_erosion(edge, iterations=max(1, times // 2))
+    marked = plain.copy()
+    marked[inside] = 0.6 * marked[inside] + 0.4 * MARK
+    marked[edge] = TRUTH
+    sheet = Image.new("RGB", (SIDE, TITLE + 2 * SIDE))
+    for row, colours in enumerate((plain, marked)):
+        picture = Image.fromarray(np.clip(colours, 0, 255).astype(np.uint8))
+        picture.thumbnail((SIDE, SIDE))
+        at = (SIDE - picture.width) // 2, TITLE + row * SIDE + (SIDE - picture.height) // 2
+        sheet.paste(picture, at)
+    words = [*textwrap.wrap(f"{shown.name}: {shown.text}", 46)[:3], f"Dice {shown.dice:.2f}"]
+    ImageDraw.Draw(sheet).text((6, 3), "\n".join(words), fill=(255, 230, 120))
+    return sheet
+
+
+def main() -> None:
+    """Draw and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
+    args = parser.parse_args()
+    found = shown_findings(args.data)
+    sheet = Image.new("RGB", (len(found) * SIDE, TITLE + 2 * SIDE))
+    for place, shown in enumerate(found):
+        sheet.paste(pair(shown), (place * SIDE, 0))
+        print(
+            f"{shown.name}: {shown.text!r}: marked {shown.millilitres(shown.own):.1f} ml, "
+            f"reference {shown.millilitres(shown.truth):.1f} ml, Dice {shown.dice:.3f}"
+        )
+    sheet.save(args.out, optimize=True)
+    print(f"{args.out}: {args.out.stat().st_size // 1024} KB; marks filled, reference outlined")
+
+
+if __name__ == "__main__":
+    main()
