@@ -1,10 +1,11 @@
 """Draws what the embedded reader marked on real CTs: its marks filled, the reference outlined.
 
-.venv/bin/python tools/draw_atlas_ct.py docs/atlas-ct.png --data FOLDER
+.venv/bin/python tools/draw_atlas_ct.py docs/atlas-ct.png --data FOLDER [--pixels]
 
-FOLDER is laid out as ReXGroundingCT is. Every finding of lung or pleura gets two pictures: the
-slice that shows most of the reference as it is, and the same with mark and outline. Dice and
-volumes are printed.
+FOLDER is laid out as ReXGroundingCT is. Every finding of lung or pleura gets a picture of the slice
+that shows most of the reference: what atlas takes for lung in grey, its mark, and the outline of
+the reference. With --pixels the CT itself is shown too: for your own eyes, since CTs have terms of
+their own. Dice and volumes are printed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from overread.core import Geometry, Mask
 from overread.pixels.geometry import ras_geometry, to_ras
 from overread.pixels.masks import read_channel
 from overread.readers.atlas import make
+from overread.readers.atlas.anatomy import find_chest
 from overread.readers.atlas.wanted import understood
 
 MARK, TRUTH = np.array([230, 70, 50]), np.array([90, 220, 120])
@@ -42,6 +44,8 @@ class Shown:
     name: str
     text: str
     hu: NDArray[Any]
+    lungs: NDArray[np.bool_]
+    """What atlas takes for lung."""
     own: NDArray[np.bool_]
     truth: NDArray[np.bool_]
     spacing: tuple[float, float, float]
@@ -67,7 +71,11 @@ def shown_findings(folder: Path) -> list[Shown]:
         picture = entry.case.pictures[0]
         space: Geometry = release.pictures.geometry(picture)
         _, masks = make({}).compute_reading(entry.case, release.pictures, seed=0)
-        hu = to_ras(release.pictures.pixels(picture), space)
+        stored = release.pictures.pixels(picture)
+        hu = to_ras(stored, space)
+        chest = find_chest(stored, space)
+        found = chest.lungs if chest is not None else None
+        lungs = found.both if found is not None else np.zeros(space.shape, bool)
         for mask, finding in zip(masks, entry.truth.findings or (), strict=True):
             (region,) = finding.regions
             if understood(finding.text) is None or mask is None or not isinstance(region, Mask):
@@ -79,16 +87,17 @@ def shown_findings(folder: Path) -> list[Shown]:
                     entry.case.id,
                     finding.text,
                     hu,
-                    to_ras(mask, space),
-                    to_ras(truth, space),
+                    np.asarray(to_ras(lungs, space), bool),
+                    np.asarray(to_ras(mask, space), bool),
+                    np.asarray(to_ras(truth, space), bool),
                     ras_geometry(space).spacing,
                 )
             )
     return out
 
 
-def pair(shown: Shown) -> Image.Image:
-    """The slice that shows most of the reference, plain and with mark and outline."""
+def drawn(shown: Shown, *, pixels: bool) -> Image.Image:
+    """The slice that shows most of the reference, with mark and outline."""
     level = int(shown.truth.sum(axis=(0, 1)).argmax())
     both = shown.own[:, :, level] | shown.truth[:, :, level]
     cut = []
@@ -96,20 +105,23 @@ def pair(shown: Shown) -> Image.Image:
         there = np.flatnonzero(both.any(axis=1 - axis))
         margin = round(AROUND / shown.spacing[axis])
         cut.append(slice(max(0, int(there[0]) - margin), int(there[-1]) + margin + 1))
-    slices = [one[cut[0], cut[1], level] for one in (shown.hu, shown.own, shown.truth)]
+    of = (shown.hu, shown.lungs, shown.own, shown.truth)
     # As radiologists look at it: the patient's front above, his right on the left.
-    hu, own, truth = (np.ascontiguousarray(one.T[::-1, ::-1]) for one in slices)
+    hu, *masks = (np.ascontiguousarray(one[cut[0], cut[1], level].T[::-1, ::-1]) for one in of)
     times = max(1, round(2 * SIDE / max(hu.shape)))
+    lungs, inside, edge = (one.repeat(times, axis=0).repeat(times, axis=1) for one in masks)
+    edge = edge & ~ndimage.binary_erosion(edge, iterations=max(2, times // 2))
     low, high = LUNG_WINDOW
     grey = np.clip((hu.astype(float) - low) / (high - low) * 255, 0, 255)
     plain = ndimage.zoom(np.repeat(grey[..., None], 3, axis=2), (times, times, 1), order=1)
-    inside, edge = (one.repeat(times, axis=0).repeat(times, axis=1) for one in (own, truth))
-    edge &= ~ndimage.binary_erosion(edge, iterations=max(1, times // 2))
+    if not pixels:
+        plain = np.where(lungs[..., None], 70.0, 200.0) * np.ones(3)
     marked = plain.copy()
-    marked[inside] = 0.6 * marked[inside] + 0.4 * MARK
+    marked[inside] = 0.4 * marked[inside] + 0.6 * MARK
     marked[edge] = TRUTH
-    sheet = Image.new("RGB", (SIDE, TITLE + 2 * SIDE))
-    for row, colours in enumerate((plain, marked)):
+    rows = (plain, marked) if pixels else (marked,)
+    sheet = Image.new("RGB", (SIDE, TITLE + len(rows) * SIDE))
+    for row, colours in enumerate(rows):
         picture = Image.fromarray(np.clip(colours, 0, 255).astype(np.uint8))
         picture.thumbnail((SIDE, SIDE))
         at = (SIDE - picture.width) // 2, TITLE + row * SIDE + (SIDE - picture.height) // 2
@@ -124,11 +136,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--pixels", action="store_true")
     args = parser.parse_args()
     found = shown_findings(args.data)
-    sheet = Image.new("RGB", (len(found) * SIDE, TITLE + 2 * SIDE))
+    rows = 2 if args.pixels else 1
+    sheet = Image.new("RGB", (len(found) * SIDE, TITLE + rows * SIDE))
     for place, shown in enumerate(found):
-        sheet.paste(pair(shown), (place * SIDE, 0))
+        sheet.paste(drawn(shown, pixels=args.pixels), (place * SIDE, 0))
         print(
             f"{shown.name}: {shown.text!r}: marked {shown.millilitres(shown.own):.1f} ml, "
             f"reference {shown.millilitres(shown.truth):.1f} ml, Dice {shown.dice:.3f}"

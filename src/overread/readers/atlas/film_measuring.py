@@ -31,7 +31,7 @@ DENSE = 0.13
 """Density from which a patch is called consolidated rather than hazy."""
 HALF = 0.09
 """Share of a lung from which a faint patch is rather one side's being exposed otherwise."""
-SHARE = 0.02
+SHARE = 0.013
 """Share of a lung from which a patch is more than a crossing of vessels and ribs."""
 
 

@@ -18,11 +18,9 @@ ZONES = (
     ("lower lung zone", 0.56, 1.2),
 )
 """Zone → from and to, in shares of the lung's height."""
-SEEN = 0.1
+SEEN = 0.08
 """Density beyond the expected from which a patch is looked at, where 1 is the mediastinum."""
-
-
-NOISE = 1.0
+NOISE = 0.7
 """And how far it must be beyond the film's own unevenness."""
 PLAIN = 0.17
 """Density from which a patch is plain enough, however uneven the film."""
