@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from overread.errors import UnknownName, UsageError
 
-Kind = Literal["benchmarks", "readers", "workflows", "judges", "metrics"]
+Kind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes"]
 
 _METRICS = {
     "choice": """
@@ -126,6 +126,11 @@ TABLES: dict[Kind, dict[str, str]] = {
         name: f"overread.metrics.{module}:METRICS"
         for module, words in _METRICS.items()
         for name in words.split()
+    },
+    "recipes": {
+        "rexgroundingct": "overread.build.rexgroundingct:RECIPE",
+        "medthinkvqa": "overread.build.medthinkvqa:RECIPE",
+        "mmrad": "overread.build.mmrad:RECIPE",
     },
 }
 

@@ -22,7 +22,7 @@ def listing(
         Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
     ] = None,
 ) -> None:
-    """List benchmarks, readers, workflows, metrics, regions, categories and other words."""
+    """List benchmarks, readers, workflows, recipes, metrics, regions, categories and others."""
     from overread.catalog import unknown
     from overread.cli.console import out, print_json
     from overread.ontology import use_regions
@@ -119,6 +119,28 @@ def _prompts() -> Rows:
     ]
 
 
+def _recipes() -> Rows:
+    from overread import catalog
+    from overread.errors import OverreadError
+
+    rows: Rows = []
+    for name in catalog.names("recipes"):
+        try:
+            part = catalog.find("recipes", name)
+        except OverreadError as error:  # of another package, which is broken
+            rows.append({"name": name, "about": str(error), "steps": [], "settings": []})
+            continue
+        rows.append(
+            {
+                "name": name,
+                "about": part.about,
+                "steps": [step.name for step in part.steps],
+                "settings": [f"{key}={value}" for key, value in part.settings.items()],
+            }
+        )
+    return rows
+
+
 def _metrics() -> Rows:
     from overread import catalog
 
@@ -200,6 +222,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "readers": _parts("readers"),
     "workflows": _parts("workflows"),
     "judges": _parts("judges"),
+    "recipes": _recipes,
     "prompts": _prompts,
     "metrics": _metrics,
     "regions": _regions,

@@ -15,18 +15,23 @@ from typing import Annotated
 import typer
 
 from overread import __version__
+from overread.cli.adjudicate import adjudicate
 from overread.cli.audit import audit
+from overread.cli.build import build
 from overread.cli.check import check
 from overread.cli.compare import compare
 from overread.cli.console import ReaderLeft
 from overread.cli.demo import demo
 from overread.cli.doctor import doctor
+from overread.cli.export import export
 from overread.cli.get import get
 from overread.cli.grade import grade
 from overread.cli.judge import judge
+from overread.cli.ledger import ledger
 from overread.cli.listing import listing
 from overread.cli.look import look
 from overread.cli.phantom import phantom
+from overread.cli.publish import publish
 from overread.cli.read_text import read_text
 from overread.cli.run import run
 from overread.cli.score import score
@@ -59,6 +64,11 @@ app.command("sweep")(sweep)
 app.command("judge")(judge)
 app.command("audit")(audit)
 app.command("submit")(submit)
+app.command("build")(build)
+app.command("ledger")(ledger)
+app.command("publish")(publish)
+app.command("adjudicate")(adjudicate)
+app.command("export")(export)
 app.command("compare")(compare)
 app.command("read-text")(read_text)
 app.command("write")(write)

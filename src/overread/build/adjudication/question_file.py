@@ -1,0 +1,65 @@
+"""The questions of a folder: those of a build's ledger, or a file of lines where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from overread.build.item import Question
+from overread.errors import OverreadError
+from overread.pixels.files import written
+
+QUESTIONS = "questions.jsonl"
+LEDGER = "ledger.sqlite"
+
+
+def has_questions(folder: Path) -> bool:
+    """Whether anybody wrote down what is asked in this folder."""
+    return (folder / LEDGER).is_file() or (folder / QUESTIONS).is_file()
+
+
+def questions_of(folder: Path) -> list[Question]:
+    """The questions of a folder, in their order; a line that is none ends it, with its number."""
+    if (folder / LEDGER).is_file():
+        from overread.build.questions import questions_of as of_ledger
+
+        return of_ledger(folder)
+    path = folder / QUESTIONS
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise OverreadError(
+            "there are no questions for people",
+            where=str(folder),
+            remedy="give a folder that `overread build` wrote, or one with a questions.jsonl",
+        ) from None
+    except OSError as error:
+        raise OverreadError(
+            f"the questions cannot be read ({error.strerror})", where=str(path)
+        ) from None
+    found = []
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(Question.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            part = ".".join(map(str, first["loc"])) or "the line"
+            raise OverreadError(
+                f"this is no question ({part}: {first['msg']})",
+                where=f"{path}, line {number}",
+                remedy="each line must be a question as JSON: id, item, kind, text, shown, choices",
+            ) from None
+    return found
+
+
+def write_questions(folder: Path, questions: Iterable[Question]) -> Path:
+    """Write the questions of a folder that has no ledger, in place of those that were there."""
+    path = folder / QUESTIONS
+    with written(path) as out:
+        for question in questions:
+            out.write(question.model_dump_json().encode() + b"\n")
+    return path

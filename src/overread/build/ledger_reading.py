@@ -1,0 +1,247 @@
+"""What a ledger tells: how the items flow from step to step, and the history of one of them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from overread.build.ledger import LedgerEntry, entry_of
+from overread.build.ledger_tables import looked_at, told
+from overread.catalog import unknown
+from overread.core import Reply
+
+
+@dataclass
+class StepFlow:
+    """What became of the items that came to one step."""
+
+    name: str
+    kind: str
+    """'step' for one that is done to each item, 'gather' for one that takes all together."""
+    version: int
+    about: str
+    came: int = 0
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Reason → items."""
+    waiting: Counter[str] = field(default_factory=Counter)
+    """Kind of question → items."""
+    failed: Counter[str] = field(default_factory=Counter)
+    """Kind of failure → items."""
+    changes: int = 0
+    """Alterations that it made."""
+    calls: int = 0
+    """Answers of models that its decisions rest on, those that were no good among them."""
+    refused: int = 0
+    """Those of them that could not be used."""
+
+
+@dataclass
+class Spending:
+    """What the answers of one reader came to, over all sittings."""
+
+    reader: str
+    replies: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    pictures: int
+    cost: float | None
+    currency: str
+
+
+@dataclass
+class Summary:
+    """A build as it stands."""
+
+    folder: Path
+    recipe: str
+    items: int
+    """Items of the source."""
+    left: int
+    """Items that went through every step."""
+    steps: list[StepFlow]
+    defects: Counter[str]
+    """Kind of defect → rows of the source."""
+    defects_told: list[str]
+    """The first few of them, in words."""
+    questions: int
+    """Questions that wait for people."""
+    spending: list[Spending]
+    sittings: int
+    """How often somebody built here."""
+    released: int | None
+    """Items of the release that was written last."""
+    released_at: str | None
+
+
+@dataclass
+class Asked:
+    """One answer of a model in the history of an item."""
+
+    role: str
+    reader: str
+    prompt: str
+    problem: str | None
+    repaired: str | None
+    known: bool
+    """Whether it was there already when the decision was made."""
+    asked: list[dict[str, Any]]
+    """The messages that it answers."""
+    reply: Reply | None
+
+
+@dataclass
+class Decided:
+    """One decision in the history of an item."""
+
+    entry: LedgerEntry
+    current: bool
+    """Whether the build as it stands rests on it."""
+    asked: list[Asked]
+
+
+@dataclass
+class History:
+    """All that is on record of one item."""
+
+    item: str
+    patient: str | None
+    source: dict[str, Any]
+    """The fields with which it came."""
+    defects: list[str]
+    decisions: list[Decided]
+    now: dict[str, Any]
+    """What is known of it in the end."""
+
+
+def summary(folder: Path) -> Summary:
+    """The build in a folder as it stands."""
+    base = looked_at(folder)
+    try:
+        with told(folder):
+            return _summary(folder, base)
+    finally:
+        base.close()
+
+
+def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
+    steps = {
+        name: StepFlow(name, kind, version, about)
+        for name, kind, version, about in base.execute(
+            "SELECT name, kind, version, about FROM steps ORDER BY place"
+        )
+    }
+    rows = base.execute(
+        "SELECT f.step, e.outcome, e.reason, count(*), sum(json_array_length(e.changes)) "
+        "FROM flow f JOIN entries e ON e.id = f.entry GROUP BY f.step, e.outcome, e.reason"
+    )
+    for name, outcome, reason, count, changes in rows:
+        flow = steps[name]
+        flow.came += count
+        flow.changes += changes or 0
+        if outcome == "kept":
+            flow.kept += count
+        else:
+            getattr(flow, outcome)[reason] += count
+    asked = base.execute(
+        "SELECT f.step, count(*), count(a.problem) FROM flow f "
+        "JOIN attempts a ON a.entry = f.entry GROUP BY f.step"
+    )
+    for name, calls, refused in asked:
+        steps[name].calls, steps[name].refused = calls, refused
+    items = base.execute("SELECT count(*) FROM items").fetchone()[0]
+    last = base.execute("SELECT items, at FROM releases ORDER BY id DESC LIMIT 1").fetchone()
+    recipe = base.execute("SELECT value FROM about WHERE name = 'recipe'").fetchone()
+    flows = list(steps.values())
+    defects = base.execute("SELECT code, count(*) FROM defects GROUP BY code ORDER BY code")
+    return Summary(
+        folder=folder,
+        recipe=recipe[0] if recipe else "",
+        items=items,
+        left=flows[-1].kept if flows else items,
+        steps=flows,
+        defects=Counter(dict(defects.fetchall())),
+        defects_told=[
+            row[0] for row in base.execute("SELECT told FROM defects ORDER BY place LIMIT 20")
+        ],
+        questions=base.execute(
+            "SELECT count(DISTINCT q.id) FROM questions q JOIN flow f ON f.entry = q.entry"
+        ).fetchone()[0],
+        spending=_spending(base),
+        sittings=base.execute("SELECT count(*) FROM sittings").fetchone()[0],
+        released=last[0] if last else None,
+        released_at=last[1] if last else None,
+    )
+
+
+def _spending(base: sqlite3.Connection) -> list[Spending]:
+    rows = base.execute(
+        "SELECT reader, count(*), sum(calls), sum(input_tokens), sum(output_tokens), "
+        "sum(pictures), sum(cost), max(currency) FROM replies GROUP BY reader ORDER BY reader"
+    )
+    return [Spending(*row) for row in rows]
+
+
+def history(folder: Path, item: str) -> History:
+    """All that is on record of one item, by its id or its place in the source ('#3')."""
+    base = looked_at(folder)
+    try:
+        with told(folder):
+            return _history(base, item)
+    finally:
+        base.close()
+
+
+def _history(base: sqlite3.Connection, name: str) -> History:
+    ids = {row[0]: row[1] for row in base.execute("SELECT id, place FROM items ORDER BY place")}
+    if name not in ids and name.startswith("#"):
+        name = next((one for one, place in ids.items() if f"#{place}" == name), name)
+    entries = base.execute("SELECT * FROM entries WHERE item = ? ORDER BY id", (name,)).fetchall()
+    if name not in ids and not entries:
+        raise unknown("case of this build", name, ids)
+    current = {row[0] for row in base.execute("SELECT entry FROM flow WHERE item = ?", (name,))}
+    row = base.execute("SELECT patient, data FROM items WHERE id = ?", (name,)).fetchone()
+    source = json.loads(row[1]) if row else {}
+    decisions = [
+        Decided(entry, entry.id in current, _asked(base, entry.id))
+        for entry in map(entry_of, entries)
+    ]
+    known = dict(source)
+    for decided in decisions:
+        if decided.current:
+            known.update(decided.entry.data)
+    return History(
+        item=name,
+        patient=row[0] if row else None,
+        source=source,
+        defects=[r[0] for r in base.execute("SELECT told FROM defects WHERE item = ?", (name,))],
+        decisions=decisions,
+        now=known,
+    )
+
+
+def _asked(base: sqlite3.Connection, entry: int) -> list[Asked]:
+    rows = base.execute(
+        "SELECT a.role, a.reader, a.prompt, a.problem, a.repaired, a.known, r.asked, r.reply "
+        "FROM attempts a LEFT JOIN replies r ON r.key = a.reply WHERE a.entry = ? "
+        "ORDER BY a.number",
+        (entry,),
+    )
+    return [
+        Asked(
+            role=role,
+            reader=reader,
+            prompt=prompt,
+            problem=problem,
+            repaired=repaired,
+            known=bool(known),
+            asked=json.loads(asked) if asked else [],
+            reply=Reply.model_validate_json(reply) if reply else None,
+        )
+        for role, reader, prompt, problem, repaired, known, asked, reply in rows
+    ]

@@ -1,0 +1,181 @@
+"""The file of a ledger: its tables, and how it is opened, by one builder or by many readers."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from overread.errors import OverreadError, UsageError
+
+FILE = "ledger.sqlite"
+APPLICATION = 0x6F766C64  # 'ovld': tells our file from any other database
+VERSION = 1
+_BUSY_SECONDS = 30.0
+
+TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sittings (
+    id INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT, told TEXT NOT NULL, became TEXT);
+CREATE TABLE steps (
+    name TEXT PRIMARY KEY, place INTEGER NOT NULL, kind TEXT NOT NULL, version INTEGER NOT NULL,
+    about TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (
+    id TEXT PRIMARY KEY, place INTEGER NOT NULL, patient TEXT, data TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE defects (
+    place INTEGER NOT NULL, code TEXT NOT NULL, item TEXT, told TEXT NOT NULL,
+    defect TEXT NOT NULL);
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY, item TEXT NOT NULL, step TEXT NOT NULL, key TEXT NOT NULL,
+    version INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, why TEXT NOT NULL,
+    by TEXT NOT NULL, data TEXT NOT NULL, changes TEXT NOT NULL, verdicts TEXT NOT NULL,
+    at TEXT NOT NULL, sitting INTEGER NOT NULL);
+CREATE INDEX entries_known ON entries (item, step, key);
+CREATE TABLE flow (
+    item TEXT NOT NULL, step TEXT NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY (item, step)
+    ) WITHOUT ROWID;
+CREATE TABLE questions (
+    entry INTEGER NOT NULL, id TEXT NOT NULL, item TEXT NOT NULL, kind TEXT NOT NULL,
+    question TEXT NOT NULL, PRIMARY KEY (entry, id)) WITHOUT ROWID;
+CREATE TABLE replies (
+    key BLOB PRIMARY KEY, reader TEXT NOT NULL, model TEXT NOT NULL, asked TEXT NOT NULL,
+    reply TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    pictures INTEGER NOT NULL, calls INTEGER NOT NULL, cost REAL, currency TEXT NOT NULL,
+    at TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE attempts (
+    entry INTEGER NOT NULL, number INTEGER NOT NULL, role TEXT NOT NULL, reader TEXT NOT NULL,
+    prompt TEXT NOT NULL, reply BLOB NOT NULL, known INTEGER NOT NULL, problem TEXT,
+    repaired TEXT, PRIMARY KEY (entry, number)) WITHOUT ROWID;
+CREATE TABLE releases (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, items INTEGER NOT NULL, changes TEXT NOT NULL,
+    at TEXT NOT NULL, sitting INTEGER NOT NULL);
+"""
+"""An entry is what became of one item in one step, and is never changed; `flow` says which entries
+make up the build as it stands. Replies are raw, by the hash of the question; attempts say what
+was made of them."""
+
+
+class LedgerUnusable(OverreadError):
+    """The ledger is damaged, locked or full: that ends a build, and what is in it is kept."""
+
+
+def connected(folder: Path) -> sqlite3.Connection:
+    """The ledger of a build, open for writing, made where there is none."""
+    path = folder / FILE
+    try:
+        # Made here rather than by SQLite, so that others can never read it, not even at first.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        base = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    except OSError as error:
+        raise LedgerUnusable(
+            f"the ledger cannot be opened ({error.strerror})",
+            where=str(path),
+            remedy="give another --out",
+        ) from None
+    try:
+        with told(path):
+            _prepare(base, path)
+    except BaseException:
+        base.close()
+        raise
+    return base
+
+
+def copied(folder: Path) -> sqlite3.Connection:
+    """The ledger of a build as it stands, in memory: whatever is written to it is forgotten."""
+    memory = sqlite3.connect(":memory:", isolation_level=None)
+    path = folder / FILE
+    try:
+        if path.is_file() and path.stat().st_size:
+            base = looked_at(folder)
+            try:
+                with told(path):
+                    base.backup(memory)
+            finally:
+                base.close()
+        else:
+            _make(memory)
+    except BaseException:
+        memory.close()
+        raise
+    return memory
+
+
+def looked_at(folder: Path) -> sqlite3.Connection:
+    """The ledger of a build, open for reading, while somebody may be writing it."""
+    path = folder / FILE
+    if not path.is_file():
+        raise UsageError(
+            "there is no build here",
+            where=str(folder),
+            remedy="give a folder that `overread build` wrote",
+        )
+    with told(path):
+        address = f"{path.resolve().as_uri()}?mode=ro"
+        base = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            if not _ours(base, path):
+                raise UsageError("this build has not begun yet", where=str(folder))
+        except sqlite3.OperationalError:
+            # A read-only folder has no place for the shared memory of a WAL.
+            base.close()
+            base = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
+            _ours(base, path)
+        except BaseException:
+            base.close()
+            raise
+        return base
+
+
+def _prepare(base: sqlite3.Connection, path: Path) -> None:
+    if not _ours(base, path):
+        _make(base)
+    with suppress(PermissionError):
+        path.chmod(0o600)
+    base.execute("PRAGMA journal_mode = WAL")
+    base.execute("PRAGMA synchronous = NORMAL")
+
+
+def _make(base: sqlite3.Connection) -> None:
+    base.executescript(
+        f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; "
+        f"PRAGMA user_version = {VERSION}; COMMIT;"
+    )
+
+
+def _ours(base: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a ledger and ready; False where it is new, an error where neither."""
+    application = base.execute("PRAGMA application_id").fetchone()[0]
+    version = base.execute("PRAGMA user_version").fetchone()[0]
+    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if application == APPLICATION and version == VERSION:
+        return True
+    if application == APPLICATION:
+        raise UsageError(
+            f"this ledger is of another version of overread (format {version})",
+            where=str(path),
+            remedy="give another --out",
+        )
+    if application == 0 and tables == 0:
+        return False
+    raise UsageError("this database is no ledger", where=str(path), remedy="give another --out")
+
+
+@contextmanager
+def told(path: Path | str) -> Iterator[None]:
+    """What SQLite complains of, as one sentence of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        words = str(error).rstrip(".")
+        if "locked" in words:
+            remedy = "another program holds it; give the same command again"
+        elif "full" in words:
+            remedy = "make room on the disk and give the same command again"
+        else:
+            remedy = "if it is damaged, move it away and build again"
+        raise LedgerUnusable(
+            f"the ledger cannot be used ({words})", where=str(path), remedy=remedy
+        ) from None

@@ -1,0 +1,134 @@
+"""Raw teaching cases → a diagnosis exam that needs its pictures, in the layout of MedThinkVQA."""
+
+from __future__ import annotations
+
+from overread.build.medthinkvqa.admission import admit, read_texts
+from overread.build.medthinkvqa.discussion import prune_discussion
+from overread.build.medthinkvqa.icd import classify
+from overread.build.medthinkvqa.leaks import look_for_leaks
+from overread.build.medthinkvqa.modality import find_modalities
+from overread.build.medthinkvqa.options import choose_five, give_letters, tempt
+from overread.build.medthinkvqa.places import pictures_state
+from overread.build.medthinkvqa.probes import probe
+from overread.build.medthinkvqa.release import write_release
+from overread.build.medthinkvqa.settings import SETTINGS, files_state
+from overread.build.medthinkvqa.source import TEXTS, items
+from overread.build.medthinkvqa.splits import deal_splits
+from overread.build.medthinkvqa.timepoints import find_timepoints
+from overread.build.step import Gather, Recipe, Step
+
+_CASE = ("history", "differential", "final_diagnosis", "options")
+
+RECIPE = Recipe(
+    name="medthinkvqa",
+    about="raw teaching cases with differentials → a diagnosis exam that needs its pictures",
+    items=items,
+    steps=(
+        Step(
+            "texts",
+            read_texts,
+            about="texts are cleaned; history, diagnosis and pictures must be there",
+            reads=(*TEXTS, "differential", "images"),
+            roles=(),
+            settings=("pictures",),
+            outside=pictures_state,
+        ),
+        Step(
+            "eligible",
+            admit,
+            about="at least five different diagnoses, the right one among them",
+            reads=("differential", "final_diagnosis"),
+            roles=(),
+            settings=("least-differentials",),
+        ),
+        Step(
+            "tempting",
+            tempt,
+            about="the wrong diagnosis that a model falls for is kept as an option",
+            reads=("history", "differential", "final_diagnosis"),
+            prompts=("build-med-probe",),
+            settings=(),
+        ),
+        Gather(
+            "options",
+            choose_five,
+            about="five options a case, lengths balanced over all cases",
+            reads=("differential", "final_diagnosis", "tempting"),
+            roles=(),
+            settings=(),
+        ),
+        Step(
+            "leaks",
+            look_for_leaks,
+            about="histories that name a diagnosis, in three levels",
+            reads=_CASE,
+            prompts=("build-med-leaks",),
+            settings=("leaks", "leak-levels", "leak-about", "synonyms"),
+            outside=files_state,
+        ),
+        Step(
+            "probes",
+            probe,
+            about="cases that can be solved without their pictures",
+            reads=_CASE,
+            prompts=("build-med-probe",),
+            roles=("probe-*",),
+            settings=("remove", "proof", "synonyms"),
+            outside=files_state,
+        ),
+        Step(
+            "discussion",
+            prune_discussion,
+            about="sentences on what is no option, on figures and other cases are cut",
+            reads=("discussion", "differential", "final_diagnosis", "options"),
+            prompts=("build-med-prune",),
+            settings=("synonyms",),
+            outside=files_state,
+        ),
+        Step(
+            "icd",
+            classify,
+            about="an ICD-10 category; block and chapter are looked up",
+            reads=("final_diagnosis", "imaging_findings", "icd"),
+            prompts=("build-med-icd",),
+            settings=("icd", "synonyms"),
+            outside=files_state,
+        ),
+        Step(
+            "times",
+            find_timepoints,
+            about="several time points, only with words that say so",
+            reads=("history", "imaging_findings", "images", "interval"),
+            prompts=("build-med-times",),
+            settings=(),
+        ),
+        Step(
+            "modalities",
+            find_modalities,
+            about="the modality of each picture: DICOM tags, the source, its caption, a model",
+            reads=("images",),
+            prompts=("build-med-modality",),
+            settings=("pictures",),
+            outside=pictures_state,
+        ),
+        Gather(
+            "splits",
+            deal_splits,
+            about="train or test, by the patient",
+            reads=(),
+            roles=(),
+            settings=("test-share",),
+        ),
+        Gather(
+            "letters",
+            give_letters,
+            about="letters A to E, each right as often as the others in its split",
+            reads=("split", "options", "differential", "final_diagnosis"),
+            roles=(),
+            settings=(),
+        ),
+    ),
+    release=write_release,
+    benchmark="medthinkvqa",
+    settings=SETTINGS,
+)

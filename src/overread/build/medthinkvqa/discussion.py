@@ -1,0 +1,221 @@
+"""The teaching discussion without what no longer belongs to the case; nothing is ever added.
+
+Out go sentences (or clauses between semicolons) on diagnoses that are no longer options, references
+to figures that the release does not number, and sentences that send the reader to another case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from overread.build.item import Change, Item, Kept, Outcome
+from overread.build.medthinkvqa.asking import no_answer
+from overread.build.medthinkvqa.fields import Differential, differential, text_of
+from overread.build.medthinkvqa.names import Mention, Names, names_with
+from overread.build.medthinkvqa.settings import file_of
+from overread.build.medthinkvqa.words import Text
+from overread.build.step import Desk
+from overread.errors import BadReply
+from overread.language.text import sentences
+from overread.prompts.replies import json_object
+
+_FIGURE = re.compile(
+    r"\s?[(\[](?:see |cf\.? |compare |arrows? in )?fig(?:ure)?s?\b\.?[^()\[\]]{0,60}[)\]]",
+    re.IGNORECASE,
+)
+_ONLY_FIGURE = re.compile(
+    r"(?:please )?(?:see|refer to|compare)(?: also)? (?:fig(?:ure)?s?\b\.?|the (?:figures|images))"
+    r"[^.]{0,60}\.?",
+    re.IGNORECASE,
+)
+_OPENING = 12
+"""Characters that may stand before the subject of a sentence: 'In contrast, '."""
+_OTHER_CASE = re.compile(
+    r"\b(?:eurorad|teaching file)\b[^.]{0,40}\bcases?\b|\bcases? (?:no\.?|number|#) ?\d+", re.I
+)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A stretch that goes, and why."""
+
+    start: int
+    end: int
+    why: str
+    by: str = "rules"
+
+
+def find_cuts(text: str, listed: Differential, names: Names) -> tuple[list[Cut], list[str]]:
+    """What rules would cut, and the sentences that name both kinds of diagnoses and so stay."""
+    cuts = [Cut(m.start(), m.end(), "it refers to a figure") for m in _FIGURE.finditer(text)]
+    mixed: list[str] = []
+    for sentence in sentences(text):
+        said = sentence.of(text)
+        if _ONLY_FIGURE.fullmatch(said):
+            cuts.append(Cut(sentence.start, sentence.end, "it refers to a figure"))
+        elif _OTHER_CASE.search(said):
+            cuts.append(Cut(sentence.start, sentence.end, "it refers to another case"))
+        else:
+            found, both = _left_out(said, sentence.start, listed, names)
+            cuts += found
+            mixed += [said] if both else []
+    return cuts, mixed
+
+
+def _left_out(said: str, at: int, listed: Differential, names: Names) -> tuple[list[Cut], bool]:
+    """What goes of a sentence on diagnoses that are no longer options; whether some must stay."""
+    found = _named(said, listed.listed, names)
+    gone = [one for one in found if one.about in listed.left_out]
+    if not gone:
+        return [], False
+    kept = [one for one in found if one.about in listed.offered]
+    # One word that may mean either is no reason to cut.
+    gone = [one for one in gone if not any(_overlap(one, other) for other in kept)]
+    if not gone:
+        return [], False
+    why = f"it is about '{gone[0].about}', which is no option"
+    # A sentence that opens with a diagnosis is about it; a word that also names another one may
+    # be a finding there ('aspergillosis would show bronchiectasis'), unless the name is in full.
+    opens = gone[0].start <= _OPENING and all(gone[0].start < one.start for one in kept)
+    if not kept or (opens and all(one.way != "name" for one in kept)):
+        return [Cut(at, at + len(said), why)], False
+    clauses = [(m.start(), m.end()) for m in re.finditer(r"[^;]+(?:;\s*|$)", said)]
+    own = [
+        (first, last)
+        for first, last in clauses
+        if any(first <= one.start < last for one in gone)
+        and not any(first <= one.start < last for one in kept)
+    ]
+    mixed = any(
+        any(first <= one.start < last for one in gone)
+        for first, last in clauses
+        if (first, last) not in own
+    )
+    # The last clause keeps the full stop; cutting it would leave a semicolon at the end.
+    return [Cut(at + a, at + b, why) for a, b in own if b < len(said)], mixed or bool(
+        [1 for _, b in own if b == len(said)]
+    )
+
+
+def _named(said: str, diagnoses: Iterable[str], names: Names) -> list[Mention]:
+    return names.mentions(Text(said), diagnoses)
+
+
+def _overlap(one: Mention, other: Mention) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def without(text: str, cuts: Sequence[Cut]) -> str:
+    """The text without these stretches, and without headings under which nothing is left.
+
+    >>> without("Outcome\\nGood. See Fig. 1.", [Cut(14, 25, "")])
+    'Outcome\\nGood.'
+    """
+    left = text
+    for cut in sorted(_joined(cuts), key=lambda cut: cut.start, reverse=True):
+        head, tail = left[: cut.start], left[cut.end :]
+        if head[-1:].isspace() and tail[:1] == " ":
+            tail = tail[1:]
+        elif (not tail or tail[0] == "\n") and head[-1:] == " ":
+            head = head.rstrip(" ")
+        left = head + tail
+    parts = [part for part in re.split(r"\n{2,}", left) if part.strip()]
+    before = {part.strip() for part in re.split(r"\n{2,}", text)}
+    kept = [part for part in parts if part.strip() in before or not _is_heading(part, text)]
+    return "\n\n".join(part.strip("\n") for part in kept) if "\n\n" in text else left.strip("\n")
+
+
+def _is_heading(part: str, text: str) -> bool:
+    """Whether a paragraph is a lone line that had others below it before."""
+    line = part.strip()
+    return "\n" not in line and line[-1:].isalnum() and f"{line}\n" in text
+
+
+def _joined(cuts: Sequence[Cut]) -> list[Cut]:
+    """Cuts that do not overlap: the first of each place, made as long as the others reach."""
+    found: list[Cut] = []
+    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
+        if found and cut.start < found[-1].end:
+            last = found[-1]
+            found[-1] = Cut(last.start, max(last.end, cut.end), last.why, last.by)
+        else:
+            found.append(cut)
+    return found
+
+
+class SaidCuts(BaseModel):
+    """What a model would leave out."""
+
+    delete: list[int]
+
+
+async def prune_discussion(item: Item, desk: Desk) -> Outcome:
+    """Cut the discussion by rules, and let a model name sentences that they did not settle."""
+    text = text_of(item, "discussion")
+    if not text:
+        return Kept(data={})
+    listed = differential(item)
+    names = names_with(file_of(desk, "synonyms"))
+    cuts, mixed = find_cuts(text, listed, names)
+    unsaid: tuple[Change, ...] = ()
+    if listed.left_out and desk.has("reader"):
+        said = await _asked(text, listed, names, desk)
+        cuts += said or []
+        unsaid = (no_answer(desk, "discussion"),) if said is None else ()
+    if not cuts:
+        return Kept(data={"discussion_unsettled": [*mixed]} if mixed else {}, changes=unsaid)
+    changes = unsaid + tuple(
+        Change(
+            what="discussion",
+            before={"text": text[cut.start : cut.end], "start": cut.start, "end": cut.end},
+            by=cut.by,
+            why=cut.why,
+        )
+        for cut in _joined(cuts)
+    )
+    left = without(text, cuts)
+    still = [said for said in mixed if said in left]
+    return Kept.model_validate(
+        {"data": {"discussion": left, "discussion_unsettled": still}, "changes": changes}
+    )
+
+
+async def _asked(text: str, listed: Differential, names: Names, desk: Desk) -> list[Cut] | None:
+    spans = sentences(text)
+
+    def wrong(said: SaidCuts) -> str | None:
+        strange = [number for number in said.delete if not 1 <= number <= len(spans)]
+        if strange:
+            return f"there is no sentence {strange[0]}"
+        if len(set(said.delete)) == len(spans):
+            return "nothing would be left"
+        for number in said.delete:
+            sentence = spans[number - 1].of(text)
+            if _named(sentence, [listed.key], names):
+                return f"sentence {number} is about '{listed.key}', which stays"
+        return None
+
+    try:
+        said = await desk.ask(
+            "build-med-prune",
+            {
+                "sentences": "\n".join(
+                    f"{number}. {span.of(text)}" for number, span in enumerate(spans, 1)
+                ),
+                "options": "\n".join(f"- {option}" for option in listed.offered),
+                "left_out": "\n".join(f"- {option}" for option in listed.left_out),
+            },
+            json_object(SaidCuts),
+            check=wrong,
+        )
+    except BadReply:
+        return None
+    by = desk.name("reader")
+    return [
+        Cut(spans[n - 1].start, spans[n - 1].end, "it is about a diagnosis that is no option", by)
+        for n in sorted(set(said.delete))
+    ]

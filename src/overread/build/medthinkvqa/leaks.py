@@ -1,0 +1,288 @@
+"""Histories that name a diagnosis to choose from: three levels, each with its place in the text.
+
+    L3  the name itself: "Diagnosis: X", "biopsy-proven X"
+    L2  a synonym, an acronym, an eponym, a foreign or shortened form
+    L1  a hedged or denied mention: "? X", "r/o X", "suspected X", "history of X", "no X"
+
+Symptoms that merely suggest a diagnosis are none of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from overread.build.item import Change, Dropped, Item, Kept, Outcome
+from overread.build.medthinkvqa.asking import no_answer
+from overread.build.medthinkvqa.fields import Differential, differential, text_of
+from overread.build.medthinkvqa.names import Mention, Names, Way, names_with
+from overread.build.medthinkvqa.settings import choice, chosen_levels, file_of
+from overread.build.medthinkvqa.words import Text, sentences_of
+from overread.build.step import Desk
+from overread.core import Record
+from overread.errors import BadReply
+from overread.language.text import Span
+from overread.prompts.replies import json_object
+
+Level = Literal["L1", "L2", "L3"]
+
+_BEFORE = re.compile(
+    r"(?:\?|\br/o\b|\brule[sd]? out\b|\bruling out\b|\bexclu(?:de[sd]?|ding|sion of)\b"
+    r"|\bsuspect(?:ed|s|ing)?\b|\bsuspici(?:on|ous)\b|\bpossib(?:le|ly)\b|\bprobabl[ey]\b"
+    r"|\b(?:un)?likely\b|\bpresum(?:ed|ptive|ably)\b|\bquer(?:y|ied)\b|\bquestion(?:able| of)?\b"
+    r"|\bconsistent with\b|\bcompatible with\b|\bsuggest(?:s|ed|ing|ive)?\b|\bindicative of\b"
+    r"|\bconcern(?:s|ed|ing)? (?:for|of|about)\b|\bdifferential\b|\bhistory of\b|\bh/o\b"
+    r"|\bversus\b|\bvs\b|\bmay (?:be|have|represent)\b|\bmight\b|\bcould (?:be|have|represent)\b"
+    r"|\bthought to\b|\bbelieved to\b|\bassum(?:ed|ing)\b|\bfear(?:ed|s)?(?: of)?\b|\bworkup\b"
+    r"|\bwork-up\b|\bevaluat(?:e|ion) (?:for|of)\b|\bscreen(?:ed|ing) for\b|\btested for\b"
+    r"|\brisk (?:of|for)\b|\bcontact with\b|\bexpos(?:ed|ure) to\b|\bno\b|\bnot\b|\bnever\b"
+    r"|\bwithout\b|\bden(?:ied|ies)\b|\bnegative for\b|\bfree of\b|\bfamil(?:y|ial)\b"
+    r"|\b(?:mother|father|brother|sister|parents?|uncle|aunt|grand\w+|wife|husband)\b"
+    r"|\bin view of\b|\bzum ausschluss\b|\bverdacht auf\b|\bv\.\s?a\.)",
+    re.IGNORECASE,
+)
+"""What makes a mention behind it a hedged one."""
+_AFTER = re.compile(
+    r"^\W{0,3}(?:\?|(?:\w+\W+){0,3}?(?:suspected|possible|considered|questioned|queried|assumed"
+    r"|excluded|ruled out|unlikely|likely|debated|in question|discussed|presumed|denied|feared"
+    r"|absent|negative|in the family))\b|^\s?\?",
+    re.IGNORECASE,
+)
+"""What makes a mention before it a hedged one."""
+_PARTING = re.compile(r"\b(?:but|however|although|though|whereas|while)\b|;", re.IGNORECASE)
+_REACH = 60
+"""Characters that a hedge reaches ahead."""
+_RANK: dict[Level, int] = {"L1": 1, "L2": 2, "L3": 3}
+
+
+class Leak(Record):
+    """One place where a history names a diagnosis of the list."""
+
+    level: Level
+    """How plainly."""
+    about: str
+    """The differential, as it is written in the list."""
+    evidence: str
+    """What stands there, character by character."""
+    start: int
+    """Its first character in the history."""
+    end: int
+    """The first character after it."""
+    way: Way | None = None
+    """How it is named; absent where a model found it."""
+    is_key: bool = False
+    """Whether it is the right diagnosis."""
+    is_option: bool = True
+    """Whether it can still be chosen."""
+    by: str = "rules"
+    """Who found it."""
+
+
+def find_leaks(history: str, listed: Differential, names: Names) -> list[Leak]:
+    """Every leak of a history that rules find, in the order of the text.
+
+    >>> from overread.build.medthinkvqa.names import house_names
+    >>> listed = Differential(key="Sarcoidosis", listed=("Sarcoidosis", "Lung abscess"))
+    >>> for leak in find_leaks("? Sarcoidosis. Then TB, later Boeck's disease.", listed,
+    ...                        house_names()):
+    ...     print(leak.level, leak.evidence)
+    L1 Sarcoidosis
+    L2 Boeck's disease
+    """
+    found = names.mentions(Text(history), listed.listed)
+    spans = sentences_of(history)
+    return [_leak(history, one, spans, listed) for one in found]
+
+
+def _leak(history: str, one: Mention, spans: Sequence[Span], listed: Differential) -> Leak:
+    plain: Level = "L3" if one.way == "name" else "L2"
+    return Leak(
+        level="L1" if hedged(history, one.start, one.end, spans) else plain,
+        about=one.about,
+        evidence=history[one.start : one.end],
+        start=one.start,
+        end=one.end,
+        way=one.way,
+        is_key=one.about == listed.key,
+        is_option=one.about in listed.offered,
+    )
+
+
+def hedged(text: str, start: int, end: int, spans: Sequence[Span] | None = None) -> bool:
+    """Whether what stands there is suspected, asked for, denied or long past rather than stated.
+
+    >>> hedged("To rule out sarcoidosis.", 12, 23), hedged("Known sarcoidosis.", 6, 17)
+    (True, False)
+    """
+    spans = sentences_of(text) if spans is None else spans
+    first, last = _sentence_of(start, spans, text)
+    before = text[max(first, start - _REACH) : start]
+    cut = [mark.end() for mark in _PARTING.finditer(before)]
+    before = before[cut[-1] :] if cut else before
+    if _BEFORE.search(before) or re.search(r"\?\s?$", text[max(0, start - 3) : start]):
+        return True
+    return bool(_AFTER.search(text[end : min(last, end + _REACH)]))
+
+
+def _sentence_of(at: int, spans: Sequence[Span], text: str) -> tuple[int, int]:
+    for span in spans:
+        if span.start <= at < span.end:
+            return span.start, span.end
+    return 0, len(text)
+
+
+# ---- the step ----------------------------------------------------------------------------------
+
+
+class _SaidLeak(BaseModel):
+    option: str
+    level: Level
+    evidence: str = Field(min_length=1)
+
+
+class SaidLeaks(BaseModel):
+    """What a model says of a history."""
+
+    leaks: list[_SaidLeak]
+
+
+async def look_for_leaks(item: Item, desk: Desk) -> Outcome:
+    """Find leaks by rules, and by a model where there is one; then drop, cut or keep the case."""
+    history = text_of(item, "history")
+    listed = differential(item)
+    names = names_with(file_of(desk, "synonyms"))
+    found = find_leaks(history, listed, names)
+    unsaid: tuple[Change, ...] = ()
+    if desk.has("reader"):
+        said = await _asked(history, listed, desk)
+        found = _merged(found, said or [])
+        unsaid = (no_answer(desk, "leaks"),) if said is None else ()
+    levels = chosen_levels(desk)
+    about = choice(desk, "leak-about", ("listed", "options", "key"))
+    counted = [leak for leak in found if leak.level in levels and _counts(leak, about)]
+    noted = {"leaks": [leak.model_dump(mode="json") for leak in found]}
+    doing = choice(desk, "leaks", ("drop", "cut", "keep"))
+    if not counted or doing == "keep":
+        return Kept(data=noted, changes=(*unsaid, *(_noted(leak) for leak in counted)))
+    worst = max(counted, key=lambda leak: (_RANK[leak.level], leak.is_key))
+    if doing == "drop":
+        return Dropped(
+            reason=f"leak-{worst.level}",
+            why=f"the history names '{worst.about}' ({worst.level}) at characters "
+            f"{worst.start} to {worst.end}: '{worst.evidence}'",
+            by=worst.by,
+            changes=(*unsaid, *(_noted(leak) for leak in counted)),
+        )
+    cut = _cut(history, counted, listed, names, noted)
+    return cut.model_copy(update={"changes": (*unsaid, *cut.changes)})
+
+
+def _counts(leak: Leak, about: str) -> bool:
+    return {"listed": True, "options": leak.is_option, "key": leak.is_key}[about]
+
+
+def _noted(leak: Leak) -> Change:
+    return Change(
+        what="history",
+        before={"text": leak.evidence, "start": leak.start, "end": leak.end},
+        after={"text": leak.evidence, "start": leak.start, "end": leak.end},
+        by=leak.by,
+        why=f"a leak of level {leak.level}: it names '{leak.about}'",
+    )
+
+
+def _cut(
+    history: str,
+    counted: Sequence[Leak],
+    listed: Differential,
+    names: Names,
+    noted: Mapping[str, object],
+) -> Kept | Dropped:
+    """The history without the sentences that leak; nothing else in it is touched."""
+    spans = sentences_of(history)
+    gone: dict[tuple[int, int], Leak] = {}
+    for leak in counted:
+        first, last = _sentence_of(leak.start, spans, history)
+        # A question mark before the sentence is part of it, though it opens none.
+        lead = re.search(r"(?:^|\s)\?\s*$", history[:first])
+        gone.setdefault((lead.start() if lead else first, max(last, leak.end)), leak)
+    left, changes = history, []
+    for (first, last), leak in sorted(gone.items(), reverse=True):
+        changes.append(
+            Change(
+                what="history",
+                before={"text": history[first:last].strip(), "start": first, "end": last},
+                by=leak.by,
+                why=f"the sentence names '{leak.about}' ({leak.level})",
+            )
+        )
+        head, tail = left[:first].rstrip(), left[last:].lstrip()
+        left = f"{head} {tail}" if head and tail else head + tail
+    again = [leak for leak in find_leaks(left, listed, names) if leak.level in _RANK]
+    still = [leak for leak in again if any(leak.about == one.about for one in counted)]
+    if not left or still:
+        return Dropped(
+            reason=f"leak-{counted[0].level}",
+            why="nothing of the history is left without its leaks"
+            if not left
+            else f"'{still[0].about}' is still named when its sentences are cut",
+            by=counted[0].by,
+            changes=tuple(changes),
+        )
+    data = {**noted, "history": left}
+    return Kept.model_validate({"data": data, "changes": changes})
+
+
+async def _asked(history: str, listed: Differential, desk: Desk) -> list[Leak] | None:
+    """What a model finds, each held against the text; None where its answers are no good."""
+    known = {option.casefold(): option for option in listed.listed}
+
+    def wrong(said: SaidLeaks) -> str | None:
+        for one in said.leaks:
+            if one.option.strip().casefold() not in known:
+                return f"'{one.option[:80]}' is none of the diagnoses that were given"
+            if one.evidence not in history:
+                return f"the evidence '{one.evidence[:80]}' does not stand in the history"
+        return None
+
+    try:
+        said = await desk.ask(
+            "build-med-leaks",
+            {"history": history, "options": "\n".join(f"- {text}" for text in listed.listed)},
+            json_object(SaidLeaks),
+            check=wrong,
+        )
+    except BadReply:
+        return None
+    found = []
+    for one in said.leaks:
+        about, start = known[one.option.strip().casefold()], history.index(one.evidence)
+        found.append(
+            Leak(
+                level=one.level,
+                about=about,
+                evidence=one.evidence,
+                start=start,
+                end=start + len(one.evidence),
+                is_key=about == listed.key,
+                is_option=about in listed.offered,
+                by=desk.name("reader"),
+            )
+        )
+    return found
+
+
+def _merged(rules: list[Leak], model: list[Leak]) -> list[Leak]:
+    """What rules found, and what a model found besides."""
+    more = [
+        one
+        for one in model
+        if not any(
+            one.about == leak.about and one.start < leak.end and leak.start < one.end
+            for leak in rules
+        )
+    ]
+    return sorted([*rules, *more], key=lambda leak: (leak.start, leak.end))

@@ -1,0 +1,259 @@
+"""Names of diagnoses in a text: in full, shortened, as an acronym, a synonym, in other languages.
+
+What is known of diagnoses is data (`diagnoses/*.toml`), to which somebody may add a file of his
+own. A diagnosis that no file knows is still found by its own words, by their first letters and by
+cognates of its rarest word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from overread.build.medthinkvqa.words import GENERAL, Text, content_of, joined, stem
+from overread.core import Record
+from overread.ontology.terms import read_from
+
+Way = Literal["name", "reordered", "synonym", "acronym", "shortened", "cognate"]
+"""How a text names a diagnosis."""
+
+_RARE = 7
+"""Letters of a word that may stand for a whole name."""
+_COGNATE = 6
+"""Letters of a stem by which words of two languages are one."""
+
+
+_SHORT = 4
+"""Letters of a word that is not folded: 'mets' are no 'met'."""
+_CAUSE = re.compile(r"\b[^\W_]+[- ](?:related|induced|associated)\b", re.IGNORECASE)
+"""What a name gives as a cause ('asbestos-related'): an exposure is no diagnosis."""
+_MOST = 100
+"""Mentions of one diagnosis that are looked at; a text with more of them is settled by these."""
+
+
+class Diagnosis(Record):
+    """One diagnosis: how it is called, what gives it away, where ICD-10 has it."""
+
+    names: tuple[str, ...] = Field(min_length=1)
+    """Names in full; an option that holds the words of one is this diagnosis."""
+    also: tuple[str, ...] = ()
+    """Acronyms, eponyms, lay and foreign forms."""
+    telling: tuple[str, ...] = ()
+    """What in a history all but settles it: beginnings of words, joined by '&' in one sentence."""
+    icd: str | None = Field(default=None, pattern=r"^[A-Z][0-9][0-9A-Z]$")
+    """Three-character category of ICD-10."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All words of its names."""
+        return frozenset(word.folded for name in self.names for word in content_of(name))
+
+
+class Diagnoses(Record):
+    """A file of diagnoses."""
+
+    diagnosis: tuple[Diagnosis, ...]
+    """The diagnoses."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A diagnosis that a text names, and where."""
+
+    about: str
+    """The option as it is written."""
+    way: Way
+    """How it is named."""
+    start: int
+    """First character."""
+    end: int
+    """First character after it."""
+
+
+class Names:
+    """What is known of diagnoses, ready to be looked up."""
+
+    def __init__(self, known: Sequence[Diagnosis]) -> None:
+        """Later entries win where two have the same name."""
+        self.known = tuple(known)
+        self._sets: list[tuple[frozenset[str], int, Diagnosis]] = []
+        self._whole: dict[str, Diagnosis] = {}
+        for one in known:
+            for name in one.names:
+                words = frozenset(word.folded for word in content_of(name))
+                self._sets.append((words, sum(map(len, words)), one))
+            for name in (*one.also, *one.names):
+                self._whole[joined(content_of(name))] = one
+        self.of = lru_cache(maxsize=20_000)(self._of)
+        self.phrases = lru_cache(maxsize=20_000)(self._phrases)
+
+    def _of(self, option: str) -> Diagnosis | None:
+        """The diagnosis that an option means; None where nothing is known of it.
+
+        All of the option's words must be accounted for: 'tuberculous pericarditis' is not
+        pericarditis.
+        """
+        whole = self._whole.get(joined(content_of(option)))
+        if whole is not None:
+            return whole
+        words = {word.folded for word in content_of(option)}
+        fitting = [
+            (len(name), letters, order, one)
+            for order, (name, letters, one) in enumerate(self._sets)
+            if name <= words and not words - one.words - GENERAL
+        ]
+        return max(fitting, key=lambda found: found[:3])[3] if fitting else None
+
+    def _phrases(self, option: str) -> tuple[tuple[str, Way, bool], ...]:
+        """What stands for an option: words run together, the way, whether capitals count."""
+        own = joined(content_of(option))
+        found: dict[str, tuple[Way, bool]] = {own: ("name", False)}
+        known = self.of(option)
+        for name in (*known.names, *known.also) if known else ():
+            if _is_acronym(name):
+                found.setdefault(name, ("acronym", True))
+            elif len(name) <= _SHORT and name.isalpha():
+                found.setdefault(name, ("synonym", True))
+            else:
+                found.setdefault(joined(content_of(name)), ("synonym", False))
+        initials = _initials(option)
+        if initials is not None:
+            found.setdefault(initials, ("acronym", True))
+        found.pop("", None)
+        return tuple((phrase, way, exact) for phrase, (way, exact) in found.items())
+
+    def mentions(self, text: Text, options: Iterable[str]) -> list[Mention]:
+        """Every place where a text names one of the options, the fullest mention of each place.
+
+        What lies within the longer name of another option is no mention: 'invasive aspergillosis'
+        speaks of no allergic one.
+        """
+        found: list[Mention] = []
+        for option in options:
+            here = [
+                Mention(option, way, *text.span(first, last))
+                for phrase, way, exact in self.phrases(option)
+                for first, last in (_exactly(text, phrase) if exact else text.find(phrase))
+            ]
+            here += _by_rarest(text, option)
+            found += _widest(here[:_MOST])
+        return sorted(
+            (one for one in found if not any(_within(one, other) for other in found)),
+            key=lambda one: (one.start, one.end),
+        )
+
+
+def _within(one: Mention, other: Mention) -> bool:
+    """Whether a mention is a part of another, longer one."""
+    inside = other.start <= one.start and one.end <= other.end
+    return inside and other.end - other.start > one.end - one.start
+
+
+def _is_acronym(name: str) -> bool:
+    """Whether a name is all capitals, as acronyms are: it is then not looked for in small letters.
+
+    >>> _is_acronym("NSIP"), _is_acronym("HFrEF"), _is_acronym("COVID-19"), _is_acronym("Pneu")
+    (True, True, False, False)
+    """
+    letters = [c for c in name if c.isalpha()]
+    capitals = sum(c.isupper() for c in letters)
+    return name.isalnum() and len(name) <= 7 and capitals >= 2 and capitals * 2 > len(letters)
+
+
+def _initials(option: str) -> str | None:
+    """The first letters of a name of three or more words.
+
+    >>> _initials("Idiopathic pulmonary fibrosis"), _initials("Lung abscess")
+    ('IPF', None)
+    """
+    bare = re.sub(r"\([^)]*\)", " ", option)
+    words = content_of(bare)
+    if len(words) < 3 or not all(word.raw[0].isalpha() for word in words):
+        return None
+    return "".join(word.raw[0] for word in words).upper()
+
+
+def _exactly(text: Text, acronym: str) -> list[tuple[int, int]]:
+    """Where an acronym stands in its own capitals, or a short word just as it is."""
+    if not _is_acronym(acronym):
+        low = acronym.casefold()
+        return [(at, at) for at, word in enumerate(text.words) if word.raw.casefold() == low]
+    return [(at, at) for at, word in enumerate(text.words) if word.raw in (acronym, f"{acronym}s")]
+
+
+def rarest(option: str) -> frozenset[str]:
+    """The words of a name that are its own: neither general nor short.
+
+    >>> sorted(rarest("Post-infectious bronchiectasis")), sorted(rarest("Lung abscess"))
+    (['bronchiectasis'], [])
+    >>> rarest("Asbestos-related pleural plaques")
+    frozenset()
+    """
+    words = {word.folded for word in content_of(_CAUSE.sub(" ", option))}
+    return frozenset(word for word in words - GENERAL if len(word) >= _RARE)
+
+
+def _by_rarest(text: Text, option: str) -> list[Mention]:
+    """Where a text has the words of a name in another order, or the rarest alone, or a cognate."""
+    found: list[Mention] = []
+    all_words = frozenset(word.folded for word in content_of(option))
+    if len(all_words) > 1:
+        found += [
+            Mention(option, "reordered", *text.span(*place)) for place in text.near(all_words)
+        ]
+    rare = rarest(option)
+    if not rare:
+        return found
+    found += [Mention(option, "shortened", *text.span(*p)) for p in text.near(rare, 1)]
+    if len(rare) > 1:
+        return found
+    wanted = stem(next(iter(rare)))
+    if len(wanted) >= _COGNATE:
+        found += [
+            Mention(option, "cognate", word.start, word.end)
+            for word in text.words
+            if word.folded not in rare and len(word.folded) >= _RARE and stem(word.raw) == wanted
+        ]
+    return found
+
+
+_RANK: tuple[Way, ...] = ("name", "reordered", "synonym", "acronym", "shortened", "cognate")
+
+
+def _widest(found: list[Mention]) -> list[Mention]:
+    """Mentions of one option without those that lie within another."""
+    kept: list[Mention] = []
+    for one in sorted(found, key=lambda m: (_RANK.index(m.way) > 0, m.start - m.end)):
+        if not any(one.start < other.end and other.start < one.end for other in kept):
+            kept.append(one)
+    return kept
+
+
+@cache
+def house_names() -> Names:
+    """What the house knows of diagnoses."""
+    return Names(_house())
+
+
+def _house() -> list[Diagnosis]:
+    folder = files("overread.build.medthinkvqa") / "diagnoses"
+    found: list[Diagnosis] = []
+    for name in sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml")):
+        found += read_from("overread.build.medthinkvqa", "diagnoses", Diagnoses, name).diagnosis
+    return found
+
+
+@lru_cache(maxsize=4)
+def names_with(file: str) -> Names:
+    """What the house knows, and what is in a file of somebody's own (an empty name: no file)."""
+    if not file:
+        return house_names()
+    own = read_from("overread.build.medthinkvqa", "diagnoses", Diagnoses, Path(file)).diagnosis
+    return Names([*_house(), *own])

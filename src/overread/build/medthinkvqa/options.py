@@ -1,0 +1,140 @@
+"""Five options for each case, of which neither length nor letter gives the right one away.
+
+Exactly five diagnoses stay. Of more, the right one stays, and the one that a model took for it
+(where there is a model and it was wrong); the rest is drawn by lot, so that the right option is the
+longest, the second longest … of its case about as often as each other. Letters come last, when it
+is known which cases are left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from overread.build.item import Change, Item, Kept, Outcome
+from overread.build.medthinkvqa.asking import no_answer
+from overread.build.medthinkvqa.fields import Differential, differential, text_of
+from overread.build.medthinkvqa.lots import lot, order_of
+from overread.build.step import Desk
+from overread.core import Option
+from overread.errors import BadReply
+from overread.prompts.replies import letter as chosen_letter
+
+LETTERS = "ABCDE"
+_MANY = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+async def tempt(item: Item, desk: Desk) -> Outcome:
+    """Have a model choose among all listed diagnoses from the history: what fools it stays."""
+    listed = differential(item)
+    if len(listed.listed) <= len(LETTERS) or not desk.has("reader"):
+        return Kept(data={})
+    texts = order_of(listed.listed, desk.seed, item.id, "tempt")
+    options = [Option(letter=a, text=b) for a, b in zip(_MANY, texts, strict=False)]
+    try:
+        letter = await desk.ask(
+            "build-med-probe",
+            {
+                "history": text_of(item, "history"),
+                "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
+            },
+            chosen_letter(options),
+        )
+    except BadReply:
+        return Kept(data={}, changes=(no_answer(desk, "tempting"),))
+    said = next(one.text for one in options if one.letter == letter)
+    if said == listed.key:
+        return Kept(data={})
+    why = "the model took it for the right one, so it stays among the options"
+    change = Change(what="tempting", after=said, by=desk.name("reader"), why=why)
+    return Kept(data={"tempting": said}, changes=(change,))
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What can be chosen for one case: distractors that are longer than the key, and the others."""
+
+    item: Item
+    listed: Differential
+    longer: tuple[str, ...]
+    others: tuple[str, ...]
+    fewest: int
+    most: int
+
+
+def _choice_of(item: Item, seed: int) -> _Choice:
+    listed = differential(item)
+    wrong = [text for text in listed.listed if text != listed.key]
+    longer: list[str] = []
+    others: list[str] = []
+    for text in order_of(wrong, seed, item.id, "options"):
+        surplus = len(text) - len(listed.key)
+        # Those of equal length are one or the other by lot: nobody can tell which is longer.
+        is_longer = surplus > 0 or (surplus == 0 and lot(seed, item.id, text, "tie") < 0.5)
+        (longer if is_longer else others).append(text)
+    tempting = text_of(item, "tempting")
+    for group in (longer, others):
+        if tempting in group:
+            group.sort(key=lambda text: text != tempting)
+    fewest = max(0, len(LETTERS) - 1 - len(others), int(tempting in longer))
+    most = min(len(LETTERS) - 1, len(longer)) - int(tempting in others and len(longer) > 3)
+    return _Choice(item, listed, tuple(longer), tuple(others), fewest, max(fewest, most))
+
+
+async def choose_five(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+    """Choose the options of all cases together, so that lengths are balanced."""
+    choices = [_choice_of(item, desk.seed) for item in items]
+    # Cases without a choice first: the others can make up for them.
+    choices.sort(key=lambda one: (one.most - one.fewest, lot(desk.seed, one.item.id, "rank")))
+    taken: Counter[int] = Counter()
+    outcomes: dict[str, Outcome] = {}
+    for one in choices:
+        able = range(one.fewest, one.most + 1)
+        longer = min(able, key=lambda n: (taken[n], lot(desk.seed, one.item.id, f"rank {n}")))
+        taken[longer] += 1
+        chosen = {one.listed.key, *one.longer[:longer], *one.others[: len(LETTERS) - 1 - longer]}
+        outcomes[one.item.id] = _five(one.listed, chosen)
+    return outcomes
+
+
+def _five(listed: Differential, chosen: set[str]) -> Kept:
+    options: list[JsonValue] = [text for text in listed.listed if text in chosen]
+    if len(chosen) == len(listed.listed):
+        return Kept(data={"options": options})
+    change = Change(
+        what="options",
+        before=[*listed.listed],
+        after=options,
+        why="five are offered: the right one, and four others by lot with lengths balanced",
+    )
+    return Kept(data={"options": options}, changes=(change,))
+
+
+async def give_letters(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+    """Give letters to the options: within a split, each is right as often as the others."""
+    outcomes: dict[str, Outcome] = {}
+    splits: dict[str, list[Item]] = {}
+    for item in items:
+        splits.setdefault(text_of(item, "split"), []).append(item)
+    for split, here in splits.items():
+        here.sort(key=lambda item: (lot(desk.seed, item.id, "letter"), item.id))
+        letters = order_of(LETTERS, desk.seed, split, "letters")
+        for place, item in enumerate(here):
+            outcomes[item.id] = _lettered(item, letters[place % len(letters)], desk.seed)
+    return outcomes
+
+
+def _lettered(item: Item, right: str, seed: int) -> Kept:
+    listed = differential(item)
+    wrong = order_of(
+        (text for text in listed.offered if text != listed.key), seed, item.id, "letters"
+    )
+    texts: dict[str, JsonValue] = {}
+    for letter in LETTERS:
+        texts[letter] = listed.key if letter == right else wrong.pop(0)
+    why = "letters are dealt so that each is right as often as the others"
+    change = Change(what="answer", after={"letter": right, "text": listed.key}, why=why)
+    return Kept(data={"lettered": texts, "answer": right}, changes=(change,))

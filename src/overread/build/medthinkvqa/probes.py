@@ -1,0 +1,207 @@
+"""Can the case be solved without its pictures? Readers who see none are asked, and rules are.
+
+Every reader with a role `probe-1`, `probe-2` … sees history and options and gives a letter. A case
+goes if all of them are right (or any, by the setting `remove`). Rules do not guess: they answer
+where the history holds what all but settles one of the options (the words under `telling` in
+`diagnoses/*.toml`), or shares its own words; and they note a result that proves a diagnosis
+(histology, culture, a specific antibody), whichever it is. That the longest option is right, or a
+letter more often, is not a matter of one case: the options are balanced over all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from overread.build.item import Change, Dropped, Item, Kept, Outcome
+from overread.build.medthinkvqa.asking import no_answer
+from overread.build.medthinkvqa.fields import Differential, differential, text_of
+from overread.build.medthinkvqa.lots import order_of
+from overread.build.medthinkvqa.names import Names, names_with
+from overread.build.medthinkvqa.settings import choice, file_of
+from overread.build.medthinkvqa.words import GENERAL, content_of, fold, sentences_of
+from overread.build.step import Desk
+from overread.core import Option, Record
+from overread.errors import BadReply
+from overread.prompts.replies import letter as chosen_letter
+
+LETTERS = "ABCDE"
+
+_OPEN = re.compile(
+    r"\b(?:pending|awaited|outstanding|planned|scheduled|not (?:yet )?back|to be done|sent to"
+    r"|had been sent|will be|requested|arranged|refused|not done|not available)\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:negative|sterile|no growth|not (?:found|seen|detected|raised|elevated)|unremarkable"
+    r"|normal|never|denie[sd]|inconclusive|not conclusive|non-?diagnostic)\b|\bno\b",
+    re.IGNORECASE,
+)
+_PROOF = re.compile(
+    r"\b(?:biops\w+|histolog\w+|histopatholog\w+|cytolog\w+|brushings?|needle sample|specimen"
+    r"|lavage(?: fluid)?|fluid (?:that was )?(?:drawn|aspirated)|aspirat\w+|autopsy)\b"
+    r"[^.;]{0,80}?\b(?:show\w*|reveal\w*|confirm\w*|yield\w*|demonstrat\w*|contain\w*|held|found"
+    r"|positive|proved|proven|came back|was (?:bloody|milky|purulent))\b"
+    r"|\b(?:tumou?r|malignant|atypical) cells\b"
+    r"|\b(?:cultures?|samples?)\b[^.;]{0,40}\b(?:grew|positive)\b"
+    r"|\bgrew (?=(?-i:[A-Z])|(?:in|from) (?:\w+ ){0,3}(?:sputum|blood|lavage|culture|sample|fluid))"
+    r"|\bpositive\b[^.;]{0,40}\b(?:PCR|serology)\b|\b(?:PCR|serology)\b[^.;]{0,40}\bpositive\b"
+    r"|\bantibod\w+[^.;]{0,60}\b(?:positive|found|detected|raised)\b"
+    r"|\b\w+-(?:proven|confirmed)\b",
+    re.IGNORECASE,
+)
+"""A result that settles what somebody has, whatever it is."""
+
+
+class Clue(Record):
+    """One stretch of a history that gives a diagnosis away without naming it."""
+
+    kind: str
+    """'telling', 'overlap' or 'proof'."""
+    about: str | None = None
+    """The option that it speaks for; absent for a proof that names none."""
+    start: int
+    """Its first character in the history."""
+    end: int
+    """The first character after it."""
+    evidence: str
+    """What stands there."""
+
+
+def find_clues(history: str, listed: Differential, names: Names) -> list[Clue]:
+    """Every clue that rules find, in the order of the text."""
+    found: list[Clue] = []
+    for sentence in sentences_of(history):
+        text = sentence.of(history)
+        if _OPEN.search(text):
+            continue
+        place = {"start": sentence.start, "end": sentence.end, "evidence": text}
+        words = [fold(word) for word in re.findall(r"[^\W_]+", text)]
+        plain = f" {' '.join(words)} "
+        for option in listed.offered:
+            known = names.of(option)
+            if known and any(_said(phrase, plain) for phrase in known.telling):
+                found.append(Clue(kind="telling", about=option, **place))
+        proof = _PROOF.search(text)
+        if proof is not None and not _DENIED.search(text):
+            found.append(
+                Clue(
+                    kind="proof",
+                    start=sentence.start + proof.start(),
+                    end=sentence.start + proof.end(),
+                    evidence=proof.group(),
+                )
+            )
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _stems(phrase: str) -> tuple[str, ...]:
+    parts = (" ".join(fold(w) for w in re.findall(r"[^\W_]+", part)) for part in phrase.split("&"))
+    return tuple(f" {part}" for part in parts if part)
+
+
+def _said(phrase: str, plain: str) -> bool:
+    """Whether a sentence has words that begin with all parts of a phrase."""
+    return all(part in plain for part in _stems(phrase))
+
+
+def by_rules(history: str, listed: Differential, clues: Sequence[Clue]) -> tuple[str | None, str]:
+    """What rules would answer without the pictures, and why; None where they would not."""
+    told = [clue.about for clue in clues if clue.kind == "telling"]
+    if told:
+        counts = {about: told.count(about) for about in told if about is not None}
+        best = max(counts.values())
+        leading = [about for about, count in counts.items() if count == best]
+        if len(leading) == 1:
+            return leading[0], "the history holds what all but settles it"
+        return None, "the history speaks for several options"
+    said = {word.folded for word in content_of(history)} - GENERAL
+    shared = {
+        option: len({word.folded for word in content_of(option) if len(word.folded) > 4} & said)
+        for option in listed.offered
+    }
+    best = max(shared.values(), default=0)
+    leading = [option for option, count in shared.items() if count == best]
+    if best >= 2 and len(leading) == 1:
+        return leading[0], f"the history shares {best} words with it and fewer with any other"
+    return None, "nothing in the history speaks for one option"
+
+
+async def probe(item: Item, desk: Desk) -> Outcome:
+    """Ask all probes, and rules; drop the case if it can be solved without its pictures."""
+    history, listed = text_of(item, "history"), differential(item)
+    clues = find_clues(history, listed, names_with(file_of(desk, "synonyms")))
+    answer, why = by_rules(history, listed, clues)
+    answers: dict[str, str | None] = {"rules": answer}
+    unsaid: list[Change] = []
+    options = shuffled(item, listed, desk.seed)
+    roles = (f"probe-{number}" for number in itertools.count(1))
+    for role in itertools.takewhile(desk.has, roles):
+        said = await _asked(history, options, desk, role)
+        answers[f"{role} {desk.name(role)}"] = said
+        unsaid += [no_answer(desk, "probes", role)] if said is None else []
+    data: dict[str, object] = {
+        "probes": answers,
+        "clues": [clue.model_dump(mode="json") for clue in clues],
+    }
+    changes = (*unsaid, *(_noted(clue) for clue in clues))
+    remove = choice(desk, "remove", ("all", "any"))
+    if answer == listed.key:
+        # What the history settles is settled for every reader, so one is enough in either way.
+        clue = next((clue for clue in clues if clue.about == answer), None)
+        where = f" at characters {clue.start} to {clue.end}" if clue else ""
+        return Dropped(
+            reason="solved-by-text", why=f"rules choose '{answer}'{where}: {why}", changes=changes
+        )
+    asked = {who: said for who, said in answers.items() if who != "rules"}
+    right = [who for who, said in asked.items() if said == listed.key]
+    if right and (remove == "any" or len(right) == len(asked)):
+        return Dropped(
+            reason="solved-by-text",
+            why=f"{len(right)} of {len(asked)} readers chose '{listed.key}' without the pictures",
+            by=", ".join(right),
+            changes=changes,
+        )
+    proof = next((clue for clue in clues if clue.kind == "proof"), None)
+    if proof is not None and choice(desk, "proof", ("drop", "keep")) == "drop":
+        return Dropped(
+            reason="proof-in-history",
+            why=f"the history has a result that proves a diagnosis at characters {proof.start} to "
+            f"{proof.end}: '{proof.evidence}'",
+            changes=changes,
+        )
+    return Kept.model_validate({"data": data, "changes": changes})
+
+
+def _noted(clue: Clue) -> Change:
+    place: dict[str, object] = {"text": clue.evidence, "start": clue.start, "end": clue.end}
+    speaks = f"it speaks for '{clue.about}'" if clue.about else "it proves something"
+    return Change.model_validate(
+        {"what": "history", "before": place, "after": place, "why": f"a clue: {speaks}"}
+    )
+
+
+def shuffled(item: Item, listed: Differential, seed: int) -> tuple[Option, ...]:
+    """The options as a probe sees them, in an order that is drawn by lot for this case."""
+    texts = order_of(listed.offered, seed, item.id, "probe")
+    return tuple(Option(letter=a, text=b) for a, b in zip(LETTERS, texts, strict=False))
+
+
+async def _asked(history: str, options: Sequence[Option], desk: Desk, role: str) -> str | None:
+    """The text of the option that a reader chooses; None where no answer was good."""
+    try:
+        letter = await desk.ask(
+            "build-med-probe",
+            {
+                "history": history,
+                "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
+            },
+            chosen_letter(options),
+            role=role,
+        )
+    except BadReply:
+        return None
+    return next(one.text for one in options if one.letter == letter)

@@ -1,0 +1,217 @@
+"""Raw cases from a folder or a file: JSON lines, a JSON list, CSV, TSV or parquet.
+
+    id, patient, title, history, imaging_findings, discussion, differential, final_diagnosis,
+    images [{file, id, caption, modality, sub_modality}], interval, icd
+
+`id`, `history`, `differential`, `final_diagnosis` and `images` are needed. In a table, a list is a
+JSON text or parts between semicolons, and pictures may stand in columns image_01_path,
+image_01_caption … as in the release.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json
+
+from overread.benchmarks.fields import shown
+from overread.benchmarks.rows import Row, rows_of
+from overread.build.item import Item
+from overread.build.medthinkvqa.fields import Picture
+from overread.core import Defect
+from overread.errors import UsageError
+from overread.pixels.fence import Fence
+
+NEEDED = ("id", "history", "differential", "final_diagnosis", "images")
+TEXTS = ("title", "history", "imaging_findings", "discussion", "final_diagnosis", "interval", "icd")
+_ALIASES = {
+    "clinical_history": "history",
+    "differentials": "differential",
+    "differential_diagnosis": "differential",
+    "diagnosis": "final_diagnosis",
+    "case_id": "id",
+    "patient_id": "patient",
+}
+_KINDS = ("jsonl", "json", "csv", "tsv", "parquet")
+_SLOT = re.compile(r"image_(\d{1,3})_(id|path|caption|modality|sub_modality|timepoint)")
+_LONGEST_CELL = 8 << 20
+
+
+def items(source: Path, settings: Mapping[str, str]) -> Iterator[Item | Defect]:
+    """The raw cases of a source, and what is wrong with rows that make none."""
+    file = cases_file(source)
+    rows = (
+        _table(file) if file.suffix in (".csv", ".tsv") else rows_of(Fence(file.parent), file.name)
+    )
+    for row in rows:
+        if row.data is None:
+            if row.defect is not None:
+                yield row.defect
+            continue
+        yield _item(_renamed(row.data), file.name, row.number)
+
+
+def cases_file(source: Path) -> Path:
+    """The file of rows: the source itself, or the file `cases` in it."""
+    if source.is_file():
+        if source.suffix.lower().lstrip(".") not in _KINDS:
+            raise UsageError(
+                "this is no file of raw cases", where=str(source), remedy=f"give {_told_kinds()}"
+            )
+        return source
+    for kind in _KINDS:
+        if (source / f"cases.{kind}").is_file():
+            return source / f"cases.{kind}"
+    raise UsageError(
+        "there are no raw cases here",
+        where=str(source),
+        remedy=f"give a folder with cases.jsonl, or {_told_kinds()}",
+    )
+
+
+def base_of(source: Path) -> Path:
+    """The folder that pictures are named relative to."""
+    return source if source.is_dir() else source.parent
+
+
+def _told_kinds() -> str:
+    return "a file that ends in " + ", ".join(f".{kind}" for kind in _KINDS)
+
+
+def _renamed(data: dict[str, Any]) -> dict[str, Any]:
+    """The columns by our names, whatever their capitals."""
+    found: dict[str, Any] = {}
+    for column, value in data.items():
+        name = str(column).strip().lower().replace(" ", "_")
+        found.setdefault(_ALIASES.get(name, name), value)
+    if "images" not in found:
+        slots = _slots(found)
+        if slots:
+            found["images"] = slots
+    return found
+
+
+def _slots(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    slots: dict[int, dict[str, Any]] = {}
+    for column, value in data.items():
+        match = _SLOT.fullmatch(column)
+        if match is not None and value not in (None, ""):
+            field = "file" if match[2] == "path" else match[2]
+            slots.setdefault(int(match[1]), {})[field] = value
+    return [slots[number] for number in sorted(slots)]
+
+
+def _item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect:
+    name = data.get("id")
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+    known = name if isinstance(name, str) and name.strip() else None
+
+    def defect(code: str, field: str, expected: str, found: object) -> Defect:
+        return Defect(
+            code=code,
+            file=file,
+            row=number,
+            case=known,
+            field=field,
+            expected=expected,
+            found=shown(found),
+        )
+
+    for field in NEEDED:
+        if data.get(field) is None:
+            return defect("missing-field", field, f"a column '{field}'", "nothing")
+    if known is None:
+        return defect("missing-field", "id", "a name of its own", name)
+    held: dict[str, JsonValue] = {}
+    for field in TEXTS:
+        value = data.get(field)
+        if value is not None and not isinstance(value, str):
+            return defect("wrong-type", field, "text", value)
+        if value is not None:
+            held[field] = value
+    listed = _list(data["differential"])
+    if listed is None or not all(isinstance(text, str) for text in listed):
+        return defect("wrong-type", "differential", "a list of texts", data["differential"])
+    pictures = _pictures(data["images"])
+    if pictures is None:
+        return defect(
+            "wrong-type", "images", "a list of pictures, each with a file", data["images"]
+        )
+    held["differential"] = listed
+    held["images"] = pictures
+    patient = data.get("patient")
+    if patient is not None and not isinstance(patient, str | int):
+        return defect("wrong-type", "patient", "text", patient)
+    whose = str(patient).strip() if patient is not None else ""
+    return Item(id=known.strip(), patient=whose or None, data=held)
+
+
+def _list(value: Any) -> list[Any] | None:
+    """A list; also as JSON, or as parts between semicolons, bars or line ends."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, str):
+        return None
+    if value.lstrip().startswith("["):
+        try:
+            found = from_json(value)
+        except ValueError:
+            return None
+        return found if isinstance(found, list) else None
+    return [part.strip() for part in re.split(r"[;|\n]", value) if part.strip()]
+
+
+def _pictures(value: Any) -> list[JsonValue] | None:
+    """Pictures as plain mappings; a text stands for a file."""
+    listed = _list(value)
+    if listed is None:
+        return None
+    found: list[JsonValue] = []
+    for one in listed:
+        row = {"file": one} if isinstance(one, str) else one
+        if not isinstance(row, dict):
+            return None
+        known = {key: row[key] for key in Picture.model_fields if row.get(key) is not None}
+        if "path" in row and "file" not in known:
+            known["file"] = row["path"]
+        try:
+            picture = Picture.model_validate(known)
+        except ValidationError:
+            return None
+        found.append(picture.model_dump(mode="json", exclude_none=True))
+    return found
+
+
+def _table(path: Path) -> Iterator[Row]:
+    """Rows of a CSV or TSV; one defect and no row where its columns are others."""
+
+    def defect(code: str, expected: str, found: str, row: int | None = None) -> Row:
+        told = Defect(code=code, file=path.name, row=row, expected=expected, found=found)
+        return Row(row or 0, None, told)
+
+    csv.field_size_limit(_LONGEST_CELL)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            table = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
+            columns = set(_renamed(dict.fromkeys(table.fieldnames or [], "x")))
+            lacking = [name for name in NEEDED if name not in columns]
+            if lacking:
+                found = ", ".join(sorted(columns))[:200] or "none"
+                yield defect("missing-field", f"columns {', '.join(lacking)}", f"columns {found}")
+                return
+            for number, row in enumerate(table, 2):
+                if None in row or None in row.values():
+                    yield defect("bad-row", "as many cells as columns", "another number", number)
+                else:
+                    yield Row(number, {key: value or None for key, value in row.items()})
+    except UnicodeDecodeError as error:
+        yield defect("wrong-encoding", "UTF-8", f"a byte that is none at {error.start}")
+    except csv.Error as error:
+        yield defect("bad-row", "a table", str(error)[:200])
+    except OSError as error:
+        yield defect("unreadable-file", "a readable file", str(error.strerror or error))

@@ -1,0 +1,62 @@
+"""`checksums.sha256`: what every file of a release should be, as `sha256sum -c` reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from overread.build.release.provenance import file_digest
+from overread.core import Defect, Progress
+from overread.errors import UsageError
+from overread.pixels.files import written
+
+CHECKSUMS = "checksums.sha256"
+
+
+def files_in(root: Path) -> list[str]:
+    """All files of a folder, relative to it, in order; hidden ones are no part of a release."""
+    found = []
+    for path in root.rglob("*"):
+        inside = path.relative_to(root)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            found.append(inside.as_posix())
+    return sorted(found)
+
+
+def write_checksums(root: Path, *, progress: Progress | None = None) -> Path:
+    """Write the checksums of all files but their own."""
+    files = [file for file in files_in(root) if file != CHECKSUMS]
+    odd = [file for file in files if "\n" in file or "\\" in file]
+    if odd:
+        raise UsageError(f"a file has an odd name: {odd[0]!r}", remedy="give it another name")
+    with written(root / CHECKSUMS) as out:
+        for done, file in enumerate(files, 1):
+            out.write(f"{file_digest(root / file)}  {file}\n".encode())
+            if progress is not None:
+                progress(done, len(files))
+    return root / CHECKSUMS
+
+
+def verify_checksums(root: Path) -> Iterator[Defect]:
+    """Every file that is missing or is not what it was."""
+    try:
+        lines = (root / CHECKSUMS).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        found = "none that can be read"
+        yield Defect(code="missing-file", file=CHECKSUMS, expected="checksums", found=found)
+        return
+    for number, line in enumerate(lines, 1):
+        digest, gap, file = line.partition("  ")
+        inside = root / file
+        if not gap or len(digest) != 64 or not inside.resolve().is_relative_to(root.resolve()):
+            expected = "a digest, two blanks, a file of the release"
+            yield Defect(code="bad-row", file=CHECKSUMS, row=number, expected=expected, found=line)
+        elif not inside.is_file():
+            yield Defect(code="missing-file", file=file, expected="a file", found="nothing")
+        elif file_digest(inside) != digest:
+            yield Defect(
+                code="unreadable-file",
+                file=file,
+                expected="the bytes that the release was finished with",
+                found="others",
+            )

@@ -1,0 +1,242 @@
+"""The formats a release can be exported in, and what all exports have in common."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from overread import __version__, catalog
+from overread.benchmarks import splits_of
+from overread.build.release.job import Job
+from overread.build.release.staging import staged
+from overread.core import Benchmark, Progress
+from overread.errors import MissingPart, UsageError
+
+NOT_FOR_CARE = "For research and education, not for patient care."
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write a release for somebody else's program."""
+
+    name: str
+    about: str
+    run: str
+    """'module:function'; the function takes a `Job` and writes into its folder."""
+    benchmarks: tuple[str, ...] = ()
+    """Which benchmarks have what it takes; all where it is empty."""
+    lacks: str = ""
+    """What the others lack, in words."""
+    styles: tuple[str, ...] = ()
+    """Ways to word the same thing; the first is used unless another is asked for."""
+    all_truth: bool = False
+    """Whether there is nothing to write of a case without its truth."""
+    needs: tuple[str, str] = ("", "")
+    """A package that must be installed, and the extra that brings it."""
+
+
+_HERE = "overread.build.release"
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        Format(
+            "parquet",
+            "Parquet with image features, as the package `datasets` loads it",
+            f"{_HERE}.parquet:write_parquet",
+        ),
+        Format(
+            "chat",
+            "chat-style JSONL with pictures beside it, for vision-language models",
+            f"{_HERE}.chat:write_chat",
+            styles=("qwen", "llava"),
+        ),
+        Format(
+            "anole",
+            "interleaved JSONL: text and pictures of a trace in their order, crops as files",
+            f"{_HERE}.interleaved:write_interleaved",
+            benchmarks=("mmrad",),
+            lacks="traces of looks",
+        ),
+        Format(
+            "nnunet",
+            "nnU-Net raw data: CTs, and one label map a CT by category of finding",
+            f"{_HERE}.nnunet:write_nnunet",
+            benchmarks=("rexgroundingct",),
+            lacks="masks in CTs",
+        ),
+        Format(
+            "nifti",
+            "one 3D NIfTI a finding, its affine that of the CT",
+            f"{_HERE}.finding_masks:write_finding_masks",
+            benchmarks=("rexgroundingct",),
+            lacks="masks in CTs",
+            all_truth=True,
+        ),
+        Format(
+            "dicom-seg",
+            "DICOM segmentations, one segment a finding, with the CT series they refer to",
+            f"{_HERE}.dicom_seg:write_dicom_seg",
+            benchmarks=("rexgroundingct",),
+            lacks="masks in CTs",
+            all_truth=True,
+            needs=("highdicom", "dicom-seg"),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export wrote."""
+
+    format: str
+    benchmark: str
+    out: Path
+    cases: dict[str, int]
+    left_out: dict[str, str]
+    notes: tuple[str, ...]
+    files: int
+
+    def told(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        return {
+            "ok": not self.left_out,
+            "format": self.format,
+            "benchmark": self.benchmark,
+            "out": str(self.out),
+            "cases": self.cases,
+            "files": self.files,
+            "left_out": self.left_out,
+            "notes": list(self.notes),
+        }
+
+
+def find_format(name: str) -> Format:
+    """The format of that name."""
+    if name not in FORMATS:
+        raise catalog.unknown("export format", name, FORMATS)
+    return FORMATS[name]
+
+
+def export_release(
+    format_name: str,
+    benchmark: str,
+    root: str | Path,
+    out: str | Path,
+    *,
+    split: str = "all",
+    limit: int | None = None,
+    style: str | None = None,
+    with_test_truth: bool = False,
+    form: str | None = None,
+    pictures: str | Path | None = None,
+    dicom: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write splits of a release to the folder `out`, which appears when all of it is there.
+
+    The truth of the test split is left out unless `with_test_truth` says otherwise: what models
+    are trained on should not be what they are tested on. `limit` is the number of cases a split.
+    `dicom` names a folder with a DICOM series for each case, where there are any.
+    """
+    kind = find_format(format_name)
+    part = cast(Benchmark, catalog.find("benchmarks", benchmark))
+    _fitting(kind, part, style=style, dicom=dicom)
+    splits = _splits(kind, part, Path(root), split, with_test_truth=with_test_truth)
+    out = Path(out)
+    with staged(out) as folder:
+        job = Job(
+            benchmark=benchmark,
+            root=Path(root),
+            out=folder,
+            splits=splits,
+            name=out.resolve().name,
+            limit=limit,
+            with_test_truth=with_test_truth,
+            style=style or next(iter(kind.styles), ""),
+            form=form,
+            pictures=None if pictures is None else Path(pictures),
+            dicom=None if dicom is None else Path(dicom),
+            progress=progress,
+        )
+        _function(kind)(job)
+        job.refuse_nothing()
+        _describe(kind, part, job)
+        files = sum(1 for path in folder.rglob("*") if path.is_file())
+    return Exported(
+        kind.name, benchmark, out, job.cases, job.left_out, tuple(dict.fromkeys(job.notes)), files
+    )
+
+
+def _function(kind: Format) -> Any:
+    package, extra = kind.needs
+    if package:
+        try:
+            import_module(package)
+        except ImportError:
+            raise MissingPart(
+                f"the format '{kind.name}' needs the package {package}",
+                remedy=f"pip install 'overread[{extra}]'",
+            ) from None
+    module, _, name = kind.run.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _fitting(kind: Format, part: Benchmark, *, style: str | None, dicom: str | Path | None) -> None:
+    if kind.benchmarks and part.name not in kind.benchmarks:
+        raise UsageError(
+            f"{part.title} has no {kind.lacks}, which the format '{kind.name}' is for",
+            remedy=f"export {' or '.join(kind.benchmarks)}, or choose another format",
+        )
+    if style is not None and style not in kind.styles:
+        if not kind.styles:
+            raise UsageError(f"the format '{kind.name}' has one style only", remedy="drop --style")
+        raise catalog.unknown("style", style, kind.styles)
+    if dicom is not None and kind.name != "dicom-seg":
+        raise UsageError(f"the format '{kind.name}' reads no DICOM", remedy="drop --dicom")
+    if dicom is not None and not Path(dicom).is_dir():
+        raise UsageError(f"{dicom} is no folder", remedy="give the folder of the DICOM series")
+
+
+def _splits(
+    kind: Format, part: Benchmark, root: Path, split: str, *, with_test_truth: bool
+) -> tuple[str, ...]:
+    """The splits to write; a hidden one that has nothing else to show is not among them."""
+    if split != "all" and split not in part.splits:
+        raise UsageError(
+            f"{part.title} has no split '{split}'",
+            remedy=f"it has {', '.join(part.splits)}; 'all' takes all that are there",
+        )
+    if not root.is_dir():
+        raise UsageError(f"{root} is no folder", remedy="give the folder that holds the release")
+    there = splits_of(part.name, root) if split == "all" else [split]
+    shown = [one for one in there if with_test_truth or not kind.all_truth or one != "test"]
+    if not shown:
+        raise UsageError(
+            f"the format '{kind.name}' is all truth, and that of the test split is not exported",
+            remedy="add --with-test-truth, or export another split",
+        )
+    return tuple(shown)
+
+
+def _describe(kind: Format, part: Benchmark, job: Job) -> None:
+    """A page beside the files: what they are, whose, and what is not among them."""
+    page = {
+        "format": kind.name,
+        "style": job.style or None,
+        "benchmark": part.name,
+        "use": NOT_FOR_CARE,
+        "terms": "those of the release that it was made from",
+        "made_by": f"overread {__version__}",
+        "cases": job.cases,
+        "limit": job.limit,
+        "test_truth": job.with_test_truth,
+        "left_out": job.left_out,
+        "notes": list(dict.fromkeys(job.notes)),
+    }
+    text = json.dumps(page, ensure_ascii=False, indent=1) + "\n"
+    (job.out / "export.json").write_text(text, "utf-8")

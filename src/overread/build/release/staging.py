@@ -1,0 +1,64 @@
+"""A folder that appears whole or not at all, however its making ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from overread.errors import UsageError
+
+
+@contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """An empty folder that becomes `out` when the block ends well; else it is taken away.
+
+    It lies hidden beside `out`. What a kill left of it is removed by the next attempt; an attempt
+    that is still going on is left alone, and an `out` with something in it is never touched.
+    """
+    refuse_filled(out)
+    out = out.resolve()  # so that '.' and 'here/..' have a name to be hidden under
+    shell = out.with_name(f".{out.name}.unfinished")
+    shell.mkdir(parents=True, exist_ok=True)
+    # The folder around it is locked, not the one that is written: writers lock that themselves.
+    handle = os.open(shell, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another command is writing {out} just now",
+                remedy="wait for it, or choose another folder",
+            ) from None
+        _emptied(shell)
+        try:
+            part = shell / out.name
+            part.mkdir()
+            yield part
+            refuse_filled(out)
+            part.replace(out)
+        finally:
+            shutil.rmtree(shell, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def refuse_filled(out: Path) -> None:
+    """Refuse a place where something is already; an empty folder will do."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise UsageError(f"{out} is there and is no folder", remedy="choose another place")
+    if out.is_dir() and any(out.iterdir()):
+        raise UsageError(
+            f"{out} is there already", remedy="choose another folder, or remove it first"
+        )
+
+
+def _emptied(folder: Path) -> None:
+    for item in folder.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        else:
+            item.unlink()

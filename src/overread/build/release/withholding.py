@@ -1,0 +1,123 @@
+"""A release without the truth of some splits, and another folder with that truth.
+
+Only what a reader may see of these splits is written, by the benchmark's own writer. Files that
+are no part of the layout, and columns of nobody's in withheld rows, may tell the truth in ways that
+nobody foresaw: they stay behind and are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from overread.benchmarks import load, splits_of, write
+from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.writing import copied
+from overread.build.release.checksums import files_in
+from overread.core import Case, Entry, Progress, Release
+from overread.errors import OverreadError, UsageError
+from overread.pixels.fence import Fence
+
+_MARK = "<image>"
+
+
+class _Blind:
+    """The entries of a release without their truth; iterated as often as need be."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self.dropped: set[str] = set()
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self._release.entries():
+            kept = {k: v for k, v in entry.extra.items() if _shown_anyway(v, entry.case)}
+            self.dropped |= entry.extra.keys() - kept.keys()
+            yield Entry(case=entry.case, truth=None, extra=kept)
+
+
+def _shown_anyway(value: Any, case: Case) -> bool:
+    """Whether a column of nobody's says only what the case itself shows."""
+    if not isinstance(value, str):
+        return False
+    words = " ".join(value.replace(_MARK, " ").split())
+    seen = {" ".join((text or "").split()) for text in (case.instruction, case.history)}
+    return words in seen or value.lstrip("/") in {picture.file for picture in case.pictures}
+
+
+def write_without_truth(
+    benchmark: str,
+    root: Path,
+    out: Path,
+    private: Path,
+    *,
+    withheld: Sequence[str],
+    pictures: Path | None = None,
+    keep: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> list[str]:
+    """Write all splits to `out`, those withheld without their truth; these whole to `private`.
+
+    `keep` are files of `root` beyond the layout that go out all the same. Returns what stayed
+    behind, in sentences.
+    """
+    notes: list[str] = []
+    there = splits_of(benchmark, root)
+    absent = [split for split in withheld if split not in there]
+    if absent:
+        raise UsageError(
+            f"there is no split '{absent[0]}' whose truth could be withheld",
+            where=str(root),
+            remedy=f"there is {', '.join(there)}",
+        )
+    for split in there:
+        release = load(benchmark, root, split, pictures=pictures)
+        hidden = split in withheld
+        blind = _Blind(release)
+        entries = blind if hidden else list(release.entries())
+        made = MadeRelease(
+            benchmark, split, entries, release.source, form=release.form, count=release.count()
+        )
+        write(made, out, progress=progress)
+        if hidden:
+            write(release, private, progress=progress)
+            if blind.dropped:
+                names = ", ".join(sorted(blind.dropped))
+                notes.append(f"columns of {split} that stayed behind: {names}")
+            _verify(benchmark, out, split)
+    for file in keep:
+        copied(Fence(root).path(file), Fence(out).place(file))
+    notes += _left_behind(root, out, private)
+    return notes
+
+
+def _left_behind(root: Path, out: Path, private: Path) -> list[str]:
+    """What of the release is in neither folder as part of its layout: whole folders, or files."""
+    went = set(files_in(out))
+    folders = {_top(file) for file in went}
+    left = [file for file in files_in(root) if file not in went and file not in _OURS]
+    whole = sorted({_top(file) for file in left} - folders)
+    notes = [f"files that stayed behind: {', '.join(whole)}"] if whole else []
+    kept = set(files_in(private))
+    single = [file for file in left if _top(file) in folders and file not in kept]
+    if single:
+        notes.append(f"{len(single)} file(s) that no case names stayed behind, such as {single[0]}")
+    return notes
+
+
+_OURS = ("README.md", "croissant.json", "checksums.sha256")
+
+
+def _top(file: str) -> str:
+    first, slash, _ = file.partition("/")
+    return f"{first}/" if slash else first
+
+
+def _verify(benchmark: str, out: Path, split: str) -> None:
+    """Read back what was written: not a trace of the truth may have come through."""
+    for entry in load(benchmark, out, split).entries():
+        if entry.truth is not None:
+            raise OverreadError(
+                f"the truth of case '{entry.case.id}' would have gone out",
+                remedy="this is a bug in overread; please report it",
+            )

@@ -1,0 +1,111 @@
+"""Reports and CTs → sentences with 3D masks, the way ReXGroundingCT was made, model or not."""
+
+from overread.build.rexgroundingct import (
+    annotation,
+    categories,
+    extract,
+    regions,
+    reports,
+    sentences,
+    tasks,
+    thinking,
+)
+from overread.build.rexgroundingct.release import release
+from overread.build.rexgroundingct.settings import SETTINGS
+from overread.build.step import Gather, Recipe, Step
+
+_FILES = ("cts", "masks")
+
+RECIPE = Recipe(
+    name="rexgroundingct",
+    about="reports and chest CTs → one sentence and one 3D mask a finding",
+    items=reports.items,
+    settings=SETTINGS,
+    steps=(
+        Step(
+            "split",
+            sentences.split,
+            about="cut the report into sentences F0 … and I0 …",
+            reads=("findings", "impressions"),
+            roles=(),
+            settings=(),
+        ),
+        Step(
+            "sort",
+            regions.sort,
+            about="rewrite, and sort into seven regions; no sentence and no number may be lost",
+            reads=("sentences",),
+            prompts=(regions.PROMPT,),
+            settings=("wording",),
+        ),
+        Step(
+            "extract",
+            extract.extract,
+            about="take out one phrase a finding, with its sentences and flags",
+            reads=("coded",),
+            prompts=(extract.PROMPT,),
+            settings=(),
+        ),
+        Step(
+            "positives",
+            extract.positives,
+            about="keep the phrases that are abnormal",
+            reads=("phrases",),
+            roles=(),
+            settings=(),
+        ),
+        Step(
+            "categorise",
+            categories.categorise,
+            about="give each phrase a category of the ontology",
+            reads=("positives",),
+            prompts=(categories.PROMPT,),
+            settings=(),
+        ),
+        Step(
+            "choose",
+            categories.choose,
+            about="keep scans by the categories they have",
+            reads=("positives", "categories"),
+            roles=(),
+            settings=("scope", "others", "annotate"),
+        ),
+        Step(
+            "assign-split",
+            categories.assign_split,
+            about="train, val or test, by patient",
+            reads=(),
+            roles=(),
+            settings=("splits",),
+        ),
+        Gather(
+            "annotation-tasks",
+            tasks.hand_out,
+            about="write tasks for annotators",
+            reads=("name", "targets"),
+            roles=(),
+            settings=("cts", "task-formats", "protocol"),
+            outside=tasks.scan_now,
+        ),
+        Step(
+            "masks",
+            annotation.take_back,
+            about="take masks back and check them against the CT",
+            reads=("name", "targets"),
+            roles=(),
+            settings=_FILES,
+            outside=annotation.files_now,
+        ),
+        Step(
+            "chain",
+            thinking.think,
+            about="scan → lung → lobe → segment → lesion, with boxes",
+            reads=("name", "targets", "annotated", "mask"),
+            prompts=(thinking.PROMPT,),
+            settings=(*_FILES, "organs"),
+            outside=thinking.organs_now,
+        ),
+    ),
+    release=release,
+    benchmark="rexgroundingct",
+)

@@ -1,0 +1,194 @@
+"""Sentences sorted into the seven regions of a report, in the house's own words or a model's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, Field
+
+from overread.build.item import Change, Item, Kept, Outcome
+from overread.build.rexgroundingct.accounting import (
+    may_be_left_out,
+    rewrite_problems,
+    told_problems,
+)
+from overread.build.rexgroundingct.said import stated
+from overread.build.rexgroundingct.settings import setting
+from overread.build.step import Desk
+from overread.errors import BadReply
+from overread.language.phrases import words_of
+from overread.language.places import locate
+from overread.language.statements import Statement
+from overread.language.tokens import tokens
+from overread.language.vocabulary import vocabulary
+from overread.ontology import report_regions
+from overread.prompts.replies import json_object
+
+PROMPT = "build-rex-regions"
+
+# Words of machine-translated reports → what a radiologist writes. Each keeps its meaning.
+_GLOSSARY = {
+    r"calibration": "caliber", r"natural": "normal", r"millimetric": "millimeter-sized",
+    r"sequelae? changes?": "scarring", r"monitored": "seen", r"oesophag": "esophag",
+    r"(?<=h)aem(?=o)": "em", r"tumour": "tumor", r"calibre": "caliber", r"oedema": "edema",
+    r"centimetre": "centimeter", r"millimetre": "millimeter",
+    r"space[- ]occupying lesion": "lesion",
+}  # fmt: skip
+
+
+class Sorted(BaseModel):
+    """One sentence of a rewrite and the sentences that it came from."""
+
+    origin: list[str] = Field(alias="from", min_length=1)
+    text: str = Field(min_length=1)
+
+
+class Rewrite(BaseModel):
+    """A report rewritten: region → sentences, then the impression."""
+
+    findings: dict[str, list[Sorted]]
+    impressions: list[Sorted]
+    left_out: list[str] = Field(default_factory=list)
+
+
+async def sort(item: Item, desk: Desk) -> Outcome:
+    """Rewrite the sentences and sort them into regions; all of them must be accounted for."""
+    sentences = sentences_of(item)
+    wording = setting(desk.settings, "wording")
+    changes: list[Change] = []
+    if desk.has():
+        listed = "\n".join(f"{code}: {text}" for code, text in sentences.items())
+        try:
+            made = await desk.ask(
+                PROMPT,
+                {"sentences": listed, "regions": region_list()},
+                json_object(Rewrite),
+                check=lambda reply: told_problems(reply_problems(sentences, reply)),
+            )
+        except BadReply as error:
+            why = f"no answer of {desk.name()} could be taken: {error.what}"
+            changes.append(Change(what="regions", after="by rules", why=why[:600]))
+        else:
+            return _kept(sentences, made, desk.name())
+    return _kept(sentences, by_rules(sentences, wording=wording), "rules", changes)
+
+
+def sentences_of(item: Item) -> dict[str, str]:
+    """The sentences of an item, code → text."""
+    found = item.data["sentences"]
+    assert isinstance(found, dict)
+    return {code: str(text) for code, text in found.items()}
+
+
+def region_list() -> str:
+    """The regions, one a line, for a prompt."""
+    return "\n".join(f"{r.code}: {r.name}. {r.about}" for r in report_regions().item)
+
+
+def reply_problems(sentences: Mapping[str, str], made: Rewrite) -> list[str]:
+    """Everything that is wrong with a rewrite: regions, sentences, numbers, findings."""
+    known = [region.code for region in report_regions().item]
+    found = [f"the region {code} is missing" for code in known if code not in made.findings]
+    found += [f"there is no region {code[:20]}" for code in made.findings if code not in known]
+    rows = [(one.origin, one.text) for part in made.findings.values() for one in part]
+    rows += [(one.origin, one.text) for one in made.impressions]
+    left = set(made.left_out)
+    for code in sorted(left & sentences.keys()):
+        if not may_be_left_out(sentences[code]):
+            found.append(f"{code} was left out and is neither about identity nor a date")
+    kept = {code: text for code, text in sentences.items() if code not in left}
+    swapped = [
+        f"{code} is a finding and stands in the impressions"
+        for one in made.impressions
+        for code in one.origin
+        if code.startswith("F")
+    ]
+    return found + swapped + rewrite_problems(kept, rows)
+
+
+def by_rules(sentences: Mapping[str, str], *, wording: str = "keep") -> Rewrite:
+    """The sentences as they are, or with a translator's words replaced, each in its region."""
+    found: dict[str, list[Sorted]] = {region.code: [] for region in report_regions().item}
+    impressions: list[Sorted] = []
+    last = "L"
+    for code, text in sentences.items():
+        said = american(text) if wording == "american" else text
+        one = Sorted.model_validate({"from": [code], "text": said})
+        if code.startswith("I"):
+            impressions.append(one)
+            continue
+        last = region_of(text, last)
+        found[last].append(one)
+    return Rewrite(findings=found, impressions=impressions)
+
+
+def american(text: str) -> str:
+    """A sentence with the words of machine translation replaced; as it was where that would tell.
+
+    >>> american("Calibration of the aorta is natural.")
+    'Caliber of the aorta is normal.'
+    """
+    said = text
+    for word, better in _GLOSSARY.items():
+        said = re.sub(rf"\b{word}" if word[0] != "(" else word, better, said, flags=re.IGNORECASE)
+    said = said[:1].upper() + said[1:] if text[:1].isupper() else said
+    return said if not rewrite_problems({"F0": text}, [(["F0"], said)]) else text
+
+
+def region_of(sentence: str, before: str = "L") -> str:
+    """The region of a sentence: of what it states, of the places it names, or of the one before.
+
+    >>> region_of("Small hiatal hernia."), region_of("Calibration of the aorta is natural.")
+    ('M', 'H')
+    """
+    told = stated(sentence)
+    there = [one for one in told if one.presence not in ("absent", "recommended")]
+    if there and not all(one.category.startswith(("3a", "11")) for one in there):
+        counts = Counter(_region(one) for one in there)
+        return max(counts, key=lambda code: counts[code])
+    # What is absent, nodes and devices are where the sentence looks: "no stenosis of the trachea".
+    words = words_of(tokens(sentence, 0, len(sentence)))
+    places = vocabulary().anatomy.find(words)
+    if places:
+        return str(vocabulary().regions[places[0].value])
+    if told:
+        return _region(told[0])
+    return "L" if locate(words) else before
+
+
+def _region(statement: Statement) -> str:
+    """Where a report sorts it: lymph nodes of the axilla are not those of the mediastinum."""
+    regions = vocabulary().regions
+    if statement.region in "MC" and statement.places:
+        return str(regions[statement.places[0]])
+    return statement.region
+
+
+def _kept(
+    sentences: Mapping[str, str], made: Rewrite, by: str, before: Sequence[Change] = ()
+) -> Kept:
+    """The coded sentences, where each came from, and what was reworded or left out."""
+    coded: dict[str, str] = {}
+    origins: dict[str, list[str]] = {}
+    changes = list(before)
+    order = [(r.code, made.findings.get(r.code, [])) for r in report_regions().item]
+    for region, part in (*order, ("I", made.impressions)):
+        for number, one in enumerate(part):
+            code = f"{region}{number}"
+            coded[code] = " ".join(one.text.split())
+            origins[code] = list(dict.fromkeys(one.origin))
+            was = " ".join(sentences.get(origin, "") for origin in origins[code])
+            if was != coded[code]:
+                what = "+".join(origins[code])
+                why = f"rewritten as {code}"
+                changes.append(Change(what=what, before=was, after=coded[code], by=by, why=why))
+    for code in made.left_out:
+        why = "about identity or dates"
+        changes.append(Change(what=code, before=sentences.get(code), by=by, why=why))
+    # The published form: region → sentences, and the impression as one text.
+    told = {region: [one.text for one in part] for region, part in order}
+    report = {"Findings": told, "Impressions": " ".join(one.text for one in made.impressions)}
+    data = {"coded": coded, "origins": origins, "regions": report}
+    return Kept.model_validate({"data": data, "changes": tuple(changes)})

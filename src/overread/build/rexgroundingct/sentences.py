@@ -1,0 +1,117 @@
+"""A report cut into sentences F0, F1, … and I0, I1, …: the first step, which also turns away.
+
+Nothing that tells something may fall between two sentences. A number that the cutting left outside
+goes with the sentence before it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from overread.build.item import Change, Dropped, Item, Kept, Outcome
+from overread.build.step import Desk
+from overread.language.numerals import numerals
+from overread.language.text import Sentence, sentences
+
+LONGEST = 60_000
+"""Characters of findings and impressions together; the longest real reports have about 7,000."""
+_FEWEST_WORDS = 8
+"""Words below which nothing is concluded from the absence of English ones."""
+_ENGLISH = frozenset(
+    (
+        "the of and in is are was were no not with to a an at on right left there lung lungs both "
+        "normal within from for by as which that this or be has have been observed seen detected "
+        "without upper lower lobe effusion heart nodule nodules bilateral"
+    ).split()
+)
+_SHARE = 0.15
+"""Share of such words below which a text is not English."""
+
+
+async def split(item: Item, desk: Desk) -> Outcome:
+    """Cut findings and impressions into sentences, or say why this is no report to work on."""
+    findings, impressions = str(item.data["findings"]), str(item.data.get("impressions") or "")
+    refused = _refused(findings, impressions)
+    if refused is not None:
+        return refused
+    found: dict[str, str] = {}
+    changes: list[Change] = []
+    for letter, text in (("F", findings), ("I", impressions)):
+        spans, mended = cut(text)
+        for number, (start, end) in enumerate(spans):
+            code = f"{letter}{number}"
+            found[code] = " ".join(text[start:end].split())
+            if number in mended:
+                why = "a number stood between two sentences and goes with the one before it"
+                changes.append(Change(what=code, after=found[code], why=why))
+    if not found:
+        why = "no sentence was found in the report"
+        return Dropped(reason="empty-report", why=why)
+    return Kept(data={"sentences": dict(found)}, changes=tuple(changes))
+
+
+def cut(text: str) -> tuple[list[tuple[int, int]], set[int]]:
+    """Starts and ends of the sentences, and which of them were widened to keep a number.
+
+    >>> cut("A nodule of 5. Next: 7.")[0]
+    [(0, 14), (15, 23)]
+    """
+    parts: list[Sentence] = sentences(text)
+    spans = [(part.start, part.end) for part in parts]
+    mended: set[int] = set()
+    if not spans:
+        return spans, mended
+    at = 0
+    for number in numerals(text):
+        start, end = number.span.start, number.span.end
+        while at + 1 < len(spans) and spans[at + 1][0] <= start:
+            at += 1
+        low, high = spans[at]
+        if start < low or end > high:
+            spans[at] = (min(low, start), max(high, end))
+            mended.add(at)
+    # A widened sentence may have grown into the next: these two were one.
+    whole: list[tuple[int, int]] = []
+    grown: set[int] = set()
+    for n, (start, end) in enumerate(spans):
+        if whole and start < whole[-1][1]:
+            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
+            grown.add(len(whole) - 1)
+        else:
+            whole.append((start, end))
+            if n in mended:
+                grown.add(len(whole) - 1)
+    return whole, grown
+
+
+def _refused(findings: str, impressions: str) -> Dropped | None:
+    """Why a report cannot be worked on; None where it can."""
+    text = f"{findings}\n{impressions}"
+    if not any(sign.isalnum() for sign in findings):
+        return Dropped(reason="empty-report", why="the report has no findings")
+    if len(text) > LONGEST:
+        why = f"the report has {len(text):,} characters, and at most {LONGEST:,} are a report"
+        return Dropped(reason="too-long", why=why)
+    strange = sum(not (sign.isprintable() or sign in "\n\r\t\x0b\x0c\u2028\u2029") for sign in text)
+    strange += text.count("\ufffd")
+    if strange:
+        why = f"{strange} characters of the report are no text (NUL bytes, broken encoding)"
+        return Dropped(reason="unreadable-text", why=why)
+    if not is_english(text):
+        why = "the report is not in English, which the rules and prompts are for"
+        return Dropped(reason="not-english", why=why)
+    return None
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is English, as far as its commonest words tell.
+
+    >>> is_english("No nodule is seen in the right lung and the heart is normal.")
+    True
+    >>> is_english("Her iki akciğerde nodül saptanmadı, kalp boyutları doğal sınırlardadır.")
+    False
+    """
+    words = re.findall(r"[^\W\d_]+", text[:20_000].lower())
+    if len(words) < _FEWEST_WORDS:
+        return not re.search("[ğışİ]", text)
+    return sum(word in _ENGLISH for word in words) >= _SHARE * len(words)

@@ -1,0 +1,136 @@
+"""Annotation tasks: one a scan, with its findings, in the forms that annotators' tools take.
+
+They lie in the build's folder `annotation/`; masks that come back go into `masks/` beside it.
+
+    annotation/redbrick.json           a list for RedBrick's importer: series and metadata
+    annotation/label-studio.json       a list for Label Studio's importer
+    annotation/label-studio.xml        its labelling page: a verdict for each finding
+    annotation/SCAN/task.json, ct.nii.gz    a plain folder: findings, and a link to the CT
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from overread.build.item import Item, Kept, Outcome
+from overread.build.rexgroundingct.scans import RETURNED, TASKS, name_of, scan_path, stem
+from overread.build.rexgroundingct.settings import formats_of, setting
+from overread.build.step import Desk
+from overread.ontology import findings
+from overread.pixels.files import written
+
+EXCLUSIONS = ("not localisable", "too diffuse", "normal", "out of scope")
+"""Why annotators may leave a finding without a mask."""
+
+_PAGE = """<View>
+  <Header value="$name"/>
+  <HyperText name="scan" value="$link"/>
+  <Repeater on="$findings" indexFlag="{{idx}}">
+    <Text name="finding-{{idx}}" value="$findings[{{idx}}].text"/>
+    <Choices name="verdict-{{idx}}" toName="finding-{{idx}}">
+      <Choice value="drawn"/>
+%s
+    </Choices>
+  </Repeater>
+</View>
+"""
+
+
+async def hand_out(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+    """Write the tasks of all scans that are left, and go on."""
+    place = desk.folder / TASKS
+    forms = formats_of(desk.settings)
+    scans = [(item, scan_path(desk, name_of(item))) for item in items]
+    if "redbrick" in forms:
+        _json(place / "redbrick.json", [redbrick_task(item, path) for item, path in scans])
+    if "label-studio" in forms:
+        _json(place / "label-studio.json", [studio_task(item, path) for item, path in scans])
+        choices = "\n".join(f'      <Choice value="{why}"/>' for why in EXCLUSIONS)
+        _text(place / "label-studio.xml", _PAGE % choices)
+    if "folder" in forms:
+        for item, path in scans:
+            _folder(place / stem(name_of(item)), item, path, setting(desk.settings, "protocol"))
+    return {item.id: Kept(data={}) for item in items}
+
+
+def scan_now(item: Item, desk: Desk) -> JsonValue:
+    """Where a scan is now: tasks are written again when it comes."""
+    path = scan_path(desk, name_of(item))
+    return None if path is None else str(path)
+
+
+def targets_of(item: Item) -> dict[str, dict[str, str]]:
+    """The findings of an item that are to be annotated: key → text and category."""
+    found = item.data["targets"]
+    assert isinstance(found, dict)
+    return {
+        key: {name: str(value) for name, value in target.items()}
+        for key, target in found.items()
+        if isinstance(target, dict)
+    }
+
+
+def redbrick_task(item: Item, scan: Path | None) -> dict[str, Any]:
+    """A task as RedBrick's importer takes it: one series, the findings as metadata."""
+    told = targets_of(item)
+    return {
+        "name": item.id,
+        "series": [{"name": item.id, "items": _link(item, scan)}],
+        "metaData": {f"finding {key}": t["text"] for key, t in told.items()}
+        | {f"category {key}": t["category"] for key, t in told.items()},
+    }
+
+
+def studio_task(item: Item, scan: Path | None) -> dict[str, Any]:
+    """A task as Label Studio's importer takes it; it shows no volumes, so the scan is a link."""
+    rows = [{"key": key, **_shown(target)} for key, target in targets_of(item).items()]
+    return {"data": {"name": item.id, "link": _link(item, scan), "findings": rows}}
+
+
+def plain_task(item: Item, protocol: str) -> dict[str, Any]:
+    """A task for people with any tool: what to mark, and how to hand it back."""
+    told = {key: _shown(target) for key, target in targets_of(item).items()}
+    limit = " (at most three)" if protocol == "protocol1" else ""
+    return {
+        "scan": name_of(item),
+        "findings": told,
+        "mark": f"every entity of each finding{limit}, numbered 1, 2, 3, … in the CT's own voxels",
+        "hand back": f"{RETURNED}/{item.id}/KEY.nii.gz, one file for each finding",
+        "or": f"{RETURNED}/{name_of(item)}, one (findings, H, W, D) file",
+        "leave out": list(EXCLUSIONS),
+    }
+
+
+def _shown(target: Mapping[str, str]) -> dict[str, str]:
+    name = findings().categories[target["category"]].name
+    return {"text": target["text"], "category": target["category"], "category name": name}
+
+
+def _link(item: Item, scan: Path | None) -> str:
+    """Where the scan is; its bare name where it is not here, to be found by the importer."""
+    return str(scan) if scan is not None else name_of(item)
+
+
+def _folder(place: Path, item: Item, scan: Path | None, protocol: str) -> None:
+    _json(place / "task.json", plain_task(item, protocol))
+    if scan is None:
+        return
+    link = place / ("ct.nii" + (".gz" if scan.name.endswith(".gz") else ""))
+    if link.is_symlink():
+        link.unlink()
+    if not link.exists():
+        link.symlink_to(scan.resolve())
+
+
+def _json(path: Path, value: object) -> None:
+    _text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def _text(path: Path, text: str) -> None:
+    with written(path) as stream:
+        stream.write(text.encode("utf-8"))

@@ -1,0 +1,132 @@
+"""What a recipe is made of: steps over single items, and steps over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from pydantic import JsonValue
+
+from overread.build.item import Change, Data, Item, Outcome
+from overread.core import Defect
+from overread.prompts.replies import Parse
+
+T = TypeVar("T")
+
+
+class Desk(Protocol):
+    """What a step may use: models, prompts, verdicts of people, the source's folder."""
+
+    source: Path
+    """Folder of the source; pictures are named relative to it."""
+    folder: Path
+    """Folder of the build: what a step hands out to people, or gets back, lies under it."""
+    settings: Mapping[str, str]
+    """Of the recipe, as `--setting k=v` gives them."""
+    seed: int
+    """Of everything that is drawn by lot."""
+
+    def has(self, role: str = "reader") -> bool:
+        """Whether there is a model for this role: 'reader', 'auditor', 'probe-1' …"""
+
+    def name(self, role: str = "reader") -> str:
+        """What the ledger calls who has this role."""
+
+    async def ask(
+        self,
+        prompt: str,
+        values: Mapping[str, str],
+        parse: Parse[T],
+        *,
+        role: str = "reader",
+        pictures: Sequence[str] = (),
+        check: Callable[[T], str | None] | None = None,
+        sample: int = 0,
+    ) -> T:
+        """Ask a model by a prompt of the house; again with the reason where the answer is no good.
+
+        `parse` makes sense of the reply and `check` says what is wrong with that, or None. Raises
+        `overread.errors.BadReply` where no answer was good after all repairs; every attempt is in
+        the ledger. `pictures` are paths relative to the source, or whole ones under the build's
+        folder. `sample` tells several answers to the same question apart.
+        """
+
+    def verdict(self, question: str) -> str | None:
+        """What people decided on a question by its id; None where they have not yet."""
+
+    def corrected(self, question: str) -> Data | None:
+        """What people put in the place of what the question showed; None where they did not."""
+
+
+StepFunction = Callable[[Item, Desk], Awaitable[Outcome]]
+GatherFunction = Callable[[Sequence[Item], Desk], Awaitable[Mapping[str, Outcome]]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Done to each item by itself; its result hangs on the item's data, models and its version."""
+
+    name: str
+    run: StepFunction
+    version: int = 1
+    """Counted up whenever the code would decide differently."""
+    about: str = ""
+    """One line for people."""
+    reads: tuple[str, ...] | None = None
+    """Fields of the data that it is shown; None for all. Others may change without redoing it."""
+    prompts: tuple[str, ...] = ()
+    """Prompts of the house that it may ask by, and no others: their texts are part of its key."""
+    roles: tuple[str, ...] = ("reader",)
+    """Whom it may ask, and whose identity is part of its key; 'probe-*' stands for all probes."""
+    settings: tuple[str, ...] | None = None
+    """Settings that it looks at; None for all."""
+    outside: Callable[[Item, Desk], JsonValue] | None = None
+    """What it looks at beside the item, as a plain value: the state of files that people return."""
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Done to all items that are left, together: balances, splits, choices among scans.
+
+    It is done anew whenever one of its items has changed, came or went. An item of which it says
+    nothing goes on as it is.
+    """
+
+    name: str
+    run: GatherFunction
+    version: int = 1
+    about: str = ""
+    reads: tuple[str, ...] | None = None
+    """As of a step."""
+    prompts: tuple[str, ...] = ()
+    """As of a step."""
+    roles: tuple[str, ...] = ("reader",)
+    """As of a step."""
+    settings: tuple[str, ...] | None = None
+    """As of a step."""
+    outside: Callable[[Item, Desk], JsonValue] | None = None
+    """As of a step; it is asked for each item."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one kind of benchmark is made."""
+
+    name: str
+    about: str
+    items: Callable[[Path, Mapping[str, str]], Iterable[Item | Defect]]
+    """The items of a source, and what is wrong with rows that make none."""
+    steps: tuple[Step | Gather, ...]
+    release: Callable[[Sequence[Item], Path, Desk], Sequence[Change]]
+    """Writes the release of what is left into a folder, in the benchmark's layout."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Setting → its default, as text."""
+    version: int = 1
+    """Of what `release` writes: counted up whenever it would write something else."""
+    benchmark: str = ""
+    """In whose layout `release` writes: the folder then gets its card, Croissant and checksums."""
+
+
+__all__ = ["Change", "Desk", "Gather", "Item", "JsonValue", "Outcome", "Recipe", "Step"]

@@ -1,0 +1,227 @@
+"""`overread adjudicate`: people decide what rules and models could not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from overread.cli.arguments import AsJson, Draws, Level, Seed
+
+if TYPE_CHECKING:
+    from overread.build.adjudication import Progress
+    from overread.build.adjudication.reads_agreement import GroupAgreement
+
+
+def adjudicate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `overread build`.")],
+    person: Annotated[
+        str | None, typer.Option("--as", help="Who reads: a name or initials.", metavar="NAME")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only questions of this kind.")] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the verdicts to a new .csv or .jsonl; with --as, that person's sheet.",
+            metavar="FILE",
+        ),
+    ] = None,
+    import_: Annotated[
+        Path | None,
+        typer.Option(
+            "--import", help="Take the verdicts of a .csv or .jsonl, all or none.", metavar="FILE"
+        ),
+    ] = None,
+    agreement: Annotated[
+        bool, typer.Option("--agreement", help="How far the two reads agree.")
+    ] = False,
+    progress: Annotated[bool, typer.Option("--progress", help="How far the work is.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Whether the log is as it was written.")
+    ] = False,
+    head: Annotated[
+        str | None,
+        typer.Option(help="With --verify: a last hash that was noted earlier.", metavar="HASH"),
+    ] = None,
+    draws: Draws = 1000,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Read the questions of a build, one at a time: two people each, a third where they differ.
+
+    Nobody sees what others said. Verdicts are appended to DIR/verdicts.jsonl, whose lines are tied
+    to each other; the next `overread build` goes on with what was decided.
+    """
+    from overread.errors import UsageError
+
+    wanted = {
+        "--export": export is not None,
+        "--import": import_ is not None,
+        "--agreement": agreement,
+        "--progress": progress,
+        "--verify": verify,
+    }
+    asked = [name for name, given in wanted.items() if given]
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked)} were given", remedy="give one of them")
+    if head is not None and not verify:
+        raise UsageError("--head goes with --verify")
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}")
+    if verify:
+        _verify(folder, head, as_json=as_json)
+    elif agreement:
+        _agreement(folder, kind, {"draws": draws, "level": level, "seed": seed}, as_json=as_json)
+    elif progress:
+        _progress(folder, as_json=as_json)
+    elif export is not None:
+        _export(folder, export, person, as_json=as_json)
+    elif import_ is not None:
+        _import(folder, import_, person, as_json=as_json)
+    else:
+        _read(folder, person, kind, as_json=as_json)
+
+
+def _read(folder: Path, person: str | None, kind: str | None, *, as_json: bool) -> None:
+    import asyncio
+    import sys
+    from dataclasses import asdict
+
+    from overread.build.adjudication import Queue
+    from overread.build.adjudication.at_terminal import sit
+    from overread.cli.console import out, print_json, safe
+    from overread.readers.terminal import Terminal
+
+    queue = Queue(folder)
+    found = asyncio.run(sit(queue, Terminal(sys.stdin, sys.stderr), person, kind=kind))
+    if as_json:
+        print_json(asdict(found) | {"notes": list(queue.progress().notes)})
+        return
+    for note in queue.progress().notes:
+        out().print(f"note: {safe(note)}", style="dim")
+    undone = f", {found.undone:,} taken back" if found.undone else ""
+    out().print(f"{safe(found.person)}: {found.given:,} given{undone}, {found.left:,} left")
+
+
+def _export(folder: Path, path: Path, person: str | None, *, as_json: bool) -> None:
+    from overread.build.adjudication import Queue, export_verdicts
+    from overread.cli.console import out, print_json, safe
+
+    lines = export_verdicts(Queue(folder), path, person=person)
+    if as_json:
+        print_json({"file": str(path), "lines": lines})
+        return
+    what = "verdicts" if person is None else f"lines for {person}"
+    out().print(f"{lines:,} {safe(what)} written to {safe(str(path))}")
+
+
+def _import(folder: Path, path: Path, person: str | None, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from overread.build.adjudication import Queue, import_verdicts
+    from overread.cli.console import out, print_json
+
+    found = import_verdicts(Queue(folder), path, person=person)
+    if as_json:
+        print_json(asdict(found))
+        return
+    known = f", {found.known:,} were there already" if found.known else ""
+    empty = f", {found.empty:,} lines have none" if found.empty else ""
+    out().print(f"{found.new:,} verdicts taken{known}{empty}")
+
+
+def _verify(folder: Path, head: str | None, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from overread.build.adjudication import verify
+    from overread.cli.console import out, print_json, safe
+
+    found = verify(folder, head=head)
+    if as_json:
+        print_json(asdict(found) | {"intact": found.intact})
+    else:
+        if found.broken is not None:
+            out().print(f"line {found.broken:,} does not fit: {safe(found.why)}")
+        out().print(f"{found.lines:,} lines fit; the last has the hash {found.head or '(none)'}")
+        if found.torn:
+            out().print(f"note: {safe(found.torn)}")
+    if not found.intact:
+        raise typer.Exit(1)
+
+
+def _progress(folder: Path, *, as_json: bool) -> None:
+    from rich.table import Table
+
+    from overread.build.adjudication import Queue
+    from overread.cli.console import out, print_json, safe
+
+    found: Progress = Queue(folder).progress()
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    columns = {
+        "questions": "questions",
+        "settled": "settled",
+        "by_third": "by a third",
+        "cannot_judge": "cannot judge",
+        "first": "unread",
+        "second": "wait for a second",
+        "third": "wait for a third",
+    }
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("kind", *columns.values()):
+        table.add_column(column)
+    for name, tally in [*found.kinds.items(), ("all", found.all)]:
+        table.add_row(safe(name), *(f"{getattr(tally, column):,}" for column in columns))
+    console = out()
+    console.print(table)
+    for name, given in found.given.items():
+        console.print(f"{safe(name)}: {given:,} given, {found.left[name]:,} left")
+    if found.outdated:
+        console.print(f"{found.outdated:,} verdicts on questions that have changed do not count")
+
+
+def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_json: bool) -> None:
+    from overread.build.adjudication.reads_agreement import agreement
+    from overread.cli.console import out, print_json
+
+    found = agreement(folder, kind=kind, **drawing)
+    if as_json:
+        print_json([group.as_dict() for group in found])
+        return
+    if not found:
+        out().print("no question has two reads yet")
+    for group in found:
+        _print_group(group)
+
+
+def _print_group(group: GroupAgreement) -> None:
+    from overread.cli.console import out, safe
+
+    console = out()
+    below = f", category {group.category}" if group.category is not None else ""
+    console.print(
+        f"[bold]{safe(group.kind + below)}[/]: {group.questions:,} questions read twice, "
+        f"{group.differ:,} differ"
+    )
+    numbers = {"agree": group.share, "kappa": group.kappa, "AC1": group.ac1, "alpha": group.alpha}
+    for name, span in numbers.items():
+        if span is not None:
+            console.print(f"  {name:<6} {_span(span)}")
+    if len(group.pairs) > 1:
+        for pair in group.pairs:
+            both = f"{pair.first} and {pair.second}"
+            found = pair.agreement
+            console.print(
+                f"  {safe(both)}: {found.n:,} questions, agree {_span(found.share)}, "
+                f"kappa {_span(found.kappa)}"
+            )
+
+
+def _span(span: Any) -> str:
+    if span.value is None:
+        return "undefined"
+    between = "" if span.low is None else f" ({span.low:.3f} – {span.high:.3f})"
+    return f"{span.value:.3f}{between}"

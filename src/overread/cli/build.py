@@ -1,0 +1,197 @@
+"""`overread build`: from reports and pictures to a benchmark, every decision on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from overread.cli.arguments import (
+    AsJson,
+    Concurrency,
+    DryRun,
+    MaxRetries,
+    PriceIn,
+    PriceList,
+    PriceOut,
+    ReaderArgs,
+    RunSeed,
+    pairs,
+)
+
+if TYPE_CHECKING:
+    from overread.build.staff import Hired
+
+
+def build(
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="One of `overread list recipes`.")
+    ],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="Folder of the reports and pictures.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the build; the same goes on."),
+    ],
+    reader: Annotated[
+        str | None,
+        typer.Option("--reader", "-r", help="Who reads and writes; by rules alone without one."),
+    ] = None,
+    reader_arg: ReaderArgs = None,
+    auditor: Annotated[
+        str | None, typer.Option("--auditor", help="Who audits what the reader wrote.")
+    ] = None,
+    auditor_arg: Annotated[
+        list[str] | None,
+        typer.Option("--auditor-arg", help="An argument of the auditor.", metavar="K=V"),
+    ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option("--probe", help="Who tries to answer from the text alone; repeatable."),
+    ] = None,
+    probe_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--probe-arg",
+            help="An argument of all probes, or of one: 2.model=…; repeatable.",
+            metavar="[N.]K=V",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--setting", help="A setting of the recipe; repeatable.", metavar="K=V"),
+    ] = None,
+    preview: Annotated[
+        int | None,
+        typer.Option(help="Try the steps on the first items and show what each does.", min=1),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(help="Only these steps; the others as the ledger has them.", metavar="A,B"),
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", help="Do this step and those behind it anew.", metavar="STEP"),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="Only the first items of the source.", min=1)
+    ] = None,
+    seed: RunSeed = 0,
+    concurrency: Concurrency = 16,
+    prompts: Annotated[
+        Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")
+    ] = None,
+    repairs: Annotated[
+        int, typer.Option(help="How often an answer that is no good is asked for again.", min=0)
+    ] = 2,
+    prices: PriceList = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    max_retries: MaxRetries = 5,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+    ] = False,
+    allow_remote: Annotated[
+        bool,
+        typer.Option("--allow-remote", help="Reports and pictures may be sent to another machine."),
+    ] = False,
+    dry_run: DryRun = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 where any step failed on any item.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a benchmark from reports and pictures, step by step, by rules or with models.
+
+    The same command again goes on where it was stopped, whatever stopped it, and takes in what
+    changed: other reports, other prompts, verdicts of people. DIR/release is the benchmark, and
+    `overread ledger DIR` tells what became of every case and why.
+    """
+    from overread.build.runner import run_build
+    from overread.cli.building import print_build
+    from overread.cli.run import given_prices
+    from overread.cli.running import watching
+    from overread.runs.settings import session_settings
+
+    readers = {
+        **_hired("reader", reader, reader_arg, allow_remote=allow_remote),
+        **_hired("auditor", auditor, auditor_arg, allow_remote=allow_remote),
+        **_probes(probe or [], probe_arg or [], allow_remote=allow_remote),
+    }
+    chosen = tuple(word.strip() for word in (steps or "").split(",") if word.strip())
+    with watching(f"building {recipe}", quiet=as_json or dry_run) as watch:
+        outcome = run_build(
+            recipe,
+            source,
+            out,
+            watch=watch,
+            dry_run=dry_run,
+            readers=readers,
+            settings=pairs(setting or [], "--setting"),
+            seed=seed,
+            limit=limit,
+            preview=preview,
+            steps=chosen,
+            begin=begin,
+            concurrency=concurrency,
+            session=session_settings(
+                {"prompts": str(prompts) if prompts else None, "repairs": repairs}
+            ),
+            prices=given_prices(prices, price_in, price_out),
+            max_retries=max_retries,
+            retry_failed=retry_failed,
+        )
+    print_build(outcome, as_json=as_json)
+    if outcome.stopped is not None:
+        raise typer.Exit(128 + outcome.stopped)
+    if outcome.problem is not None or (strict and outcome.failed):
+        raise typer.Exit(1)
+
+
+def _hired(
+    role: str, name: str | None, words: list[str] | None, *, allow_remote: bool
+) -> dict[str, Hired]:
+    from overread.errors import UsageError
+
+    arguments = pairs(words or [], f"--{role}-arg")
+    if name is None:
+        if arguments:
+            raise UsageError(f"--{role}-arg was given and no --{role}", remedy=f"add --{role}")
+        return {}
+    return {role: _made(name, arguments, allow_remote=allow_remote)}
+
+
+def _probes(names: list[str], words: list[str], *, allow_remote: bool) -> dict[str, Hired]:
+    """Probes by number, each with the arguments of all and its own."""
+    from overread.errors import UsageError
+
+    shared: dict[str, str] = {}
+    own: dict[int, dict[str, str]] = {}
+    for name, value in pairs(words, "--probe-arg").items():
+        number, dot, rest = name.partition(".")
+        if dot and number.isdecimal():
+            if not 1 <= int(number) <= len(names):
+                raise UsageError(
+                    f"--probe-arg {name}=… is for a probe that is not there",
+                    remedy=f"there are {len(names)}",
+                )
+            own.setdefault(int(number), {})[rest] = value
+        else:
+            shared[name] = value
+    if shared and not names:
+        raise UsageError("--probe-arg was given and no --probe", remedy="add --probe")
+    return {
+        f"probe-{number}": _made(name, {**shared, **own.get(number, {})}, allow_remote=allow_remote)
+        for number, name in enumerate(names, 1)
+    }
+
+
+def _made(name: str, arguments: dict[str, Any], *, allow_remote: bool) -> Hired:
+    from overread.build.staff import Hired
+
+    # Of the readers, only those behind an endpoint can leave the machine, and take the permission.
+    if allow_remote and name == "openai":
+        arguments = arguments | {"allow_remote": "true"}
+    return Hired(name, arguments)

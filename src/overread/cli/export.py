@@ -1,0 +1,116 @@
+"""`overread export`: a release in the formats that training programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overread.cli.arguments import AnySplit, AsJson, Benchmark, Form, Pictures, Root
+
+if TYPE_CHECKING:
+    from overread.build.release.exporting import Exported
+
+_SHOWN = 10
+
+
+def export(
+    format_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="parquet, chat, anole, nnunet, nifti or dicom-seg; 'list' tells of each.",
+        ),
+    ],
+    benchmark: Benchmark = "",
+    root: Root = Path(),
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write; must not be there.", metavar="DIR")
+    ] = None,
+    split: AnySplit = "all",
+    limit: Annotated[int | None, typer.Option(help="Only the first cases a split.", min=1)] = None,
+    style: Annotated[
+        str | None, typer.Option(help="Of chat: qwen (messages) or llava (conversations).")
+    ] = None,
+    with_test_truth: Annotated[
+        bool, typer.Option("--with-test-truth", help="The truth of the test split too.")
+    ] = False,
+    dicom: Annotated[
+        Path | None,
+        typer.Option(help="For dicom-seg: a DICOM series a case, by its id.", metavar="DIR"),
+    ] = None,
+    form: Form = None,
+    pictures: Pictures = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a release for training: tables, chats, traces, label maps, masks, DICOM.
+
+    The folder appears when all of it is written. The truth of the test split stays where it is
+    unless it is asked for.
+    """
+    from overread.build.release.exporting import export_release, find_format
+    from overread.cli.console import print_json, progress
+    from overread.errors import UsageError
+
+    if format_name == "list":
+        _list(as_json=as_json)
+        return
+    find_format(format_name)
+    if not benchmark or root == Path():
+        raise UsageError(
+            "a benchmark and the folder of its release are missing",
+            remedy=f"write overread export {format_name} BENCHMARK ROOT --out DIR",
+        )
+    if out is None:
+        raise UsageError("there is no --out", remedy="name the folder to write with --out DIR")
+    with progress(f"exporting {format_name}", quiet=as_json) as told:
+        done = export_release(
+            format_name,
+            benchmark,
+            root,
+            out,
+            split=split,
+            limit=limit,
+            style=style,
+            with_test_truth=with_test_truth,
+            form=form,
+            pictures=pictures,
+            dicom=dicom,
+            progress=told,
+        )
+    if as_json:
+        print_json(done.told())
+    else:
+        _print(done)
+
+
+def _list(*, as_json: bool) -> None:
+    from overread.build.release.exporting import FORMATS
+    from overread.cli.console import out, print_json, safe
+
+    rows = [
+        {"name": one.name, "about": one.about, "benchmarks": list(one.benchmarks) or ["all"]}
+        for one in FORMATS.values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for one in FORMATS.values():
+        out().print(f"{one.name:<10} {safe(one.about)}")
+
+
+def _print(done: Exported) -> None:
+    from overread.cli.console import err, out, safe
+
+    parts = ", ".join(f"{many} {split}" for split, many in done.cases.items())
+    console = out()
+    console.print(f"wrote {safe(str(done.out))}: {parts} case(s), {done.files} files")
+    for note in done.notes[:_SHOWN]:
+        console.print(f"  {safe(note)}")
+    if len(done.notes) > _SHOWN:
+        console.print(f"  and {len(done.notes) - _SHOWN} more notes, in export.json")
+    for name, why in list(done.left_out.items())[:_SHOWN]:
+        err().print(f"left out {safe(name)}: {safe(why)}")
+    if len(done.left_out) > _SHOWN:
+        err().print(f"and {len(done.left_out) - _SHOWN} more, in export.json")

@@ -1,0 +1,406 @@
+"""The runner by rules alone: what is kept, dropped, failed; going on; choosing steps; refusing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from build_making import (
+    DEMO,
+    STEPS,
+    standing,
+    table,
+    with_step,
+    write_prompts,
+    write_reports,
+)
+from overread.build.item import Dropped, Item, Kept, Outcome
+from overread.build.ledger import Ledger
+from overread.build.plan import BuildOutcome
+from overread.build.runner import run_build
+from overread.build.step import Desk, Gather, Recipe, Step
+from overread.errors import UnknownName, UsageError
+from overread.session import SessionSettings
+
+ROWS = ("b one", "  a   two ", "", "raise", {"id": "r1", "text": "again"}, {"id": "lost"}, "c six")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Reports, one empty, one that raises, one id twice, one row without a text."""
+    return write_reports(tmp_path / "source", *ROWS)
+
+
+def built(source: Path, out: Path, recipe: Recipe = DEMO, **more: Any) -> BuildOutcome:
+    """A build by rules."""
+    prompts = write_prompts(out.parent / "prompts")
+    session = SessionSettings(prompts=str(prompts), repairs=2)
+    return run_build(recipe, source, out, **{"session": session, **more})
+
+
+def test_every_item_ends_in_the_ledger_and_what_is_left_is_released(
+    source: Path, tmp_path: Path
+) -> None:
+    """Kept, dropped with a reason, failed with a bug; defects of the source are rows too."""
+    out = tmp_path / "out"
+    found = built(source, out)
+    steps = {step.name: step for step in found.steps}
+    assert (steps["tidy"].came, steps["tidy"].kept) == (5, 3)
+    assert steps["tidy"].dropped == {"empty-report": 1}
+    assert steps["tidy"].failed == {"bug": 1}
+    assert [item.id for item in found.items] == ["r1", "r2", "r7"]
+    rows = [json.loads(line) for line in (out / "release/items.jsonl").read_text().splitlines()]
+    assert [(row["id"], row["letter"], row["rank"]) for row in rows] == [
+        ("r1", "B", 2),
+        ("r2", "A", 1),
+        ("r7", "C", 3),
+    ]
+    assert table(out, "SELECT code FROM defects ORDER BY place") == [
+        ("duplicate-id",),
+        ("missing-field",),
+    ]
+    failed = table(out, "SELECT item, reason, why FROM entries WHERE outcome = 'failed'")
+    assert failed == [("r4", "bug", "a bug ended this step (ValueError: a planted bug)")]
+    assert found.written
+    assert found.complete
+
+
+def test_the_same_again_does_nothing_and_keeps_the_release(source: Path, tmp_path: Path) -> None:
+    """A second build decides nothing, and the release is the same file."""
+    out = tmp_path / "out"
+    built(source, out)
+    before = standing(out)
+    file = (out / "release/items.jsonl").stat()
+    found = built(source, out)
+    assert found.tally.read == 0
+    assert not found.written
+    assert found.release == out / "release"
+    assert standing(out) == before
+    assert (out / "release/items.jsonl").stat().st_ino == file.st_ino
+
+
+def test_a_changed_report_is_built_anew_and_the_others_are_not(
+    source: Path, tmp_path: Path
+) -> None:
+    """Only the changed item is decided again, and what takes all items together."""
+    out = tmp_path / "out"
+    built(source, out)
+    write_reports(source, "b one", "d two", *ROWS[2:])
+    found = built(source, out)
+    steps = {step.name: step for step in found.steps}
+    assert (steps["sort"].came, steps["sort"].known) == (3, 2)
+    assert steps["rank"].known == 0
+    assert found.written
+    assert json.loads((out / "release/items.jsonl").read_text().splitlines()[1])["letter"] == "D"
+
+
+def test_a_field_that_a_step_does_not_read_may_change(tmp_path: Path) -> None:
+    """Only steps that read a field are done again where it changes; others are not shown it."""
+    seen: list[set[str]] = []
+
+    async def narrow(item: Item, desk: Desk) -> Outcome:
+        seen.append(set(item.data))
+        return Kept(data={"n": 1})
+
+    def recipe(extra: str) -> Recipe:
+        async def wide(item: Item, desk: Desk) -> Outcome:
+            return Kept(data={"extra": extra})
+
+        steps = (Step("wide", wide, version=len(extra)), Step("narrow", narrow, reads=("text",)))
+        return replace(DEMO, steps=steps)
+
+    source = write_reports(tmp_path / "source", "one")
+    built(source, tmp_path / "out", recipe("x"))
+    found = built(source, tmp_path / "out", recipe("yy"))
+    assert [step.known for step in found.steps] == [0, 1]
+    assert seen == [{"text"}]
+    assert found.items[0].data["extra"] == "yy"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": {"tone": "loud"}},
+        {"seed": 7},
+        {"recipe": with_step("tidy", version=2)},
+    ],
+    ids=["setting", "seed", "version"],
+)
+def test_settings_seed_and_version_are_part_of_a_key(
+    source: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """With another setting, seed or version a decision is made anew; the old row stays."""
+    out = tmp_path / "out"
+    built(source, out)
+    rows = len(table(out, "SELECT id FROM entries WHERE step = 'tidy'"))
+    found = built(source, out, **change)
+    assert found.steps[0].known == 0
+    assert len(table(out, "SELECT id FROM entries WHERE step = 'tidy'")) == 2 * rows
+
+
+def test_a_setting_that_a_step_does_not_look_at_may_change(source: Path, tmp_path: Path) -> None:
+    """A step that names its settings is done anew for those alone, and sees no others."""
+    recipe = with_step("tidy", settings=())
+    built(source, tmp_path / "out", recipe)
+    found = built(source, tmp_path / "out", recipe, settings={"tone": "loud"})
+    assert [step.known for step in found.steps] == [5, 0, 0, 0, 0]
+
+
+def test_what_lies_outside_is_part_of_a_key(tmp_path: Path) -> None:
+    """A step that looks at a file people return is done again once the file is there."""
+
+    def state(item: Item, desk: Desk) -> bool:
+        return (desk.folder / "masks" / item.id).exists()
+
+    async def wait(item: Item, desk: Desk) -> Outcome:
+        if state(item, desk):
+            return Kept(data={"mask": True})
+        return Dropped(reason="no-mask", why="nobody has drawn it")
+
+    recipe = replace(DEMO, steps=(Step("masks", wait, outside=state),))
+    source = write_reports(tmp_path / "source", "one", "two")
+    assert built(source, tmp_path / "out", recipe).problem == "no item is left to release"
+    (tmp_path / "out" / "masks").mkdir()
+    (tmp_path / "out" / "masks" / "r2").touch()
+    found = built(source, tmp_path / "out", recipe)
+    assert found.steps[0].known == 1
+    assert [item.id for item in found.items] == ["r2"]
+
+
+def test_failed_steps_are_tried_again_when_asked(tmp_path: Path) -> None:
+    """A failed row stays one until --retry-failed; then the item goes on."""
+    broken = [True]
+
+    async def moody(item: Item, desk: Desk) -> Outcome:
+        if broken[0]:
+            raise OSError("the disk is asleep")
+        return Kept(data={})
+
+    recipe = replace(DEMO, steps=(Step("moody", moody),))
+    source = write_reports(tmp_path / "source", "one")
+    assert built(source, tmp_path / "out", recipe).failed == 1
+    broken[0] = False
+    assert built(source, tmp_path / "out", recipe).failed == 1
+    assert built(source, tmp_path / "out", recipe, retry_failed=True).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("gives", "why"),
+    [
+        ("nothing", "it gave a NoneType, not Kept, Dropped or Waits"),
+        ("infinity", "Input should be a finite number"),
+    ],
+)
+def test_what_is_no_outcome_is_a_failed_row(tmp_path: Path, gives: str, why: str) -> None:
+    """A step that gives nothing, or what cannot be stored, fails on its item and on no other."""
+
+    async def odd(item: Item, desk: Desk) -> Any:
+        if item.id == "r2":
+            return Kept(data={})
+        return None if gives == "nothing" else Kept(data={"n": float("inf")})
+
+    recipe = replace(DEMO, steps=(Step("odd", odd),))
+    found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
+    assert [item.id for item in found.items] == ["r2"]
+    assert why in found.tally.reasons[0][1]
+
+
+def test_a_gathering_step_that_fails_fails_on_every_item(tmp_path: Path) -> None:
+    """All its items are failed rows; nothing is released, and nothing crashes."""
+
+    async def wrong(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+        return {"stranger": Kept(data={})}
+
+    recipe = replace(DEMO, steps=(Gather("wrong", wrong),))
+    found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
+    assert found.steps[0].failed == {"bug": 2}
+    assert found.release is None
+    assert "stranger" in found.tally.reasons[0][1]
+
+
+def test_items_that_a_gathering_step_leaves_out_go_on(tmp_path: Path) -> None:
+    """What it says nothing of is kept as it is."""
+
+    async def first_out(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+        return {items[0].id: Dropped(reason="first", why="it came first")}
+
+    recipe = replace(DEMO, steps=(Gather("choose", first_out),))
+    found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
+    assert [item.id for item in found.items] == ["r2"]
+
+
+def test_a_release_that_fails_leaves_the_old_one(source: Path, tmp_path: Path) -> None:
+    """The problem is told, the release of before stays whole, and nothing half is left."""
+    out = tmp_path / "out"
+    built(source, out)
+    before = (out / "release/items.jsonl").read_text()
+
+    def broken(items: Sequence[Item], folder: Path, desk: Desk) -> Sequence[Any]:
+        (folder / "items.jsonl").write_text("half")
+        raise UsageError("no licence was named")
+
+    found = built(source, out, replace(DEMO, release=broken, version=2))
+    assert found.problem == "the release could not be written: no licence was named"
+    assert (out / "release/items.jsonl").read_text() == before
+    assert not list(out.glob(".release-*"))
+
+
+def test_only_some_steps(source: Path, tmp_path: Path) -> None:
+    """Chosen steps are done and what lies behind them is not; nothing is released until all are."""
+    out = tmp_path / "out"
+    found = built(source, out, steps=("tidy", "sort"))
+    assert [step.kept for step in found.steps] == [3, 3, 0, 0, 0]
+    assert not found.complete
+    assert not (out / "release").exists()
+    found = built(source, out, steps=("rank",))
+    assert found.steps[3].kept == 0
+    found = built(source, out, steps=("audit", "rank", "again"))
+    assert found.steps[4].kept == 3
+    assert not (out / "release").exists()
+    assert built(source, out, steps=("release",)).written
+
+
+def test_from_a_step_on_everything_is_done_anew(source: Path, tmp_path: Path) -> None:
+    """The step that is named and those behind it are done again, those before it are not."""
+    out = tmp_path / "out"
+    built(source, out)
+    found = built(source, out, begin="audit")
+    assert [step.known for step in found.steps] == [5, 3, 0, 0, 0]
+    assert found.written
+
+
+def test_a_preview_shows_the_first_items_and_changes_nothing(source: Path, tmp_path: Path) -> None:
+    """Its decisions are shown and kept; the build and its release stay as they were."""
+    out = tmp_path / "out"
+    built(source, out)
+    before = standing(out)
+    found = built(source, out, preview=2, settings={"tone": "loud"})
+    assert [one.source.id for one in found.previews] == ["r1", "r2"]
+    assert [entry.step for entry in found.previews[0].entries] == [step.name for step in STEPS]
+    assert found.previews[1].entries[0].changes[0].after == "a two"
+    assert found.previews[0].entries[3].data == {"rank": 2}
+    assert standing(out) == before
+    assert found.release is None
+
+
+def test_a_preview_of_a_new_build_releases_nothing(source: Path, tmp_path: Path) -> None:
+    """Before any build there is nothing but what was tried, and a build goes on from it."""
+    out = tmp_path / "out"
+    built(source, out, preview=2)
+    assert not (out / "release").exists()
+    found = built(source, out)
+    assert [step.known for step in found.steps[:4]] == [2, 2, 2, 0]
+    assert len(found.items) == 3
+
+
+def test_a_limited_build_may_grow(source: Path, tmp_path: Path) -> None:
+    """With a limit the first items are built; without it the others follow."""
+    out = tmp_path / "out"
+    assert len(built(source, out, limit=1).items) == 1
+    found = built(source, out)
+    assert len(found.items) == 3
+    assert found.steps[0].known == 1
+
+
+def test_items_that_left_the_source_leave_the_build(source: Path, tmp_path: Path) -> None:
+    """They are no part of the build any more; their rows stay in the ledger."""
+    out = tmp_path / "out"
+    built(source, out)
+    write_reports(source, *ROWS[:3])
+    assert [item.id for item in built(source, out).items] == ["r1", "r2"]
+    assert "r7" not in {row[0] for row in standing(out)}
+    assert table(out, "SELECT count(*) FROM entries WHERE item = 'r7'") == [(5,)]
+
+
+def test_a_dry_run_writes_nothing(source: Path, tmp_path: Path) -> None:
+    """It tells what would become of the items, and no folder is made."""
+    out = tmp_path / "out"
+    found = built(source, out, dry_run=True)
+    assert found.steps[0].kept == 3
+    assert not out.exists()
+
+
+def test_two_builds_in_one_folder_are_refused(source: Path, tmp_path: Path) -> None:
+    """While one builds, another is told to wait; afterwards it may."""
+    out = tmp_path / "out"
+    with Ledger(out), pytest.raises(UsageError, match="another process is building here"):
+        built(source, out)
+    assert built(source, out).complete
+
+
+def test_folders_and_names_that_cannot_be_meant_are_refused(source: Path, tmp_path: Path) -> None:
+    """Another recipe's build, a folder with other things, unknown names, a source that is gone."""
+    out = tmp_path / "out"
+    built(source, out)
+    with pytest.raises(UsageError, match="holds a build by the recipe 'demo'"):
+        built(source, out, replace(DEMO, name="other"))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.doc").touch()
+    with pytest.raises(UsageError, match="something that is no build"):
+        built(source, tmp_path / "full")
+    with pytest.raises(UnknownName, match="did you mean 'rank'"):
+        built(source, out, steps=("rnak",))
+    with pytest.raises(UnknownName, match="did you mean 'tone'"):
+        built(source, out, settings={"tune": "x"})
+    with pytest.raises(UsageError, match="there is no source"):
+        built(tmp_path / "gone", out)
+    twice = replace(DEMO, steps=(DEMO.steps[0], DEMO.steps[0]))
+    with pytest.raises(UsageError, match="two steps called 'tidy'"):
+        built(source, out, twice)
+
+
+def test_a_step_that_uses_what_it_does_not_declare_ends_the_build(
+    source: Path, tmp_path: Path
+) -> None:
+    """Its key would not tell when the prompt or the model changes."""
+
+    async def sly(item: Item, desk: Desk) -> Outcome:
+        return Kept(data={"has": desk.has("auditor")})
+
+    recipe = replace(DEMO, steps=(Step("sly", sly),))
+    with pytest.raises(UsageError, match="'sly' uses the role 'auditor'"):
+        built(source, tmp_path / "out", recipe)
+
+
+def test_odd_items_are_rows(tmp_path: Path) -> None:
+    """Ids without a name or with a NUL are defects; NUL bytes and 2 MB in a text are kept whole."""
+    text = "a\0b" + "x" * 2_000_000
+    source = write_reports(
+        tmp_path / "s",
+        {"id": " ", "text": "nobody"},
+        {"id": "a\0b", "text": "cut"},
+        {"id": "größe", "text": text},
+    )
+    out = tmp_path / "out"
+    found = built(source, out)
+    assert [defect.code for defect in found.defects] == ["missing-field", "missing-field"]
+    assert [item.data["text"] for item in found.items] == [text]
+    assert json.loads((out / "release/items.jsonl").read_text())["id"] == "größe"
+
+
+def test_a_dry_run_looks_where_people_return_things_and_writes_elsewhere(tmp_path: Path) -> None:
+    """It sees the files in the build's folder, and what steps write is thrown away."""
+
+    def state(item: Item, desk: Desk) -> str:
+        file = desk.folder / f"{item.id}.txt"
+        return file.read_text() if file.exists() else ""
+
+    async def hand_out(item: Item, desk: Desk) -> Outcome:
+        desk.folder.mkdir(exist_ok=True)
+        (desk.folder / f"task-{item.id}").touch()
+        return Kept(data={})
+
+    recipe = replace(DEMO, steps=(Step("tasks", hand_out, outside=state),))
+    source = write_reports(tmp_path / "source", "one")
+    out = tmp_path / "out"
+    built(source, out, recipe)
+    assert built(source, out, recipe, dry_run=True).steps[0].known == 1
+    (out / "task-r1").unlink()
+    (out / "r1.txt").write_text("back")
+    assert built(source, out, recipe, dry_run=True).steps[0].known == 0
+    assert not (out / "task-r1").exists()
