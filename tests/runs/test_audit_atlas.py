@@ -23,7 +23,9 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("people")
     test = islice((number for number in count(1) if split_of(number) == "test"), 24)
     exams = list(PATIENTS)
-    assert not make_population(out, [*test, 1, 4], Settings(seed=5), exams=exams).failed
+    assert not make_population(
+        out, [*test, 1, 4], Settings(seed=5, difficulty="easy"), exams=exams
+    ).failed
     return out
 
 
