@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -152,7 +153,9 @@ def test_stand_ins_are_the_same_everywhere() -> None:
 def test_known_names_are_found_without_any_cue() -> None:
     """A name that a header told is found in small letters too; a plain word only with a capital."""
     known = ("quillfeather", "Stone")
-    made = clean_text("quillfeather improved; stone in the kidney of Stone.", SECRET, TAGS, known=known)
+    made = clean_text(
+        "quillfeather improved; stone in the kidney of Stone.", SECRET, TAGS, known=known
+    )
     assert made.text == "[NAME] improved; stone in the kidney of [NAME]."
 
 
@@ -172,7 +175,7 @@ def test_the_record_tells_no_values() -> None:
 def test_any_text_is_taken(text: str) -> None:
     """No text breaks it, finds never overlap, and tags are stable under a second cleaning."""
     found = find_all(text, SECRET, TAGS)
-    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(found))
     assert settled(found, text) == found
     clean_text(text, SECRET)
 

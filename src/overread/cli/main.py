@@ -21,6 +21,7 @@ from overread.cli.build import build
 from overread.cli.check import check
 from overread.cli.compare import compare
 from overread.cli.console import ReaderLeft
+from overread.cli.deidentify import deidentify
 from overread.cli.demo import demo
 from overread.cli.doctor import doctor
 from overread.cli.export import export
@@ -64,6 +65,7 @@ app.command("sweep")(sweep)
 app.command("judge")(judge)
 app.command("audit")(audit)
 app.command("submit")(submit)
+app.command("deidentify")(deidentify)
 app.command("build")(build)
 app.command("ledger")(ledger)
 app.command("publish")(publish)

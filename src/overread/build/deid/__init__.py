@@ -1,0 +1,54 @@
+"""WHO is it? Nobody knows any more: headers, pictures and reports freed of what names a person.
+
+`deidentify` cleans a whole folder; `clean_dataset`, `clean_picture` and `clean_text` clean one
+thing. Rules only, no model: what they miss is told in docs/deidentification.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from overread.build.deid.folder import deidentify, require_clean
+    from overread.build.deid.headers import clean_dataset
+    from overread.build.deid.picture import clean_picture
+    from overread.build.deid.record import Cleaned, Options, Removal, Unclean
+    from overread.build.deid.secret import Secret, open_secret
+    from overread.build.deid.text import clean_text
+
+__all__ = [
+    "Cleaned",
+    "Options",
+    "Removal",
+    "Secret",
+    "Unclean",
+    "clean_dataset",
+    "clean_picture",
+    "clean_text",
+    "deidentify",
+    "open_secret",
+    "require_clean",
+]
+
+_HOMES = {
+    "Cleaned": "record",
+    "Options": "record",
+    "Removal": "record",
+    "Secret": "secret",
+    "Unclean": "record",
+    "clean_dataset": "headers",
+    "clean_picture": "picture",
+    "clean_text": "text",
+    "deidentify": "folder",
+    "open_secret": "secret",
+    "require_clean": "folder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Late, so that a header can be cleaned without loading what cleans pictures.
+    if name not in _HOMES:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(f"overread.build.deid.{_HOMES[name]}"), name)

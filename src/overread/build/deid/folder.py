@@ -1,0 +1,355 @@
+"""A whole folder: every file cleaned by its kind, everything on record, nothing passed by.
+
+Tables and headers are read twice. First to see who is in them, so that a name that a header tells
+is found in the report and in the name of the file; then to clean them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from overread.build.deid.record import Cleaned, Options, Removal, Unclean
+from overread.build.deid.secret import Secret, open_secret
+from overread.build.deid.tables import Sources, clean_table, rows_of, tells, who
+from overread.build.deid.words import fold, is_also_word, is_eponym, is_family, is_given
+from overread.core import Progress
+from overread.errors import OverreadError, UsageError
+from overread.pixels.files import written
+
+RECORD = "deidentification.jsonl"
+SUMMARY = "deidentification.json"
+_TABLES = ("csv", "tsv", "jsonl", "json", "txt", "md", "text")
+_OF_THE_SYSTEM = re.compile(r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"(?:im|img|image|slice|i|frame|series|se|s|z)?[-_]?\d{1,4}|(?:im|img|image|i|z)[-_]?\d{1,6}",
+    re.IGNORECASE,
+)
+_LARGEST_TEXT = 1 << 30
+
+
+def deidentify(
+    source: Path,
+    out: Path,
+    options: Options | None = None,
+    *,
+    secret: Secret | Path | None = None,
+    keep_map: Path | None = None,
+    progress: Progress | None = None,
+) -> Cleaned:
+    """Clean a file or a folder into another folder, with a record of what was done.
+
+    Files that cannot be cleaned are not written, and `refused` of the result names them; with
+    `accept_unclean` they are written as far as they were cleaned. What was removed is told without
+    its values, except in `keep_map`, which must lie elsewhere.
+    """
+    chosen = options or Options()
+    _check_places(source, out, keep_map)
+    key = secret if isinstance(secret, Secret) else open_secret(secret, out=out)
+    job = _Folder(source, out, chosen, key)
+    with ExitStack() as stack:
+        job.record = stack.enter_context(_lines(out / RECORD, mode=0o644))
+        if keep_map is not None:
+            job.kept = stack.enter_context(_lines(keep_map, mode=0o600))
+        job.look_around()
+        # Pictures before tables: these name them by their new names.
+        order = [*job.of_kind(tables=False), *job.of_kind(tables=True)]
+        for n, file in enumerate(order):
+            job.clean(file)
+            if progress is not None:
+                progress(n + 1, len(order))
+    cleaned = job.summary()
+    with written(out / SUMMARY) as stream:
+        told = {**cleaned.model_dump(mode="json", exclude={"out"}), "options": _dumped(chosen)}
+        for one in told["unclean"]:
+            del one["source"]
+        stream.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
+    return cleaned
+
+
+def require_clean(cleaned: Cleaned) -> None:
+    """Raise unless every file could be cleaned, or was accepted as it is."""
+    if cleaned.refused:
+        first = cleaned.refused[0]
+        raise OverreadError(
+            f"{len(cleaned.refused)} file(s) could not be cleaned and were not written, the first "
+            f"because {first.why}",
+            where=first.source,
+            remedy="look at them, then leave them out or give --accept-unclean",
+        )
+
+
+def _dumped(options: Options) -> dict[str, object]:
+    """Options for the record; names that were given are names."""
+    told = options.model_dump(mode="json")
+    told["names"] = len(options.names)
+    return told
+
+
+def _check_places(source: Path, out: Path, keep_map: Path | None) -> None:
+    if not source.exists():
+        raise UsageError(
+            "there is no such file or folder", where=str(source), remedy="look at the path again"
+        )
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is there already", remedy="choose another --out, or remove it")
+    real, target = source.resolve(), out.resolve()
+    if target.is_relative_to(real) or real.is_relative_to(target):
+        raise UsageError(
+            "the cleaned files would lie among the others",
+            where=str(out),
+            remedy="choose an --out that is neither in the source nor around it",
+        )
+    if keep_map is not None and keep_map.resolve().is_relative_to(target):
+        raise UsageError(
+            "the map of removed values would lie in the folder that is given away",
+            where=str(keep_map),
+            remedy="name a file elsewhere with --keep-map",
+        )
+    if keep_map is not None and keep_map.exists():
+        raise UsageError(f"{keep_map} is there already", remedy="choose another file")
+
+
+def _lines(path: Path, *, mode: int) -> IO[str]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    return os.fdopen(handle, "w", encoding="utf-8")
+
+
+@dataclass
+class _Folder:
+    source: Path
+    out: Path
+    options: Options
+    secret: Secret
+    record: IO[str] | None = None
+    kept: IO[str] | None = None
+    names: dict[str, set[str]] = field(default_factory=dict)
+    ids: set[str] = field(default_factory=set)
+    kinds: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    files: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    unclean: list[Unclean] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def look_around(self) -> None:
+        """What files there are, who is in them, and what each will be called."""
+        for file in _walk(self.source):
+            self.kinds[file] = self._kind(self._path(file))
+        for file, kind in self.kinds.items():
+            if kind == "dicom":
+                self._who_in_header(file)
+            elif kind in _TABLES:
+                self._who_in_table(file, kind)
+        known = {name for held in self.names.values() for name in held} | self.ids
+        new: dict[str, str] = {}
+        for file in self.kinds:
+            self.paths[file] = self._new_path(file, known)
+            if self.paths[file] in new:
+                raise OverreadError(
+                    "two files would get the same name", where=file, remedy="rename one of them"
+                )
+            new[self.paths[file]] = file
+        # A table may name a file without its folder, where that is clear.
+        short = Counter(Path(file).name for file in self.kinds)
+        self.paths |= {
+            Path(file).name: Path(name).name
+            for file, name in list(self.paths.items())
+            if short[Path(file).name] == 1
+        }
+
+    def of_kind(self, *, tables: bool) -> list[str]:
+        """Files that are tables or texts, or those that are not."""
+        return [file for file, kind in self.kinds.items() if (kind in _TABLES) == tables]
+
+    def clean(self, file: str) -> None:
+        """Clean one file into its new place, or put on record why not."""
+        kind, new = self.kinds[file], self.paths[file]
+        removals: list[Removal] = []
+        if new != file:
+            removals.append(
+                Removal(kind="path", action="replaced", where="its name", before=file, after=new)
+            )
+        unclean: list[str] = []
+        data: bytes | None = None
+        try:
+            if kind == "system" or (kind == "dicom" and _is_index(self._path(file))):
+                self.left_out.append(new)
+                return
+            if kind == "nifti":
+                removals += _nifti(self._path(file), self.out / new)
+            else:
+                data, more, unclean = self._cleaned(file, kind)
+                removals += more
+        except OverreadError as error:
+            unclean.append(error.what)
+            data = None
+        if unclean:
+            accepted = self.options.accept_unclean and kind != "link"
+            why = "; ".join(unclean)
+            self.unclean.append(Unclean(source=file, file=new, why=why, accepted=accepted))
+            if not accepted:
+                return
+            if data is None:
+                data = self._path(file).read_bytes()
+        if data is not None:
+            with written(self.out / new, packed=False) as stream:
+                stream.write(data)
+        self.files[kind] += 1
+        self._tell(file, new, removals)
+
+    def summary(self) -> Cleaned:
+        """What became of the whole folder."""
+        return Cleaned(
+            out=self.out,
+            files=dict(self.files.most_common()),
+            removals=dict(self.counts.most_common()),
+            unclean=tuple(self.unclean),
+            left_out=tuple(self.left_out),
+        )
+
+    def _cleaned(self, file: str, kind: str) -> tuple[bytes, list[Removal], list[str]]:
+        path = self._path(file)
+        if kind == "dicom":
+            from overread.build.deid.dicom_files import clean_dicom
+
+            made = clean_dicom(path, self.secret, self.options)
+            return made.data, made.removals, made.unclean
+        if kind in ("png", "jpeg"):
+            from overread.build.deid.picture import clean_picture_file
+
+            data, removals = clean_picture_file(path.read_bytes(), "a picture", self.options)
+            return data, removals, []
+        if kind in _TABLES:
+            sources = Sources(self.secret, self.options, self.names, self.paths)
+            table = clean_table(_read_text(path), kind, sources)
+            return table.data.encode(), table.removals, table.unclean
+        if kind == "link":
+            raise OverreadError("it is a link, which might lead anywhere")
+        raise OverreadError("files of this kind are not known, so nobody can say what is in it")
+
+    def _tell(self, file: str, new: str, removals: list[Removal]) -> None:
+        assert self.record is not None
+        for one in removals:
+            self.counts[one.kind] += 1
+            told = {"file": new, **one.model_dump(mode="json")}
+            self.record.write(json.dumps(told, ensure_ascii=False) + "\n")
+            if self.kept is not None:
+                row = {"source": file, **told, "before": one.before, "after": one.after}
+                self.kept.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _path(self, file: str) -> Path:
+        return self.source / file if self.source.is_dir() else self.source
+
+    def _kind(self, path: Path) -> str:
+        if path.is_symlink() or not path.is_file():
+            return "link"
+        if _OF_THE_SYSTEM.fullmatch(path.name):
+            return "system"
+        from overread.pixels.formats import told
+
+        kind = told(path)
+        if kind in ("png", "jpeg", "dicom"):
+            return str(kind)
+        lower = path.name.lower()
+        if kind == "nifti" or (kind == "gzip" and lower.endswith((".nii.gz", ".nii"))):
+            return "nifti"
+        ending = lower.rpartition(".")[2]
+        if ending in _TABLES and kind is None:
+            return ending
+        return "dicom" if kind is None and _begins_as_dicom(path) else "unknown"
+
+    def _who_in_header(self, file: str) -> None:
+        from overread.build.deid.headers import own_words, patient_of
+        from overread.pixels.dicom import guarded, open_dicom
+
+        try:
+            dataset = open_dicom(self._path(file), pixels=False)
+            with guarded("a DICOM file"):
+                words, ids = own_words(dataset)
+                self.names.setdefault(fold(patient_of(dataset)), set()).update(words)
+                self.ids |= ids
+        except OverreadError:
+            return  # told when the file is cleaned
+
+    def _who_in_table(self, file: str, kind: str) -> None:
+        try:
+            for row in rows_of(_read_text(self._path(file)), kind):
+                patient, names = who(row, self.options)
+                self.names.setdefault(fold(patient), set()).update(names)
+                if len(patient) > 3:
+                    self.ids.add(patient)
+        except OverreadError:
+            return
+
+    def _new_path(self, file: str, known: set[str]) -> str:
+        parts = []
+        for n, part in enumerate(Path(file).parts):
+            last = n == len(Path(file).parts) - 1
+            stem, ending = _split(part) if last else (part, "")
+            if not _COUNTED.fullmatch(stem) and (tells(stem, known) or _names_somebody(stem)):
+                stem = f"f-{self.secret.code('path', stem)}"
+            parts.append(stem + ending)
+        return "/".join(parts)
+
+
+def _walk(source: Path) -> Iterator[str]:
+    if not source.is_dir():
+        yield source.name
+        return
+    for folder, below, files in os.walk(source):
+        below.sort()
+        for name in sorted([*files, *(d for d in below if (Path(folder) / d).is_symlink())]):
+            yield (Path(folder) / name).relative_to(source).as_posix()
+
+
+def _split(name: str) -> tuple[str, str]:
+    match = re.search(r"(?:\.nii)?(?:\.[A-Za-z][A-Za-z0-9]{0,6})$", name)
+    return (name[: match.start()], match[0]) if match and match.start() else (name, "")
+
+
+def _names_somebody(stem: str) -> bool:
+    words = re.findall(r"[^\W\d_]{3,}", stem)
+    sure = [w for w in words if not is_also_word(w) and not is_eponym(w)]
+    return any(is_given(word) or is_family(word) for word in sure)
+
+
+def _begins_as_dicom(path: Path) -> bool:
+    from overread.pixels.dicom import open_dicom
+
+    try:
+        head = open_dicom(path, pixels=False)
+    except OverreadError:
+        return False
+    return "SOPClassUID" in head
+
+
+def _is_index(path: Path) -> bool:
+    from overread.build.deid.dicom_files import is_index
+
+    return is_index(path)
+
+
+def _nifti(path: Path, out: Path) -> list[Removal]:
+    from overread.build.deid.nifti_files import clean_nifti
+
+    return clean_nifti(path, out, name="a volume")
+
+
+def _read_text(path: Path) -> str:
+    if path.stat().st_size > _LARGEST_TEXT:
+        raise OverreadError("the text is larger than is read at once (1 GiB)")
+    data = path.read_bytes()
+    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        return data.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise OverreadError("the text is not UTF-8, so its letters are not known") from None

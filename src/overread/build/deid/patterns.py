@@ -1,0 +1,32 @@
+"""The patterns that texts are searched by, from a file of their own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """One pattern by its name; `%NAME%` in it stands for a part that several share."""
+    source = _source()
+    return re.compile(_filled(source["patterns"][name], source["parts"]))
+
+
+def patterns(prefix: str) -> dict[str, re.Pattern[str]]:
+    """All patterns whose names begin with a prefix, in the order of the file."""
+    return {name: pattern(name) for name in _source()["patterns"] if name.startswith(prefix)}
+
+
+@cache
+def _source() -> dict[str, dict[str, str]]:
+    file = files("overread.build.deid") / "data" / "text_patterns.toml"
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def _filled(text: str, parts: dict[str, str]) -> str:
+    # Line breaks are for the eye: a pattern may be written over several lines.
+    text = re.sub(r"\s*\n\s*", "", text.strip())
+    return re.sub(r"%([A-Z_]+)%", lambda match: _filled(parts[match[1]], parts), text)
