@@ -217,8 +217,10 @@ def test_ids_as_keys_and_columns_by_name(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "by_id.json").write_text('{"4471023": {"report": "Seen 03/20/2021."}}', "utf-8")
-    head = "case_id,radiologist,phone,age,category,keep\n"
-    (source / "t.csv").write_text(head + "c1,Vex Zorblat,555-123-0142,93,1a,4471023\n", "utf-8")
+    head = "case_id,name,radiologist,phone,age,category,keep\n"
+    (source / "t.csv").write_text(
+        head + "c1,Vex Quillfeather,Vex Zorblat,555-123-0142,93,1a,4471023\n", "utf-8"
+    )
     deidentify(source, tmp_path / "out", Options(keep_columns=("keep",)), secret=SECRET)
     (key,) = json.loads((tmp_path / "out" / "by_id.json").read_text("utf-8"))
     assert key == SECRET.patient("4471023")
@@ -226,6 +228,7 @@ def test_ids_as_keys_and_columns_by_name(tmp_path: Path) -> None:
         (row,) = csv.DictReader(file)
     assert (row["case_id"], row["phone"], row["age"], row["category"]) == ("c1", "", "90", "1a")
     assert "Zorblat" not in row["radiologist"]
+    assert "Quillfeather" not in row["name"]
     assert row["keep"] == "4471023"
 
 

@@ -20,7 +20,7 @@ from overread.build.deid.record import Options, Removal
 from overread.build.deid.secret import Secret
 from overread.build.deid.text import clean_text, foreign
 from overread.build.deid.text_dates import find_dates
-from overread.build.deid.words import fold
+from overread.build.deid.words import fold, is_common
 from overread.errors import OverreadError
 
 Meaning = Literal[
@@ -200,13 +200,14 @@ def _as_id(job: _Job, value: str, patient: str, place: str, names: set[str]) -> 
 
 
 def _maybe_id(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    if tells(value, names) or (value == patient and looks_like_id(value)):
+    if tells(value, names):
         return _as_id(job, value, patient, place, names)
-    return (
-        value
-        if re.fullmatch(r"[\w.-]*\d[\w.-]*", value)
-        else _as_text(job, value, patient, place, names)
-    )
+    if re.fullmatch(r"[\w.-]*\d[\w.-]*", value):
+        return value
+    words = re.findall(r"[^\W\d_]{2,}", value)
+    if len(words) in (2, 3, 4) and not any(is_common(word) for word in words):
+        return _as_person(job, value, patient, place, names)
+    return _as_text(job, value, patient, place, names)
 
 
 def _as_person(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
