@@ -186,7 +186,7 @@ def _rests(audits: dict[str, Audit]) -> object:
 
     from overread import catalog
 
-    title = "\nDo atlas's answers rest on what it cites? Share of answers that moved with it hidden"
+    title = "\nDo atlas's answers rest on what it cites? Share that moved"
     table = Table(box=None, title=title, title_justify="left")
     for column in ("", "answers", "unchanged", "cited hidden", "other hidden", "rest on it"):
         table.add_column(column)
