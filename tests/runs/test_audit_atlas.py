@@ -54,6 +54,7 @@ def test_atlas_rests_on_what_it_cites(people: Path, tmp_path: Path, benchmark: s
 def test_majority_rests_on_nothing(people: Path, tmp_path: Path, benchmark: str) -> None:
     """It looks at no picture: no arm moves it."""
     found = audited(people, tmp_path / "run", benchmark, "majority")
-    for shares in (found.shares, found.shares_uncited):
-        for own in shares.arms.values() if shares is not None else ():
-            assert own.moved.value == 0.0
+    told = [shares for shares in (found.shares, found.shares_uncited) if shares is not None]
+    moved = {arm: own.moved for shares in told for arm, own in shares.arms.items()}
+    assert {"null", "hidden"} <= set(moved)
+    assert all(share.n and share.value == 0.0 for share in moved.values())

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from overread.errors import OverreadError, UsageError
+from overread.runs.databases import is_ours
 
 FILE = "ledger.sqlite"
 APPLICATION = 0x6F766C64  # 'ovld': tells our file from any other database
@@ -147,20 +148,14 @@ def _make(base: sqlite3.Connection) -> None:
 
 def _ours(base: sqlite3.Connection, path: Path) -> bool:
     """Whether the file is a ledger and ready; False where it is new, an error where neither."""
-    application = base.execute("PRAGMA application_id").fetchone()[0]
-    version = base.execute("PRAGMA user_version").fetchone()[0]
-    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if application == APPLICATION and version == VERSION:
-        return True
-    if application == APPLICATION:
-        raise UsageError(
-            f"this ledger is of another version of overread (format {version})",
-            where=str(path),
-            remedy="give another --out",
-        )
-    if application == 0 and tables == 0:
-        return False
-    raise UsageError("this database is no ledger", where=str(path), remedy="give another --out")
+    return is_ours(
+        base,
+        path,
+        what="ledger",
+        application=APPLICATION,
+        version=VERSION,
+        remedy="give another --out",
+    )
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 
 from overread.core import Reply, Request, Shown
-from overread.errors import OverreadError, UsageError
+from overread.errors import OverreadError
+from overread.runs.databases import is_ours
 from overread.runs.kept import cache_folder
 
 _APPLICATION = 0x6F767264  # 'ovrd': tells our file from any other database
@@ -187,22 +188,12 @@ def _prepare(base: sqlite3.Connection, path: Path) -> None:
 
 def _checked(base: sqlite3.Connection, path: Path) -> bool:
     """Whether the file is ours and ready; False where it is new, an error where it is neither."""
-    application = base.execute("PRAGMA application_id").fetchone()[0]
-    version = base.execute("PRAGMA user_version").fetchone()[0]
-    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if application == _APPLICATION and version == _VERSION:
-        return True
-    if application == _APPLICATION:
-        raise UsageError(
-            f"the cache of replies is of another version of overread (format {version})",
-            where=str(path),
-            remedy="give another file with --cache, or remove this one",
-        )
-    if application == 0 and tables == 0:
-        return False
-    raise UsageError(
-        "this database is no cache of replies",
-        where=str(path),
+    return is_ours(
+        base,
+        path,
+        what="cache of replies",
+        application=_APPLICATION,
+        version=_VERSION,
         remedy="give another file with --cache; this one is left as it is",
     )
 

@@ -1,0 +1,37 @@
+"""Whose database a SQLite file is: told before anything is read from it or written to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from overread.errors import UsageError
+
+
+def is_ours(
+    base: sqlite3.Connection,
+    path: Path,
+    *,
+    what: str,
+    application: int,
+    version: int,
+    remedy: str,
+) -> bool:
+    """Whether a file is `what` it should be and ready; False where it is new.
+
+    One of another version and one of another program are refused with `remedy`, and left alone.
+    """
+    found = base.execute("PRAGMA application_id").fetchone()[0]
+    made = base.execute("PRAGMA user_version").fetchone()[0]
+    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if found == application and made == version:
+        return True
+    if found == application:
+        raise UsageError(
+            f"this {what} is of another version of overread (format {made})",
+            where=str(path),
+            remedy=remedy,
+        )
+    if found == 0 and tables == 0:
+        return False
+    raise UsageError(f"this database is no {what}", where=str(path), remedy=remedy)
