@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,98 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from conftest import read_rows, write_rows
 from overread.cli import main as command
 from overread.errors import PictureError
 from overread.pixels.flat import read_image
 
 Copy = Callable[[str], Path]
-
-
-def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr) of one overread command in its own process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "overread", *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={k: v for k, v in os.environ.items() if k != "COLUMNS"} | environment,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A small demo, and what it printed."""
-    folder = tmp_path_factory.mktemp("demo")
-    code, out, err = run("demo", "--patients", "2", "--no-serve", cwd=folder)
-    assert (code, err) == (0, "")
-    return folder / "overread-demo", out
-
-
-def test_demo_reads_scores_and_audits(demo: tuple[Path, str]) -> None:
-    """One command from nothing: intact releases, five readers on each, scores, an audit."""
-    folder, out = demo
-    assert out.count("checked: 0 defect(s)") == 3
-    for title in ("MedThinkVQA", "ReXGroundingCT", "MMRad-IVL-22K"):
-        assert out.count(f" {title} ") == 3  # checked, scored, audited
-    for benchmark in ("medthinkvqa", "rexgroundingct", "mmrad"):
-        for reader in ("atlas", "majority", "random", "nothing", "oracle"):
-            card = json.loads((folder / "runs" / benchmark / reader / "card.json").read_text())
-            assert card["reader"] == reader
-        assert (folder / "runs" / benchmark / "atlas" / "audit" / "audit.json").exists()
-
-
-def test_demo_saves_pictures(demo: tuple[Path, str]) -> None:
-    """Those of the first cases with the truth, and each again with what atlas marked."""
-    folder, _ = demo
-    pictures = sorted((folder / "pictures").iterdir())
-    shown = read_rows(folder / "medthinkvqa/test.jsonl")[0]["image_count"]
-    assert len(pictures) == 2 * (shown + 2)
-    assert sum("-by-atlas" in path.name for path in pictures) == shown + 2
-    assert all(read_image(path).std() > 10 for path in pictures)
-
-
-def test_show_tells_how_a_run_read_a_case(demo: tuple[Path, str], tmp_path: Path) -> None:
-    """Steps with their places, choice and marks; a case that was not read is refused."""
-    folder, _ = demo
-    where = ("medthinkvqa", folder / "medthinkvqa", "#1")
-    atlas = folder / "runs" / "medthinkvqa" / "atlas"
-    code, out, _ = run("show", *where, "--run", atlas, "--save", tmp_path)
-    assert code == 0
-    for words in ("as read by atlas", "1 look", "Choice", "-by-atlas.png"):
-        assert words in out
-    code, out, _ = run("show", *where, "--run", atlas, "--json")
-    assert json.loads(out)["reading"]["reader"] == "atlas"
-    code, _, err = run("show", *where, "--split", "train", "--run", atlas)
-    assert code == 2
-    assert "has no reading of" in err
-
-
-def test_a_demo_keeps_what_is_not_its_own(tmp_path: Path) -> None:
-    """Another folder with something in it is refused, and left as it is."""
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("precious")
-    code, _, err = run("demo", "--out", "mine", cwd=tmp_path)
-    assert code == 2
-    assert "choose another --out" in err
-    assert (tmp_path / "mine" / "thesis.txt").exists()
-
-
-@pytest.mark.slow
-def test_another_seed_is_another_demo(demo: tuple[Path, str], tmp_path: Path) -> None:
-    """The seed goes to the phantom; a demo may be made again in its place, and keeps what is ours."""
-    folder, _ = demo
-    scan = Path("rexgroundingct/images/test_2_a_1.nii.gz")
-    copy = tmp_path / "again"
-    shutil.copytree(folder, copy)
-    (copy / "mine").mkdir()
-    assert run("demo", "--out", copy, "--seed", "4", "--patients", "2")[0] == 0
-    assert (copy / scan).read_bytes() != (folder / scan).read_bytes()
-    assert (copy / "mine").exists()
 
 
 @pytest.mark.parametrize("benchmark", ["medthinkvqa", "rexgroundingct", "mmrad"])

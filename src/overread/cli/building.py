@@ -214,6 +214,8 @@ def print_decision(console: Console, entry: LedgerEntry, note: str = "") -> None
     for change in entry.changes:
         why = f": {safe(change.why)}" if change.why else ""
         arrow = f"{_value(change.before)} → {_value(change.after)}"
+        if change.before == change.after:  # found and left as it was: a note
+            arrow = _value(change.before)
         console.print(f"    {safe(change.what)}: {arrow}, by {safe(change.by)}{why}")
     if entry.outcome == "kept" and entry.data and not entry.changes:
         console.print(f"    new: {', '.join(safe(name) for name in entry.data)}")
