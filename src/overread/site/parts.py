@@ -1,0 +1,92 @@
+"""What every part of the API asks for: the shelf, the right to see the truth, to write, a name."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import Depends, HTTPException, Path, Request
+
+from overread.core import Entry, Record
+from overread.site.access import Access
+from overread.site.shelf import Dataset, Run, Shelf, Split
+
+Word = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9_.#-]+$")]
+"""An id in an address: no slash, so that no path can hide in it."""
+
+
+class Problem(Record):
+    """Why a request was not answered: one sentence and what to do."""
+
+    what: str
+    """What is wrong."""
+    remedy: str = ""
+    """What to do about it."""
+
+
+REFUSALS: dict[int | str, dict[str, object]] = {
+    401: {"model": Problem, "description": "Who may look has not been said."},
+    403: {"model": Problem, "description": "That may not be seen or done here."},
+    404: {"model": Problem, "description": "There is no such thing."},
+    422: {"model": Problem, "description": "It cannot be asked, or not be read."},
+}
+"""Answers that any part may give."""
+
+
+def _shelf(request: Request) -> Shelf:
+    return cast(Shelf, request.app.state.shelf)
+
+
+def _access(request: Request) -> Access:
+    return cast(Access, request.app.state.access)
+
+
+OnShelf = Annotated[Shelf, Depends(_shelf)]
+"""What there is to look at."""
+Allowed = Annotated[Access, Depends(_access)]
+"""Who may look, and what they may do."""
+
+
+def sees_truth(access: Allowed) -> None:
+    """Refuse where the truth is withheld: `dependencies=[Depends(sees_truth)]`."""
+    if not access.truth:
+        raise HTTPException(403, "the truth is withheld on this page")
+
+
+def may_write(access: Allowed) -> None:
+    """Refuse where the page is read-only."""
+    if access.read_only:
+        raise HTTPException(403, "this page is read-only")
+
+
+def _user(request: Request) -> str | None:
+    return cast("str | None", getattr(request.state, "user", None))
+
+
+User = Annotated[str | None, Depends(_user)]
+"""The name somebody logged in with; None where the token let them in."""
+
+
+def _dataset(dataset: Word, shelf: OnShelf) -> Dataset:
+    return shelf.dataset(dataset)
+
+
+def _split(dataset: Word, split: Word, shelf: OnShelf) -> Split:
+    return shelf.dataset(dataset).split(split)
+
+
+def _entry(dataset: Word, split: Word, case: Word, shelf: OnShelf) -> Entry:
+    return shelf.dataset(dataset).split(split).entry(case)
+
+
+def _run(run: Word, shelf: OnShelf) -> Run:
+    return shelf.run(run)
+
+
+OneDataset = Annotated[Dataset, Depends(_dataset)]
+"""The dataset of an address with {dataset}."""
+OneSplit = Annotated[Split, Depends(_split)]
+"""The split of an address with {dataset}/{split}."""
+OneEntry = Annotated[Entry, Depends(_entry)]
+"""The row of an address with {dataset}/{split}/{case}; knows the truth."""
+OneRun = Annotated[Run, Depends(_run)]
+"""The run of an address with {run}."""

@@ -1,0 +1,7 @@
+"""Runs, their scores and cases; comparisons, sweeps, audits."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["runs"])

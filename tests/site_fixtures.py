@@ -1,0 +1,66 @@
+"""A shelf, a server and a real browser for the tests of the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from browsing import Eyes
+    from site_making import Site
+
+ASSETS = Path(__file__).resolve().parents[1] / "src" / "overread" / "site" / "assets"
+
+
+@pytest.fixture(scope="session")
+def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Patients, runs and an audit, made once for all test processes; not to be changed."""
+    from site_making import made_once
+
+    kept = os.environ.get("OVERREAD_TEST_SHELF")  # spares the making while one works on the page
+    if kept:
+        return made_once(Path(kept))
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if base.name.startswith("popen-") else base
+    return made_once(shared / "site")
+
+
+@pytest.fixture
+def own_shelf(shelf_folder: Path, tmp_path: Path) -> Path:
+    """A copy of the shelf that a test may change."""
+    return Path(shutil.copytree(shelf_folder, tmp_path / "shelf"))
+
+
+@pytest.fixture(scope="session")
+def site(shelf_folder: Path) -> Iterator[Site]:
+    """The page on the shelf, read-only, so that no test disturbs another."""
+    from site_making import served
+
+    with served([shelf_folder], "--read-only") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium; gone after each module, since it keeps an event loop running."""
+    from browsing import launched
+
+    assert (ASSETS / "index.html").is_file(), "the page is not built: npm run build in web/"
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def eyes(browser: Browser, site: Site) -> Iterator[Eyes]:
+    """A window on the page; the test fails if the page told an error to the console."""
+    from browsing import Eyes
+
+    with Eyes.on(browser, site) as found:
+        yield found

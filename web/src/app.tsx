@@ -1,0 +1,55 @@
+// The frame around every view: where one is, what there is, and what it may be used for.
+import { useEffect, useRef } from "preact/hooks";
+import { api, useApi } from "./api/client";
+import { Busy, Trouble } from "./kit/kit";
+import { Link, useAddress } from "./router";
+import { viewOf } from "./routes";
+import { ShelfContext, type Shelved } from "./shelf";
+import { type Theme, useTheme } from "./theme";
+
+export const NOTICE = "Research and education only, not for patient care.";
+
+export function App() {
+  const { path } = useAddress();
+  const asked = useApi<Shelved>(api(["shelf"], { again: 1 }));
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  useEffect(() => {
+    // A new view is announced to those who cannot see it change.
+    if (!first.current) main.current?.focus({ preventScroll: true });
+    first.current = false;
+  }, [path]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <Head />
+      <main id="main" tabIndex={-1} ref={main}>
+        {asked.problem && !asked.data ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+        {asked.data ? (
+          <ShelfContext.Provider value={{ shelf: asked.data, lookAgain: asked.again }}>{viewOf(path)}</ShelfContext.Provider>
+        ) : asked.problem ? null : (
+          <Busy what="the shelf" />
+        )}
+      </main>
+      <footer class="notice">{NOTICE}</footer>
+    </div>
+  );
+}
+
+function Head() {
+  const [theme, set] = useTheme();
+  const next: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };
+  return (
+    <header class="head">
+      <Link href="/" class="home">
+        <img src="/icon.svg" alt="" width="22" height="22" /> overread
+      </Link>
+      <nav aria-label="Where you are" id="crumbs" class="crumbs" />
+      <button type="button" class="quiet" onClick={() => set(next[theme])} title="Light, dark, or as the system has it">
+        Theme: {theme}
+      </button>
+    </header>
+  );
+}

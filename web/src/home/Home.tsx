@@ -1,0 +1,127 @@
+// The first view: datasets, runs, sweeps and builds that lie under the paths that were given.
+import { Crumbs } from "../crumbs";
+import { Empty, Sheet, Tag } from "../kit/kit";
+import { Link, to } from "../router";
+import { type ShelfDataset, type ShelfRun, useShelf } from "../shelf";
+
+export default function Home() {
+  const { shelf, lookAgain } = useShelf();
+  const groups = Map.groupBy(shelf.runs, (run) => `${run.benchmark} · ${run.split}`);
+  return (
+    <div class="stack">
+      <Crumbs trail={[]} />
+      <div class="row" style={{ justifyContent: "space-between" }}>
+        <h1 style={{ margin: 0 }}>What there is to look at</h1>
+        <div class="row">
+          {shelf.rights.user ? <span class="quiet-text">{shelf.rights.user}</span> : null}
+          {shelf.rights.read_only ? <Tag kind="warn">read-only</Tag> : null}
+          {shelf.rights.truth ? null : <Tag kind="warn">truth withheld</Tag>}
+          <button type="button" onClick={lookAgain}>
+            Look again
+          </button>
+        </div>
+      </div>
+      {shelf.problems.map((told) => (
+        <p key={told} class="sheet trouble">
+          {told}
+        </p>
+      ))}
+      {shelf.datasets.length ? (
+        <Sheet title="Datasets">
+          <div class="columns">
+            {shelf.datasets.map((one) => (
+              <DatasetCard key={one.id} one={one} />
+            ))}
+          </div>
+        </Sheet>
+      ) : null}
+      {[...groups].map(([title, runs]) => (
+        <RunTable key={title} title={title} runs={runs} />
+      ))}
+      {shelf.sweeps.length ? (
+        <Sheet title="Sweeps">
+          <ul>
+            {shelf.sweeps.map((one) => (
+              <li key={one.id}>
+                <Link href={to("sweeps", one.id)}>{one.name}</Link>
+              </li>
+            ))}
+          </ul>
+        </Sheet>
+      ) : null}
+      {shelf.builds.length ? (
+        <Sheet title="Builds">
+          <ul>
+            {shelf.builds.map((one) => (
+              <li key={one.id}>
+                <Link href={to("builds", one.id)}>{one.name}</Link>
+              </li>
+            ))}
+          </ul>
+        </Sheet>
+      ) : null}
+      {shelf.datasets.length + shelf.runs.length + shelf.builds.length ? null : <Empty title="The shelf is empty" />}
+    </div>
+  );
+}
+
+function DatasetCard({ one }: { one: ShelfDataset }) {
+  return (
+    <div class="stack" style={{ gap: "0.3rem" }}>
+      <div class="row" style={{ gap: "0.5rem" }}>
+        <strong>{one.name}</strong>
+        <Tag>{one.title}</Tag>
+        {one.synthetic ? <Tag kind="good">synthetic</Tag> : null}
+      </div>
+      <div class="row">
+        {one.splits.map((split) => (
+          <Link key={split} class="button" href={to("datasets", one.id, split)} aria-label={`${one.name}, ${split}`}>
+            {split}
+          </Link>
+        ))}
+      </div>
+      <span class="quiet-text">
+        {one.licence}: {one.terms}
+      </span>
+    </div>
+  );
+}
+
+function RunTable({ title, runs }: { title: string; runs: ShelfRun[] }) {
+  const all = runs.map((run) => run.id).join(",");
+  return (
+    <Sheet
+      title={`Runs: ${title}`}
+      tools={
+        runs.length > 1 ? (
+          <Link class="button" href={`/compare?runs=${encodeURIComponent(all)}`}>
+            Compare all {runs.length}
+          </Link>
+        ) : null
+      }
+    >
+      <div class="scrolls">
+        <table>
+          <thead>
+            <tr>
+              <th>Run</th>
+              <th>Reader</th>
+              <th>Workflow</th>
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map((run) => (
+              <tr key={run.id}>
+                <td>
+                  <Link href={to("runs", run.id)}>{run.name}</Link>
+                </td>
+                <td>{run.reader}</td>
+                <td>{run.workflow ?? "reads whole cases by itself"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Sheet>
+  );
+}

@@ -1,0 +1,21 @@
+// What is on the shelf, asked for once and shared by all views.
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Schemas } from "./api/client";
+
+export type Shelved = Schemas["Shelved"];
+export type ShelfDataset = Schemas["ShelfDataset"];
+export type ShelfRun = Schemas["ShelfRun"];
+
+export interface OnShelf {
+  shelf: Shelved;
+  lookAgain: () => void;
+}
+
+export const ShelfContext = createContext<OnShelf | null>(null);
+
+export function useShelf(): OnShelf {
+  const found = useContext(ShelfContext);
+  if (!found) throw new Error("the shelf is asked for outside the page");
+  return found;
+}
