@@ -39,7 +39,6 @@ export function Bars({ title, bars, onToggle, first = 7 }: ChartProps & { first?
             type="button"
             class="bars-bar"
             aria-pressed={bar.chosen}
-            aria-label={`${bar.name}: ${told(bar)}`}
             title={`${bar.name}: ${told(bar)}`}
             onClick={() => onToggle(bar.key)}
           >

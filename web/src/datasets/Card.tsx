@@ -22,23 +22,22 @@ interface Props extends CardProps {
 }
 
 export const Card = memo(function Card({ id, href, thumb, pictures, volumes, text, title, labels, place, tabIndex }: Props) {
-  const told = volumes ? (pictures === volumes ? "CT" : "CT +") : pictures === 1 ? "1 picture" : `${pictures} pictures`;
+  const flat = pictures - volumes;
+  const told = [
+    volumes === 1 ? "CT" : volumes ? `${volumes} CTs` : "",
+    flat === 1 ? "1 picture" : flat ? `${flat} pictures` : "",
+  ]
+    .filter(Boolean)
+    .join(" + ");
   return (
     <Link class="card" href={href} tabIndex={tabIndex} data-place={place} title={title || undefined}>
       <span class="card-film">
         {pictures ? <Thumb key={thumb} src={thumb} /> : <span class="card-none">no picture</span>}
-        {volumes && pictures > 1 ? <span class="card-badge">{pictures} volumes</span> : <span class="card-badge">{told}</span>}
+        {told ? <span class="card-badge">{told}</span> : null}
       </span>
       <span class="card-id">{id}</span>
-      {title || labels ? (
-        <span class="card-truth">
-          {title}
-          {title && labels ? " · " : ""}
-          {labels}
-        </span>
-      ) : (
-        <span class="card-text">{text}</span>
-      )}
+      {title || labels ? <span class="card-truth">{[title, labels].filter(Boolean).join(" · ")}</span> : null}
+      <span class={title || labels ? "card-text card-less" : "card-text"}>{text}</span>
     </Link>
   );
 });
