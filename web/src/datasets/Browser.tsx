@@ -215,7 +215,7 @@ function Truths({ mayTruth, labels, whole, children }: { mayTruth: boolean; labe
     ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
     : !labels
       ? "Getting them …"
-      : labels.withheld === whole
+      : whole && labels.withheld === whole
         ? "The release withholds the truth of this split."
         : labels.withheld
           ? `The truth of ${labels.withheld.toLocaleString("en")} cases is not in the release.`
