@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -217,3 +218,15 @@ def test_a_port_that_is_taken_is_told(site: Site, shelf_folder: Path) -> None:
     assert code == 2
     assert port in err
     assert "--port" in err
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_is_quiet(shelf_folder: Path, stop: signal.Signals) -> None:
+    """Ctrl-C and a polite kill end the page with no more words than that."""
+    with served([shelf_folder]) as site:
+        site.get("/api/shelf")
+        site.process.send_signal(stop)
+        told, _ = site.process.communicate(timeout=20)
+        assert site.process.returncode in (0, 130, 143, -signal.SIGTERM)
+        assert "Traceback" not in told
+        assert "bug" not in told
