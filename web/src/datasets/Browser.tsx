@@ -9,7 +9,7 @@ import { useShelf } from "../shelf";
 import { Card } from "./Card";
 import { Facets } from "./Facets";
 import { Grid } from "./Grid";
-import { type CaseTable, type Chosen, type Facet, type Hits, type LabelTable, OWN, type Order, chosenIn, finder, namesOf, ordered, sift, toggled } from "./sifting";
+import { type SplitTable, type Chosen, type Facet, type Hits, type LabelTable, OWN, type Order, chosenIn, finder, namesOf, ordered, sift, toggled } from "./sifting";
 import "./datasets.css";
 
 const ON_CARDS = ["category", "modality", "region"];
@@ -19,7 +19,7 @@ export default function Browser({ parts }: ViewProps) {
   const split = parts["split"] ?? "";
   const { shelf } = useShelf();
   const own = shelf.datasets.find((one) => one.id === dataset);
-  const table = useApi<CaseTable>(api(["datasets", dataset, split, "cases"]));
+  const table = useApi<SplitTable>(api(["datasets", dataset, split, "cases"]));
   const labels = useApi<LabelTable>(shelf.rights.truth ? api(["datasets", dataset, split, "labels"]) : null);
   const name = own?.name ?? dataset;
   return (
@@ -53,7 +53,7 @@ export default function Browser({ parts }: ViewProps) {
   );
 }
 
-function Totals({ table }: { table: CaseTable }) {
+function Totals({ table }: { table: SplitTable }) {
   const pictures = table.pictures.reduce((sum, count) => sum + count, 0);
   const plural = (count: number, noun: string) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
   return (
@@ -66,7 +66,7 @@ function Totals({ table }: { table: CaseTable }) {
 interface CasesProps {
   dataset: string;
   split: string;
-  table: CaseTable;
+  table: SplitTable;
   labels: LabelTable | null;
   mayTruth: boolean;
 }
