@@ -4,6 +4,7 @@ import { Field, Trouble } from "../kit/kit";
 import { useShelf } from "../shelf";
 import { FindingList } from "./FindingList";
 import { Legend } from "./Legend";
+import { Markers, Ruler } from "./Ruler";
 import { Choice, LAYOUTS, Sliders, SlabTools, TOOLS, WindowTools } from "./Tools";
 import { coloursFrom } from "./colours";
 import "./ct.css";
@@ -49,6 +50,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   const [wish, setMode] = useState<Mode>("compare");
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState("");
+  const [pixels, setPixels] = useState(0);
   const [measured, setMeasured] = useState<number | null>(null);
 
   const known = useRows(at, run, truth);
@@ -71,7 +73,9 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   useEffect(() => void viewer?.arrange(layout), [viewer, layout]);
   useEffect(() => viewer?.tool(tool), [viewer, tool]);
   useEffect(() => {
-    if (viewer) viewer.onMeasured = setMeasured;
+    if (!viewer) return;
+    viewer.onMeasured = setMeasured;
+    viewer.onDrawn = setPixels;
   }, [viewer]);
 
   const space = scan?.space;
@@ -132,6 +136,8 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
           onContextMenuCapture={(event) => event.preventDefault()}
         >
           <canvas ref={canvas} tabIndex={0} role="img" aria-label={described(layout, case_, words, [...shown].length, mode)} aria-describedby={keys} />
+          {scan && planes.length === 1 && planes[0] ? <Markers plane={planes[0]} /> : null}
+          {pixels > 0 && layout !== "3d" ? <Ruler pixels={pixels} /> : null}
           {!scan && !problem ? (
             <p class="ct-waiting" role="status">
               Getting the scan …

@@ -16,7 +16,7 @@ export type Colour = readonly [number, number, number];
 const SLICE: Record<Plane, SLICE_TYPE> = { axial: SLICE_TYPE.AXIAL, coronal: SLICE_TYPE.CORONAL, sagittal: SLICE_TYPE.SAGITTAL };
 const PLANE_OF: Record<number, Plane> = { 0: "axial", 1: "coronal", 2: "sagittal" };
 const TOOL: Record<Tool, DRAG_MODE> = { look: DRAG_MODE.crosshair, measure: DRAG_MODE.measurement, pan: DRAG_MODE.pan };
-const SMALL = 96;
+const SMALL = 32;
 const SMALL_3D = 192;
 
 export interface Looks {
@@ -42,6 +42,8 @@ export class Viewer {
   private waiting = 0;
   /** Told when the crosshair moved: the voxel of the whole scan. */
   onMove: (voxel: Triple) => void = () => {};
+  /** Told after each picture how many pixels a millimetre has in the first plane; 0 where none is. */
+  onDrawn: (pixels: number) => void = () => {};
   /** Told when a distance was measured, in millimetres. */
   onMeasured: (mm: number) => void = () => {};
 
@@ -50,9 +52,7 @@ export class Viewer {
       isRadiologicalConvention: true,
       sagittalNoseLeft: true,
       showAllOrientationMarkers: true,
-      isRuler: true,
-      rulerColor: [0.95, 0.95, 0.95, 0.9],
-      rulerWidth: 2,
+      isOrientationTextVisible: false,
       fontColor: new Float32Array([1, 0.85, 0.4, 1]),
       fontMinPx: 14,
       crosshairColor: [0.35, 0.85, 0.75, 0.8],
@@ -93,7 +93,9 @@ export class Viewer {
     this.upload(scan);
     if (first) {
       await this.fill(SMALL);
+      this.nv.isBusy = true; // nothing is drawn before the shader knows its textures
       this.nv.setCustomSliceShader(SLICE_SHADER);
+      this.nv.isBusy = false;
     }
     this.dress();
     if (first) this.go(within(scan.space, [scan.space.shape[0] / 2, scan.space.shape[1] / 2, scan.space.shape[2] / 2]));
@@ -193,6 +195,8 @@ export class Viewer {
     this.layout = layout;
     if (layout === "3d" || layout === "all") await this.fill(SMALL_3D);
     this.nv.clearCustomLayout();
+    // Of a single plane the page writes the sides itself: NiiVue's are cut off at the edges there.
+    this.nv.opts.isOrientationTextVisible = layout === "planes" || layout === "all";
     if (layout === "3d") this.nv.setSliceType(SLICE_TYPE.RENDER);
     else if (layout === "planes" || layout === "all") this.nv.setCustomLayout(tiles(layout === "all"));
     else this.nv.setSliceType(SLICE[layout]);
@@ -248,6 +252,7 @@ export class Viewer {
 
   private moved(): void {
     this.onMove(this.voxel());
+    this.onDrawn(this.scale());
   }
 
   /** Labels in the 3D view: NiiVue's own drawing, on its own small copy. */
@@ -268,8 +273,16 @@ export class Viewer {
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
       this.nv.drawScene();
-      this.nv.canvas?.setAttribute("data-drawn", String(Number(this.nv.canvas.getAttribute("data-drawn") ?? 0) + 1));
+      this.onDrawn(this.scale());
     });
+  }
+
+  /** CSS pixels of a millimetre in the first plane. */
+  private scale(): number {
+    const tile = this.nv.screenSlices.find((one) => one.axCorSag <= SLICE_TYPE.SAGITTAL && one.fovMM.length > 1);
+    const [width, mm] = [tile?.leftTopWidthHeight[2] ?? 0, Math.abs(tile?.fovMM[0] ?? 0)];
+    const across = width || (this.nv.canvas?.width ?? 0);
+    return tile && mm ? across / mm / (this.nv.uiData.dpr ?? 1) : 0;
   }
 
   close(): void {

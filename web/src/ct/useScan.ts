@@ -6,10 +6,11 @@ import type { Viewer } from "./niivue";
 import { type Scan, fetchScan } from "./scan";
 import { type Space, type Triple, stepFor } from "./space";
 
+/** Voxels of the first, coarse copy (a few megabytes), and its longest side: every card takes that. */
 const FIRST = 4_000_000;
-/** Voxels of the first, coarse copy: a few megabytes. */
-const MOST = 160_000_000;
+const SIDE = 256;
 /** Voxels of the whole copy; beyond these every second one is shown. */
+const MOST = 160_000_000;
 
 export interface Shown {
   viewer: Viewer | null;
@@ -32,22 +33,26 @@ export function useScan(canvas: RefObject<HTMLCanvasElement>, at: readonly [stri
     const leaving = new AbortController();
     let open: Viewer | null = null;
     const where = (more: string[], query = {}) => api(["volumes", ...at, ...more], query);
+    const fetchStep = (space: Space, step: number, told?: (share: number) => void) =>
+      fetchScan(where([], { frame: "patient", step }), space, step, leaving.signal, told);
     const load = async () => {
-      // The geometry has the server begin; NiiVue is fetched and set up meanwhile.
-      const [geometry, made] = await Promise.all([get<Schemas["VolumeGeometry"]>(where(["geometry"]), leaving.signal), attached()]);
-      if (leaving.signal.aborted) return;
+      // The server inflates and the coarse scan comes while NiiVue is fetched and set up.
+      const attaching = attached();
+      const geometry = await get<Schemas["VolumeGeometry"]>(where(["geometry"]), leaving.signal);
       const space = geometry.patient as Space;
-      const show = async (step: number, told?: (share: number) => void) => {
-        const found = await fetchScan(where([], { frame: "patient", step }), space, step, leaving.signal, told);
-        if (leaving.signal.aborted) return;
-        await made.show(found);
-        setScan(found);
-      };
-      const coarse = stepFor(space.shape, FIRST, made.longest);
-      const fine = stepFor(space.shape, MOST, made.longest);
-      await show(coarse);
+      const coarse = stepFor(space.shape, FIRST, SIDE);
+      const [first, made] = await Promise.all([fetchStep(space, coarse), attaching]);
+      if (leaving.signal.aborted) return;
+      await made.show(first);
+      setScan(first);
       setViewer(made);
-      if (fine < coarse) await show(fine, setShare);
+      const fine = stepFor(space.shape, MOST, made.longest);
+      if (fine < coarse) {
+        const whole = await fetchStep(space, fine, setShare);
+        if (leaving.signal.aborted) return;
+        await made.show(whole);
+        setScan(whole);
+      }
       setShare(1);
     };
     const attached = async () => {
