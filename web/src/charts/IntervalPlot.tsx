@@ -5,8 +5,8 @@ import { atAxis, cutTo, ends, scaleOf, ticksOf, widthOf } from "./scale";
 export interface IntervalRow {
   label: string;
   value: number | null;
-  low: number | null;
-  high: number | null;
+  low?: number | null | undefined;
+  high?: number | null | undefined;
   /** What stands at the right; the number itself without it. */
   told?: string;
   series?: number;
@@ -70,7 +70,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
               <title>{row.label}</title>
               {cutTo(row.label, gutter - 8)}
             </text>
-            {row.low !== null && row.high !== null ? (
+            {typeof row.low === "number" && typeof row.high === "number" ? (
               <path
                 d={`M${clipped(row.low)} ${y - 5}V${y + 5}M${clipped(row.low)} ${y}H${clipped(row.high)}M${clipped(row.high)} ${y - 5}V${y + 5}`}
                 style={{ stroke: colourOf(series), strokeWidth: 2, fill: "none" }}
