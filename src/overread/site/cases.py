@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Literal
 
 from fastapi import APIRouter, Depends
@@ -288,8 +287,6 @@ def _places(regions: tuple[Region, ...]) -> list[TruePlace]:
     found = []
     for region in regions:
         match region:
-            case Box() if not all(map(isfinite, (region.x1, region.y1, region.x2, region.y2))):
-                continue  # no place, whatever a damaged release says
             case Box():
                 told = region.model_dump(include={"x1", "y1", "x2", "y2", "label"})
                 found.append(TruePlace(kind="box", picture=region.picture, **told))
