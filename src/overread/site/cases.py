@@ -257,7 +257,7 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
 
 def _told_apart(truth: Truth) -> tuple[dict[str, str], list[Finding]]:
     """Captions, which are said of a whole picture, and all other findings."""
-    captions: dict[str, str] = Field(default_factory=dict)
+    captions: dict[str, str] = {}
     others = []
     for finding in truth.findings:
         only = finding.regions[0] if len(finding.regions) == 1 else None

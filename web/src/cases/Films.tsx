@@ -28,7 +28,7 @@ export function Films({ pictures, stageOf, truth, full, onFull }: FilmsProps) {
           <TimePoint key={column.title} column={column} named={columns.length > 1}>
             <div class={columns.length > 1 ? "stack" : `case-films${pictures.length === 1 ? " one" : ""}`}>
               {column.pictures.map((picture) => (
-                <Film key={picture.name} picture={picture} stage={stageOf(picture)} tools={tools} truth={truth} onFull={onFull} />
+                <Film key={picture.name} picture={picture} stage={stageOf(picture)} tools={tools} truth={truth} first={picture === pictures[0]} onFull={onFull} />
               ))}
             </div>
           </TimePoint>
@@ -54,10 +54,12 @@ interface FilmProps {
   stage: StageProps;
   tools: boolean;
   truth: CaseTruth | null;
+  /** Whether the key opens this one. */
+  first: boolean;
   onFull: (name: string) => void;
 }
 
-function Film({ picture, stage, tools, truth, onFull }: FilmProps) {
+function Film({ picture, stage, tools, truth, first, onFull }: FilmProps) {
   const { onDraw, onChange, onChoose, ...plain } = stage;
   const open = tools || picture.problem ? undefined : () => onFull(picture.name);
   return (
@@ -75,8 +77,9 @@ function Film({ picture, stage, tools, truth, onFull }: FilmProps) {
             </span>
           ) : null}
           {picture.problem ? null : (
-            <button type="button" class="quiet" onClick={() => onFull(picture.name)} aria-label={`${picture.name} full size`}>
-              Full size <kbd>f</kbd>
+            <button type="button" class="quiet" onClick={() => onFull(picture.name)}>
+              Full size <span class="hidden-text">of {picture.name}</span>
+              {first ? <kbd>f</kbd> : null}
             </button>
           )}
         </span>

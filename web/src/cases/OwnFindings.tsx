@@ -41,8 +41,8 @@ export function OwnFindings({ seen, draft, write, active, onActive }: OwnFinding
           <Places finding={finding} at={at} change={(next) => change(at, next)} choose={(box) => onActive(at, box)} />
           <div class="row">
             {volume ? <SliceFields name={volume.name} finding={finding} change={(next) => change(at, next)} /> : null}
-            <button type="button" class="quiet" onClick={() => remove(at)} aria-label={`Remove finding ${at + 1}`}>
-              Remove
+            <button type="button" class="quiet" onClick={() => remove(at)}>
+              Remove finding {at + 1}
             </button>
           </div>
         </div>
