@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,9 +136,25 @@ class Shelf:
                 remedy="name folders of datasets, runs or builds, or folders that hold such",
             )
 
+    @cached_property
+    def own_readings(self) -> Path:
+        """Where people's own readings are kept: in the first folder of many things that was given.
+
+        Where every path is a dataset, a run or a build itself, in a folder beside the first.
+        """
+        for path in self._paths:
+            first = next(iter(walk(path, depth=0)), None)
+            if first is None:
+                return path
+        return self._paths[0].parent / "overread-readings"
+
     def look_again(self) -> None:
         """Find what came since; what is open stays open."""
-        found = [one for path in self._paths for one in walk(path)]
+        paths = list(self._paths)
+        own = self.own_readings
+        if own.is_dir() and not any(own.is_relative_to(path) for path in paths):
+            paths.append(own)
+        found = [one for path in paths for one in walk(path)]
         with self._lock:
             self.problems = [one.problem for one in found if one.problem]
             self._take_datasets(found)
@@ -146,13 +163,13 @@ class Shelf:
                 made.id: made
                 for one in found
                 if one.kind == "sweep"
-                for made in [Sweep(_id(one.name, one.folder), one.name, one.folder)]
+                for made in [Sweep(shelf_id(one.name, one.folder), one.name, one.folder)]
             }
             self.builds = {
                 made.id: made
                 for one in found
                 if one.kind == "build"
-                for made in [Build(_id(one.name, one.folder), one.name, one.folder)]
+                for made in [Build(shelf_id(one.name, one.folder), one.name, one.folder)]
             }
 
     def dataset(self, name: str) -> Dataset:
@@ -187,7 +204,7 @@ class Shelf:
         for one in found:
             if one.kind != "dataset":
                 continue
-            made = _id(one.name, one.folder)
+            made = shelf_id(one.name, one.folder)
             kept = self.datasets.get(made)
             if kept is None or kept.splits != one.splits:
                 kept = Dataset(made, one.name, one.benchmark, one.folder, one.splits)
@@ -204,7 +221,7 @@ class Shelf:
             except OverreadError as error:
                 self.problems.append(str(error))
                 continue
-            made = _id(one.name, one.folder)
+            made = shelf_id(one.name, one.folder)
             self.runs[made] = Run(made, one.name, one.folder, spec, self._read_by(spec))
 
     def _read_by(self, spec: RunSpec) -> str | None:
@@ -216,7 +233,7 @@ class Shelf:
                 return dataset.id if spec.split in dataset.splits else None
         for one in walk(root, depth=1):
             if one.kind == "dataset" and one.benchmark == spec.benchmark:
-                made = _id(one.name, one.folder)
+                made = shelf_id(one.name, one.folder)
                 self.datasets[made] = Dataset(
                     made, one.name, one.benchmark, one.folder, one.splits, spec.form, pictures
                 )
@@ -234,7 +251,7 @@ def _known(kind: str, name: str, among: dict[str, _Thing]) -> _Thing:
     return found
 
 
-def _id(name: str, folder: Path) -> str:
+def shelf_id(name: str, folder: Path) -> str:
     """A word for an address: readable, and no two folders have the same."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "folder"
     return f"{plain}-{hashlib.sha256(str(folder).encode()).hexdigest()[:6]}"
