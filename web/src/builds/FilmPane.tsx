@@ -1,5 +1,5 @@
 // A flat picture of a question: the boxes it speaks of, and boxes that are drawn instead.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Stage, type StageBox } from "../stage/Stage";
 import type { PaneProps } from "./Evidence";
 import { type Corners, type DraftBox, fitted, freshId, middle } from "./draft";
@@ -16,6 +16,8 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
   const [regions, setRegions] = useState(others.length > 0 && others.length <= MANY && !asked.length);
   const [chosen, setChosen] = useState<string | null>(null);
   const pane = useRef<HTMLDivElement>(null);
+  /** A box that was just added by its key, and is to have the keys. */
+  const adding = useRef<string | null>(null);
 
   const put = (box: DraftBox) => {
     const known = draft.boxes.some((one) => one.id === box.id);
@@ -35,13 +37,14 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
   const add = () => {
     // The box that is asked about is what is most often corrected.
     const only = asked.length === 1 && !draft.boxes.length ? asked[0] : undefined;
-    const id = draw(only ?? middle(width, height));
-    requestAnimationFrame(() => {
-      const made = pane.current?.querySelector<SVGElement>(`[data-box="${CSS.escape(id)}"]`);
-      if (made) made.focus({ preventScroll: true });
-      else pane.current?.querySelector<HTMLInputElement>(`[data-edges="${CSS.escape(id)}"] input`)?.focus();
-    });
+    adding.current = draw(only ?? middle(width, height));
   };
+  useEffect(() => {
+    const id = adding.current;
+    if (id === null) return;
+    adding.current = null;
+    pane.current?.querySelector<SVGElement>(`.stage-box[data-box="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
+  }, [draft.boxes]);
   /** A shown box that is moved becomes a drawn one; its name goes along where there are several. */
   const moved = (id: string, at: Corners) => {
     const mine = draft.boxes.find((box) => box.id === id);
@@ -85,6 +88,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
           height={height}
           boxes={boxes}
           tools
+          filling
           onChoose={setChosen}
           onDraw={(box) => void draw(box)}
           onChange={moved}

@@ -22,6 +22,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
   const reasons = reasonKeys(question.reasons.map((one) => one.code));
   const choices = [...question.choices.filter((choice) => choice !== CANNOT_JUDGE), CANNOT_JUDGE];
   const instead = corrected(draft);
+  const chosen = question.reasons.filter(({ code }) => draft.reasons.includes(code));
   const wordless = draft.reasons.includes("other") && !draft.note.trim();
   return (
     <div class="adjudicate-panel" ref={panel} tabIndex={-1} role="group" aria-labelledby="asked">
@@ -33,9 +34,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
         {question.pictures.length ? <ShownData shown={question.shown} /> : null}
       </div>
       <div class="adjudicate-answer">
-        {sitting.problem ? (
-          <Trouble problem={sitting.problem} />
-        ) : null}
+        {sitting.problem ? <Trouble problem={sitting.problem} /> : null}
         <div class="adjudicate-choices" role="group" aria-label="Verdict">
           {choices.map((choice) => (
             <button key={choice} type="button" aria-pressed={draft.verdict === choice} onClick={() => change({ verdict: choice })}>
@@ -56,6 +55,9 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
             </button>
           ))}
         </div>
+        {chosen.length ? (
+          <p class="quiet-text adjudicate-last">{chosen.map(({ about }) => about).join("; ")}</p>
+        ) : null}
         <label class="field adjudicate-note">
           <span>
             Note <kbd>n</kbd> {wordless ? <strong> – “other” needs words</strong> : null}
