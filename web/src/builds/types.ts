@@ -14,7 +14,7 @@ export type VerdictKept = Schemas["VerdictKept"];
 export type VerdictUndone = Schemas["VerdictUndone"];
 export type EvidencePicture = Schemas["EvidencePicture"];
 export type EvidenceVolume = Schemas["EvidenceVolume"];
-export type Span = Schemas["Span"];
+export type Span = Schemas["QueueSpan"];
 export type JudgedRun = Schemas["JudgedRun"];
 
 export const CANNOT_JUDGE = "cannot judge";
