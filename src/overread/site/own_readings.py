@@ -30,7 +30,7 @@ from overread.runs.spec import (
 )
 from overread.runs.store import Store, known_of, readings_of
 from overread.site.parts import OneDataset, OneSplit, OnShelf, User, Word, may_write
-from overread.site.shelf import Dataset, Shelf, Split, shelf_id
+from overread.site.shelf import Dataset, Shelf, Split
 
 router = APIRouter(tags=["cases"])
 
@@ -92,8 +92,8 @@ class OwnReading(Record):
 class OwnKept(Record):
     """Where a person's reading is kept."""
 
-    run: str
-    """Id of the run."""
+    run: str | None
+    """Id of the run; absent where the person has saved nothing yet."""
     name: str
     """Who read."""
     count: int
@@ -122,7 +122,7 @@ def get_own(
         cases.add(reading.case_id)
         found = reading if reading.case_id == seen.id else found
     own = _as_own(found, who) if found is not None else None
-    return OwnKept(run=shelf_id_of(shelf, folder), name=who, count=len(cases), reading=own)
+    return OwnKept(run=_run_in(shelf, folder), name=who, count=len(cases), reading=own)
 
 
 @router.post("/cases/{dataset}/{split}/{case}/own", dependencies=[Depends(may_write)])
@@ -137,16 +137,12 @@ def save_own(
     folder = _folder(shelf, one, split, who)
     count = _keep(folder, reading, _spec(one, split, who), list(split.entries))
     shelf.look_again()
-    made = shelf_id_of(shelf, folder)
-    return OwnKept(run=made, name=who, count=count, reading=_as_own(reading, who))
+    return OwnKept(run=_run_in(shelf, folder), name=who, count=count, reading=_as_own(reading, who))
 
 
-def shelf_id_of(shelf: Shelf, folder: Path) -> str:
-    """The id that the run in a folder has on the shelf, or will have."""
-    for run in shelf.runs.values():
-        if run.folder == folder:
-            return run.id
-    return shelf_id(folder.name, folder)
+def _run_in(shelf: Shelf, folder: Path) -> str | None:
+    """The id that the run in a folder has on the shelf."""
+    return next((run.id for run in shelf.runs.values() if run.folder == folder), None)
 
 
 def _folder(shelf: Shelf, dataset: Dataset, split: Split, who: str) -> Path:

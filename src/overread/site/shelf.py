@@ -163,13 +163,13 @@ class Shelf:
                 made.id: made
                 for one in found
                 if one.kind == "sweep"
-                for made in [Sweep(shelf_id(one.name, one.folder), one.name, one.folder)]
+                for made in [Sweep(_id(one.name, one.folder), one.name, one.folder)]
             }
             self.builds = {
                 made.id: made
                 for one in found
                 if one.kind == "build"
-                for made in [Build(shelf_id(one.name, one.folder), one.name, one.folder)]
+                for made in [Build(_id(one.name, one.folder), one.name, one.folder)]
             }
 
     def dataset(self, name: str) -> Dataset:
@@ -204,7 +204,7 @@ class Shelf:
         for one in found:
             if one.kind != "dataset":
                 continue
-            made = shelf_id(one.name, one.folder)
+            made = _id(one.name, one.folder)
             kept = self.datasets.get(made)
             if kept is None or kept.splits != one.splits:
                 kept = Dataset(made, one.name, one.benchmark, one.folder, one.splits)
@@ -221,7 +221,7 @@ class Shelf:
             except OverreadError as error:
                 self.problems.append(str(error))
                 continue
-            made = shelf_id(one.name, one.folder)
+            made = _id(one.name, one.folder)
             self.runs[made] = Run(made, one.name, one.folder, spec, self._read_by(spec))
 
     def _read_by(self, spec: RunSpec) -> str | None:
@@ -233,7 +233,7 @@ class Shelf:
                 return dataset.id if spec.split in dataset.splits else None
         for one in walk(root, depth=1):
             if one.kind == "dataset" and one.benchmark == spec.benchmark:
-                made = shelf_id(one.name, one.folder)
+                made = _id(one.name, one.folder)
                 self.datasets[made] = Dataset(
                     made, one.name, one.benchmark, one.folder, one.splits, spec.form, pictures
                 )
@@ -251,7 +251,7 @@ def _known(kind: str, name: str, among: dict[str, _Thing]) -> _Thing:
     return found
 
 
-def shelf_id(name: str, folder: Path) -> str:
+def _id(name: str, folder: Path) -> str:
     """A word for an address: readable, and no two folders have the same."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "folder"
     return f"{plain}-{hashlib.sha256(str(folder).encode()).hexdigest()[:6]}"

@@ -13,7 +13,7 @@ import { OwnForm } from "./OwnForm";
 import { Readers } from "./Readers";
 import { TruthSheet } from "./TruthSheet";
 import { Words } from "./Words";
-import { type Draft, EMPTY, asDraft, keepDraft, loadDraft, loadName } from "./draft";
+import { type Draft, EMPTY, asDraft, keepDraft, keepSaw, loadDraft, loadName, sawBefore } from "./draft";
 import { useKeys } from "./keys";
 import { type CaseTruth, type Lit, markOf, ownBoxes, trueBoxes, withBox, withMovedBox } from "./marks";
 import { pictureUrl } from "./pictures";
@@ -47,7 +47,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const place = [dataset, split, id];
   const writes = !shelf.rights.read_only;
   const [shown, setShown] = useState(false);
-  const [sawTruth, setSawTruth] = useState(false);
+  const [sawTruth, setSawTruth] = useState(() => sawBefore(place));
   const truth = useApi<CaseTruth>(shown ? api(["cases", ...place, "truth"]) : null);
   const readers = useApi<CaseReader[]>(api(["cases", ...place, "readers"]));
   const told = shown ? truth.data : null;
@@ -58,10 +58,13 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const [active, setActive] = useState<number | null>(null);
   const [chosen, setChosen] = useState<string | null>(null);
   const [name, setName] = useState(() => shelf.rights.user ?? loadName());
-  const own = useApi<OwnKept>(writes ? api(["cases", ...place, "own"], { name: name.trim() || "person" }) : null);
+  const who = name.trim() || "person";
+  const own = useApi<OwnKept>(writes ? api(["cases", ...place, "own"], { name: who }) : null);
+  const [justSaved, setJustSaved] = useState<OwnKept | null>(null);
 
   // What was saved before is shown, unless something is being written.
-  const kept = own.data?.reading ?? null;
+  const mine = justSaved?.name === who ? justSaved : own.data;
+  const kept = mine?.reading ?? null;
   useEffect(() => {
     if (kept && !touched) setDraft(asDraft(kept));
   }, [kept, touched]);
@@ -70,16 +73,17 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     setDraft(next);
     keepDraft(place, next);
   };
-  const saved = () => {
+  const saved = (now: OwnKept) => {
     keepDraft(place, null);
+    setJustSaved(now);
     setTouched(false);
-    own.again();
     readers.again();
   };
   const reveal = () => {
     if (seen.truth === "withheld") return;
     setShown(!shown);
     setSawTruth(true);
+    keepSaw(place);
     setLit(null);
   };
   const step = (other: string | null | undefined) => (other ? go(to("cases", dataset, split, other)) : undefined);
@@ -156,7 +160,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
                   case={id}
                   picture={volume.name}
                   truth={shown}
-                  finding={shown ? lit?.key : undefined}
+                  finding={shown && !lit?.key.startsWith("step") ? lit?.key : undefined}
                   runs={shown ? (readers.data ?? []).map((one) => one.run) : []}
                 />
               </Suspense>
@@ -182,8 +186,8 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
               name={name}
               onName={setName}
               user={shelf.rights.user ?? null}
-              sawTruth={sawTruth}
-              kept={own.data}
+              sawTruth={sawTruth || (kept?.saw_truth ?? false)}
+              kept={mine}
               unsaved={touched}
               onSaved={saved}
               onCompare={shown || seen.truth !== "there" ? null : reveal}

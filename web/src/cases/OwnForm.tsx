@@ -23,7 +23,7 @@ export interface OwnFormProps {
   sawTruth: boolean;
   kept: OwnKept | null;
   unsaved: boolean;
-  onSaved: () => void;
+  onSaved: (kept: OwnKept) => void;
   onCompare: (() => void) | null;
 }
 
@@ -40,9 +40,9 @@ export function OwnForm(props: OwnFormProps) {
     setBusy(true);
     setProblem(null);
     try {
-      await send("POST", api(["cases", ...place, "own"]), asReading(draft, user ?? (name.trim() || "person"), sawTruth));
+      const body = asReading(draft, user ?? (name.trim() || "person"), sawTruth);
+      onSaved(await send<OwnKept>("POST", api(["cases", ...place, "own"]), body));
       setDone(true);
-      onSaved();
     } catch (error) {
       setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
     }
@@ -107,7 +107,7 @@ export function OwnForm(props: OwnFormProps) {
               Compare with the truth
             </button>
           ) : null}
-          {there && kept ? <Link href={to("runs", kept.run, "cases", seen.id)}>Your reading as a run sees it</Link> : null}
+          {there && kept?.run ? <Link href={to("runs", kept.run, "cases", seen.id)}>Your reading as a run sees it</Link> : null}
         </div>
         <span class="quiet-text" role="status">
           {done && !unsaved && kept ? `Saved. ${kept.name} has read ${kept.count} ${kept.count === 1 ? "case" : "cases"} of this split.` : ""}

@@ -71,6 +71,23 @@ export function keepDraft(parts: string[], draft: Draft | null): void {
   }
 }
 
+/** Whether the truth of this case was shown in this browser before. */
+export function sawBefore(parts: string[]): boolean {
+  try {
+    return localStorage.getItem(`overread.saw.${parts.join("/")}`) !== null;
+  } catch {
+    return false;
+  }
+}
+
+export function keepSaw(parts: string[]): void {
+  try {
+    localStorage.setItem(`overread.saw.${parts.join("/")}`, "1");
+  } catch {
+    // as above
+  }
+}
+
 export function loadName(): string {
   try {
     return localStorage.getItem("overread.name") ?? "";
