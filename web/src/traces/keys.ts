@@ -22,6 +22,8 @@ export function moveOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
   const move = KEYS[event.key] ?? null;
   const at = event.target instanceof Element ? event.target : null;
   if (at?.closest("input:not([type=checkbox]), textarea, select, [contenteditable], [role=tablist], [role=application]")) return null;
+  // Long words scroll by the arrows.
+  if (event.key.startsWith("Arrow") && at?.closest("pre")) return null;
   // Enter on a button presses it.
   if (move === "open" && at?.closest("button, a, summary, input")) return null;
   return move;
