@@ -199,7 +199,7 @@ def test_looks_show_the_place(site: Site, shelf_folder: Path) -> None:
 def test_the_page_shows_a_reading_step_by_step(window: Eyes, asked_folder: Path) -> None:
     """Keys lead through the steps; the prompt and the reply open; nothing said is run."""
     window.go(of(window.site, asked_folder / "twi"))
-    window.see("The reading")
+    window.page.get_by_role("heading", name="The reading").wait_for()
     page = window.page
     page.keyboard.press("j")
     page.wait_for_url("**step=1**")
@@ -221,7 +221,7 @@ def test_the_page_shows_a_reading_step_by_step(window: Eyes, asked_folder: Path)
 def test_the_reference_is_shown_only_when_asked_for(window: Eyes, asked_folder: Path) -> None:
     """Hidden, then shown by its key, then carried to the next case."""
     window.go(of(window.site, asked_folder / "twi"))
-    window.see("The reading")
+    window.page.get_by_role("heading", name="The reading").wait_for()
     page = window.page
     assert page.get_by_role("heading", name="The reference").count() == 0
     page.keyboard.press("t")
@@ -240,7 +240,7 @@ def test_the_reference_is_shown_only_when_asked_for(window: Eyes, asked_folder: 
 def test_cut_outs_stand_in_the_words(window: Eyes, asked_folder: Path) -> None:
     """Where an interleaved text has an image mark, the cut-out is shown, and no mark."""
     window.go(of(window.site, asked_folder / "interleaved") + "?step=2")
-    window.see("The reading")
+    window.page.get_by_role("heading", name="The reading").wait_for()
     page = window.page
     cut = page.locator(".trace-chosen .trace-words .trace-cutout img")
     cut.wait_for()
