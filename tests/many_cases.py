@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.pixels.flat import write_image
 
@@ -48,8 +49,9 @@ def make_many(folder: Path, count: int, *, pictures: int = 24, side: int = 512) 
     return folder
 
 
-def _film(number: int, side: int) -> np.ndarray:
+def _film(number: int, side: int) -> NDArray[np.uint8]:
     y, x = np.mgrid[0:side, 0:side] / side
     waves = np.sin((3 + number % 7) * x * 6) * np.cos((2 + number % 5) * y * 6 + number)
     grains = np.random.default_rng(number).normal(0, 12, (side, side))
-    return np.clip(128 + 90 * waves + grains, 0, 255).astype(np.uint8)
+    grey: NDArray[np.float64] = np.clip(128 + 90 * waves + grains, 0, 255)
+    return grey.astype(np.uint8)
