@@ -36,7 +36,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
   const top = sides ? 20 : 6;
   const bottom = top + rows.length * ROW;
   const height = bottom + 40;
-  const x = scaleOf(low, high, gutter + 6, width - right - 6);
+  const x = scaleOf(low, high, gutter + 10, width - right - 12);
   const clipped = (value: number) => x(Math.min(Math.max(value, low), high));
   const ticks = ticksOf(low, high, Math.max(2, Math.floor((width - gutter - right) / 70)));
   return (

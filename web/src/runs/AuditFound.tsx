@@ -5,6 +5,7 @@ import { IntervalPlot } from "../charts/IntervalPlot";
 import { Busy, Empty, Sheet, Trouble } from "../kit/kit";
 import { Link } from "../router";
 import { traceOf } from "./links";
+import { Change, Num } from "./Num";
 import { byReason, counted, placed, signedSpan, spanned } from "./numbers";
 import { type Column, RowTable } from "./RowTable";
 import type { RunStatus } from "./RunView";
@@ -61,6 +62,7 @@ export default function AuditFound({ run }: { run: RunStatus }) {
 
 function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; shares: Shares; title: string }) {
   const arms = Object.entries(shares.arms);
+  const failed = Object.values(found.arms_failed).some(Boolean);
   return (
     <div class="runs-two">
       <Sheet title={title}>
@@ -75,9 +77,11 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
                 <th scope="col">Moved</th>
                 <th scope="col">Beyond the null</th>
                 <th scope="col">How far</th>
-                <th scope="col" class="number">
-                  Failed
-                </th>
+                {failed ? (
+                  <th scope="col" class="number">
+                    Failed
+                  </th>
+                ) : null}
               </tr>
             </thead>
             <tbody>
@@ -88,12 +92,14 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
                     <div class="runs-about">{found.arms[arm]}</div>
                   </th>
                   <td class="number">{own.moved.n.toLocaleString("en")}</td>
-                  <td class="runs-span" title={own.moved.note}>
-                    {spanned(own.moved)}
+                  <td title={own.moved.note}>
+                    <Num of={own.moved} />
                   </td>
-                  <td class="runs-span">{own.moved_beyond ? signedSpan(own.moved_beyond.difference) : ""}</td>
-                  <td class="runs-span">{spanned(own.far)}</td>
-                  <td class="number">{found.arms_failed[arm] ?? 0}</td>
+                  <td>{own.moved_beyond ? <Change of={own.moved_beyond.difference} /> : ""}</td>
+                  <td>
+                    <Num of={own.far} />
+                  </td>
+                  {failed ? <td class="number">{found.arms_failed[arm] ?? 0}</td> : null}
                 </tr>
               ))}
             </tbody>

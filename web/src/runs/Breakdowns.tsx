@@ -8,7 +8,8 @@ import { Busy, Empty, Field, Sheet, Trouble } from "../kit/kit";
 import { Link, useQuery } from "../router";
 import { useShelf } from "../shelf";
 import { casesBehind } from "./links";
-import { ARROWS, between, spanned, valued } from "./numbers";
+import { Num } from "./Num";
+import { ARROWS } from "./numbers";
 import type { Card, RunStatus } from "./RunView";
 
 type Breakdown = Schemas["ShownBreakdown"];
@@ -134,17 +135,21 @@ function GroupTable({ run, found, scores }: { run: RunStatus; found: Breakdown; 
                 // Which cases are in a group is truth.
                 return (
                   <td key={score.name} class="runs-span">
-                    {own && shelf.rights.truth ? (
-                      <Link
-                        href={casesBehind(run.id, score.name, score.better, { breakdown: found.name, group: group.name })}
-                        aria-label={`${score.name} of ${group.label} ${valued(own)}: the cases behind it`}
-                      >
-                        {valued(own)}
-                      </Link>
-                    ) : (
-                      valued(own)
-                    )}{" "}
-                    <span class="quiet-text">{between(own) || (own ? "" : spanned(own))}</span>
+                    <Num
+                      of={own}
+                      around={(value) =>
+                        own && shelf.rights.truth ? (
+                          <Link
+                            href={casesBehind(run.id, score.name, score.better, { breakdown: found.name, group: group.name })}
+                            aria-label={`${score.name} of ${group.label} ${value}: the cases behind it`}
+                          >
+                            {value}
+                          </Link>
+                        ) : (
+                          value
+                        )
+                      }
+                    />
                   </td>
                 );
               })}

@@ -7,7 +7,8 @@ import { Busy, Empty, Sheet, Trouble } from "../kit/kit";
 import { Link } from "../router";
 import { useShelf } from "../shelf";
 import { casesBehind, tabOf } from "./links";
-import { ARROWS, counted, placed, spanned } from "./numbers";
+import { Num } from "./Num";
+import { ARROWS, counted, placed } from "./numbers";
 import type { RunStatus } from "./RunView";
 
 type Found = Schemas["Calibration"];
@@ -35,9 +36,14 @@ export default function Calibration({ run }: { run: RunStatus }) {
         {found.scores.map((score) => (
           <span key={score.name} title={score.about}>
             {score.name} {ARROWS[score.better]}{" "}
-            <Link href={casesBehind(run.id, score.name, score.better)} aria-label={`${score.name}: the cases behind it`}>
-              {spanned(score)}
-            </Link>
+            <Num
+              of={score}
+              around={(value) => (
+                <Link href={casesBehind(run.id, score.name, score.better)} aria-label={`${score.name} ${value}: the cases behind it`}>
+                  {value}
+                </Link>
+              )}
+            />
           </span>
         ))}
         {found.without ? <span class="quiet-text">{counted(found.without, "case")} without probabilities count as sure and wrong, and are on no chart</span> : null}
@@ -58,13 +64,13 @@ export default function Calibration({ run }: { run: RunStatus }) {
             )}
           </ChartFrame>
         </Sheet>
+        <div class="stack">
         <Sheet>
           <ChartFrame title={`How sure ${run.name} is`} name={`${run.name}-confidence`} table={{ columns: ["confidence from", "to", "cases"], rows: bars.map((bar) => [bar.low, bar.high, bar.n]) }}>
             {(size) => <Histogram width={size} label={`How sure ${run.name} is`} bars={bars} across="confidence in the most likely option" up="cases" />}
           </ChartFrame>
         </Sheet>
-      </div>
-      <Sheet title="Bins of confidence">
+        <Sheet title="Bins of confidence">
         <div class="scrolls" tabIndex={0} role="region" aria-label="Bins of confidence">
           <table>
             <thead>
@@ -86,18 +92,22 @@ export default function Calibration({ run }: { run: RunStatus }) {
                     {bin.low.toFixed(2)} – {bin.high.toFixed(2)}
                   </th>
                   <td class="number">
-                    <Link href={tabOf(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy" })} aria-label={`${counted(bin.n, "case")} of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
+                    <Link href={tabOf(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy" })} aria-label={`${bin.n.toLocaleString("en")} cases of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
                       {bin.n.toLocaleString("en")}
                     </Link>
                   </td>
                   <td class="number">{placed(bin.confidence)}</td>
-                  <td class="runs-span">{spanned(bin.right)}</td>
+                  <td>
+                    <Num of={bin.right} />
+                  </td>
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       </Sheet>
+      </div>
+      </div>
     </div>
   );
 }

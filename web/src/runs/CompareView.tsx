@@ -7,6 +7,7 @@ import { type ShelfRun, useShelf } from "../shelf";
 import ComparedScores from "./ComparedScores";
 import Differences from "./Differences";
 import Disagreements from "./Disagreements";
+import { groupsOf } from "./grouping";
 import { compared } from "./links";
 import { ARROWS, byReason } from "./numbers";
 import Ranks from "./Ranks";
@@ -26,11 +27,13 @@ export default function CompareView() {
   const query = { runs: ids.join(","), baseline: ids.includes(baseline) ? baseline : undefined, metric: metric || undefined, common: common || undefined };
   const asked = useApi<Comparison>(ids.length > 1 ? api(["compare"], query) : null);
   const found = asked.data;
-  const groups = [...Map.groupBy(shelf.runs, (run) => `${run.benchmark} · ${run.split}`)];
-  const alike = first ? shelf.runs.filter((run) => run.benchmark === first.benchmark && run.split === first.split) : [];
+  const groups = groupsOf(shelf);
+  // Runs on another copy of the dataset can seldom be compared: they are here only if named.
+  const same = (run: ShelfRun) => run.benchmark === first?.benchmark && run.split === first.split && run.dataset === first.dataset;
+  const alike = first ? shelf.runs.filter((run) => same(run) || ids.includes(run.id)) : [];
   const toggle = (id: string) => setGiven((ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).slice(0, MOST).join(","));
   return (
-    <div class="stack">
+    <div class="stack runs-view">
       <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: "Readers compared" }]} />
       <h1 style={{ margin: 0 }}>Readers compared</h1>
       {first ? (
@@ -80,7 +83,7 @@ function Begin({ groups }: { groups: [string, ShelfRun[]][] }) {
     <Sheet title="Which runs?">
       <ul>
         {several.map(([title, runs]) => (
-          <li key={title}>
+          <li key={runs[0]?.id ?? title}>
             <Link href={compared(runs.slice(0, MOST).map((run) => run.id))}>
               {title}: {runs.length} runs
             </Link>

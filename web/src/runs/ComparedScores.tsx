@@ -6,7 +6,8 @@ import { saveText } from "../charts/saving";
 import { Sheet } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
 import { casesBehind } from "./links";
-import { ARROWS, between, spanned, valued } from "./numbers";
+import { Num } from "./Num";
+import { ARROWS, valued } from "./numbers";
 import type { Comparison } from "./CompareView";
 
 export default function ComparedScores({ found }: { found: Comparison }) {
@@ -94,11 +95,15 @@ export default function ComparedScores({ found }: { found: Comparison }) {
                     </span>
                   </th>
                   {found.runs.map((run) => (
-                    <td key={run.id} class="runs-span" title={spanned(score(run.id, one.name))}>
-                      <Link href={casesBehind(run.id, one.name, one.better)} aria-label={`${one.name} of ${run.name} ${valued(score(run.id, one.name))}: the cases behind it`}>
-                        {valued(score(run.id, one.name))}
-                      </Link>{" "}
-                      <span class="quiet-text">{between(score(run.id, one.name))}</span>
+                    <td key={run.id}>
+                      <Num
+                        of={score(run.id, one.name)}
+                        around={(value) => (
+                          <Link href={casesBehind(run.id, one.name, one.better)} aria-label={`${one.name} of ${run.name} ${value}: the cases behind it`}>
+                            {value}
+                          </Link>
+                        )}
+                      />
                     </td>
                   ))}
                 </tr>

@@ -4,7 +4,8 @@ import { IntervalPlot } from "../charts/IntervalPlot";
 import { Sheet } from "../kit/kit";
 import { Link } from "../router";
 import { compared } from "./links";
-import { pText, signed, signedSpan } from "./numbers";
+import { Change } from "./Num";
+import { pText, signed } from "./numbers";
 import type { Comparison } from "./CompareView";
 
 export default function Differences({ found }: { found: Comparison }) {
@@ -74,12 +75,17 @@ export default function Differences({ found }: { found: Comparison }) {
                   <tr key={run}>
                     <th scope="row">{nameOf(run)}</th>
                     <td class="runs-span">
-                      <Link
-                        href={compared([found.baseline, run], { baseline: found.baseline, metric: found.metric, disagree: "-spread" })}
-                        aria-label={`${nameOf(run)} ${signed(own.difference.value)}: the cases where the two are furthest apart`}
-                      >
-                        {signedSpan(own.difference)}
-                      </Link>
+                      <Change
+                        of={own.difference}
+                        around={(value) => (
+                          <Link
+                            href={compared([found.baseline, run], { baseline: found.baseline, metric: found.metric, disagree: "-spread" })}
+                            aria-label={`${nameOf(run)} ${value}: the cases where the two are furthest apart`}
+                          >
+                            {value}
+                          </Link>
+                        )}
+                      />
                     </td>
                     <td class="number">{pText(own.p)}</td>
                     {test ? (

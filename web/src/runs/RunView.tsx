@@ -49,7 +49,7 @@ export default function RunView({ parts }: ViewProps) {
     { id: "about", title: "About this run", body: () => <AboutRun run={run} /> },
   ];
   return (
-    <div class="stack">
+    <div class="stack runs-view">
       <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: run.name }]} />
       <div class="row runs-head">
         <h1>{run.name}</h1>
@@ -106,7 +106,7 @@ function timed(seconds: number): string {
 /** Other runs on the same cases, one click from being compared. */
 function Siblings({ run }: { run: RunStatus }) {
   const { shelf } = useShelf();
-  const alike = shelf.runs.filter((one) => one.benchmark === run.benchmark && one.split === run.split && one.id !== run.id);
+  const alike = shelf.runs.filter((one) => one.benchmark === run.benchmark && one.split === run.split && one.dataset === run.dataset && one.id !== run.id);
   if (!alike.length) return null;
   return (
     <div class="row">

@@ -7,7 +7,8 @@ import { fileName, saveText } from "../charts/saving";
 import { Sheet, Tag } from "../kit/kit";
 import { Link } from "../router";
 import { casesBehind } from "./links";
-import { ARROWS, between, byReason, counted, placed, spanned, valued } from "./numbers";
+import { ARROWS, between, byReason, counted, placed, valued } from "./numbers";
+import { Num } from "./Num";
 import type { Card, RunStatus } from "./RunView";
 
 type Score = Schemas["ShownScore"];
@@ -43,7 +44,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
           <Sheet>
             <ChartFrame
               title={`Scores of ${run.name}`}
-              about="Those that lie between 0 and 1. ↑ higher is better, ↓ lower is better."
+              about="Those that lie between 0 and 1; circles are the benchmark's own. ↑ higher is better, ↓ lower is better."
               name={`${run.name}-scores`}
               table={{ columns: ["score", "better", "value", "low", "high", "n"], rows: shares.map((s) => [s.name, s.better, s.value, s.low, s.high, s.n]) }}
             >
@@ -92,7 +93,11 @@ function csvOfScores(scores: Score[]): string {
 }
 
 function ScoreTable({ run, scores, named }: { run: RunStatus; scores: Score[]; named: Map<string, Score> }) {
-  const honest = scores.some((score) => named.has(`honest_${score.name}`));
+  // Where nothing is missing the two rules give the same.
+  const honest = scores.some((score) => {
+    const other = named.get(`honest_${score.name}`);
+    return other !== undefined && other.value !== score.value;
+  });
   const ceiling = scores.some((score) => named.has(`ceiling_${score.name}`));
   return (
     <div class="scrolls" tabIndex={0} role="region" aria-label="Scores">
@@ -136,13 +141,18 @@ function ScoreTable({ run, scores, named }: { run: RunStatus; scores: Score[]; n
                     {valued(score)}
                   </Link>
                 </td>
-                <td class="runs-span">{between(score)}</td>
+                <td class="quiet-text runs-span">{between(score)}</td>
                 {honest ? (
-                  <td class="runs-span">
+                  <td>
                     {worst ? (
-                      <Link href={casesBehind(run.id, worst.name, worst.better)} aria-label={`${worst.name} ${valued(worst)}: the cases behind it`}>
-                        {spanned(worst)}
-                      </Link>
+                      <Num
+                        of={worst}
+                        around={(value) => (
+                          <Link href={casesBehind(run.id, worst.name, worst.better)} aria-label={`${worst.name} ${value}: the cases behind it`}>
+                            {value}
+                          </Link>
+                        )}
+                      />
                     ) : null}
                   </td>
                 ) : null}

@@ -8,7 +8,7 @@ import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import { compared, traceOf } from "./links";
 import { ARROWS, counted, placed } from "./numbers";
-import { piecesOf } from "./words";
+import { LITTLE, piecesOf, shared } from "./words";
 import "./runs.css";
 
 type Beside = Schemas["SideBySide"];
@@ -36,7 +36,7 @@ export default function SideBySide({ parts }: ViewProps) {
   if (!found) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the readings" />;
   const first = found.readings[0];
   return (
-    <div class="stack">
+    <div class="stack runs-view">
       <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: "Readers compared", href: compared(ids) }, { text: name }]} />
       <div class="row">
         <h1 style={{ margin: 0 }}>{name}</h1>
@@ -207,13 +207,13 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
 /** A text, with the words underlined that the other does not have. */
 function Words({ title, text, other, of }: { title: string; text: string | null | undefined; other: string | null | undefined; of: string }) {
   if (!text) return null;
+  const pieces = other ? piecesOf(text, other) : [];
+  const alike = shared(pieces) >= LITTLE;
   return (
     <>
       <h3>{title}</h3>
-      <p class="sbs-words">
-        {other ? piecesOf(text, other).map((piece, at) => (piece.only ? <mark key={at}>{piece.text}</mark> : piece.text)) : text}
-      </p>
-      {other ? <p class="quiet-text">Underlined: not in the words of {of}.</p> : null}
+      <p class="sbs-words">{alike ? pieces.map((piece, at) => (piece.only ? <mark key={at}>{piece.text}</mark> : piece.text)) : text}</p>
+      {other ? <p class="quiet-text">{alike ? `Underlined: not in the words of ${of}.` : `Few words in common with ${of}.`}</p> : null}
     </>
   );
 }

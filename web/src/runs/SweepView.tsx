@@ -7,7 +7,8 @@ import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
 import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
 import { casesBehind } from "./links";
-import { counted, pText, signedSpan, spanned, valued } from "./numbers";
+import { Change, Num } from "./Num";
+import { counted, pText } from "./numbers";
 import { linesOf } from "./sweeping";
 import "./runs.css";
 
@@ -19,7 +20,7 @@ export default function SweepView({ parts }: ViewProps) {
   if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the sweep" />;
   const found = asked.data;
   return (
-    <div class="stack">
+    <div class="stack runs-view">
       <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: found.name }]} />
       <div class="row">
         <h1 style={{ margin: 0 }}>{found.name}</h1>
@@ -91,20 +92,27 @@ function Metric({ found, metric }: { found: Swept; metric: string }) {
                 return (
                   <tr key={point.name}>
                     <th scope="row">{point.run ? <Link href={to("runs", point.run)}>{point.name}</Link> : point.name}</th>
-                    <td class="runs-span">
-                      {own && point.run ? (
-                        <Link href={casesBehind(point.run, metric, own.better)} aria-label={`${metric} of ${point.name} ${valued(own)}: the cases behind it`}>
-                          {spanned(own)}
-                        </Link>
-                      ) : own ? (
-                        spanned(own)
+                    <td>
+                      {own ? (
+                        <Num
+                          of={own}
+                          around={(value) =>
+                            point.run ? (
+                              <Link href={casesBehind(point.run, metric, own.better)} aria-label={`${metric} of ${point.name} ${value}: the cases behind it`}>
+                                {value}
+                              </Link>
+                            ) : (
+                              value
+                            )
+                          }
+                        />
                       ) : (
                         point.not_scored[metric]
                       )}
                     </td>
-                    <td class="runs-span">{apart ? signedSpan(apart.difference) : ""}</td>
+                    <td>{apart ? <Change of={apart.difference} /> : ""}</td>
                     <td class="number">{apart ? pText(apart.p) : ""}</td>
-                    {agreeing ? <td class="runs-span">{point.agreement ? spanned(point.agreement) : ""}</td> : null}
+                    {agreeing ? <td>{point.agreement ? <Num of={point.agreement} /> : ""}</td> : null}
                     <td class="number">
                       {point.readings.toLocaleString("en")}
                       {point.failed ? `, ${point.failed} failed` : ""}

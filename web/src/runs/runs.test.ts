@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../api/client";
 import { kept } from "./CaseTable";
+import { groupsOf } from "./grouping";
 import { between, byReason, pText, placed, signed, spanned } from "./numbers";
 import { sortedBy } from "./sorting";
 import { linesOf } from "./sweeping";
-import { piecesOf } from "./words";
+import { piecesOf, shared } from "./words";
 
 describe("numbers", () => {
   it("has the places of the terminal", () => {
@@ -103,5 +104,21 @@ describe("lines of a sweep", () => {
       ["kind a", [[0, 0.5], [100, 1]]],
       ["kind b", [[0, 0.2]]],
     ]);
+  });
+});
+
+describe("runs that belong together", () => {
+  const run = (id: string, dataset: string | null) => ({ id, name: id, benchmark: "b", split: "test", dataset, reader: "r", workflow: null });
+  it("keeps copies of a dataset apart, and names them where there are several", () => {
+    const datasets = [{ id: "d1", name: "one" }] as unknown as Schemas["ShelfDataset"][];
+    expect(groupsOf({ runs: [run("a", "d1"), run("b", "d1")], datasets }).map(([title, runs]) => [title, runs.length])).toEqual([["b · test", 2]]);
+    expect(groupsOf({ runs: [run("a", "d1"), run("b", null)], datasets }).map(([title]) => title)).toEqual(["b · test · one", "b · test · dataset not here"]);
+  });
+});
+
+describe("how much two texts share", () => {
+  it("is all of the same and nothing of another", () => {
+    expect(shared(piecesOf("a small nodule", "A small nodule."))).toBe(1);
+    expect(shared(piecesOf("a small nodule", "effusion"))).toBe(0);
   });
 });

@@ -8,6 +8,15 @@ export interface Piece {
 
 const MOST = 1500;
 
+/** Below this share of common words, marking those that differ would mark everything. */
+export const LITTLE = 0.35;
+
+/** Share of a text's pieces, by letters, that the other has too. */
+export function shared(pieces: readonly Piece[]): number {
+  const letters = (some: readonly Piece[]) => some.reduce((sum, piece) => sum + piece.text.trim().length, 0);
+  return letters(pieces.filter((piece) => !piece.only)) / Math.max(1, letters(pieces));
+}
+
 /** A text cut into pieces that the other has, and pieces that only this one has. */
 export function piecesOf(text: string, other: string): Piece[] {
   const mine = text.match(/\s*\S+/g) ?? [];
@@ -18,7 +27,12 @@ export function piecesOf(text: string, other: string): Piece[] {
     const only = !kept[at];
     const last = pieces.at(-1);
     if (last && last.only === only) last.text += word;
-    else pieces.push({ text: word, only });
+    else {
+      // The space before a word belongs to neither.
+      const space = word.length - word.trimStart().length;
+      if (last) last.text += word.slice(0, space);
+      pieces.push({ text: last ? word.slice(space) : word, only });
+    }
   }
   const rest = text.slice(mine.join("").length);
   if (rest) pieces.push({ text: rest, only: false });
