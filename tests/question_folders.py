@@ -9,10 +9,12 @@ from urllib.parse import quote
 import numpy as np
 
 from adjudication_making import question
+from build_making import scripted_build, write_reports
 from overread.build.adjudication import write_questions
 from overread.build.item import Question
 from overread.pixels.flat import write_image
 from overread.pixels.nifti import write_volume
+from scripted_model import Asked, js
 from site_making import Answer, Site
 
 
@@ -46,6 +48,17 @@ def mixed_folder(folder: Path) -> Path:
             question(4, "leak", shown=text, choices=("leak", "none")),
         ],
     )
+
+
+def demo_build(home: Path) -> Path:
+    """Six reports: one is empty, one fails, four wait for people."""
+    source = write_reports(home / "source", "a", "b", "c", "d", " ", "raise")
+
+    def script(asked: Asked) -> str:
+        return js(answer="disagree" if "Audit" in asked.words else "B")
+
+    built = scripted_build(source, home / "built", script, roles=("reader", "auditor"))
+    return built.folder
 
 
 class Caller:
