@@ -65,7 +65,7 @@ def seen_facets(entries: Sequence[Entry]) -> list[Facet]:
         _kinds("asks", "Asks for", entries, lambda e: _one(e.case.asks)),
         _numbers("times", "Time points shown", [_times(entry) for entry in entries], "time point"),
     ]
-    return [facet for facet in made if len(facet.values) > 1 or facet.key == "pictures"]
+    return [f for f in made if len(f.values) > 1 or (f.values and f.key == "pictures")]
 
 
 def true_facets(entries: Sequence[Entry]) -> list[Facet]:

@@ -53,6 +53,7 @@ function OneBox({ own, box, choosable, onChoose }: OneBoxProps) {
   };
   // A pointer's click is the surface's, which knows whether it was a drag; this one has no pointer.
   const click = (event: MouseEvent) => (event.detail === 0 ? onChoose(own.id) : undefined);
+  // In SVG the name of an attribute is taken letter by letter: tabIndex would be none.
   const part = choosable
     ? { role: "button" as const, tabindex: 0, "aria-pressed": Boolean(own.chosen), onKeyDown: keys, onClick: click }
     : { role: "img" as const };
