@@ -10,58 +10,34 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from adjudication_making import question
 from browsing import Eyes
-from overread.build.adjudication import Queue, verify, write_questions
-from overread.build.item import Question
-from overread.pixels.flat import write_image
-from overread.pixels.nifti import write_volume
+from overread.build.adjudication import Queue, verify
+from question_folders import mixed_folder
 from site_making import Site, served
 
 
-def film_question(number: int) -> Question:
-    """A question on a film with one box."""
-    shown = {"image": "film.png", "report": "An effusion on the left.", "box": [40, 50, 90, 120]}
-    return question(number, shown=shown)
-
-
-def questions_folder(folder: Path, questions: list[Question]) -> Path:
-    """A folder of questions, with a film and a scan."""
-    folder.mkdir(parents=True)
-    grey = np.add.outer(np.arange(200), np.arange(160)) % 256
-    write_image(folder / "film.png", grey.astype(np.uint8))
-    volume = np.zeros((24, 20, 16), np.int16)
-    write_volume(folder / "ct.nii.gz", volume, np.diag([1.0, 1.0, 2.0, 1.0]))
-    write_questions(folder, questions)
-    return folder
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two films, a scan and a text."""
-    scan = {"scan": "ct.nii.gz", "finding": "A nodule."}
-    text = {"caption": "Axial CT shows the sarcoid nodules."}
-    return questions_folder(
-        tmp_path / "asked",
-        [
-            film_question(1),
-            film_question(2),
-            question(3, "mask", shown=scan, choices=("drawn", "not visible")),
-            question(4, "leak", shown=text, choices=("leak", "none")),
-        ],
-    )
-
-
-@pytest.fixture
-def desk(folder: Path) -> Iterator[Site]:
-    """The page on the folder, where verdicts may be given."""
-    with served([folder.parent]) as site:
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A page where verdicts may be given; each test puts a folder of its own on its shelf."""
+    home = tmp_path_factory.mktemp("desk")
+    mixed_folder(home / "first")
+    with served([home]) as site:
+        site.home = home  # type: ignore[attr-defined]
         yield site
 
 
-def seated(eyes: Eyes, person: str) -> Eyes:
+@pytest.fixture
+def folder(desk: Site, request: pytest.FixtureRequest) -> Path:
+    """Two films, a scan and a text, read by nobody yet."""
+    home: Path = desk.home  # type: ignore[attr-defined]
+    made = mixed_folder(home / request.node.name[:60])
+    desk.get("/api/shelf?again=1")
+    return made
+
+
+def seated(eyes: Eyes, folder: Path, person: str) -> Eyes:
     """Somebody who has said who they are, by keys."""
-    build = eyes.site.shelf_id("builds", "asked")
+    build = eyes.site.shelf_id("builds", folder.name)
     eyes.go(f"/builds/{build}/adjudicate")
     eyes.page.get_by_label("Your name or initials").wait_for()
     eyes.page.locator("input:focus").wait_for()
@@ -94,7 +70,7 @@ def given(folder: Path, person: str) -> list[tuple[Any, ...]]:
 def test_a_whole_read_by_keyboard_alone(browser: Browser, desk: Site, folder: Path) -> None:
     """Every question is read, with reasons, a note, 'cannot judge', putting off and undoing."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, "ann")
+        seated(eyes, folder, "ann")
         eyes.see("Does trace 1 hold?")
         keys(eyes, "Enter")
         told(eyes, "Choose a verdict first")
@@ -143,7 +119,7 @@ def test_other_needs_words_as_at_the_terminal(browser: Browser, desk: Site, fold
     """The refusal is told, nothing is lost, and with words the verdict is taken."""
     with Eyes.on(browser, desk) as eyes:
         eyes.expected.append("422")
-        seated(eyes, "ann")
+        seated(eyes, folder, "ann")
         eyes.see("Does trace 1 hold?")
         other = eyes.page.get_by_role("button", name="other", exact=False).last
         keys(eyes, "1", str(other.locator("kbd").text_content()))
@@ -163,7 +139,7 @@ def test_a_box_is_corrected_by_keys_as_the_terminal_writes_it(
 ) -> None:
     """The asked box is taken over, moved and resized by arrows, typed; two are 'boxes'."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, "ann")
+        seated(eyes, folder, "ann")
         eyes.see("Does trace 1 hold?")
         eyes.page.locator(".stage-picture").wait_for()
         keys(eyes, "2", "b")
@@ -196,7 +172,7 @@ def test_a_box_is_corrected_by_keys_as_the_terminal_writes_it(
 def test_a_box_is_drawn_with_the_mouse(browser: Browser, desk: Site, folder: Path) -> None:
     """After drawing, the keys are the question's again."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, "ann")
+        seated(eyes, folder, "ann")
         eyes.see("Does trace 1 hold?")
         picture = eyes.page.locator(".stage-picture")
         picture.wait_for()
@@ -220,7 +196,7 @@ def test_a_box_is_drawn_with_the_mouse(browser: Browser, desk: Site, folder: Pat
 def test_slices_are_marked_on_a_scan(browser: Browser, desk: Site, folder: Path) -> None:
     """First and last slice, by keys, are the slices between them."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, "ann")
+        seated(eyes, folder, "ann")
         eyes.see("Does trace 1 hold?")
         keys(eyes, "s")
         eyes.see("Does trace 2 hold?")
@@ -245,8 +221,8 @@ def test_two_people_at_once_and_nothing_of_the_other(
     seen: list[str] = []
     with Eyes.on(browser, desk) as one, Eyes.on(browser, desk) as other:
         other.page.on("response", lambda answer: seen.append(_body(answer)))
-        seated(one, "ann")
-        seated(other, "bob")
+        seated(one, folder, "ann")
+        seated(other, folder, "bob")
         for number in (1, 2):
             for eyes in (one, other):
                 eyes.see(f"Does trace {number} hold?")
@@ -269,11 +245,13 @@ def _body(answer: Any) -> str:
     return str(answer.text()) if kind.startswith("application/json") else ""
 
 
-def test_a_verdict_survives_a_server_that_is_gone(browser: Browser, folder: Path) -> None:
+def test_a_verdict_survives_a_server_that_is_gone(
+    browser: Browser, desk: Site, folder: Path
+) -> None:
     """The draft stays, the page says what is wrong, and the same key sends it again."""
-    with served([folder.parent]) as site, Eyes.on(browser, site) as eyes:
+    with Eyes.on(browser, desk) as eyes:
         eyes.expected.append("ERR_")
-        seated(eyes, "ann")
+        seated(eyes, folder, "ann")
         eyes.see("Does trace 1 hold?")
         keys(eyes, "2")
         eyes.page.route("**/queue/verdicts", lambda route: route.abort())
@@ -286,9 +264,10 @@ def test_a_verdict_survives_a_server_that_is_gone(browser: Browser, folder: Path
     assert [one[1] for one in given(folder, "ann")] == ["reject"]
 
 
-def test_a_read_only_page_says_why_nothing_can_be_given(browser: Browser, folder: Path) -> None:
+def test_a_read_only_page_says_why_nothing_can_be_given(browser: Browser, tmp_path: Path) -> None:
     """No tools, and the reason."""
-    with served([folder.parent], "--read-only") as site, Eyes.on(browser, site) as eyes:
+    mixed_folder(tmp_path / "asked")
+    with served([tmp_path], "--read-only") as site, Eyes.on(browser, site) as eyes:
         build = site.shelf_id("builds", "asked")
         eyes.go(f"/builds/{build}/adjudicate")
         eyes.see("This page is read-only")

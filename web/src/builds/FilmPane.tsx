@@ -128,7 +128,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
                 />
               </label>
             ))}
-            <button type="button" aria-label={`Remove box ${at + 1}`} onClick={() => drop(box.id)}>
+            <button type="button" onClick={() => drop(box.id)}>
               Remove <kbd>Del</kbd>
             </button>
           </fieldset>
