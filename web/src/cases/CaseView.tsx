@@ -119,7 +119,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     ...(writes
       ? {
           onDraw: (box) => {
-            const made = withBox(draft, active, picture.name, box);
+            const made = withBox(draft, active, picture.name, box, flat.length > 1);
             write(made.draft);
             setActive(made.at);
             setChosen(`own:${made.at}:${(made.draft.findings[made.at]?.places.length ?? 1) - 1}`);

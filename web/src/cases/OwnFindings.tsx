@@ -1,7 +1,7 @@
 // The findings a person writes: words, boxes drawn on the pictures, slices of a volume.
 import type { CaseSeen } from "./CaseView";
 import type { Draft, DraftFinding, OwnPlace } from "./draft";
-import { boxOf, slicesPlace } from "./marks";
+import { boxOf, slicesPlace, wholePlace } from "./marks";
 
 export interface OwnFindingsProps {
   seen: CaseSeen;
@@ -22,6 +22,7 @@ export function OwnFindings({ seen, draft, write, active, onActive }: OwnFinding
     onActive(draft.findings.length, null);
   };
   const volume = seen.pictures.find((one) => one.kind === "volume");
+  const films = seen.pictures.filter((one) => one.kind === "image").map((one) => one.name);
   const open = seen.queries.filter((query) => !draft.findings.some((one) => one.query === query.id));
   return (
     <fieldset class="case-own">
@@ -40,6 +41,7 @@ export function OwnFindings({ seen, draft, write, active, onActive }: OwnFinding
           </label>
           <Places finding={finding} at={at} change={(next) => change(at, next)} choose={(box) => onActive(at, box)} />
           <div class="row">
+            {films.length > 1 ? <PictureField films={films} finding={finding} change={(next) => change(at, next)} /> : null}
             {volume ? <SliceFields name={volume.name} finding={finding} change={(next) => change(at, next)} /> : null}
             <button type="button" class="quiet" onClick={() => remove(at)}>
               Remove finding {at + 1}
@@ -105,6 +107,28 @@ function Places({ finding, at, change, choose }: PlacesProps) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Which picture a finding is said of. */
+function PictureField({ films, finding, change }: { films: string[]; finding: DraftFinding; change: (finding: DraftFinding) => void }) {
+  const own = finding.places.find((one) => one.kind === "whole")?.picture ?? "";
+  const set = (name: string) => {
+    const others = finding.places.filter((one) => one.kind !== "whole");
+    change({ ...finding, places: name ? [wholePlace(name), ...others] : others });
+  };
+  return (
+    <label class="row">
+      <span class="quiet-text">seen in</span>
+      <select value={own} onChange={(event) => set(event.currentTarget.value)}>
+        <option value="">no one picture</option>
+        {films.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -45,6 +45,8 @@ describe("marks", () => {
     const mark = markOf("own:0:1");
     const moved = mark ? withMovedBox(second.draft, mark, { ...box, x2: 9 }) : EMPTY;
     expect(moved.findings[0]?.places.map((one) => one.x2)).toEqual([3, 9]);
+    const several = withBox(EMPTY, null, "a", box, true).draft;
+    expect(several.findings[0]?.places.map((one) => one.kind)).toEqual(["whole", "box"]);
     expect(markOf("truth:finding-0:0")).toBeNull();
   });
 

@@ -55,16 +55,19 @@ export function boxOf(place: OwnPlace | TruePlace): Part | null {
   return { x1, y1, x2, y2 };
 }
 
-/** A box added to the finding that is being written, or to a new one. */
-export function withBox(draft: Draft, at: number | null, picture: string, box: Part): { draft: Draft; at: number } {
-  const place: OwnPlace = { ...SLICELESS, kind: "box", picture, ...box };
+/**
+ * A box added to the finding that is being written, or to a new one. Where a case has several
+ * pictures (`several`), a new finding is said of the picture too: such findings are scored by it.
+ */
+export function withBox(draft: Draft, at: number | null, picture: string, box: Part, several = false): { draft: Draft; at: number } {
+  const place: OwnPlace = { ...NOWHERE, kind: "box", picture, ...box };
   const findings = [...draft.findings];
   const own = at === null ? undefined : findings[at];
   if (own && at !== null) {
     findings[at] = { ...own, places: [...own.places, place] };
     return { draft: { ...draft, findings }, at };
   }
-  findings.push({ text: "", query: null, places: [place] });
+  findings.push({ text: "", query: null, places: several ? [wholePlace(picture), place] : [place] });
   return { draft: { ...draft, findings }, at: findings.length - 1 };
 }
 
@@ -75,9 +78,14 @@ export function withMovedBox(draft: Draft, mark: Mark, box: Part): Draft {
   return { ...draft, findings };
 }
 
-const SLICELESS = { axis: "axial" as const, first: 0, last: 0 };
+const NOWHERE = { x1: 0, y1: 0, x2: 0, y2: 0, axis: "axial" as const, first: 0, last: 0 };
 
 /** Slices of a volume as a place. */
 export function slicesPlace(picture: string, first: number, last: number): OwnPlace {
-  return { kind: "slices", picture, x1: 0, y1: 0, x2: 0, y2: 0, axis: "axial", first, last };
+  return { ...NOWHERE, kind: "slices", picture, first, last };
+}
+
+/** All of a picture as a place. */
+export function wholePlace(picture: string): OwnPlace {
+  return { ...NOWHERE, kind: "whole", picture };
 }
