@@ -35,6 +35,8 @@ from overread.site.steps import Find
 
 Part = Literal["whole", "cut"]
 Pixels = NDArray[np.uint8]
+READER, TRUTH = COLOURS[1], COLOURS[3]
+"""Sky blue and yellow, as the page has them."""
 _WHOLE, _CUT = 768, 320
 """Pixels of the longer side of a slice that is shown whole, and of a cut-out."""
 _SMALLEST = 48
@@ -116,13 +118,33 @@ class Sight:
 
 
 def drawn(
-    sight: Sight, region: Region, *, part: Part, window: str = "lung", tint: Colour = COLOURS[1]
+    sight: Sight,
+    region: Region,
+    *,
+    part: Part,
+    window: str = "lung",
+    tint: Colour = READER,
+    also: tuple[Sight, Mask] | None = None,
 ) -> Pixels:
-    """A place as a picture; raises `PictureError` where it cannot be drawn."""
+    """A place as a picture; raises `PictureError` where it cannot be drawn.
+
+    `also` is the reader's mask in the same volume, drawn on the slice of this one.
+    """
     picture = sight.case.picture(region.picture)
-    if isinstance(picture, Volume):
-        return _in_volume(sight, picture, region, part=part, window=window, tint=tint)
-    return _in_flat(sight, picture, region, part=part)
+    if not isinstance(picture, Volume):
+        return _in_flat(sight, picture, region, part=part)
+    if isinstance(region, Mask):
+        space = sight.pictures.geometry(picture)
+        return mask_slice(
+            sight.volume(picture),
+            space,
+            sight.marked(region, space),
+            part=part,
+            window=window,
+            tint=tint,
+            also=also[0].marked(also[1], space) if also else None,
+        )
+    return _in_volume(sight, picture, region, part=part, window=window)
 
 
 def _in_flat(sight: Sight, picture: Image, region: Region, *, part: Part) -> Pixels:
@@ -150,15 +172,10 @@ def _in_flat(sight: Sight, picture: Image, region: Region, *, part: Part) -> Pix
     return boxes(pixels, [inside])
 
 
-def _in_volume(
-    sight: Sight, picture: Volume, region: Region, *, part: Part, window: str, tint: Colour
-) -> Pixels:
+def _in_volume(sight: Sight, picture: Volume, region: Region, *, part: Part, window: str) -> Pixels:
     if isinstance(region, Box):
         raise PictureError("a box in a volume cannot be drawn")
     space = sight.pictures.geometry(picture)
-    if isinstance(region, Mask):
-        marked = sight.marked(region, space)
-        return mask_slice(sight.volume(picture), space, marked, part=part, window=window, tint=tint)
     volume = sight.volume(picture)
     if isinstance(region, Slices):
         count = slices(space, region.axis)
@@ -200,7 +217,7 @@ def mask_slice(
     window: str,
     tint: Colour,
     also: NDArray[np.bool_] | None = None,
-    also_tint: Colour = COLOURS[3],
+    also_tint: Colour = READER,
 ) -> Pixels:
     """The axial slice in which most is marked, with the outline; or closely around it.
 
@@ -222,7 +239,7 @@ def mask_slice(
     own = _flat(shown, space, index)
     for mask, paint in ((also, also_tint), (marked, tint)):
         if mask is not None and mask.any():
-            tile = outline(tile, _flat(mask, space, index), paint)
+            tile = outline(tile, _flat(mask, space, index), paint, fill=0.3)
     if part == "whole":
         return colour(titled(tile, f"axial {index}"))
     top, bottom, left, right = _around(own)

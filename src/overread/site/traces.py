@@ -13,6 +13,7 @@ from overread.core import (
     Entry,
     Exchange,
     Finding,
+    Mask,
     Option,
     Reading,
     Record,
@@ -26,7 +27,7 @@ from overread.errors import NotThere, OverreadError
 from overread.pixels.encode import Sent, encode
 from overread.pixels.fence import Fence
 from overread.site.asked import ExchangeTold, as_sent, exchange_told, shown_in
-from overread.site.cutouts import Part, Pixels, Sight, drawn
+from overread.site.cutouts import TRUTH, Part, Pixels, Sight, drawn
 from overread.site.judgements import JudgementTold, is_judged, judgements_of
 from overread.site.parts import Allowed, OneRun, OnShelf, Word, sees_truth
 from overread.site.readings import ReadingFile, reading_file
@@ -42,6 +43,8 @@ Sample = Annotated[int, Query(ge=0, le=1_000_000)]
 Window = Annotated[Literal["lung", "mediastinum", "bone"], Query()]
 """HU window in which a CT is shown."""
 Of = Literal["steps", "findings"]
+Against = Annotated[int | None, Query(ge=0, le=1_000_000)]
+"""Index of the step of the reading whose mask is drawn on the same slice."""
 _A_WHILE = {"cache-control": "private, max-age=600"}
 _LONGEST: dict[Part, int] = {"whole": 1400, "cut": 480}
 """Pixels of the longer side of a look."""
@@ -289,13 +292,16 @@ def get_reference_look(
     place: Number,
     part: Part = "whole",
     window: Window = "lung",
+    against: Against = None,
 ) -> Response:
-    """What a step or a finding of the reference looks at."""
+    """What a step or a finding of the reference looks at; masks with the reader's beside them."""
     truth = opened.entry.truth if opened.entry else None
     if truth is None:
         raise NotThere("the truth of this case is not there")
     region = _region(truth_steps(truth) if of == "steps" else truth.findings, number, place)
-    return _look(drawn(opened.sight(truth=True), region, part=part, window=window), part)
+    also = _mask_of(opened, against) if against is not None else None
+    sight = opened.sight(truth=True)
+    return _look(drawn(sight, region, part=part, window=window, tint=TRUTH, also=also), part)
 
 
 def _look(pixels: Pixels, part: Part) -> Response:
@@ -310,6 +316,18 @@ def _region(things: tuple[Step, ...] | tuple[Finding, ...], number: int, place: 
     if place >= len(regions):
         raise NotThere(f"it names {len(regions)} places")
     return regions[place]
+
+
+def _mask_of(opened: _Opened, step: int) -> tuple[Sight, Mask] | None:
+    """The mask that a step of the reading drew, where it drew one that can be read."""
+    steps = opened.reading.trace.steps if opened.reading.trace else ()
+    if step >= len(steps):
+        raise NotThere(f"there are {len(steps)} steps")
+    eye = opened.eye()
+    for region in steps[step].regions:
+        if isinstance(region, Mask) and eye.region(region).drawable:
+            return opened.sight(), region
+    return None
 
 
 def _exchange(opened: _Opened, number: int, *, truth: bool) -> Exchange:

@@ -48,7 +48,7 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
             part.picture ? (
               <Sent key={place} reading={reading} exchange={number} picture={part.picture} />
             ) : (
-              <pre key={place}>{part.text}</pre>
+              <Verbatim key={place} what={`${message.role}, part ${place + 1}`} text={part.text ?? ""} />
             ),
           )}
         </div>
@@ -60,10 +60,10 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
             {told.reply.reasoning ? (
               <details>
                 <summary>Thought aloud</summary>
-                <pre>{told.reply.reasoning}</pre>
+                <Verbatim what="thoughts" text={told.reply.reasoning} />
               </details>
             ) : null}
-            <pre>{told.reply.text || "(no words)"}</pre>
+            <Verbatim what="reply" text={told.reply.text || "(no words)"} />
             <p class="quiet-text">{spent(told.reply)}</p>
           </>
         ) : (
@@ -71,6 +71,15 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
         )}
       </div>
     </div>
+  );
+}
+
+/** Words exactly as they were; long ones scroll, also by the keyboard. */
+function Verbatim({ what, text }: { what: string; text: string }) {
+  return (
+    <pre tabIndex={0} role="region" aria-label={what}>
+      {text}
+    </pre>
   );
 }
 

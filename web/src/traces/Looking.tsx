@@ -1,6 +1,6 @@
 // The pictures of the case with everything that was looked at, and what the chosen step looks at.
 import { api } from "../api/client";
-import { Field, Tag } from "../kit/kit";
+import { Field } from "../kit/kit";
 import { Link, to } from "../router";
 import { Stage } from "../stage/Stage";
 import { type Marked, type Row, type TracedReading, boxesOn, lookUrl, rowOfBox } from "./rows";
@@ -90,7 +90,7 @@ function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, c
         <label class="row trace-check">
           <input type="checkbox" checked={close} onChange={(event) => onClose(event.currentTarget.checked)} /> Go close to what the step looks at <kbd>z</kbd>
         </label>
-        {counterpart ? <Tag>bright yellow: the reference</Tag> : null}
+        {counterpart ? <span class="quiet-text">yellow, unbroken: the reference</span> : null}
       </div>
     </>
   );
@@ -117,8 +117,8 @@ function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }
       )}
       {counterpart && theirs >= 0 ? (
         <figure class="trace-slice">
-          <img class="film" src={lookUrl(reading, counterpart, theirs, { part: "whole", truth: true, window })} alt={`Reference: ${counterpart.text}`} />
-          <figcaption class="quiet-text">Reference {counterpart.number}: the slice where most is marked</figcaption>
+          <img class="film" src={lookUrl(reading, counterpart, theirs, { part: "whole", truth: true, window, against: own?.row })} alt={`Reference: ${counterpart.text}`} />
+          <figcaption class="quiet-text">Reference {counterpart.number} in yellow, on the slice where it has most{own ? "; the reader's mask in blue" : ""}</figcaption>
         </figure>
       ) : null}
       <Field label="Window">

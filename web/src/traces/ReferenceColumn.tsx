@@ -28,13 +28,14 @@ export function ReferenceColumn({ reading, reference, rows, pairs, lit, window, 
       ) : null}
       <p class="quiet-text">{reference.is_trace ? "The reference trace, in its own order." : "The release has no trace: these are its findings."}</p>
       <ol class="trace-steps">
-        {rows.map((row) => {
+        {rows.map((row, at) => {
           const mine = pairs.ofReference.get(row.number) ?? [];
           return (
             <StepItem
               key={row.number}
               reading={reading}
               row={row}
+              before={rows[at - 1]}
               truth
               chosen={row === lit}
               window={window}

@@ -9,6 +9,8 @@ const MOST = 3;
 interface StepProps {
   reading: TracedReading;
   row: Row;
+  /** The row above it: what that shows is not shown again. */
+  before?: Row | undefined;
   truth?: boolean;
   chosen: boolean;
   window: string;
@@ -19,14 +21,14 @@ interface StepProps {
   children?: ComponentChildren;
 }
 
-export function StepItem({ reading, row, truth = false, chosen, window, onChoose, marks, children }: StepProps) {
+export function StepItem({ reading, row, before, truth = false, chosen, window, onChoose, marks, children }: StepProps) {
   const item = useRef<HTMLLIElement>(null);
   const kind = KINDS[row.kind];
   useEffect(() => {
     if (chosen) item.current?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
   const thumb = (place: number) => <Cutout key={place} reading={reading} row={row} place={place} truth={truth} window={window} onChoose={() => onChoose(place)} />;
-  const around = beside(row);
+  const around = beside(row, before);
   return (
     <li ref={item} class={`trace-step ${chosen ? "trace-chosen" : ""} ${truth ? "trace-of-truth" : ""}`} aria-current={chosen ? "step" : undefined}>
       <div class="row trace-step-head">

@@ -164,7 +164,7 @@ function Traced({ reading }: { reading: TracedReading }) {
           </div>
           {rows.length ? (
             <ol class="trace-steps">
-              {rows.map((one) => {
+              {rows.map((one, at) => {
                 const said = verdictsOn(one, judgement);
                 const pair = pairs.ofReading.get(one.number);
                 return (
@@ -172,6 +172,7 @@ function Traced({ reading }: { reading: TracedReading }) {
                     key={one.number}
                     reading={reading}
                     row={one}
+                    before={rows[at - 1]}
                     chosen={one === row}
                     window={window}
                     onChoose={(at) => choose(one.number, at)}

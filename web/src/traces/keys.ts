@@ -1,5 +1,5 @@
 // Keys of the view of a reading; a field that is being typed into keeps its own.
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Move = "down" | "up" | "open" | "truth" | "verdicts" | "close" | "next" | "previous";
 
@@ -22,20 +22,25 @@ export function moveOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
   const move = KEYS[event.key] ?? null;
   const at = event.target instanceof Element ? event.target : null;
   if (at?.closest("input:not([type=checkbox]), textarea, select, [contenteditable], [role=tablist], [role=application]")) return null;
+  // Long words scroll by the arrows.
+  if (event.key.startsWith("Arrow") && at?.closest("pre")) return null;
   // Enter on a button presses it.
   if (move === "open" && at?.closest("button, a, summary, input")) return null;
   return move;
 }
 
+/** Listens before the view is first seen, so that no key is lost. */
 export function useKeys(act: (move: Move) => void): void {
-  useEffect(() => {
+  const latest = useRef(act);
+  latest.current = act;
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent) => {
       const move = moveOf(event);
       if (!move) return;
       event.preventDefault();
-      act(move);
+      latest.current(move);
     };
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
-  });
+  }, []);
 }

@@ -61,13 +61,19 @@ export function pieces(text: string, places: number): Piece[] {
   return found;
 }
 
-/** Places whose cut-outs stand beside a row: not those that stand in its words, nor whole flat pictures it only mentions. */
-export function beside(row: Row): number[] {
+/** Places whose cut-outs stand beside a row: not those in its words, nor those that the row before it shows, nor pictures it only mentions. */
+export function beside(row: Row, before?: Row): number[] {
   const within = row.text.split("<image>").length - 1;
+  const known = new Set((before?.regions ?? []).map(samePlace));
   return row.regions
     .map((region, place) => ({ region, place }))
-    .filter(({ region, place }) => place >= within && region.drawable && (region.kind !== "whole" || row.kind === "look" || row.regions.length === 1))
+    .filter(({ region, place }) => place >= within && region.drawable && !known.has(samePlace(region)))
+    .filter(({ region }) => region.kind !== "whole" || row.kind === "look" || row.regions.length === 1)
     .map(({ place }) => place);
+}
+
+function samePlace(region: RegionTold): string {
+  return JSON.stringify([region.kind, region.picture, region.box, region.axis, region.first, region.last, region.channel, region.entity]);
 }
 
 export interface Marked {
@@ -107,9 +113,9 @@ export function rowOfBox(id: string): { truth: boolean; number: number } | null 
 }
 
 /** Address of a look of the reading, or of the reference. */
-export function lookUrl(reading: TracedReading, row: Row, place: number, how: { part: "whole" | "cut"; truth?: boolean; window?: string }): string {
+export function lookUrl(reading: TracedReading, row: Row, place: number, how: { part: "whole" | "cut"; truth?: boolean; window?: string; against?: Row | undefined }): string {
   const parts = ["runs", reading.run, "cases", reading.case, ...(how.truth ? ["reference"] : []), row.of, String(row.index), "look", String(place)];
-  return api(parts, { part: how.part, sample: reading.sample || undefined, window: how.window });
+  return api(parts, { part: how.part, sample: reading.sample || undefined, window: how.window, against: how.against?.of === "steps" ? how.against.index : undefined });
 }
 
 /** What is said of one row by a judge: how many sentences in it hold, and which do not. */
