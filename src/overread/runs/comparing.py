@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -102,7 +102,7 @@ def compare(
         raise catalog.unknown("reader", baseline, called)
     first = baseline or next(iter(called))
     ordered = {first: called[first], **called}
-    chosen, left_out = _common(ordered, metrics)
+    chosen, left_out = common_metrics(ordered, metrics)
     measured = {
         key: {reader: _rows(card, key) for reader, card in ordered.items()}
         for key in dict.fromkeys(map(measure_key, chosen))
@@ -185,12 +185,20 @@ def _judged(
     return set(one) - lost, set(other) - lost
 
 
-def values_by_case(card: Card) -> Iterator[dict[str, Any]]:
-    """Case × metric × value: what each case scores by itself, or the reason there is nothing."""
+def values_by_case(
+    card: Card, *, within: Container[Place] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Case × metric × value: what each case scores by itself, or the reason there is nothing.
+
+    With `within` only these units count, for instance those of one group of a breakdown.
+    """
     for name, told in card.scores.items():
         settings = card.signature["settings"].get(name)
         metric = _as_scored(cast(Metric, catalog.find("metrics", name)), settings)
-        values = _by_case(metric, _rows(card, measure_key(metric)))
+        rows = _rows(card, measure_key(metric))
+        if within is not None:
+            rows = {place: row for place, row in rows.items() if place in within}
+        values = _by_case(metric, rows) if rows else {}
         for case, found in card.statistics.items():
             value = values.get(case)
             line: dict[str, Any] = {"case": case, "metric": name, "better": told.better}
@@ -296,7 +304,7 @@ def _of_truth(row: Statistics) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key.startswith(("truth_", "ceiling_"))}
 
 
-def _common(
+def common_metrics(
     cards: Mapping[str, Card], wanted: Sequence[str]
 ) -> tuple[list[Metric], dict[str, str]]:
     """Metrics that all cards were scored by in the same way, and why the others were not."""

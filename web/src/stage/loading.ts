@@ -38,7 +38,8 @@ export function useLoaded(src: string | null): Loaded {
     void load();
     return () => {
       leaving.abort();
-      if (made) URL.revokeObjectURL(made);
+      // Not at once: a picture that is changed quickly may still be about to be decoded.
+      if (made) setTimeout(() => URL.revokeObjectURL(made), 10_000);
     };
   }, [src]);
   return state.src === src ? state : none(src ?? "");
