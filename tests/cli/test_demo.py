@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
 import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -82,3 +89,33 @@ def test_another_seed_is_another_demo(demo: tuple[Path, str], tmp_path: Path) ->
     assert run("demo", "--out", copy, "--seed", "4", "--patients", "2")[0] == 0
     assert (copy / scan).read_bytes() != (folder / scan).read_bytes()
     assert (copy / "mine").exists()
+
+
+@pytest.mark.slow
+def test_at_a_terminal_the_demo_ends_with_the_page(tmp_path: Path) -> None:
+    """It prints the address, and the page there has the results; Ctrl-C ends it."""
+    words = ["demo", "--patients", "2", "--no-browser", "--out", str(tmp_path / "d")]
+    person, machine = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "overread", *words], stdin=machine, stdout=machine, stderr=machine
+    )
+    os.close(machine)
+    told = b""
+    try:
+        while b"Ctrl-C stops it" not in told:
+            told += os.read(person, 65536)
+        address = re.search(rb"http://\S+", told)
+        assert address is not None
+        jar = urllib.request.HTTPCookieProcessor()
+        opener = urllib.request.build_opener(jar)
+        opener.open(address[0].decode(), timeout=30).read()
+        base = address[0].decode().partition("/?")[0]
+        shelf = json.load(opener.open(f"{base}/api/shelf", timeout=30))
+        assert len(shelf["datasets"]) == 3
+        assert len(shelf["runs"]) == 15
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) in (0, 130)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(person)

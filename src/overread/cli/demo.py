@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,11 +40,18 @@ def demo(
     patients: Annotated[int, typer.Option(help="How many are read.", min=2, max=1000)] = 4,
     seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
     serve: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--serve/--no-serve", help="Serve the results as a page at the end, once there is one."
+            "--serve/--no-serve",
+            help="Serve the page on the results at the end; by default where there is a terminal.",
         ),
-    ] = False,
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="Port of the page; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open a browser on the page.")
+    ] = True,
 ) -> None:
     """Make synthetic patients, have the embedded readers read them, score, compare and audit.
 
@@ -54,8 +62,6 @@ def demo(
     from overread.cli.console import safe
     from overread.errors import UsageError
 
-    if serve:
-        raise UsageError("there is no page to serve yet", remedy="leave out --serve")
     if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
     parts = catalog.names("benchmarks")
@@ -80,8 +86,22 @@ def demo(
         f"          overread score {where}/runs/medthinkvqa/atlas\n"
         f"          overread compare {where}/runs/mmrad/atlas {where}/runs/mmrad/random\n"
         f"          overread audit {where}/runs/rexgroundingct/atlas\n"
-        "          overread phantom my-patients --patients 20 --seed 7"
+        "          overread phantom my-patients --patients 20 --seed 7\n"
+        f"          overread view {where}"
     )
+    if serve is None:
+        serve = sys.stdin.isatty() and sys.stdout.isatty()
+    if serve:
+        _serve(out, port, browser=browser)
+
+
+def _serve(out: Path, port: int, *, browser: bool) -> None:
+    """The page on what was made, until Ctrl-C."""
+    from overread.cli.view import show_page
+    from overread.site.serving import Opening
+    from overread.site.shelf import Shelf
+
+    show_page(Shelf([out]), Opening(port=port, browser=browser))
 
 
 def _make(screen: Console, out: Path, patients: int, seed: int) -> None:

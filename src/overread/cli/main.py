@@ -35,6 +35,7 @@ from overread.cli.password import password
 from overread.cli.phantom import phantom
 from overread.cli.publish import publish
 from overread.cli.read_text import read_text
+from overread.cli.report import report
 from overread.cli.run import run
 from overread.cli.score import score
 from overread.cli.show import show
@@ -76,6 +77,7 @@ app.command("publish")(publish)
 app.command("adjudicate")(adjudicate)
 app.command("export")(export)
 app.command("compare")(compare)
+app.command("report")(report)
 app.command("read-text")(read_text)
 app.command("write")(write)
 app.command("get")(get)

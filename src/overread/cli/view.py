@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overread.cli.arguments import Moved
+
+if TYPE_CHECKING:
+    from overread.site.serving import Opening
+    from overread.site.shelf import Shelf
 
 
 def view(
@@ -60,14 +64,11 @@ def view(
     show_page(Shelf(paths, moved=moved), opening)
 
 
-def show_page(shelf: object, opening: object) -> None:
+def show_page(shelf: Shelf, opening: Opening) -> None:
     """Serve the page until Ctrl-C, and print its address."""
     from overread.cli.console import out, safe
-    from overread.site.serving import Opening, serve
-    from overread.site.shelf import Shelf
+    from overread.site.serving import serve
 
-    assert isinstance(shelf, Shelf)
-    assert isinstance(opening, Opening)
     screen = out()
     for problem in shelf.problems:
         screen.print(f"  [yellow]{safe(problem)}[/]")

@@ -42,17 +42,28 @@ _DAMAGE_MORE = (KeyError, TypeError, MemoryError, OverflowError, AttributeError,
 def read_image(source: Path | bytes, *, name: str = "") -> Pixels:
     """Pixels as (H, W) grey, 8 or 16 bits, or (H, W, 3) colour."""
     with _opened(_whole(source, name), name) as picture:
-        _decode(picture)
-        if picture.mode.startswith("I;16") or picture.mode == "I":
-            grey = np.asarray(picture).astype(np.int64).clip(0, 65535)
-            return grey.astype(np.uint16)
-        if picture.mode in ("1", "L", "LA", "La"):
-            return np.asarray(picture.convert("L"))
-        if picture.mode == "P" and _is_grey_palette(picture):
-            return np.asarray(picture.convert("L"))
-        if picture.mode in ("P", "PA"):
-            picture = picture.convert("RGBA")
-        return np.asarray(picture.convert("RGB"))
+        return _pixels(picture)
+
+
+def read_small(source: Path | bytes, *, longest: int, name: str = "") -> Pixels:
+    """The same for a thumbnail: a JPEG is decoded smaller, yet no side shorter than `longest`."""
+    with _opened(_whole(source, name), name) as picture:
+        picture.draft(None, (longest, longest))
+        return _pixels(picture)
+
+
+def _pixels(picture: Pillow.Image) -> Pixels:
+    _decode(picture)
+    if picture.mode.startswith("I;16") or picture.mode == "I":
+        grey = np.asarray(picture).astype(np.int64).clip(0, 65535)
+        return grey.astype(np.uint16)
+    if picture.mode in ("1", "L", "LA", "La"):
+        return np.asarray(picture.convert("L"))
+    if picture.mode == "P" and _is_grey_palette(picture):
+        return np.asarray(picture.convert("L"))
+    if picture.mode in ("P", "PA"):
+        picture = picture.convert("RGBA")
+    return np.asarray(picture.convert("RGB"))
 
 
 def image_size(source: Path | bytes, *, name: str = "") -> tuple[int, int]:

@@ -1,12 +1,269 @@
+// A dataset: all its cases as a grid, a search, facets as charts, and where its defects are.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
+import { Busy, Empty, Field, Tag, Trouble } from "../kit/kit";
+import { go, Link, to, useAddress, useQuery } from "../router";
 import type { ViewProps } from "../routes";
+import { useShelf } from "../shelf";
+import { Card } from "./Card";
+import { Facets } from "./Facets";
+import { Grid } from "./Grid";
+import { type SplitTable, type Chosen, type Facet, type Hits, type LabelTable, OWN, type Order, chosenIn, finder, namesOf, ordered, sift, toggled } from "./sifting";
+import "./datasets.css";
+
+const ON_CARDS = ["category", "modality", "region"];
 
 export default function Browser({ parts }: ViewProps) {
+  const dataset = parts["dataset"] ?? "";
+  const split = parts["split"] ?? "";
+  const { shelf } = useShelf();
+  const own = shelf.datasets.find((one) => one.id === dataset);
+  const table = useApi<SplitTable>(api(["datasets", dataset, split, "cases"]));
+  const labels = useApi<LabelTable>(shelf.rights.truth ? api(["datasets", dataset, split, "labels"]) : null);
+  const name = own?.name ?? dataset;
   return (
-    <>
-      <Crumbs trail={[{ text: "A dataset" }]} />
-      <h1>A dataset</h1>
-      <pre>{JSON.stringify(parts)}</pre>
-    </>
+    <div class="browser">
+      <Crumbs trail={[{ text: name }, { text: split }]} />
+      <header class="browser-head">
+        <div class="row">
+          <h1>{name}</h1>
+          {own ? <Tag>{own.title}</Tag> : null}
+          {own?.synthetic ? <Tag kind="good">synthetic</Tag> : null}
+          <nav class="browser-splits" aria-label="Splits">
+            {(own?.splits ?? [split]).map((one) => (
+              <Link key={one} class="button" href={to("datasets", dataset, one)} aria-current={one === split ? "page" : undefined}>
+                {one}
+              </Link>
+            ))}
+          </nav>
+        </div>
+        <p class="quiet-text browser-terms">
+          {table.data ? <Totals table={table.data} /> : null}
+          {own ? `${own.licence}: ${own.terms}` : null}
+        </p>
+      </header>
+      {table.problem ? <Trouble problem={table.problem} again={table.again} /> : null}
+      {table.data ? (
+        <Cases dataset={dataset} split={split} table={table.data} labels={labels.data} mayTruth={shelf.rights.truth} />
+      ) : table.problem ? null : (
+        <Busy what="the cases" />
+      )}
+    </div>
+  );
+}
+
+function Totals({ table }: { table: SplitTable }) {
+  const pictures = table.pictures.reduce((sum, count) => sum + count, 0);
+  const plural = (count: number, noun: string) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  return (
+    <strong>
+      {plural(table.ids.length, "case")}, {plural(pictures, "picture")}.{" "}
+    </strong>
+  );
+}
+
+interface CasesProps {
+  dataset: string;
+  split: string;
+  table: SplitTable;
+  labels: LabelTable | null;
+  mayTruth: boolean;
+}
+
+function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
+  const { path, query } = useAddress();
+  const [words, setWords] = useQuery("q");
+  const [order, setOrder] = useQuery("sort", "stored");
+  const [tellsLabels, setLabels] = useQuery("labels");
+  const tells = tellsLabels === "1" && labels !== null;
+  const search = useSearch(dataset, split, words);
+  const truths = labels?.facets ?? [];
+  const facets = useMemo(() => [...table.facets, ...truths], [table, labels]);
+  const chosenText = facets.map((facet) => query.getAll(facet.key).join("\n")).join("\n\n");
+  const chosen = useMemo(() => chosenIn(query, facets), [chosenText, facets]);
+  const local = useMemo(
+    () => table.ids.map((id, at) => `${id}\n${table.texts[at] ?? ""}\n${tells ? (labels?.titles[at] ?? "") : ""}`.toLowerCase()),
+    [table, labels, tells],
+  );
+  const { kept, counts } = useMemo(() => sift(table.ids.length, facets, chosen, finder(local, search)), [table, facets, chosen, local, search]);
+  const titles = tells ? (labels?.titles ?? null) : null;
+  const items = useMemo(() => ordered(kept, order as Order, table, titles), [kept, order, table, titles]);
+  const box = useKeys(() => labels && setLabels(tells ? "" : "1"));
+
+  const toggle = (facet: string, value: string) => go(`${path}?${toggled(query, facet, value)}`, { replace: true });
+  const clear = () => {
+    const rest = new URLSearchParams([...query].filter(([key]) => OWN.has(key) && key !== "q"));
+    go(rest.size ? `${path}?${rest}` : path, { replace: true });
+  };
+  const whole = table.ids.length;
+  const narrowed = chosen.size > 0 || words.trim() !== "";
+  const defects = to("datasets", dataset, split, "defects");
+
+  return (
+    <div class="browser-body">
+      <aside class="browser-side" aria-label="Filters" tabIndex={-1}>
+        <Facets facets={table.facets} chosen={chosen} counts={counts} onToggle={toggle} />
+        <Truths mayTruth={mayTruth} labels={labels} whole={whole}>
+          <Facets facets={truths} chosen={chosen} counts={counts} onToggle={toggle} />
+        </Truths>
+      </aside>
+      <section class="browser-main" aria-label="Cases">
+        <div class="browser-tools">
+          <Field label="Search ids and texts">
+            <input ref={box} type="search" value={words} maxLength={200} onInput={(event) => setWords(event.currentTarget.value)} placeholder="words, or a part of an id" />
+          </Field>
+          <Field label="Order">
+            <select value={order} onChange={(event) => setOrder(event.currentTarget.value)}>
+              <option value="stored">as stored</option>
+              <option value="id">by id</option>
+              <option value="pictures">most pictures first</option>
+              {tells ? <option value="title">by title</option> : null}
+            </select>
+          </Field>
+          {mayTruth ? (
+            <label class="browser-tick">
+              <input type="checkbox" checked={tells} disabled={!labels} onChange={(event) => setLabels(event.currentTarget.checked ? "1" : "")} />
+              Show truth labels
+            </label>
+          ) : null}
+          <p class="browser-count" role="status">
+            {narrowed ? `${items.length.toLocaleString("en")} of ${whole.toLocaleString("en")} cases` : `${whole.toLocaleString("en")} cases`}
+          </p>
+          {mayTruth ? (
+            <Link class="button" href={defects}>
+              Defects
+            </Link>
+          ) : null}
+        </div>
+        {table.unread ? (
+          <p class="browser-unread">
+            <Tag kind="bad">{table.unread.toLocaleString("en")} unread</Tag> {table.unread === 1 ? "One row" : "Some rows"} could not become a case and{" "}
+            {table.unread === 1 ? "is" : "are"} not shown{mayTruth ? <>; <Link href={defects}>the defects say why</Link></> : null}.
+          </p>
+        ) : null}
+        <Chips facets={facets} chosen={chosen} words={words} onToggle={toggle} onWords={() => setWords("")} onClear={clear} />
+        {items.length ? (
+          <Grid
+            label={`Cases of ${split}`}
+            name={`${path}?${query}`}
+            items={items}
+            draw={(at, card) => {
+              const id = table.ids[at] ?? "";
+              return (
+                <Card
+                  {...card}
+                  id={id}
+                  href={to("cases", dataset, split, id)}
+                  thumb={api(["datasets", dataset, split, "thumbs", id])}
+                  pictures={table.pictures[at] ?? 0}
+                  volumes={table.volumes[at] ?? 0}
+                  text={table.texts[at] ?? ""}
+                  title={titles?.[at] ?? ""}
+                  labels={tells ? namesOf(at, truths, ON_CARDS).join(", ") : ""}
+                />
+              );
+            }}
+          />
+        ) : (
+          <Empty title={whole ? "No case is like that" : "This split has no cases"}>
+            {whole ? (
+              <button type="button" onClick={clear}>
+                Clear the search and all filters
+              </button>
+            ) : null}
+          </Empty>
+        )}
+        <p class="quiet-text browser-keys">
+          <kbd>/</kbd> search {mayTruth ? <><kbd>t</kbd> truth labels </> : null}<kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Page Down</kbd> <kbd>End</kbd> move among the cases <kbd>Enter</kbd> open
+        </p>
+      </section>
+    </div>
+  );
+}
+
+/** The last search that was answered, so that nothing flickers while somebody types. */
+function useSearch(dataset: string, split: string, words: string): Hits | null {
+  const wanted = words.trim();
+  const hits = useApi<Hits>(wanted ? api(["datasets", dataset, split, "search"], { words: wanted }) : null);
+  const last = useRef<Hits | null>(null);
+  if (!wanted) last.current = null;
+  else if (hits.data) last.current = hits.data;
+  else if (hits.problem && last.current?.words.join(" ") !== wanted.toLowerCase())
+    last.current = { words: wanted.toLowerCase().split(/\s+/), cases: [] };
+  return last.current;
+}
+
+/** The keys of the view: "/" leads to the box that is given back, "t" to the truth. */
+function useKeys(truth: () => void) {
+  const box = useRef<HTMLInputElement>(null);
+  const latest = useRef(truth);
+  latest.current = truth;
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]), textarea, select");
+      if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
+      if (event.key === "t") latest.current();
+      if (event.key !== "/") return;
+      event.preventDefault();
+      box.current?.focus();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, []);
+  return box;
+}
+
+function Truths({ mayTruth, labels, whole, children }: { mayTruth: boolean; labels: LabelTable | null; whole: number; children: ComponentChildren }) {
+  const why = !mayTruth
+    ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
+    : !labels
+      ? "Getting them …"
+      : whole && labels.withheld === whole
+        ? "The release withholds the truth of this split."
+        : labels.withheld
+          ? `The truth of ${labels.withheld.toLocaleString("en")} cases is not in the release.`
+          : "";
+  return (
+    <details class="browser-truths" open>
+      <summary>Told by the truth</summary>
+      {why ? <p class="quiet-text">{why}</p> : null}
+      {children}
+    </details>
+  );
+}
+
+interface ChipsProps {
+  facets: Facet[];
+  chosen: Chosen;
+  words: string;
+  onToggle: (facet: string, value: string) => void;
+  onWords: () => void;
+  onClear: () => void;
+}
+
+function Chips({ facets, chosen, words, onToggle, onWords, onClear }: ChipsProps) {
+  if (!chosen.size && !words.trim()) return null;
+  return (
+    <div class="browser-chips" role="group" aria-label="What is filtered by">
+      {words.trim() ? (
+        <button type="button" onClick={onWords} aria-label={`No longer search for ${words.trim()}`}>
+          “{words.trim()}” <span aria-hidden="true">×</span>
+        </button>
+      ) : null}
+      {facets.flatMap((facet) =>
+        facet.values
+          .filter((value) => chosen.get(facet.key)?.has(value.key))
+          .map((value) => (
+            <button key={`${facet.key} ${value.key}`} type="button" onClick={() => onToggle(facet.key, value.key)} aria-label={`No longer filter by ${facet.title}: ${value.name}`}>
+              {facet.title}: {value.name} <span aria-hidden="true">×</span>
+            </button>
+          )),
+      )}
+      <button type="button" class="quiet" onClick={onClear}>
+        Clear all
+      </button>
+    </div>
   );
 }

@@ -1,4 +1,16 @@
-// A flat picture with boxes over it. First version: the picture at its own shape, boxes drawn.
+// A flat picture with boxes over it: zoom, pan, window and level; choosing, drawing, moving boxes.
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Boxes } from "./Boxes";
+import { KeyHints, Toolbar } from "./Toolbar";
+import { type Hands, useGestures } from "./gestures";
+import { type Look, AS_STORED, isAsStored, line, windowText } from "./looks";
+import type { BoxKind } from "./lines";
+import { useLoaded } from "./loading";
+import { useRoom } from "./room";
+import { type Rect, type Sight, ALL, focusedOn, frameOf } from "./sight";
+import { toStored, toUpright, uprightSize } from "./turning";
+import "./stage.css";
+
 export interface StageBox {
   /** Tells boxes apart. */
   id: string;
@@ -9,7 +21,7 @@ export interface StageBox {
   y2: number;
   label?: string;
   /** Colour and manner: what was seen, the truth, a hit … ("plain" without it). */
-  kind?: "plain" | "truth" | "reader" | "other" | "hit" | "miss" | "alarm" | "draft";
+  kind?: BoxKind;
   chosen?: boolean;
 }
 
@@ -31,17 +43,164 @@ export interface StageProps {
   onChange?: (id: string, box: { x1: number; y1: number; x2: number; y2: number }) => void;
   /** The part to show, in pixels of the picture; absent shows all of it. */
   focus?: { x1: number; y1: number; x2: number; y2: number } | undefined;
+  /** How it is looked at, where somebody else keeps that: two pictures then move together. */
+  sight?: Sight | undefined;
+  onSight?: (sight: Sight) => void;
+  /** The same for window and level. */
+  look?: Look | undefined;
+  onLook?: (look: Look) => void;
+  /** Take all the height there is, as in a full-size view. */
+  filling?: boolean;
+  /** Why there is no picture, where that is known: it is then not asked for. */
+  problem?: string | null | undefined;
 }
 
-export function Stage({ src, alt, width, height, boxes = [] }: StageProps) {
+export function Stage(props: StageProps) {
+  const { src, alt, boxes = [], tools = false, onChoose, onDraw, onChange, focus, filling = false } = props;
+  const loaded = useLoaded(props.problem ? null : src);
+  const [broken, setBroken] = useState<string | null>(null);
+  const stored = { width: Math.max(1, props.width || 1), height: Math.max(1, props.height || 1) };
+  const picture = uprightSize(stored, loaded.turn);
+  const stage = useRef<HTMLDivElement>(null);
+  const surface = useRef<HTMLDivElement>(null);
+  const pointed = useRef<HTMLSpanElement>(null);
+  const { room, known } = useRoom(surface, picture);
+  const [sight, setSight] = useKept(props.sight, ALL, props.onSight);
+  const [look, setLook] = useKept(props.look, AS_STORED, props.onLook);
+  const filter = useId();
+
+  const upright = boxes.map((box) => ({ ...box, ...toUpright(box, stored, loaded.turn) }));
+  const hands: Hands = {
+    surface,
+    pointed,
+    room,
+    picture,
+    boxes: upright,
+    sight,
+    setSight,
+    look,
+    setLook,
+    tools,
+    onChoose,
+    onDraw: onDraw ? (box) => onDraw(toStored(box, stored, loaded.turn)) : undefined,
+    onChange: onChange ? (id, box) => onChange(id, toStored(box, stored, loaded.turn)) : undefined,
+  };
+  const { mode, setMode, live, ...gestures } = useGestures(hands);
+
+  const part = focus ? [focus.x1, focus.y1, focus.x2, focus.y2].join() : "";
+  const before = useRef({ part: "", src });
+  useEffect(() => {
+    if (!known) return;
+    if (focus) setSight.current(focusedOn(toUpright(focus, stored, loaded.turn), room, picture));
+    else if (before.current.part || (before.current.src !== src && !props.sight)) setSight.current(ALL);
+    before.current = { part, src };
+  }, [part, src, known, loaded.turn]);
+
+  const frame = frameOf(sight, room, picture);
+  const { slope, intercept } = line(look);
+  const problem = props.problem ?? loaded.problem ?? (broken === loaded.shown ? broken && "this picture cannot be shown" : null);
+  const held = live?.kind === "pan" ? " held" : "";
   return (
-    <div class="film" style={{ position: "relative" }}>
-      <img src={src} alt={alt} style={{ width: "100%", display: "block" }} />
-      <svg viewBox={`0 0 ${width} ${height}`} style={{ position: "absolute", inset: 0, width: "100%", height: "100%" }} aria-hidden="true">
-        {boxes.map((box) => (
-          <rect key={box.id} x={box.x1} y={box.y1} width={box.x2 - box.x1} height={box.y2 - box.y1} fill="none" stroke="var(--hit)" vector-effect="non-scaling-stroke" stroke-width="2" />
-        ))}
-      </svg>
+    <div class={`stage${filling ? " filling" : ""}`} ref={stage} onKeyDown={tools || onDraw || onChange ? gestures.onKeyDown : undefined}>
+      {tools && !problem ? (
+        <Toolbar
+          mode={mode}
+          onMode={setMode}
+          look={look}
+          onLook={setLook.current}
+          onZoom={gestures.zoom}
+          onFit={gestures.fit}
+          onActual={gestures.actual}
+          marks={Boolean(onDraw)}
+        />
+      ) : filling ? (
+        <span />
+      ) : null}
+      <div
+        ref={surface}
+        class={`stage-surface ${mode}${tools ? " with-tools" : ""}${held}`}
+        style={filling ? {} : { aspectRatio: `${picture.width} / ${picture.height}` }}
+        data-zoom={sight.zoom.toFixed(3)}
+        {...(tools || onDraw ? { tabIndex: 0, role: "application", "aria-label": `${alt}: ${tools ? "zoom, move, window" : "mark boxes"}` } : {})}
+        onPointerDown={gestures.onPointerDown}
+        onPointerMove={gestures.onPointerMove}
+        onPointerUp={gestures.onPointerUp}
+        onPointerCancel={gestures.onPointerCancel}
+        onDblClick={tools && mode !== "mark" ? gestures.fit : undefined}
+        onContextMenu={tools ? (event) => event.preventDefault() : undefined}
+      >
+        {isAsStored(look) ? null : (
+          <svg class="stage-filters" aria-hidden="true">
+            <filter id={filter} color-interpolation-filters="sRGB">
+              <feComponentTransfer>
+                <feFuncR type="linear" slope={slope} intercept={intercept} />
+                <feFuncG type="linear" slope={slope} intercept={intercept} />
+                <feFuncB type="linear" slope={slope} intercept={intercept} />
+              </feComponentTransfer>
+            </filter>
+          </svg>
+        )}
+        {loaded.shown && !problem ? (
+          <img
+            class={`stage-picture${frame.scale >= 8 ? " pixels" : ""}`}
+            src={loaded.shown}
+            alt={alt}
+            draggable={false}
+            style={{
+              width: `${picture.width}px`,
+              height: `${picture.height}px`,
+              transform: `translate(${frame.x}px, ${frame.y}px) scale(${frame.scale})`,
+              filter: isAsStored(look) ? "none" : `url(#${filter})`,
+            }}
+            onError={() => setBroken(loaded.shown)}
+          />
+        ) : null}
+        {problem ? <p class="stage-told">{sentence(problem)}</p> : loaded.shown ? null : <p class="stage-told">Getting the picture …</p>}
+        {problem ? null : (
+          <Boxes
+            boxes={live?.box ? [...upright.filter((box) => box.id !== live.id), liveBox(live.id, live.box, upright)] : upright}
+            frame={frame}
+            room={room}
+            choosable={Boolean(onChoose)}
+            changeable={Boolean(onChange)}
+            onChoose={(id) => onChoose?.(id)}
+          />
+        )}
+        {tools && !problem ? (
+          <p class="stage-readout" aria-hidden="true">
+            {Math.round(frame.scale * 100)} % · {windowText(look)}
+            <span ref={pointed} />
+          </p>
+        ) : null}
+      </div>
+      {tools && !problem ? <KeyHints mode={mode} changes={Boolean(onChange)} drawing={live?.kind === "keys"} /> : null}
+      <span class="hidden-text" aria-live="polite">
+        {live?.kind === "keys" && live.box ? `box from ${live.box.x1}, ${live.box.y1} to ${live.box.x2}, ${live.box.y2}` : ""}
+      </span>
     </div>
   );
+}
+
+const DRAFT = "\u0000draft";
+
+/** The box that is being drawn or moved, as it would become. */
+function liveBox(id: string | null, box: Rect, among: StageBox[]): StageBox {
+  const own = among.find((one) => one.id === id);
+  return own ? { ...own, ...box } : { id: DRAFT, kind: "draft", ...box };
+}
+
+function sentence(text: string): string {
+  const plain = text.charAt(0).toUpperCase() + text.slice(1);
+  return plain.endsWith(".") ? plain : `${plain}.`;
+}
+
+/** A value that is kept here, unless somebody else keeps it. The setter never goes stale. */
+function useKept<T>(given: T | undefined, usual: T, told: ((value: T) => void) | undefined) {
+  const [own, set] = useState(usual);
+  const setter = useRef<(value: T) => void>(set);
+  setter.current = (value) => {
+    set(() => value);
+    told?.(value);
+  };
+  return [given ?? own, setter] as const;
 }

@@ -1,0 +1,184 @@
+"""Checking a judge: the sentences that a model judged in a run, as questions to people.
+
+People are asked what the judge was asked and are not told what it said: whoever sees a verdict
+first tends to agree with it. How far they agree is counted afterwards, person by person and for
+what they decided together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from overread.build.adjudication.question_file import write_questions
+from overread.build.adjudication.queue import Queue
+from overread.build.adjudication.reads import CANNOT_JUDGE, person_key
+from overread.build.adjudication.reasons import REASONS
+from overread.build.item import Data, Question
+from overread.core.verdicts import StepVerdicts, Verdicts
+from overread.errors import OverreadError, UsageError
+from overread.metrics.agreement import Agreement, agree
+from overread.ontology import step_errors
+from overread.pixels.files import written
+from overread.runs.verdict_store import chosen_verdicts
+
+ABOUT = "judged.json"
+"""Says which run's judge is checked in a folder."""
+STEP, SENTENCE = "judged-step", "judged-sentence"
+CHOICES = {STEP: ("factual", "not factual"), SENTENCE: ("correct", "not correct")}
+DECIDED = "decided together"
+"""Stands for what people decided, beside their names."""
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """How far one person, or what people decided, agrees with the judge."""
+
+    kind: str
+    who: str
+    judge: str
+    agreement: Agreement
+    cannot_judge: int
+    """Verdicts 'cannot judge', which are not compared."""
+
+
+def judge_questions(run: Path, about: Mapping[str, Data] | None = None) -> list[Question]:
+    """A question for each sentence that was judged; `about` has what to show of each case."""
+    return [question for question, _, _ in _asked(run, about or {})]
+
+
+def write_judge_questions(
+    run: Path, folder: Path, about: Mapping[str, Data] | None = None
+) -> list[Question]:
+    """Write the questions into a folder of their own, which is made; again, in place of the old.
+
+    Verdicts on questions that are the same as before go on to count.
+    """
+    questions = judge_questions(run, about)
+    if not questions:
+        raise UsageError(
+            "nothing of this run was judged yet",
+            where=str(run),
+            remedy="judge it first: overread judge RUN --judge steps --reader …",
+        )
+    if folder.is_dir() and not (folder / ABOUT).is_file() and any(folder.iterdir()):
+        raise UsageError(
+            f"the folder {folder.name} holds something else",
+            where=str(folder),
+            remedy="move it away",
+        )
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OverreadError(
+            f"the folder of questions cannot be made ({error.strerror})", where=str(folder)
+        ) from None
+    with written(folder / REASONS) as out:
+        out.write(_reasons().encode())
+    with written(folder / ABOUT) as out:
+        out.write(json.dumps({"run": os.path.relpath(run, folder)}).encode())
+    write_questions(folder, questions)
+    return questions
+
+
+def judged_run(folder: Path) -> Path | None:
+    """The run whose judge is checked in a folder; None where it holds other questions."""
+    try:
+        told = json.loads((folder / ABOUT).read_text("utf-8"))["run"]
+        return (folder / told).resolve() if isinstance(told, str) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def judge_agreement(
+    queue: Queue, run: Path, *, draws: int = 1000, seed: int = 0, level: float = 0.95
+) -> list[JudgeAgreement]:
+    """Each person against the judge, and what they decided; cases are drawn as a whole."""
+    judged = {question.id: (said, who) for question, said, who in _asked(run, {})}
+    said: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    names: dict[str, str] = {}
+    for given in queue.standing():
+        name = names.setdefault(person_key(given.person), given.person)
+        said.setdefault((given.kind, name), []).append((given.question, given.verdict))
+    for id_, decision in queue.decisions().items():
+        said.setdefault((decision.kind, DECIDED), []).append((id_, decision.verdict))
+    found = []
+    for (kind, who), own in sorted(said.items(), key=lambda one: (one[0][0], _last(one[0][1]))):
+        if kind not in CHOICES:
+            continue
+        both = [(id_, v, *judged[id_]) for id_, v in own if id_ in judged and v != CANNOT_JUDGE]
+        if not both:
+            continue
+        found.append(
+            JudgeAgreement(
+                kind=kind,
+                who=who,
+                judge=both[0][3],
+                agreement=agree(
+                    [theirs for _, theirs, _, _ in both],
+                    [ours for _, _, ours, _ in both],
+                    labels=CHOICES[kind],
+                    clusters=[queue.questions[id_].item for id_, *_ in both],
+                    draws=draws,
+                    seed=seed,
+                    level=level,
+                ),
+                cannot_judge=sum(verdict == CANNOT_JUDGE for _, verdict in own),
+            )
+        )
+    return found
+
+
+def _last(who: str) -> tuple[bool, str]:
+    return who == DECIDED, who.casefold()
+
+
+def _asked(run: Path, about: Mapping[str, Data]) -> Iterator[tuple[Question, str, str]]:
+    """Each question with what the judge said, and who the judge is."""
+    cases, _, _ = chosen_verdicts(run)
+    for case, own in sorted(cases.items()):
+        for told in sorted(own, key=lambda one: (one.kind, one.sample)):
+            for number, (text, section, holds) in enumerate(_sentences(told), 1):
+                yield _question(told, number, text, section, about.get(case, {})), holds, told.judge
+
+
+def _sentences(told: Verdicts) -> list[tuple[str, str, str]]:
+    """(words, section, what the judge said) of everything it was to judge."""
+    if isinstance(told, StepVerdicts):
+        good, bad = CHOICES[STEP]
+        return [(one.text, "", good if one.judged and one.factual else bad) for one in told.steps]
+    good, bad = CHOICES[SENTENCE]
+    return [
+        (one.text, one.section, good if one.judged and one.correct else bad)
+        for one in told.sentences
+    ]
+
+
+def _question(told: Verdicts, number: int, text: str, section: str, about: Data) -> Question:
+    kind = STEP if isinstance(told, StepVerdicts) else SENTENCE
+    every = told.steps if isinstance(told, StepVerdicts) else told.sentences
+    words = "step of the explanation" if kind == STEP else "sentence of the discussion"
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    shown: Data = {"sentence": text}
+    if section:
+        shown["section"] = section
+    shown |= about
+    shown["all of it"] = [one.text for one in every]
+    return Question(
+        id=f"{told.case_id}/{told.sample}/{told.kind}/{number}/{digest}",
+        item=told.case_id,
+        kind=kind,
+        text=f"Does this {words} hold?",
+        shown=shown,
+        choices=CHOICES[kind],
+    )
+
+
+def _reasons() -> str:
+    """The kinds of error as reason codes, in the form of `reasons.toml`."""
+    codes = "".join(f"{error.code} = {json.dumps(error.about)}\n" for error in step_errors().item)
+    return f"[{STEP}]\n{codes}\n[{SENTENCE}]\n{codes}"

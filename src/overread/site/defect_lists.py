@@ -1,0 +1,237 @@
+"""Checks of datasets that run behind the page: begun once, looked at while they go on.
+
+Nothing of a file's place is told: the files of pictures go by the pictures' names.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import PurePosixPath
+
+import overread
+from overread.core import Defect, Entry, Mask, Record
+from overread.core.defects import KINDS, Severity
+from overread.errors import OverreadError
+from overread.site.shelf import Dataset, Split
+
+FIRST = 50
+"""Defects of a kind that come with the list; the others are asked for."""
+MOST = 20_000
+"""Defects of a kind that are kept; all of them are counted."""
+_ROWS = (".jsonl", ".json", ".parquet", ".csv")
+_LONGEST = 400
+_CHECKS = 12
+
+
+class DefectLine(Record):
+    """One defect."""
+
+    case: str | None
+    """The case, where the row got far enough to have one."""
+    there: bool
+    """Whether the case can be looked at."""
+    where: str
+    """File of rows, row and field, in one phrase."""
+    told: str
+    """What was expected and what was found."""
+
+
+class DefectGroup(Record):
+    """All defects of one kind."""
+
+    code: str
+    severity: Severity
+    meaning: str
+    """What this kind is, in one sentence."""
+    count: int
+    """How many there are, all of them."""
+    first: list[DefectLine]
+    """The first ones."""
+
+
+class DefectList(Record):
+    """A check, as far as it got."""
+
+    done: int
+    """Rows that were looked at."""
+    total: int | None
+    """How many rows there are, where that is known."""
+    finished: bool
+    opened_pictures: bool
+    """Whether every picture was decoded, and not only seen to be there."""
+    errors: int
+    warnings: int
+    groups: list[DefectGroup]
+    """Errors first, then the most frequent."""
+    problem: str | None
+    """Why the check could not go on."""
+
+
+class DefectLines(Record):
+    """Some of the defects of one kind."""
+
+    lines: list[DefectLine]
+    count: int
+    """How many there are, all of them."""
+    kept: int
+    """How many of them can be asked for."""
+
+
+class Check:
+    """One check of one split."""
+
+    def __init__(self, dataset: Dataset, name: str, split: Split, *, open_pictures: bool) -> None:
+        """Begins with `run`."""
+        self.split = split
+        self._dataset = dataset
+        self._name = name
+        self._open_pictures = open_pictures
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._done = 0
+        self._total: int | None = len(split.entries) + split.unread
+        self._finished = False
+        self._problem: str | None = None
+        self._counts: dict[str, int] = {}
+        self._severity: dict[str, Severity] = {}
+        self._lines: dict[str, list[DefectLine]] = {}
+
+    def run(self, turn: threading.Lock) -> None:
+        """Find every defect; one check at a time has the `turn`."""
+        with turn:
+            try:
+                self._look()
+            except OverreadError as error:
+                self._problem = error.what
+            except Exception as error:  # the page must tell that a check ended, and how
+                self._problem = f"the check failed ({type(error).__name__})"
+            self._finished = True
+
+    def stop(self) -> None:
+        """Let go of it; nobody will look again."""
+        self._stop.set()
+
+    def listed(self) -> DefectList:
+        """What is known so far."""
+        with self._lock:
+            codes = sorted(
+                self._counts, key=lambda c: (self._severity[c] != "error", -self._counts[c], c)
+            )
+            groups = [
+                DefectGroup(
+                    code=code,
+                    severity=self._severity[code],
+                    meaning=KINDS.get(code, "a kind of defect that another package names"),
+                    count=self._counts[code],
+                    first=self._lines[code][:FIRST],
+                )
+                for code in codes
+            ]
+            return DefectList(
+                done=self._done,
+                total=self._total,
+                finished=self._finished,
+                opened_pictures=self._open_pictures,
+                errors=sum(g.count for g in groups if g.severity == "error"),
+                warnings=sum(g.count for g in groups if g.severity == "warning"),
+                groups=groups,
+                problem=self._problem,
+            )
+
+    def lines(self, code: str, offset: int, limit: int) -> DefectLines:
+        """Some of one kind."""
+        with self._lock:
+            kept = self._lines.get(code, [])
+            return DefectLines(
+                lines=kept[offset : offset + limit],
+                count=self._counts.get(code, 0),
+                kept=len(kept),
+            )
+
+    def _look(self) -> None:
+        place = self._dataset.place(self._name)
+        found = overread.check(
+            place.benchmark,
+            place.root,
+            place.split,
+            form=place.form,
+            pictures=place.pictures,
+            open_pictures=self._open_pictures,
+            progress=self._tell,
+        )
+        for defect in found:
+            if self._stop.is_set():
+                return
+            line = self._line(defect)
+            with self._lock:
+                self._counts[defect.code] = self._counts.get(defect.code, 0) + 1
+                self._severity[defect.code] = defect.severity
+                lines = self._lines.setdefault(defect.code, [])
+                if len(lines) < MOST:
+                    lines.append(line)
+
+    def _tell(self, done: int, total: int | None) -> None:
+        # Some benchmarks look at the rows more than once; what was done stays done.
+        self._done = max(self._done, done)
+        self._total = total if total is not None else self._total
+
+    def _line(self, defect: Defect) -> DefectLine:
+        entry = self.split.entries.get(defect.case or "")
+        rows = PurePosixPath(defect.file.replace("\\", "/"))
+        parts = [rows.name] if rows.suffix in _ROWS else []
+        parts += [f"row {defect.row}"] if defect.row is not None else []
+        parts += [defect.field] if defect.field else []
+        expected = self._blind(defect.expected, entry)
+        told = f"found {self._blind(defect.found, entry)}"
+        return DefectLine(
+            case=defect.case,
+            there=entry is not None,
+            where=", ".join(parts),
+            told=f"expected {expected}, {told}" if expected else told,
+        )
+
+    def _blind(self, text: str, entry: Entry | None) -> str:
+        """A text without the places of files: of a picture its name, of the rest nothing."""
+        for root in (self._dataset.root, self._dataset.pictures):
+            text = text.replace(f"{root}/", "").replace(str(root), "the folder")
+        if entry is not None:
+            for picture in entry.case.pictures:
+                text = text.replace(picture.file, picture.name) if picture.file else text
+            for finding in entry.truth.findings if entry.truth else ():
+                for region in finding.regions:
+                    if isinstance(region, Mask):
+                        text = text.replace(region.file, "the mask")
+        return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
+
+
+class Checks:
+    """The checks that were begun; the newest are kept."""
+
+    def __init__(self) -> None:
+        """None at first."""
+        self._kept: OrderedDict[tuple[str, str, bool], Check] = OrderedDict()
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+
+    def of(self, dataset: Dataset, name: str, *, open_pictures: bool, again: bool = False) -> Check:
+        """The check of a split, begun where there is none, or where the rows changed since."""
+        split = dataset.split(name)
+        key = (str(dataset.root), name, open_pictures)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None and kept.split is split and not (again and kept.listed().finished):
+                return kept
+            if kept is not None:
+                kept.stop()
+            check = Check(dataset, name, split, open_pictures=open_pictures)
+            self._kept[key] = check
+            self._kept.move_to_end(key)
+            while len(self._kept) > _CHECKS:
+                self._kept.popitem(last=False)[1].stop()
+        threading.Thread(target=check.run, args=(self._turn,), daemon=True).start()
+        return check
+
+
+checks = Checks()
+"""The checks of this process."""

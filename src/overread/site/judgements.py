@@ -1,0 +1,200 @@
+"""What judges said of a reading, sentence by sentence: they saw the truth, so this tells it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from overread.core import Reading, Record
+from overread.core.verdicts import (
+    DiscussionVerdicts,
+    StepVerdicts,
+    Verdicts,
+    digest_of,
+    discussion_of,
+    explanation_of,
+)
+from overread.ontology import education, step_errors
+from overread.runs.verdict_store import FILE, verdicts_of
+
+
+class ErrorTold(Record):
+    """One way in which a step is wrong."""
+
+    code: str
+    name: str
+    about: str
+    """What it means, in one sentence."""
+
+
+class VerdictTold(Record):
+    """What a judge said of one step of an explanation, or one sentence of a discussion."""
+
+    text: str
+    """The words that were judged."""
+    holds: bool
+    """Whether they hold."""
+    judged: bool
+    """Whether the judge spoke of them at all; what it left out counts as wrong."""
+    critical: bool
+    """Whether the diagnosis rests on them."""
+    reason: str
+    """Why, in the judge's words."""
+    errors: list[ErrorTold]
+    section: str | None
+    """The section of the discussion they stand in."""
+    step: int | None
+    """Index of the step of the trace that has these words, where one has."""
+
+
+class MarkTold(Record):
+    """How well a discussion teaches in one respect."""
+
+    name: str
+    mark: int
+    highest: int
+    reason: str
+    judged: bool
+
+
+class JudgementTold(Record):
+    """What one judge said of one reading."""
+
+    kind: Literal["steps", "discussion"]
+    judge: str
+    rule: str
+    """Beginning of the digest of its prompts and settings: other rules are other judgements."""
+    stale: bool
+    """Whether the reading says something else by now than what was judged."""
+    error: str | None
+    """Why the judge failed, where it did."""
+    missing: int
+    """Verdicts that it was asked for and did not give."""
+    verdicts: list[VerdictTold]
+    education: list[MarkTold]
+    """How well a discussion teaches; empty for steps."""
+
+
+_lock = threading.Lock()
+_known: dict[Path, tuple[object, dict[tuple[str, int], list[Verdicts]]]] = {}
+
+
+def judgements_of(folder: Path, reading: Reading) -> list[JudgementTold]:
+    """Every judgement of a reading, the latest first."""
+    own = _verdicts(folder).get((reading.case_id, reading.sample), [])
+    return [_told(one, reading) for one in reversed(own)]
+
+
+def is_judged(folder: Path, reading: Reading) -> bool:
+    """Whether anybody judged a reading; says nothing of what came of it."""
+    return (reading.case_id, reading.sample) in _verdicts(folder)
+
+
+def _verdicts(folder: Path) -> dict[tuple[str, int], list[Verdicts]]:
+    """(case, sample) → its verdicts; read again only where the file changed."""
+    try:
+        status = (folder / FILE).stat()
+    except OSError:
+        return {}
+    stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+    with _lock:
+        kept = _known.get(folder)
+        if kept is None or kept[0] != stamp:
+            found: dict[tuple[str, int], list[Verdicts]] = {}
+            for one in verdicts_of(folder).values():
+                found.setdefault((one.case_id, one.sample), []).append(one)
+            if len(_known) > 32:
+                _known.clear()
+            kept = _known[folder] = (stamp, found)
+        return kept[1]
+
+
+def _told(one: Verdicts, reading: Reading) -> JudgementTold:
+    words = explanation_of(reading) if isinstance(one, StepVerdicts) else discussion_of(reading)
+    common = {
+        "kind": one.kind,
+        "judge": one.judge,
+        "rule": one.rule[:8],
+        "stale": one.about != digest_of(words),
+        "error": one.error,
+        "missing": one.missing,
+    }
+    texts = [step.text for step in reading.trace.steps] if reading.trace else []
+    if isinstance(one, DiscussionVerdicts):
+        return JudgementTold.model_validate(
+            {
+                **common,
+                "verdicts": [
+                    VerdictTold(
+                        text=said.text,
+                        holds=said.correct,
+                        judged=said.judged,
+                        critical=False,
+                        reason=said.explanation,
+                        errors=[],
+                        section=said.section,
+                        step=step_with(texts, said.text),
+                    )
+                    for said in one.sentences
+                ],
+                "education": _marks(one),
+            }
+        )
+    names = {term.code: term for term in step_errors().item}
+    return JudgementTold.model_validate(
+        {
+            **common,
+            "verdicts": [
+                VerdictTold(
+                    text=said.text,
+                    holds=said.factual,
+                    judged=said.judged,
+                    critical=said.critical,
+                    reason=said.explanation,
+                    errors=[
+                        ErrorTold(code=code, name=names[code].name, about=names[code].about)
+                        if code in names
+                        else ErrorTold(code=code, name=code, about="not in the list of step errors")
+                        for code in said.errors
+                    ],
+                    section=None,
+                    step=step_with(texts, said.text),
+                )
+                for said in one.steps
+            ],
+            "education": [],
+        }
+    )
+
+
+def _marks(one: DiscussionVerdicts) -> list[MarkTold]:
+    terms = education()
+    names = {term.code: term.name for term in terms.item}
+    return [
+        MarkTold(
+            name=names.get(mark.dimension, mark.dimension),
+            mark=mark.mark,
+            highest=terms.highest or 2,
+            reason=mark.explanation,
+            judged=mark.judged,
+        )
+        for mark in one.education
+    ]
+
+
+def step_with(texts: Sequence[str], words: str) -> int | None:
+    """The first step that has some words, however they are spaced and spelled large or small.
+
+    >>> step_with(["A mass.", "It  enhances like a ring."], "it enhances")
+    1
+    """
+    wanted = _plain(words)
+    if not wanted:
+        return None
+    return next((n for n, text in enumerate(texts) if wanted in _plain(text)), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold().rstrip(".")

@@ -1,0 +1,66 @@
+"""Queues of questions that are open: one for each folder, followed as its log and build grow.
+
+Every use holds the folder's own lock, since many threads answer at once; other processes, the
+terminal among them, are kept apart by the log itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overread.build.adjudication import Queue
+from overread.build.adjudication.log import LOG
+from overread.build.adjudication.question_file import LEDGER, QUESTIONS
+
+MOST = 16
+"""Queues that stay open; another one closes the one that was used longest ago."""
+_FILES = (LEDGER, f"{LEDGER}-wal", QUESTIONS, LOG)
+
+
+@dataclass
+class _Open:
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    queue: Queue | None = None
+    stamp: object = None
+    """Of the questions and of the log as we left them."""
+
+
+_opened: OrderedDict[Path, _Open] = OrderedDict()
+_turn = threading.Lock()
+
+
+@contextmanager
+def queue_of(folder: Path) -> Iterator[Queue]:
+    """The queue of a folder, for nobody else as long as it is held; read anew where it changed."""
+    with _turn:
+        own = _opened.setdefault(folder, _Open())
+        _opened.move_to_end(folder)
+        while len(_opened) > MOST:
+            _opened.popitem(last=False)
+    with own.lock:
+        # Whatever others wrote is read from the beginning: a log that was altered in the middle
+        # would else be added to as long as the page runs.
+        if own.queue is None or own.stamp != _stamp(folder):
+            own.queue = Queue(folder)
+        try:
+            yield own.queue
+        finally:
+            own.stamp = _stamp(folder)
+
+
+def _stamp(folder: Path) -> object:
+    """What changes when questions or verdicts are written."""
+    found: list[object] = []
+    for name in _FILES:
+        try:
+            told = (folder / name).stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((told.st_ino, told.st_size, told.st_mtime_ns))
+    return tuple(found)

@@ -1,0 +1,20 @@
+// Addresses of pictures.
+import { api } from "../api/client";
+
+export interface Part {
+  x1: number;
+  y1: number;
+  x2: number;
+  y2: number;
+}
+
+/** A picture of a case, or the part of it in a box (with `margin` of the box's size around it). */
+export function pictureUrl(dataset: string, split: string, caseId: string, name: string, box?: Part, margin?: number): string {
+  const part = box ? [box.x1, box.y1, box.x2, box.y2].join(",") : undefined;
+  return api(["pictures", dataset, split, caseId, name], { box: part, margin });
+}
+
+/** The same, no side longer than that many pixels: for lists. */
+export function smallPictureUrl(dataset: string, split: string, caseId: string, name: string, longest: number): string {
+  return api(["pictures", dataset, split, caseId, name], { longest });
+}

@@ -1,0 +1,52 @@
+// Window and level: which greys become black and white.
+export interface Look {
+  /** What becomes black, 0 to 255 of the picture as it is sent. */
+  low: number;
+  /** What becomes white. */
+  high: number;
+  inverted: boolean;
+}
+
+export const AS_STORED: Look = { low: 0, high: 255, inverted: false };
+
+export const PRESETS: { id: string; title: string; low: number; high: number }[] = [
+  { id: "stored", title: "as stored", low: 0, high: 255 },
+  { id: "contrast", title: "high contrast", low: 64, high: 191 },
+  { id: "lung", title: "dark parts (lung)", low: 0, high: 140 },
+  { id: "middle", title: "middle greys (soft tissue)", low: 80, high: 176 },
+  { id: "bone", title: "bright parts (bone)", low: 115, high: 255 },
+];
+
+/** The preset that a look is, or an empty word. */
+export function presetOf(look: Look): string {
+  return PRESETS.find((one) => one.low === look.low && one.high === look.high)?.id ?? "";
+}
+
+export function nextPreset(look: Look): Look {
+  const at = PRESETS.findIndex((one) => one.id === presetOf(look));
+  const next = PRESETS[(at + 1) % PRESETS.length] ?? AS_STORED;
+  return { low: next.low, high: next.high, inverted: look.inverted };
+}
+
+/** Another window: `wider` greys more between black and white, `brighter` greys of the level. */
+export function changed(look: Look, wider: number, brighter: number): Look {
+  const width = Math.min(1020, Math.max(2, look.high - look.low + wider));
+  const level = Math.min(382, Math.max(-127, (look.low + look.high) / 2 - brighter));
+  return { ...look, low: level - width / 2, high: level + width / 2 };
+}
+
+/** Slope and intercept, on 0 to 1, that show the look. */
+export function line(look: Look): { slope: number; intercept: number } {
+  const slope = 255 / (look.high - look.low);
+  const intercept = -look.low / (look.high - look.low);
+  return look.inverted ? { slope: -slope, intercept: 1 - intercept } : { slope, intercept };
+}
+
+export function isAsStored(look: Look): boolean {
+  return !look.inverted && look.low === 0 && look.high === 255;
+}
+
+export function windowText(look: Look): string {
+  const level = Math.round((look.low + look.high) / 2);
+  return `W ${Math.round(look.high - look.low)} L ${level}${look.inverted ? " inverted" : ""}`;
+}

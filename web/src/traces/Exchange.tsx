@@ -1,0 +1,112 @@
+// The prompt and the raw reply behind a step, loaded when somebody asks for them.
+import { api, type Schemas, useApi } from "../api/client";
+import { Busy, Tag, Trouble, shown } from "../kit/kit";
+import type { TracedReading } from "./rows";
+
+type Told = Schemas["ExchangeTold"];
+
+export function ExchangePanel({ reading, number, onNumber }: { reading: TracedReading; number: number; onNumber?: (number: number) => void }) {
+  const base = ["runs", reading.run, "cases", reading.case, "exchanges", String(number)];
+  const sample = reading.sample || undefined;
+  const asked = useApi<Told>(api(base, { sample }));
+  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Busy what="the prompt and the reply" />;
+  const told = asked.data;
+  return (
+    <div class="trace-exchange">
+      <div class="row">
+        <strong>
+          Exchange {number + 1} of {told.count}: {told.task}
+        </strong>
+        {told.prompt ? <code>{told.prompt}</code> : null}
+        {told.from_cache ? <Tag>known already</Tag> : null}
+        {onNumber && told.count > 1 ? (
+          <span class="row trace-exchange-steps">
+            <button type="button" disabled={number === 0} onClick={() => onNumber(number - 1)}>
+              Earlier
+            </button>
+            <button type="button" disabled={number + 1 >= told.count} onClick={() => onNumber(number + 1)}>
+              Later
+            </button>
+          </span>
+        ) : null}
+      </div>
+      {told.problem ? (
+        <p class="trace-problem">
+          <Tag kind="bad">not usable</Tag> {told.problem}
+        </p>
+      ) : null}
+      {told.repaired ? (
+        <p>
+          <Tag kind="warn">mended</Tag> {told.repaired}
+        </p>
+      ) : null}
+      {told.messages.map((message, at) => (
+        <div key={at} class={`trace-message trace-${message.role}`}>
+          <span class="trace-role">{message.role}</span>
+          {message.parts.map((part, place) =>
+            part.picture ? (
+              <Sent key={place} reading={reading} exchange={number} picture={part.picture} />
+            ) : (
+              <Verbatim key={place} what={`${message.role}, part ${place + 1}`} text={part.text ?? ""} />
+            ),
+          )}
+        </div>
+      ))}
+      <div class="trace-message trace-reply">
+        <span class="trace-role">reply, as it came</span>
+        {told.reply ? (
+          <>
+            {told.reply.reasoning ? (
+              <details>
+                <summary>Thought aloud</summary>
+                <Verbatim what="thoughts" text={told.reply.reasoning} />
+              </details>
+            ) : null}
+            <Verbatim what="reply" text={told.reply.text || "(no words)"} />
+            <p class="quiet-text">{spent(told.reply)}</p>
+          </>
+        ) : (
+          <p>A mask was drawn, and nothing said.</p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Words exactly as they were; long ones scroll, also by the keyboard. */
+function Verbatim({ what, text }: { what: string; text: string }) {
+  return (
+    <pre tabIndex={0} role="region" aria-label={what}>
+      {text}
+    </pre>
+  );
+}
+
+function Sent({ reading, exchange, picture }: { reading: TracedReading; exchange: number; picture: Schemas["PictureSent"] }) {
+  const address = api(["runs", reading.run, "cases", reading.case, "exchanges", String(exchange), "pictures", String(picture.number)], {
+    sample: reading.sample || undefined,
+  });
+  return (
+    <figure class="trace-sent">
+      {picture.problem ? null : <img class="film" src={address} alt={`What was shown: ${picture.told}`} loading="lazy" />}
+      <figcaption class="quiet-text">
+        {picture.told}, {picture.width}×{picture.height} pixels.{" "}
+        {picture.problem ?? (picture.same ? "Exactly as it was sent." : "Drawn again; what was sent was drawn another way.")}
+      </figcaption>
+    </figure>
+  );
+}
+
+function spent(reply: NonNullable<Told["reply"]>): string {
+  const ends: Record<string, string> = { stop: "", length: "cut off at its longest", refused: "refused", other: "ended early" };
+  const usage = reply.usage;
+  const parts = [
+    reply.model ?? "",
+    ends[reply.finish ?? "stop"] ?? "",
+    usage?.input_tokens ? `${usage.input_tokens.toLocaleString("en")} tokens read` : "",
+    usage?.output_tokens ? `${usage.output_tokens.toLocaleString("en")} written` : "",
+    usage?.seconds ? `${shown(usage.seconds, 1)} s` : "",
+  ];
+  return parts.filter(Boolean).join(" · ");
+}

@@ -1,0 +1,133 @@
+// The pictures of the case with everything that was looked at, and what the chosen step looks at.
+import { api } from "../api/client";
+import { Field } from "../kit/kit";
+import { Link, to } from "../router";
+import { Stage } from "../stage/Stage";
+import { type Marked, type Row, type TracedReading, boxesOn, lookUrl, rowOfBox } from "./rows";
+
+export interface Chosen {
+  row: Row;
+  place: number;
+}
+
+interface LookingProps {
+  reading: TracedReading;
+  rows: Row[];
+  referenceRows: Row[];
+  chosen: Chosen | null;
+  /** The step of the reference that is lit. */
+  counterpart: Row | null;
+  picture: string;
+  onPicture: (name: string) => void;
+  onChoose: (number: number, truth: boolean) => void;
+  window: string;
+  onWindow: (name: string) => void;
+  close: boolean;
+  onClose: (close: boolean) => void;
+}
+
+export function Looking(props: LookingProps) {
+  const { reading, picture, onPicture } = props;
+  const shown = reading.pictures.find((one) => one.name === picture) ?? reading.pictures[0];
+  if (!shown)
+    return (
+      <p class="sheet trouble">
+        The dataset of this run is not on the shelf, so that no picture can be shown. Start the page with <code>--root</code> and the folder it lies in now.
+      </p>
+    );
+  return (
+    <div class="stack">
+      {reading.pictures.length > 1 ? (
+        <div class="row trace-pictures" role="group" aria-label="Pictures">
+          {reading.pictures.map((one) => (
+            <button key={one.name} type="button" aria-pressed={one === shown} onClick={() => onPicture(one.name)}>
+              {one.name}
+              {one.timepoint !== null ? ` (time ${one.timepoint})` : ""}
+            </button>
+          ))}
+        </div>
+      ) : null}
+      {shown.problem ? (
+        <p class="sheet trouble">
+          {shown.name}: {shown.problem}
+        </p>
+      ) : shown.kind === "volume" ? (
+        <InVolume {...props} name={shown.name} />
+      ) : (
+        <OnFilm {...props} name={shown.name} width={shown.width ?? 1} height={shown.height ?? 1} />
+      )}
+      {reading.dataset ? (
+        <Link href={to("cases", reading.dataset, reading.split, reading.case)}>Open the case</Link>
+      ) : null}
+    </div>
+  );
+}
+
+function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, close, onClose, name, width, height }: LookingProps & { name: string; width: number; height: number }) {
+  const marked: Marked[] = [
+    ...rows.map((row) => ({ row, truth: false, chosen: row === chosen?.row })),
+    ...referenceRows.filter((row) => row === counterpart).map((row) => ({ row, truth: true, chosen: true })),
+  ];
+  const boxes = boxesOn(name, marked);
+  const region = chosen?.row.regions[chosen.place];
+  const box = region?.picture === name && region.drawable ? region.box : null;
+  return (
+    <>
+      <Stage
+        src={api(["pictures", reading.dataset ?? "", reading.split, reading.case, name])}
+        alt={`${name} of ${reading.case}`}
+        width={width}
+        height={height}
+        boxes={boxes}
+        tools
+        onChoose={(id) => {
+          const found = rowOfBox(id);
+          if (found) onChoose(found.number, found.truth);
+        }}
+        focus={close && box ? { x1: box[0] ?? 0, y1: box[1] ?? 0, x2: box[2] ?? 0, y2: box[3] ?? 0 } : undefined}
+      />
+      <div class="row">
+        <label class="row trace-check">
+          <input type="checkbox" checked={close} onChange={(event) => onClose(event.currentTarget.checked)} /> Go close to what the step looks at <kbd>z</kbd>
+        </label>
+        {counterpart ? <span class="quiet-text">yellow, unbroken: the reference</span> : null}
+      </div>
+    </>
+  );
+}
+
+function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }: LookingProps & { name: string }) {
+  const first = rows.flatMap((row) => row.regions.map((region, place) => ({ row, place, region }))).find((one) => one.region.drawable && one.region.picture === name);
+  const own = chosen && chosen.row.regions[chosen.place]?.drawable ? chosen : null;
+  const look = own ?? first ?? null;
+  const region = look?.row.regions[look.place];
+  const theirs = counterpart?.regions.findIndex((one) => one.drawable && one.picture === name) ?? -1;
+  return (
+    <>
+      {look && region ? (
+        <figure class="trace-slice">
+          <img class="film" src={lookUrl(reading, look.row, look.place, { part: "whole", window })} alt={`Step ${look.row.number}: ${region.told}`} />
+          <figcaption class="quiet-text">
+            {own ? "" : "No place of its own; the first look is shown. "}Step {look.row.number}: {region.told}
+            {region.kind === "mask" ? ", the slice where most is marked" : region.kind === "slices" ? ", the middle slice" : ""}
+          </figcaption>
+        </figure>
+      ) : (
+        <p class="quiet-text">This reading names no place in {name}.</p>
+      )}
+      {counterpart && theirs >= 0 ? (
+        <figure class="trace-slice">
+          <img class="film" src={lookUrl(reading, counterpart, theirs, { part: "whole", truth: true, window, against: own?.row })} alt={`Reference: ${counterpart.text}`} />
+          <figcaption class="quiet-text">Reference {counterpart.number} in yellow, on the slice where it has most{own ? "; the reader's mask in blue" : ""}</figcaption>
+        </figure>
+      ) : null}
+      <Field label="Window">
+        <select value={window} onChange={(event) => onWindow(event.currentTarget.value)}>
+          <option value="lung">lung</option>
+          <option value="mediastinum">mediastinum</option>
+          <option value="bone">bone</option>
+        </select>
+      </Field>
+    </>
+  );
+}

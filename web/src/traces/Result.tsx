@@ -1,0 +1,63 @@
+// What a reading came to: the choice, how sure, the report, the discussion, the cost.
+import { Sheet, Tag, shown } from "../kit/kit";
+import type { TracedReading } from "./rows";
+
+export function Result({ reading, answer }: { reading: TracedReading; answer: string | null }) {
+  const text = (letter: string) => reading.options.find((one) => one.letter === letter)?.text;
+  const chances = Object.entries(reading.probabilities ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const usage = reading.usage;
+  return (
+    <>
+      {reading.choice !== null || reading.report || reading.discussion || reading.rationale || chances.length ? (
+        <Sheet title="What came of it">
+          {reading.choice !== null ? (
+            <p>
+              <strong>
+                {reading.choice}
+                {text(reading.choice) ? ` · ${text(reading.choice)}` : ""}
+              </strong>{" "}
+              {answer !== null ? answer === reading.choice ? <Tag kind="good">✓ right</Tag> : <Tag kind="bad">✗ wrong</Tag> : null}
+            </p>
+          ) : null}
+          {reading.order ? <p class="quiet-text">The options were shown in the order {reading.order.join(", ")}.</p> : null}
+          {chances.length ? (
+            <table class="trace-chances">
+              <tbody>
+                {chances.map(([letter, chance]) => (
+                  <tr key={letter}>
+                    <th scope="row">
+                      {letter} {text(letter) ?? ""}
+                    </th>
+                    <td class="number">{(100 * chance).toFixed(0)}%</td>
+                    <td class="trace-bar" aria-hidden="true">
+                      <span style={{ width: `${Math.max(0, Math.min(100, 100 * chance))}%` }} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          ) : null}
+          <Words title="Why" text={reading.rationale} />
+          <Words title="Report" text={reading.report} />
+          <Words title="Discussion" text={reading.discussion} />
+        </Sheet>
+      ) : null}
+      {usage && (usage.calls || usage.input_tokens || usage.seconds) ? (
+        <p class="quiet-text">
+          {usage.calls ?? 0} calls · {(usage.input_tokens ?? 0).toLocaleString("en")} tokens read · {(usage.output_tokens ?? 0).toLocaleString("en")} written ·{" "}
+          {shown(usage.seconds ?? 0, 1)} s{usage.cost !== null && usage.cost !== undefined ? ` · cost ${shown(usage.cost, 4)}` : ""}
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function Words({ title, text }: { title: string; text: string | null }) {
+  if (!text) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <p class="trace-long">{text}</p>
+    </>
+  );
+}
