@@ -6,6 +6,7 @@ past the first door. Nothing may be answered by a server error.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,12 @@ from site_making import Site, served
 pytestmark = pytest.mark.slow
 
 HOUSE = Path(__file__).resolve().parents[2]
-SCHEMA = schemathesis.openapi.from_path(HOUSE / "docs" / "openapi.json")
+LONG = bool(os.environ.get("OVERREAD_FUZZ_LONG"))
+"""Every border of every parameter too, some thousand requests: minutes, before a release."""
+SCHEMA = schemathesis.openapi.from_path(
+    HOUSE / "docs" / "openapi.json",
+    config=schemathesis.Config.from_dict({"phases": {"coverage": {"enabled": LONG}}}),
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +63,7 @@ def known(fuzzed: Site) -> dict[str, str]:
 
 @SCHEMA.parametrize()
 @settings(
-    max_examples=8,
+    max_examples=12,
     derandomize=True,
     deadline=None,
     suppress_health_check=list(HealthCheck),

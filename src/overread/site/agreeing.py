@@ -15,7 +15,7 @@ from overread.build.adjudication import verify
 from overread.build.adjudication.progress import Tally
 from overread.build.adjudication.reads_agreement import GroupAgreement, agreement
 from overread.core import Record
-from overread.site.build_parts import OneBuild, Span, span
+from overread.site.build_parts import OneBuild, QueueSpan, span
 from overread.site.judged import JudgeRow, judge_rows
 from overread.site.parts import OnShelf, sees_truth
 from overread.site.queues import queue_of
@@ -66,8 +66,8 @@ class AgreementPair(Record):
     first: str
     second: str
     questions: int
-    share: Span
-    kappa: Span
+    share: QueueSpan
+    kappa: QueueSpan
 
 
 class AgreementGroup(Record):
@@ -79,12 +79,12 @@ class AgreementGroup(Record):
     questions: int
     """Questions with two reads."""
     differ: int
-    share: Span
-    kappa: Span | None
+    share: QueueSpan
+    kappa: QueueSpan | None
     """Cohen's; absent where more than two people read."""
-    ac1: Span
+    ac1: QueueSpan
     """Gwet's AC1."""
-    alpha: Span
+    alpha: QueueSpan
     """Krippendorff's alpha."""
     pairs: list[AgreementPair]
 

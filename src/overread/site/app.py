@@ -13,7 +13,17 @@ from starlette.types import ASGIApp
 
 from overread import __version__
 from overread.errors import NotThere, OverreadError, UnknownName
-from overread.site import builds, cases, datasets, home, pictures, runs, traces, volumes
+from overread.site import (
+    builds,
+    cases,
+    datasets,
+    home,
+    own_readings,
+    pictures,
+    runs,
+    traces,
+    volumes,
+)
 from overread.site.access import Access, Gate
 from overread.site.parts import REFUSALS
 from overread.site.shelf import Shelf
@@ -22,7 +32,7 @@ ASSETS = Path(__file__).parent / "assets"
 """The built page; made from `web/` when the package is set up."""
 NOTICE = "Research and education only, not for patient care."
 """Stands on every page and export."""
-PARTS = (home, datasets, cases, pictures, volumes, runs, traces, builds)
+PARTS = (home, datasets, cases, own_readings, pictures, volumes, runs, traces, builds)
 _FOREVER = "private, max-age=31536000, immutable"
 _UNBUILT = (
     "<!doctype html><title>overread</title><p>The page is not built: run "

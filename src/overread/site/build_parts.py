@@ -44,7 +44,7 @@ Person = Annotated[str, Depends(_asking)]
 """Who asks: the user who is logged in, else `person` of the query."""
 
 
-class Span(Record):
+class QueueSpan(Record):
     """A number with its interval; absent where it is undefined."""
 
     value: float | None
@@ -52,6 +52,6 @@ class Span(Record):
     high: float | None
 
 
-def span(found: Interval) -> Span:
+def span(found: Interval) -> QueueSpan:
     """An interval as it is sent."""
-    return Span(value=found.value, low=found.low, high=found.high)
+    return QueueSpan(value=found.value, low=found.low, high=found.high)

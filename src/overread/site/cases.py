@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Literal
 
 from fastapi import APIRouter, Depends
@@ -258,7 +257,7 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
 
 def _told_apart(truth: Truth) -> tuple[dict[str, str], list[Finding]]:
     """Captions, which are said of a whole picture, and all other findings."""
-    captions: dict[str, str] = Field(default_factory=dict)
+    captions: dict[str, str] = {}
     others = []
     for finding in truth.findings:
         only = finding.regions[0] if len(finding.regions) == 1 else None
@@ -288,8 +287,6 @@ def _places(regions: tuple[Region, ...]) -> list[TruePlace]:
     found = []
     for region in regions:
         match region:
-            case Box() if not all(map(isfinite, (region.x1, region.y1, region.x2, region.y2))):
-                continue  # no place, whatever a damaged release says
             case Box():
                 told = region.model_dump(include={"x1", "y1", "x2", "y2", "label"})
                 found.append(TruePlace(kind="box", picture=region.picture, **told))

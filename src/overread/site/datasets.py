@@ -26,7 +26,7 @@ Known = Annotated[str | None, Header(alias="if-none-match", max_length=1000)]
 """The mark of the answer that the browser has already."""
 
 
-class CaseTable(Record):
+class SplitTable(Record):
     """All cases of a split, a column a list: what any reader may see of them."""
 
     ids: list[str]
@@ -44,7 +44,7 @@ class CaseTable(Record):
 
 
 class LabelTable(Record):
-    """What the truth tells of all cases of a split, in the order of `CaseTable.ids`."""
+    """What the truth tells of all cases of a split, in the order of `SplitTable.ids`."""
 
     titles: list[str]
     """Their titles; empty where there is none."""
@@ -60,7 +60,7 @@ class Hits(Record):
     words: list[str]
     """The words that were looked for, in small letters."""
     cases: list[list[int]]
-    """For each word the places of the cases, in `CaseTable.ids`, whose text has it."""
+    """For each word the places of the cases, in `SplitTable.ids`, whose text has it."""
 
 
 class _Kept:
@@ -78,7 +78,7 @@ class _Kept:
         return Response(self.body, media_type="application/json", headers=headers)
 
 
-@router.get("/datasets/{dataset}/{split}/cases", response_model=CaseTable)
+@router.get("/datasets/{dataset}/{split}/cases", response_model=SplitTable)
 def get_cases(split: OneSplit, known: Known = None) -> Response:
     """All cases of a split, with what any reader may see of them."""
     return _tables(split).answer(known)
@@ -147,7 +147,7 @@ def _table(split: Split) -> _Kept:
     entries = list(split.entries.values())
     cases = [entry.case for entry in entries]
     return _Kept(
-        CaseTable(
+        SplitTable(
             ids=[case.id for case in cases],
             pictures=[len(case.pictures) for case in cases],
             volumes=[sum(p.kind == "volume" for p in case.pictures) for case in cases],

@@ -65,7 +65,7 @@ def seen_facets(entries: Sequence[Entry]) -> list[Facet]:
         _kinds("asks", "Asks for", entries, lambda e: _one(e.case.asks)),
         _numbers("times", "Time points shown", [_times(entry) for entry in entries], "time point"),
     ]
-    return [facet for facet in made if len(facet.values) > 1 or facet.key == "pictures"]
+    return [f for f in made if len(f.values) > 1 or (f.values and f.key == "pictures")]
 
 
 def true_facets(entries: Sequence[Entry]) -> list[Facet]:
@@ -121,17 +121,23 @@ def _categories(entry: Entry) -> Values:
 
 def _modalities(entry: Entry) -> Values:
     found: dict[str, str] = {}
-    for note in entry.truth.notes if entry.truth else ():
-        known = modalities().find(note.modality) if note.modality else None
-        found |= _one(known.name if known else note.modality)
+    for word in _noted(entry, "modality"):
+        known = modalities().find(word)
+        found |= _one(known.name if known else word)
     return found
 
 
 def _sub_modalities(entry: Entry) -> Values:
     found: dict[str, str] = {}
-    for note in entry.truth.notes if entry.truth else ():
-        found |= _one(note.sub_modality)
+    for word in _noted(entry, "sub_modality"):
+        found |= _one(word)
     return found
+
+
+def _noted(entry: Entry, field: str) -> Iterable[str]:
+    """What the notes on the pictures say, each word once."""
+    notes = entry.truth.notes if entry.truth else ()
+    return dict.fromkeys(word for note in notes if (word := getattr(note, field)))
 
 
 def _regions(entry: Entry) -> Values:

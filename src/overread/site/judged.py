@@ -14,7 +14,7 @@ from overread.core import Entry, Record
 from overread.core.verdicts import StepVerdicts
 from overread.errors import OverreadError, UsageError
 from overread.runs.verdict_store import chosen_verdicts
-from overread.site.build_parts import Span, span
+from overread.site.build_parts import QueueSpan, span
 from overread.site.parts import OneRun, OnShelf, may_write, sees_truth
 from overread.site.queues import queue_of
 from overread.site.shelf import Build, Run, Shelf
@@ -33,8 +33,8 @@ class JudgeRow(Record):
     questions: int
     """Questions on which both said something."""
     cannot_judge: int
-    share: Span
-    kappa: Span
+    share: QueueSpan
+    kappa: QueueSpan
 
 
 class JudgedRun(Record):

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from overread.metrics.masks.components import Instances, coordinates, entities
 from overread.metrics.masks.instances import Judged, counting, judged
 from overread.metrics.masks.runs import Runs, read_runs, united
 from overread.metrics.masks.settings import MaskSettings
+from overread.pixels.geometry import to_ras
 from overread.runs.kept import digest, identity
 from overread.runs.score import RunFiles
 from overread.site.shelf import Run, Split
@@ -213,9 +214,7 @@ class Layer:
         made = self._painted(stored)
         if cut.frame == "patient":
             small = space.model_copy(update={"shape": made.shape})
-            made = Cut("patient", (0, 0, 0), _three(np.array(made.shape)), (1, 1, 1)).of(
-                made, small
-            )
+            made = cast(Labels, to_ras(made, small))
         return made[tuple(slice(None, None, step) for step in cut.step)]
 
     def _painted(self, box: Cut) -> Labels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -19,16 +20,16 @@ class PerSplit(Generic[T]):
         """`make` works it out; the `most` that were asked for last are kept."""
         self._make = make
         self._most = most
-        self._kept: OrderedDict[int, tuple[Split, T]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[weakref.ref[Split], T]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, split: Split) -> T:
         """The thing; whoever asks while it is being made waits for it."""
         with self._lock:
             kept = self._kept.get(id(split))
-            if kept is None:
-                # The split is kept beside it, so that its number stays its own.
-                kept = self._kept[id(split)] = (split, self._make(split))
+            # A split that was read anew is let go of; another one may get its number.
+            if kept is None or kept[0]() is not split:
+                kept = self._kept[id(split)] = (weakref.ref(split), self._make(split))
             self._kept.move_to_end(id(split))
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overread.build.adjudication import Queue
+from overread.build.adjudication.log import LOG
 from overread.build.adjudication.question_file import LEDGER, QUESTIONS
 
 MOST = 16
 """Queues that stay open; another one closes the one that was used longest ago."""
-_FILES = (LEDGER, f"{LEDGER}-wal", QUESTIONS)
+_FILES = (LEDGER, f"{LEDGER}-wal", QUESTIONS, LOG)
 
 
 @dataclass
@@ -26,6 +27,7 @@ class _Open:
     lock: threading.RLock = field(default_factory=threading.RLock)
     queue: Queue | None = None
     stamp: object = None
+    """Of the questions and of the log as we left them."""
 
 
 _opened: OrderedDict[Path, _Open] = OrderedDict()
@@ -41,14 +43,18 @@ def queue_of(folder: Path) -> Iterator[Queue]:
         while len(_opened) > MOST:
             _opened.popitem(last=False)
     with own.lock:
-        stamp = _stamp(folder)
-        if own.queue is None or own.stamp != stamp:
-            own.queue, own.stamp = Queue(folder), stamp
-        yield own.queue
+        # Whatever others wrote is read from the beginning: a log that was altered in the middle
+        # would else be added to as long as the page runs.
+        if own.queue is None or own.stamp != _stamp(folder):
+            own.queue = Queue(folder)
+        try:
+            yield own.queue
+        finally:
+            own.stamp = _stamp(folder)
 
 
 def _stamp(folder: Path) -> object:
-    """What changes when questions are written again."""
+    """What changes when questions or verdicts are written."""
     found: list[object] = []
     for name in _FILES:
         try:

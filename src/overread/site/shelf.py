@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,9 +136,25 @@ class Shelf:
                 remedy="name folders of datasets, runs or builds, or folders that hold such",
             )
 
+    @cached_property
+    def own_readings(self) -> Path:
+        """Where people's own readings are kept: in the first folder of many things that was given.
+
+        Where every path is a dataset, a run or a build itself, in a folder beside the first.
+        """
+        for path in self._paths:
+            first = next(iter(walk(path, depth=0)), None)
+            if first is None:
+                return path
+        return self._paths[0].parent / "overread-readings"
+
     def look_again(self) -> None:
         """Find what came since; what is open stays open."""
-        found = [one for path in self._paths for one in walk(path)]
+        paths = list(self._paths)
+        own = self.own_readings
+        if own.is_dir() and not any(own.is_relative_to(path) for path in paths):
+            paths.append(own)
+        found = [one for path in paths for one in walk(path)]
         with self._lock:
             self.problems = [one.problem for one in found if one.problem]
             self._take_datasets(found)

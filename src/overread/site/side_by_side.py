@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter, Depends
-from pydantic import Field
 
 from overread.core import Entry, Mask, Reading, Record, Usage, Volume
 from overread.errors import NotThere, OverreadError, UsageError
@@ -57,6 +56,9 @@ class OneReading(Record):
     reader: str
     workflow: str | None
     state: Literal["read", "failed", "missing"]
+    steps: list[StepShown]
+    values: dict[str, float]
+    """Metric → what the case scores by itself; empty where the truth is withheld."""
     error: str | None = None
     choice: str | None = None
     probabilities: dict[str, float] | None = None
@@ -64,10 +66,7 @@ class OneReading(Record):
     report: str | None = None
     discussion: str | None = None
     findings: list[FindingShown] | None = None
-    steps: list[StepShown] = Field(default_factory=list)
     usage: Usage | None = None
-    values: dict[str, float] = Field(default_factory=dict)
-    """Metric → what the case scores by itself; empty where the truth is withheld."""
 
 
 class MetricShown(Record):
@@ -231,6 +230,7 @@ def _shown(run: Run, reading: Reading | None, values: dict[str, float]) -> OneRe
             workflow=spec.workflow.name,
             state="missing" if reading is None else "failed",
             error=told,
+            steps=[],
             values=values,
         )
     return OneReading(

@@ -1,12 +1,134 @@
+// Adjudication: one question at a time, by keyboard alone; nobody sees what others said.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
+import { Busy, Empty, Field, Sheet, Trouble } from "../kit/kit";
+import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
+import { useShelf } from "../shelf";
+import { Seat } from "./Seat";
+import { type QueueProgress, queueApi } from "./types";
+import "./builds.css";
+
+const KEPT = "overread-person";
 
 export default function Adjudicate({ parts }: ViewProps) {
+  const build = parts.build ?? "";
+  const { shelf } = useShelf();
+  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const { read_only, truth, user } = shelf.rights;
+  // In this window alone, so that two people may sit at two windows.
+  const [typed, setTyped] = useState(() => sessionStorage.getItem(KEPT) ?? "");
+  const [seated, setSeated] = useState(false);
+  const [kind, setKind] = useQuery("kind");
+  const person = user ?? typed;
+  const sit = (as: string) => {
+    sessionStorage.setItem(KEPT, as);
+    setTyped(as);
+    setSeated(true);
+  };
+  const back = <Link href={to("builds", build)}>Back to the build</Link>;
   return (
     <>
-      <Crumbs trail={[{ text: "Questions" }]} />
-      <h1>Questions</h1>
-      <pre>{JSON.stringify(parts)}</pre>
+      <Crumbs trail={[{ text: name, href: to("builds", build) }, { text: "Questions" }]} />
+      {read_only ? (
+        <Empty title="This page is read-only: verdicts cannot be given here.">
+          <p style={{ margin: "0 auto 0.5rem" }}>
+            Whoever serves it can start <code>overread view</code> without <code>--read-only</code>.
+          </p>
+          {back}
+        </Empty>
+      ) : !truth ? (
+        <Empty title="The truth is withheld on this page, and the questions show it.">{back}</Empty>
+      ) : seated ? (
+        <Seat build={build} person={person} kind={kind} leave={() => setSeated(false)} />
+      ) : (
+        <Welcome build={build} user={user ?? null} typed={typed} kind={kind} setKind={setKind} sit={sit} />
+      )}
     </>
+  );
+}
+
+interface WelcomeProps {
+  build: string;
+  user: string | null;
+  typed: string;
+  kind: string;
+  setKind: (kind: string) => void;
+  sit: (person: string) => void;
+}
+
+function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
+  const [name, setName] = useState(user ?? typed);
+  const asked = useApi<QueueProgress>(queueApi(build, "progress"));
+  const input = useRef<HTMLInputElement>(null);
+  const begin = useRef<HTMLButtonElement>(null);
+  const ready = asked.data !== null;
+  useEffect(() => {
+    // Later than the frame, which takes the focus when a view is opened.
+    const turn = requestAnimationFrame(() => (input.current ?? begin.current)?.focus());
+    return () => cancelAnimationFrame(turn);
+  }, [ready]);
+  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Busy what="the questions" />;
+  const kinds = Object.entries(asked.data.kinds);
+  if (!asked.data.all.questions)
+    return (
+      <Empty title="Nothing is asked of people here.">
+        <Link href={to("builds", build)}>Back to the build</Link>
+      </Empty>
+    );
+  return (
+    <div class="adjudicate-welcome">
+      <Sheet>
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (name.trim()) sit(name.trim());
+          }}
+        >
+          <h1 style={{ margin: 0 }}>Who reads?</h1>
+          {user ? (
+            <p>
+              You are <strong>{user}</strong>, as you logged in. Your verdicts carry this name.
+            </p>
+          ) : (
+            <Field label="Your name or initials">
+              <input
+                value={name}
+                maxLength={80}
+                required
+                autocomplete="off"
+                ref={input}
+                onInput={(event) => setName(event.currentTarget.value)}
+              />
+            </Field>
+          )}
+          {kinds.length > 1 ? (
+            <Field label="Which questions">
+              <select value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
+                <option value="">all kinds ({asked.data.all.questions})</option>
+                {kinds.map(([own, tally]) => (
+                  <option key={own} value={own}>
+                    {own} ({tally.questions})
+                  </option>
+                ))}
+              </select>
+            </Field>
+          ) : null}
+          <ul class="adjudicate-rules">
+            <li>Two people read each question, and neither sees what the other said. Where they differ, a third decides.</li>
+            <li>Each verdict is kept the moment you give it, and can be taken back.</li>
+            <li>Everything works by keys; they stand on the screen.</li>
+          </ul>
+          <div>
+            <button type="submit" class="chief" ref={begin}>
+              Begin <kbd>Enter</kbd>
+            </button>
+          </div>
+        </form>
+      </Sheet>
+    </div>
   );
 }

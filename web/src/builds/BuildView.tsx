@@ -1,12 +1,126 @@
+// A build: how its cases went from step to step, what it cost, and what people are asked.
+import { useApi, api } from "../api/client";
 import { Crumbs } from "../crumbs";
+import { Busy, Sheet, Tag, Trouble, shown } from "../kit/kit";
+import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
+import { useShelf } from "../shelf";
+import { Flow } from "./Flow";
+import { People } from "./People";
+import type { BuildLedger, BuildTold } from "./types";
+import "./builds.css";
 
 export default function BuildView({ parts }: ViewProps) {
+  const build = parts.build ?? "";
+  const { shelf } = useShelf();
+  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const asked = useApi<BuildTold>(api(["builds", build]));
+  return (
+    <div class="stack">
+      <Crumbs trail={[{ text: name }]} />
+      <h1 style={{ margin: 0 }}>{name}</h1>
+      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? <Told told={asked.data} /> : asked.problem ? null : <Busy what="the build" />}
+      {asked.data ? <People build={build} /> : null}
+    </div>
+  );
+}
+
+function Told({ told }: { told: BuildTold }) {
+  const { shelf } = useShelf();
+  const run = shelf.runs.find((one) => one.id === told.checks);
+  if (!told.ledger)
+    return run ? (
+      <p>
+        People check here what a judge said of the run <Link href={to("runs", run.id)}>{run.name}</Link>. They are asked what the judge was
+        asked, and are not told what it said.
+      </p>
+    ) : (
+      <p>Questions to people, without a build around them.</p>
+    );
+  return <Ledger ledger={told.ledger} />;
+}
+
+function Ledger({ ledger }: { ledger: BuildLedger }) {
+  const { shelf } = useShelf();
+  const release = shelf.datasets.find((one) => one.id === ledger.release);
+  const split = release?.splits[0];
   return (
     <>
-      <Crumbs trail={[{ text: "A build" }]} />
-      <h1>A build</h1>
-      <pre>{JSON.stringify(parts)}</pre>
+      <div class="row">
+        <span>
+          Recipe <strong>{ledger.recipe}</strong>: {ledger.items.toLocaleString("en")} cases of the source, {ledger.left.toLocaleString("en")} left at
+          the end
+        </span>
+        {ledger.questions ? <Tag kind="warn">{`${ledger.questions.toLocaleString("en")} questions wait for people`}</Tag> : null}
+        {ledger.released === null || ledger.released === undefined ? (
+          <Tag>no release yet</Tag>
+        ) : (
+          <span>
+            Release of {ledger.released.toLocaleString("en")} cases, {ledger.released_at?.slice(0, 16).replace("T", " ")} UTC
+            {release && split ? (
+              <>
+                {": "}
+                <Link href={to("datasets", release.id, split)}>look into it</Link>
+              </>
+            ) : null}
+          </span>
+        )}
+      </div>
+      <Sheet title="How the cases went">
+        <Flow items={ledger.items} steps={ledger.steps} />
+        <Counts title="Rows of the source that make no case" counts={ledger.defects} />
+      </Sheet>
+      {ledger.spending.length ? <Spending ledger={ledger} /> : null}
     </>
+  );
+}
+
+function Counts({ title, counts }: { title: string; counts: Record<string, number> }) {
+  const all = Object.entries(counts);
+  if (!all.length) return null;
+  return (
+    <p>
+      {title}:{" "}
+      {all.map(([code, count]) => (
+        <Tag key={code} kind="warn">
+          {count} {code}
+        </Tag>
+      ))}
+    </p>
+  );
+}
+
+function Spending({ ledger }: { ledger: BuildLedger }) {
+  return (
+    <Sheet title="What models answered">
+      <div class="scrolls" tabIndex={0} role="region" aria-label="What models answered">
+        <table>
+          <thead>
+            <tr>
+              <th>model</th>
+              <th class="number">answers</th>
+              <th class="number">tokens read</th>
+              <th class="number">tokens written</th>
+              <th class="number">pictures</th>
+              <th class="number">cost</th>
+            </tr>
+          </thead>
+          <tbody>
+            {ledger.spending.map((one) => (
+              <tr key={one.reader}>
+                <td>{one.reader}</td>
+                <td class="number">{one.answers.toLocaleString("en")}</td>
+                <td class="number">{one.input_tokens.toLocaleString("en")}</td>
+                <td class="number">{one.output_tokens.toLocaleString("en")}</td>
+                <td class="number">{one.pictures.toLocaleString("en")}</td>
+                <td class="number">{one.cost === null ? "–" : `${shown(one.cost, 4)} ${one.currency}`}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="quiet-text">Over all {ledger.sittings} sittings.</p>
+    </Sheet>
   );
 }

@@ -1,4 +1,5 @@
 // A dataset: all its cases as a grid, a search, facets as charts, and where its defects are.
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
@@ -9,7 +10,7 @@ import { useShelf } from "../shelf";
 import { Card } from "./Card";
 import { Facets } from "./Facets";
 import { Grid } from "./Grid";
-import { type CaseTable, type Chosen, type Facet, type Hits, type LabelTable, OWN, type Order, chosenIn, finder, namesOf, ordered, sift, toggled } from "./sifting";
+import { type SplitTable, type Chosen, type Facet, type Hits, type LabelTable, OWN, type Order, chosenIn, finder, namesOf, ordered, sift, toggled } from "./sifting";
 import "./datasets.css";
 
 const ON_CARDS = ["category", "modality", "region"];
@@ -19,7 +20,7 @@ export default function Browser({ parts }: ViewProps) {
   const split = parts["split"] ?? "";
   const { shelf } = useShelf();
   const own = shelf.datasets.find((one) => one.id === dataset);
-  const table = useApi<CaseTable>(api(["datasets", dataset, split, "cases"]));
+  const table = useApi<SplitTable>(api(["datasets", dataset, split, "cases"]));
   const labels = useApi<LabelTable>(shelf.rights.truth ? api(["datasets", dataset, split, "labels"]) : null);
   const name = own?.name ?? dataset;
   return (
@@ -53,7 +54,7 @@ export default function Browser({ parts }: ViewProps) {
   );
 }
 
-function Totals({ table }: { table: CaseTable }) {
+function Totals({ table }: { table: SplitTable }) {
   const pictures = table.pictures.reduce((sum, count) => sum + count, 0);
   const plural = (count: number, noun: string) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
   return (
@@ -66,7 +67,7 @@ function Totals({ table }: { table: CaseTable }) {
 interface CasesProps {
   dataset: string;
   split: string;
-  table: CaseTable;
+  table: SplitTable;
   labels: LabelTable | null;
   mayTruth: boolean;
 }
@@ -89,7 +90,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
   const { kept, counts } = useMemo(() => sift(table.ids.length, facets, chosen, finder(local, search)), [table, facets, chosen, local, search]);
   const titles = tells ? (labels?.titles ?? null) : null;
   const items = useMemo(() => ordered(kept, order as Order, table, titles), [kept, order, table, titles]);
-  const box = useSlash();
+  const box = useKeys(() => labels && setLabels(tells ? "" : "1"));
 
   const toggle = (facet: string, value: string) => go(`${path}?${toggled(query, facet, value)}`, { replace: true });
   const clear = () => {
@@ -175,7 +176,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
           </Empty>
         )}
         <p class="quiet-text browser-keys">
-          <kbd>/</kbd> search <kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Page Down</kbd> <kbd>End</kbd> move among the cases <kbd>Enter</kbd> open
+          <kbd>/</kbd> search {mayTruth ? <><kbd>t</kbd> truth labels </> : null}<kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Page Down</kbd> <kbd>End</kbd> move among the cases <kbd>Enter</kbd> open
         </p>
       </section>
     </div>
@@ -194,13 +195,17 @@ function useSearch(dataset: string, split: string, words: string): Hits | null {
   return last.current;
 }
 
-/** A box that "/" leads to. */
-function useSlash() {
+/** The keys of the view: "/" leads to the box that is given back, "t" to the truth. */
+function useKeys(truth: () => void) {
   const box = useRef<HTMLInputElement>(null);
+  const latest = useRef(truth);
+  latest.current = truth;
   useEffect(() => {
     const key = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLElement && event.target.closest("input, textarea, select, [contenteditable]");
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typing) return;
+      const typing = event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]), textarea, select");
+      if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
+      if (event.key === "t") latest.current();
+      if (event.key !== "/") return;
       event.preventDefault();
       box.current?.focus();
     };
@@ -210,12 +215,12 @@ function useSlash() {
   return box;
 }
 
-function Truths({ mayTruth, labels, whole, children }: { mayTruth: boolean; labels: LabelTable | null; whole: number; children: preact.ComponentChildren }) {
+function Truths({ mayTruth, labels, whole, children }: { mayTruth: boolean; labels: LabelTable | null; whole: number; children: ComponentChildren }) {
   const why = !mayTruth
     ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
     : !labels
       ? "Getting them …"
-      : labels.withheld === whole
+      : whole && labels.withheld === whole
         ? "The release withholds the truth of this split."
         : labels.withheld
           ? `The truth of ${labels.withheld.toLocaleString("en")} cases is not in the release.`

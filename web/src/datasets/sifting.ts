@@ -1,7 +1,7 @@
 // Which cases are shown: words searched for, facets chosen, and the order they come in.
 import type { Schemas } from "../api/client";
 
-export type CaseTable = Schemas["CaseTable"];
+export type SplitTable = Schemas["SplitTable"];
 export type LabelTable = Schemas["LabelTable"];
 export type Facet = Schemas["Facet"];
 export type Hits = Schemas["Hits"];
@@ -84,7 +84,7 @@ export function finder(local: string[], hits: Hits | null): (at: number) => bool
 
 const NATURAL = new Intl.Collator("en", { numeric: true });
 
-export function ordered(kept: number[], order: Order, table: CaseTable, titles: string[] | null): number[] {
+export function ordered(kept: number[], order: Order, table: SplitTable, titles: string[] | null): number[] {
   if (order === "stored" || (order === "title" && !titles)) return kept;
   const text = (at: number) => (order === "title" ? (titles?.[at] ?? "") : (table.ids[at] ?? ""));
   const by =

@@ -1,12 +1,17 @@
 // The first view: datasets, runs, sweeps and builds that lie under the paths that were given.
+import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Empty, Sheet, Tag } from "../kit/kit";
 import { Link, to } from "../router";
-import { type ShelfDataset, type ShelfRun, useShelf } from "../shelf";
+import { groupsOf } from "../runs/grouping";
+import { type ShelfDataset, useShelf } from "../shelf";
+import { RunTable, type Summary } from "./RunTable";
 
 export default function Home() {
   const { shelf, lookAgain } = useShelf();
-  const groups = Map.groupBy(shelf.runs, (run) => `${run.benchmark} · ${run.split}`);
+  const summaries = useApi<Summary[]>(shelf.runs.length ? api(["runs"]) : null, 5000);
+  const known = new Map(summaries.data?.map((one) => [one.id, one]) ?? []);
+  const groups = groupsOf(shelf);
   return (
     <div class="stack">
       <Crumbs trail={[]} />
@@ -35,8 +40,8 @@ export default function Home() {
           </div>
         </Sheet>
       ) : null}
-      {[...groups].map(([title, runs]) => (
-        <RunTable key={title} title={title} runs={runs} />
+      {groups.map(([title, runs]) => (
+        <RunTable key={runs[0]?.id ?? title} title={title} runs={runs} known={known} />
       ))}
       {shelf.sweeps.length ? (
         <Sheet title="Sweeps">
@@ -84,44 +89,5 @@ function DatasetCard({ one }: { one: ShelfDataset }) {
         {one.licence}: {one.terms}
       </span>
     </div>
-  );
-}
-
-function RunTable({ title, runs }: { title: string; runs: ShelfRun[] }) {
-  const all = runs.map((run) => run.id).join(",");
-  return (
-    <Sheet
-      title={`Runs: ${title}`}
-      tools={
-        runs.length > 1 ? (
-          <Link class="button" href={`/compare?runs=${encodeURIComponent(all)}`}>
-            Compare all {runs.length}
-          </Link>
-        ) : null
-      }
-    >
-      <div class="scrolls">
-        <table>
-          <thead>
-            <tr>
-              <th>Run</th>
-              <th>Reader</th>
-              <th>Workflow</th>
-            </tr>
-          </thead>
-          <tbody>
-            {runs.map((run) => (
-              <tr key={run.id}>
-                <td>
-                  <Link href={to("runs", run.id)}>{run.name}</Link>
-                </td>
-                <td>{run.reader}</td>
-                <td>{run.workflow ?? "reads whole cases by itself"}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Sheet>
   );
 }

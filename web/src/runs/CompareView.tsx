@@ -1,12 +1,150 @@
+// Several runs on the same cases: scores, paired differences, ranks, and where they disagree.
+import { type Schemas, api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import type { ViewProps } from "../routes";
+import { Busy, Empty, Field, Sheet, Tag, Trouble } from "../kit/kit";
+import { Link, useQuery } from "../router";
+import { type ShelfRun, useShelf } from "../shelf";
+import ComparedScores from "./ComparedScores";
+import Differences from "./Differences";
+import Disagreements from "./Disagreements";
+import { groupsOf } from "./grouping";
+import { compared } from "./links";
+import { ARROWS, byReason } from "./numbers";
+import Ranks from "./Ranks";
+import "./runs.css";
 
-export default function CompareView({ parts }: ViewProps) {
+export type Comparison = Schemas["ComparisonShown"];
+const MOST = 20;
+
+export default function CompareView() {
+  const { shelf } = useShelf();
+  const [given, setGiven] = useQuery("runs");
+  const ids = [...new Set(given.split(",").filter(Boolean))];
+  const [baseline, setBaseline] = useQuery("baseline");
+  const [metric, setMetric] = useQuery("metric");
+  const [common, setCommon] = useQuery("common");
+  const first = shelf.runs.find((run) => run.id === ids[0]);
+  const query = { runs: ids.join(","), baseline: ids.includes(baseline) ? baseline : undefined, metric: metric || undefined, common: common || undefined };
+  const asked = useApi<Comparison>(ids.length > 1 ? api(["compare"], query) : null);
+  const found = asked.data;
+  const groups = groupsOf(shelf);
+  // Runs on another copy of the dataset can seldom be compared: they are here only if named.
+  const same = (run: ShelfRun) => run.benchmark === first?.benchmark && run.split === first.split && run.dataset === first.dataset;
+  const alike = first ? shelf.runs.filter((run) => same(run) || ids.includes(run.id)) : [];
+  const toggle = (id: string) => setGiven((ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).slice(0, MOST).join(","));
+  return (
+    <div class="stack runs-view">
+      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: "Readers compared" }]} />
+      <h1 style={{ margin: 0 }}>Readers compared</h1>
+      {first ? (
+        <Choose alike={alike} ids={ids} toggle={toggle}>
+          {found ? (
+            <>
+              <Field label="Set against">
+                <select value={found.baseline} onChange={(event) => setBaseline(event.currentTarget.value)}>
+                  {found.runs.map((run) => (
+                    <option key={run.id} value={run.id}>
+                      {run.name}
+                    </option>
+                  ))}
+                </select>
+              </Field>
+              <Field label="Score">
+                <select value={found.metric} onChange={(event) => setMetric(event.currentTarget.value)}>
+                  {found.metrics.map((one) => (
+                    <option key={one.name} value={one.name}>
+                      {one.name} {ARROWS[one.better]}
+                    </option>
+                  ))}
+                </select>
+              </Field>
+            </>
+          ) : null}
+          <label>
+            <input type="checkbox" checked={common === "1"} onChange={(event) => setCommon(event.currentTarget.checked ? "1" : "")} /> leave out cases that not all have
+          </label>
+        </Choose>
+      ) : (
+        <Begin groups={groups} />
+      )}
+      {ids.length === 1 ? <Empty title="Choose another run to compare with" /> : null}
+      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+      {ids.length > 1 && !found && !asked.problem ? <Busy what="the comparison" /> : null}
+      {found ? <Shown found={found} /> : null}
+      {first && ids.length > 1 ? <Disagreements runs={ids} metric={found?.metric ?? null} /> : null}
+    </div>
+  );
+}
+
+function Begin({ groups }: { groups: [string, ShelfRun[]][] }) {
+  const several = groups.filter(([, runs]) => runs.length > 1);
+  if (!several.length) return <Empty title="There are no two runs of one split to compare" />;
+  return (
+    <Sheet title="Which runs?">
+      <ul>
+        {several.map(([title, runs]) => (
+          <li key={runs[0]?.id ?? title}>
+            <Link href={compared(runs.slice(0, MOST).map((run) => run.id))}>
+              {title}: {runs.length} runs
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Sheet>
+  );
+}
+
+function Choose({ alike, ids, toggle, children }: { alike: ShelfRun[]; ids: string[]; toggle: (id: string) => void; children: preact.ComponentChildren }) {
+  return (
+    <Sheet title="Runs">
+      <fieldset class="compare-choose" style={{ border: "none", margin: "0 0 0.6rem", padding: 0 }}>
+        <legend class="hidden-text">Runs to compare</legend>
+        {alike.map((run) => (
+          <label key={run.id}>
+            <input type="checkbox" checked={ids.includes(run.id)} disabled={!ids.includes(run.id) && ids.length >= MOST} onChange={() => toggle(run.id)} />
+            {run.name}
+          </label>
+        ))}
+      </fieldset>
+      <div class="row">{children}</div>
+    </Sheet>
+  );
+}
+
+function Shown({ found }: { found: Comparison }) {
+  const { shelf } = useShelf();
+  const nameOf = (id: string) => found.runs.find((run) => run.id === id)?.name ?? shelf.runs.find((run) => run.id === id)?.name ?? id;
   return (
     <>
-      <Crumbs trail={[{ text: "Readers compared" }]} />
-      <h1>Readers compared</h1>
-      <pre>{JSON.stringify(parts)}</pre>
+      {Object.entries(found.unscored).map(([run, why]) => (
+        <p key={run} class="row">
+          <Tag kind="warn">left out</Tag> {nameOf(run)}: {why}
+        </p>
+      ))}
+      {found.runs.some((run) => run.missing || run.failed) ? (
+        <p class="row">
+          <Tag kind="warn">not all read</Tag>
+          {found.runs
+            .filter((run) => run.missing || run.failed)
+            .map((run) => `${run.name}: ${run.missing} missing, ${run.failed} failed of ${run.cases}`)
+            .join("; ")}
+        </p>
+      ) : null}
+      <ComparedScores found={found} />
+      <Differences found={found} />
+      <Ranks found={found} />
+      {Object.keys(found.left_out).length ? (
+        <details class="sheet">
+          <summary>Scores that are not compared</summary>
+          <ul>
+            {byReason(found.left_out).map(([why, names]) => (
+              <li key={why}>
+                {why}: <span class="quiet-text">{names.join(", ")}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
     </>
   );
 }

@@ -1,12 +1,195 @@
+// A run: how far it is, what it scores, and the cases behind every number.
+import { useEffect, useState } from "preact/hooks";
+import { type Schemas, api, send, useApi } from "../api/client";
+import { Refusal } from "../api/client";
 import { Crumbs } from "../crumbs";
+import { Busy, type Tab, Tabs, Tag, Trouble } from "../kit/kit";
+import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
+import { useShelf } from "../shelf";
+import AboutRun from "./AboutRun";
+import AuditFound from "./AuditFound";
+import Breakdowns from "./Breakdowns";
+import Calibration from "./Calibration";
+import CaseTable from "./CaseTable";
+import { compared } from "./links";
+import { counted } from "./numbers";
+import Problems from "./Problems";
+import Scores from "./Scores";
+import "./runs.css";
+
+export type RunStatus = Schemas["RunStatus"];
+export type Card = Schemas["ShownCard"];
+
+const LIVE = 2000;
+const STILL = 15_000;
 
 export default function RunView({ parts }: ViewProps) {
+  const id = parts["run"] ?? "";
+  const [every, setEvery] = useState(STILL);
+  const asked = useApi<RunStatus>(api(["runs", id]), every);
+  const run = asked.data;
+  const going = run !== null && (run.live || run.scoring?.state === "going" || run.scoring?.state === "waits");
+  useEffect(() => setEvery(going ? LIVE : STILL), [going]);
+  const scored = useApi<Card>(run?.scored ? api(["runs", id, "card"]) : null);
+  // Another scoring wrote another card.
+  const written = run?.scored && !going ? `${run.scoring?.state} ${run.stale}` : "";
+  useEffect(() => {
+    if (written && scored.data) scored.again();
+  }, [written]);
+  const [tab, setTab] = useQuery("tab", "scores");
+  if (!run) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the run" />;
+  const tabs: Tab[] = [
+    { id: "scores", title: "Scores", body: () => <Scored run={run} scored={scored} show={(card) => <Scores run={run} card={card} />} again={asked.again} /> },
+    { id: "breakdowns", title: "Breakdowns", body: () => <Scored run={run} scored={scored} show={(card) => <Breakdowns run={run} card={card} />} again={asked.again} /> },
+    { id: "cases", title: "Cases", body: () => <CaseTable run={run} card={scored.data} /> },
+    { id: "calibration", title: "Calibration", body: () => <Scored run={run} scored={scored} show={() => <Calibration run={run} />} again={asked.again} /> },
+    { id: "audit", title: "Audit", body: () => <AuditFound run={run} /> },
+    { id: "problems", title: problemsTitle(scored.data), body: () => <Scored run={run} scored={scored} show={(card) => <Problems card={card} />} again={asked.again} /> },
+    { id: "about", title: "About this run", body: () => <AboutRun run={run} /> },
+  ];
   return (
-    <>
-      <Crumbs trail={[{ text: "A run" }]} />
-      <h1>A run</h1>
-      <pre>{JSON.stringify(parts)}</pre>
-    </>
+    <div class="stack runs-view">
+      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: run.name }]} />
+      <div class="row runs-head">
+        <h1>{run.name}</h1>
+        <Tag>{run.title}</Tag>
+        <Tag>{run.split}</Tag>
+        {run.purpose && Object.keys(run.purpose).length ? <Tag kind="warn">part of something larger</Tag> : null}
+      </div>
+      <Progress run={run} />
+      <Siblings run={run} />
+      <Tabs label="What there is of this run" tabs={tabs} open={tab} onOpen={setTab} />
+    </div>
+  );
+}
+
+function problemsTitle(card: Card | null): string {
+  const many = card ? card.problems.length + card.more_problems : 0;
+  return many ? `Problems (${many.toLocaleString("en")})` : "Problems";
+}
+
+/** How far the run is; it rises by itself while somebody writes it. */
+function Progress({ run }: { run: RunStatus }) {
+  const { usage } = run;
+  const whole = run.asked !== null && run.read >= run.asked;
+  const tokens = usage.input_tokens + usage.output_tokens;
+  return (
+    <div class="sheet runs-progress" aria-label="How far the run is" role="group">
+      <div class="row">
+        {run.live ? <Tag kind="good">being read now</Tag> : whole ? <Tag kind="good">complete</Tag> : run.asked === null ? <Tag>dataset not here</Tag> : <Tag kind="warn">stopped</Tag>}
+        <span>
+          <strong class="runs-read">{run.read.toLocaleString("en")}</strong>
+          {run.asked !== null ? ` of ${counted(run.asked, "reading")}` : ` ${run.read === 1 ? "reading" : "readings"}`}
+        </span>
+        {run.failed ? (
+          <Link href={`${to("runs", run.id)}?tab=cases&state=failed`}>
+            <Tag kind="bad">{run.failed.toLocaleString("en")} failed</Tag>
+          </Link>
+        ) : null}
+        {run.damaged ? <Tag kind="bad">{counted(run.damaged, "damaged line")}</Tag> : null}
+        {usage.calls ? <span class="quiet-text">{counted(usage.calls, "question")}</span> : null}
+        {tokens ? <span class="quiet-text">{counted(tokens, "token")}</span> : null}
+        {usage.seconds >= 0.05 ? <span class="quiet-text">{timed(usage.seconds)} of reading</span> : null}
+        {usage.cost !== null && usage.cost !== undefined ? <span class="quiet-text">cost {usage.cost.toFixed(2)}</span> : null}
+      </div>
+      {run.asked && !whole ? <progress value={run.read} max={run.asked} aria-label="Readings" /> : null}
+    </div>
+  );
+}
+
+function timed(seconds: number): string {
+  if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  return seconds < 5400 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** Other runs on the same cases, one click from being compared. */
+function Siblings({ run }: { run: RunStatus }) {
+  const { shelf } = useShelf();
+  const alike = shelf.runs.filter((one) => one.benchmark === run.benchmark && one.split === run.split && one.dataset === run.dataset && one.id !== run.id);
+  if (!alike.length) return null;
+  return (
+    <div class="row">
+      <span class="quiet-text">Compare with</span>
+      {alike.slice(0, 6).map((one) => (
+        <Link key={one.id} class="button" href={compared([run.id, one.id])}>
+          {one.name}
+        </Link>
+      ))}
+      {alike.length > 1 ? (
+        <Link class="button" href={compared([run.id, ...alike.map((one) => one.id)].slice(0, 20))}>
+          all {Math.min(alike.length, 19)}
+        </Link>
+      ) : null}
+    </div>
+  );
+}
+
+interface ScoredProps {
+  run: RunStatus;
+  scored: ReturnType<typeof useApi<Card>>;
+  show: (card: Card) => preact.ComponentChildren;
+  again: () => void;
+}
+
+/** What needs scores: shown where there are some, and offered where there are none. */
+function Scored({ run, scored, show, again }: ScoredProps) {
+  return (
+    <div class="stack">
+      {!run.scored || run.stale || run.scoring ? <ScoreIt run={run} again={again} /> : null}
+      {run.scored ? (
+        scored.data ? (
+          show(scored.data)
+        ) : scored.problem ? (
+          <Trouble problem={scored.problem} again={scored.again} />
+        ) : (
+          <Busy what="the scores" />
+        )
+      ) : null}
+    </div>
+  );
+}
+
+function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
+  const { shelf } = useShelf();
+  const [problem, setProblem] = useState<Refusal | null>(null);
+  const now = run.scoring;
+  const begin = async () => {
+    try {
+      await send("POST", api(["runs", run.id, "score"]));
+      setProblem(null);
+      again();
+    } catch (error) {
+      setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+    }
+  };
+  if (now?.state === "going" || now?.state === "waits")
+    return (
+      <div class="sheet" role="status">
+        <p>
+          {now.state === "waits" ? "Scoring waits for another run." : "Scoring."} {now.of ? `${now.done.toLocaleString("en")} of ${counted(now.of, "case")} measured.` : ""}
+        </p>
+        <progress {...(now.of ? { value: now.done, max: now.of } : {})} aria-label="Scoring" />
+      </div>
+    );
+  if (now?.state !== "failed" && run.scored && !run.stale) return null;
+  return (
+    <div class="sheet row">
+      <span>
+        {now?.state === "failed" ? `Scoring failed: ${now.problem}` : run.scored ? "Readings came since this run was scored." : "This run is not scored yet."}
+      </span>
+      {run.read === 0 ? (
+        <span class="quiet-text">It has no readings.</span>
+      ) : shelf.rights.read_only ? (
+        <span class="quiet-text">
+          This page is read-only: run <code>overread score</code> on it.
+        </span>
+      ) : (
+        <button type="button" class="chief" onClick={() => void begin()}>
+          {run.scored ? "Score it again" : "Score it"}
+        </button>
+      )}
+      {problem ? <Trouble problem={problem} /> : null}
+    </div>
   );
 }

@@ -1,6 +1,5 @@
 // The boxes over a picture, in points of the screen, so that lines and labels keep their size.
-import type { ComponentChildren } from "preact";
-import { LABEL_HEIGHT, placed } from "./labels";
+import { LABEL_HEIGHT, type Placed, placed } from "./labels";
 import { LINES } from "./lines";
 import { HANDLES, type Handle } from "./marking";
 import type { StageBox } from "./Stage";
@@ -23,14 +22,13 @@ export function Boxes({ boxes, frame, room, choosable, changeable, onChoose }: B
   const labels = placed(seen, room);
   return (
     <svg class="stage-boxes" width={room.width} height={room.height} role="group" aria-label={`${boxes.length} boxes`}>
-      {seen.map(({ own, box }, at) => (
-        <OneBox key={own.id} own={own} box={box} choosable={choosable && own.kind !== "draft"} onChoose={onChoose}>
-          {labels[at] ? <Label own={own} {...labels[at]} /> : null}
-        </OneBox>
+      {seen.map(({ own, box }) => (
+        <OneBox key={own.id} own={own} box={box} choosable={choosable && own.kind !== "draft"} onChoose={onChoose} />
       ))}
       {changeable
         ? seen.filter(({ own }) => own.chosen).map(({ own, box }) => <Grips key={own.id} id={own.id} box={box} />)
         : null}
+      {seen.map(({ own }, at) => (labels[at] ? <Label key={own.id} own={own} touchable={choosable} {...labels[at]} /> : null))}
     </svg>
   );
 }
@@ -40,10 +38,9 @@ interface OneBoxProps {
   box: Rect;
   choosable: boolean;
   onChoose: (id: string) => void;
-  children: ComponentChildren;
 }
 
-function OneBox({ own, box, choosable, onChoose, children }: OneBoxProps) {
+function OneBox({ own, box, choosable, onChoose }: OneBoxProps) {
   const line = LINES[own.kind ?? "plain"];
   const place = { x: box.x1, y: box.y1, width: Math.max(1, box.x2 - box.x1), height: Math.max(1, box.y2 - box.y1) };
   const width = line.width + (own.chosen ? 1.5 : 0);
@@ -56,8 +53,9 @@ function OneBox({ own, box, choosable, onChoose, children }: OneBoxProps) {
   };
   // A pointer's click is the surface's, which knows whether it was a drag; this one has no pointer.
   const click = (event: MouseEvent) => (event.detail === 0 ? onChoose(own.id) : undefined);
+  // In SVG the name of an attribute is taken letter by letter: tabIndex would be none.
   const part = choosable
-    ? { role: "button" as const, tabIndex: 0, "aria-pressed": Boolean(own.chosen), onKeyDown: keys, onClick: click }
+    ? { role: "button" as const, tabindex: 0, "aria-pressed": Boolean(own.chosen), onKeyDown: keys, onClick: click }
     : { role: "img" as const };
   return (
     <g class={`stage-box${own.chosen ? " chosen" : ""}`} data-box={own.id} data-kind={own.kind ?? "plain"} aria-label={told} {...part}>
@@ -66,15 +64,14 @@ function OneBox({ own, box, choosable, onChoose, children }: OneBoxProps) {
       <rect {...place} fill="none" stroke="var(--film)" stroke-opacity="0.65" stroke-width={width + 2.5} />
       <rect {...place} fill="none" stroke={line.colour} stroke-width={width} stroke-dasharray={line.dash} />
       {choosable || own.chosen ? <rect {...place} class="stage-touch" fill="none" stroke="transparent" stroke-width="12" /> : null}
-      {children}
     </g>
   );
 }
 
-function Label({ own, text, x, y, width }: { own: StageBox; text: string; x: number; y: number; width: number }) {
+function Label({ own, touchable, text, x, y, width }: Placed & { own: StageBox; touchable: boolean }) {
   const line = LINES[own.kind ?? "plain"];
   return (
-    <g class="stage-label">
+    <g class={`stage-label${touchable ? " touchable" : ""}`} data-box={own.id} aria-hidden="true">
       <rect x={x} y={y} width={width} height={LABEL_HEIGHT} rx="3" fill="var(--film)" fill-opacity="0.78" />
       <text x={x + 5} y={y + 13} fill={line.colour}>
         {text}

@@ -1,0 +1,40 @@
+// For a run that a model judged: the way to where people check the judge.
+import { useState } from "preact/hooks";
+import { Refusal, api, send, useApi } from "../api/client";
+import { Trouble } from "../kit/kit";
+import { Link, go, to } from "../router";
+import { useShelf } from "../shelf";
+import type { JudgedRun } from "./types";
+
+/** A link or a button; nothing where nothing of the run was judged. */
+export function CheckJudge({ run }: { run: string }) {
+  const { shelf, lookAgain } = useShelf();
+  const asked = useApi<JudgedRun>(api(["runs", run, "judged"]));
+  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const found = asked.data;
+  if (!found?.judges.length) return null;
+  if (found.build) return <Link href={to("builds", found.build)}>People check the judge’s verdicts</Link>;
+  if (shelf.rights.read_only || !shelf.rights.truth) return null;
+  const begin = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      const made = await send<JudgedRun>("POST", api(["runs", run, "judged"]));
+      lookAgain();
+      if (made.build) go(to("builds", made.build));
+    } catch (error) {
+      setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <button type="button" disabled={busy} onClick={() => void begin()} title="Writes questions beside the run; two people read each">
+        Have people check the judge’s {(found.steps + found.sentences).toLocaleString("en")} verdicts
+      </button>
+      {problem ? <Trouble problem={problem} /> : null}
+    </>
+  );
+}

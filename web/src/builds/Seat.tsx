@@ -1,0 +1,120 @@
+// Where a person sits: what is shown at the left, question, verdicts and keys at the right.
+import { useEffect, useRef } from "preact/hooks";
+import { Busy, Trouble } from "../kit/kit";
+import { Link, to } from "../router";
+import { Evidence, type EvidenceHands } from "./Evidence";
+import { Panel } from "./Panel";
+import { ShownData } from "./ShownData";
+import { isTyping, reasonKeys, verdictKeys } from "./keys";
+import { toggled } from "./draft";
+import { useSitting } from "./sitting";
+
+export function Seat({ build, person, kind, leave }: { build: string; person: string; kind: string; leave: () => void }) {
+  const sitting = useSitting(build, person, kind);
+  const { now, draft, change } = sitting;
+  const question = now?.question ?? null;
+  const panel = useRef<HTMLDivElement>(null);
+  const note = useRef<HTMLTextAreaElement>(null);
+  const hands = useRef<EvidenceHands | null>(null);
+  const toPanel = () => panel.current?.focus({ preventScroll: true });
+
+  // A new question is announced, and the keys are its own again.
+  useEffect(() => toPanel(), [question?.id, question?.asked, now?.given]);
+
+  const pressed = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || event.altKey || event.metaKey) return;
+    if (event.key === "Escape") {
+      toPanel();
+      return;
+    }
+    if (event.key === "Enter" && event.ctrlKey) {
+      event.preventDefault();
+      sitting.give();
+      return;
+    }
+    if (isTyping(event.target)) return;
+    const control = event.target instanceof Element && event.target.matches("button, a, summary, [role=button], [role=tab]");
+    const key = event.key.toLowerCase();
+    const act = event.ctrlKey ? (key === "z" ? sitting.undo : null) : plainKey(event.key, key, control);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+
+  const plainKey = (key: string, low: string, control: boolean): (() => void) | null => {
+    if (low === "u") return sitting.undo;
+    if (!question) return null;
+    if (key === "Enter") return control ? null : sitting.give;
+    if (low === "s") return sitting.later;
+    if (low === "n") return () => note.current?.focus();
+    const verdict = verdictKeys(question.choices).get(key);
+    if (verdict) return () => change({ verdict });
+    const reason = reasonKeys(question.reasons.map((one) => one.code)).get(low);
+    if (reason) return () => change({ reasons: toggled(draft.reasons, reason) });
+    return hands.current?.key(key) ?? null;
+  };
+
+  const latest = useRef(pressed);
+  latest.current = pressed;
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => latest.current(event);
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, []);
+
+  if (!now) return sitting.problem ? <Trouble problem={sitting.problem} again={sitting.again} /> : <Busy what="the first question" />;
+  const all = now.given + now.left;
+  return (
+    <div class="adjudicate">
+      <div class="adjudicate-top">
+        <span>
+          You are <strong>{now.person}</strong>
+        </span>
+        <progress max={Math.max(1, all)} value={now.given} aria-label="Your verdicts" />
+        <span>
+          {now.given} given, {now.left} left
+          {sitting.putOff ? `, ${sitting.putOff} put off` : ""}
+        </span>
+        <span class="adjudicate-told" role="status" aria-live="polite">
+          {sitting.told}
+        </span>
+        <button type="button" class="quiet" onClick={leave}>
+          Leave
+        </button>
+      </div>
+      {question ? (
+        <div class="adjudicate-sides">
+          <div class="adjudicate-evidence">
+            {question.pictures.length ? (
+              <Evidence key={question.id} build={build} question={question} draft={draft} change={change} hands={hands} toPanel={toPanel} />
+            ) : (
+              <div class="sheet adjudicate-texts">
+                <ShownData shown={question.shown} />
+              </div>
+            )}
+          </div>
+          <Panel sitting={sitting} question={question} panel={panel} note={note} hands={hands} />
+        </div>
+      ) : (
+        <div class="adjudicate-end sheet" tabIndex={-1} ref={panel}>
+          <h1>Nothing is left for you to read</h1>
+          <p>
+            You have given {now.given} {now.given === 1 ? "verdict" : "verdicts"}. More may come when others differ, or when the build goes on.
+          </p>
+          {sitting.problem ? <Trouble problem={sitting.problem} /> : null}
+          <div class="row">
+            {now.last ? (
+              <button type="button" onClick={sitting.undo}>
+                Undo the last: {now.last.verdict} <kbd>u</kbd>
+              </button>
+            ) : null}
+            <button type="button" onClick={sitting.again}>
+              Look again
+            </button>
+            <Link href={to("builds", build)}>Back to the build</Link>
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,132 @@
+// One person at work on the queue: the question on the screen, the draft, giving, undoing, putting off.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Refusal, get, send } from "../api/client";
+import { type Draft, EMPTY, corrected, draftOf } from "./draft";
+import { type NextQuestion, type VerdictKept, type VerdictUndone, queueApi } from "./types";
+
+export interface Sitting {
+  /** What is on the screen; null before the first answer. */
+  now: NextQuestion | null;
+  draft: Draft;
+  change: (part: Partial<Draft>) => void;
+  /** What was done last, in one line. */
+  told: string;
+  problem: Refusal | null;
+  busy: boolean;
+  /** Questions that were put off in this sitting. */
+  putOff: number;
+  give: () => void;
+  undo: () => void;
+  later: () => void;
+  again: () => void;
+}
+
+export function useSitting(build: string, person: string, kind: string): Sitting {
+  const [now, setNow] = useState<NextQuestion | null>(null);
+  const [draft, setDraft] = useState<Draft>(EMPTY);
+  const [told, setTold] = useState("");
+  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [putOff, setPutOff] = useState<ReadonlySet<string>>(new Set());
+  // Keys come faster than drawings: what is being done is kept beside the state.
+  const working = useRef(false);
+  const latest = useRef({ now, draft });
+  latest.current = { now, draft };
+  const here = useRef(true);
+
+  const work = async (what: () => Promise<void>) => {
+    if (working.current) return;
+    working.current = true;
+    setBusy(true);
+    setProblem(null);
+    try {
+      await what();
+    } catch (error) {
+      if (here.current) setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+    } finally {
+      working.current = false;
+      if (here.current) setBusy(false);
+    }
+  };
+
+  const load = async (query: { after?: string | undefined; question?: string | undefined }, begun: Draft = EMPTY) => {
+    const found = await get<NextQuestion>(queueApi(build, "next", { person, kind: kind || undefined, ...query }));
+    if (!here.current) return;
+    setNow(found);
+    setDraft(begun);
+    scrollTo(0, 0);
+  };
+
+  const give = () =>
+    void work(async () => {
+      const { now, draft } = latest.current;
+      const question = now?.question;
+      if (!question) return;
+      if (draft.verdict === null) {
+        setTold("Choose a verdict first: press its number.");
+        return;
+      }
+      const body = {
+        person,
+        question: question.id,
+        asked: question.asked,
+        verdict: draft.verdict,
+        reasons: draft.reasons,
+        note: draft.note,
+        corrected: corrected(draft),
+      };
+      try {
+        const { kept } = await send<VerdictKept>("POST", queueApi(build, "verdicts"), body);
+        setTold(`Kept on ${kept.item}: ${[kept.verdict, ...kept.reasons].join(", ")}.`);
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.status !== 409) throw error;
+        setTold(`Not taken: ${error.message}.`); // what is on the screen is out of date: get it anew
+        await load({ question: question.id });
+        if (latest.current.now?.question) return;
+      }
+      await load({ after: question.id });
+    });
+
+  const undo = () =>
+    void work(async () => {
+      const last = latest.current.now?.last;
+      if (!last) {
+        setTold("There is nothing to undo.");
+        return;
+      }
+      const { undone } = await send<VerdictUndone>("POST", queueApi(build, "undo"), { person, question: last.question });
+      setTold(`Taken back: ${last.verdict}, on ${last.item}. Here it is again.`);
+      await load({ question: last.question }, undone ? draftOf(undone) : EMPTY);
+    });
+
+  const later = () =>
+    void work(async () => {
+      const question = latest.current.now?.question;
+      if (!question) return;
+      setPutOff((before) => new Set(before).add(question.id));
+      setTold(`Put off: ${question.item}. It comes back when the others are done.`);
+      await load({ after: question.id });
+    });
+
+  useEffect(() => {
+    here.current = true;
+    void work(() => load({}));
+    return () => {
+      here.current = false;
+    };
+  }, [build, person, kind]);
+
+  return {
+    now,
+    draft,
+    change: (part) => setDraft((before) => ({ ...before, ...part })),
+    told,
+    problem,
+    busy,
+    putOff: putOff.size,
+    give,
+    undo,
+    later,
+    again: () => void work(() => load({ question: latest.current.now?.question?.id })),
+  };
+}

@@ -1,0 +1,25 @@
+// What the server says of builds and questions.
+import { type Schemas, api } from "../api/client";
+
+export type BuildTold = Schemas["BuildTold"];
+export type BuildLedger = Schemas["BuildLedger"];
+export type BuildStep = Schemas["BuildStep"];
+export type QueueProgress = Schemas["QueueProgress"];
+export type QueueAgreement = Schemas["QueueAgreement"];
+export type ChainCheck = Schemas["ChainCheck"];
+export type NextQuestion = Schemas["NextQuestion"];
+export type OpenQuestion = Schemas["OpenQuestion"];
+export type OwnVerdict = Schemas["OwnVerdict"];
+export type VerdictKept = Schemas["VerdictKept"];
+export type VerdictUndone = Schemas["VerdictUndone"];
+export type EvidencePicture = Schemas["EvidencePicture"];
+export type EvidenceVolume = Schemas["EvidenceVolume"];
+export type Span = Schemas["QueueSpan"];
+export type JudgedRun = Schemas["JudgedRun"];
+
+export const CANNOT_JUDGE = "cannot judge";
+
+/** An address below the queue of a build. */
+export function queueApi(build: string, part: string, query: Record<string, string | number | undefined> = {}): string {
+  return api(["builds", build, "queue", part], query);
+}

@@ -1,0 +1,25 @@
+// Who read the case: runs on the shelf. What they said is behind the links, so that nobody is led.
+import type { Asked } from "../api/client";
+import { Sheet, Trouble } from "../kit/kit";
+import { Link, to } from "../router";
+import type { CaseReader } from "./CaseView";
+
+export function Readers({ asked, id }: { asked: Asked<CaseReader[]>; id: string }) {
+  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
+  const all = asked.data ?? [];
+  return (
+    <Sheet title="Who read this case">
+      {all.length ? (
+        <ul class="case-readers">
+          {all.map((one) => (
+            <li key={one.run}>
+              <Link href={to("runs", one.run, "cases", id)}>{one.name}</Link> <span class="quiet-text">{one.who}</span>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p class="quiet-text">{asked.data ? "No run on the shelf has read it." : "…"}</p>
+      )}
+    </Sheet>
+  );
+}

@@ -1,0 +1,147 @@
+// What is true of a case, once it was asked for.
+import type { ComponentChildren } from "preact";
+import type { Asked } from "../api/client";
+import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
+import type { CaseSeen } from "./CaseView";
+import { type CaseTruth, type Lit, type TruePlace, boxOf } from "./marks";
+
+export interface TruthSheetProps {
+  seen: CaseSeen;
+  asked: Asked<CaseTruth>;
+  lit: Lit | null;
+  onLit: (lit: Lit | null) => void;
+  /** What the person chose. */
+  choice: string;
+}
+
+export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps) {
+  const truth = asked.data;
+  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
+  if (!truth) return <Busy what="the truth" />;
+  if (!truth.released)
+    return (
+      <Sheet title="The truth">
+        <p>The release does not tell the truth of this case.</p>
+      </Sheet>
+    );
+  const right = seen.options.find((one) => one.letter === truth.answer);
+  const facts = [truth.interval ? `interval: ${truth.interval}` : "", ...(truth.icd ?? []), truth.protocol ?? ""].filter(Boolean);
+  return (
+    <section class="sheet case-truth" aria-label="The truth">
+      <h2>{truth.title ?? "The truth"}</h2>
+      {truth.answer || truth.answer_text ? (
+        <p>
+          <strong>
+            {truth.answer ? `${truth.answer}: ` : ""}
+            {truth.answer_text ?? right?.text}
+          </strong>{" "}
+          {choice && truth.answer ? choice === truth.answer ? <Tag kind="good">you were right</Tag> : <Tag kind="bad">you chose {choice}</Tag> : null}
+        </p>
+      ) : null}
+      {facts.length ? (
+        <p class="row">
+          {facts.map((fact) => (
+            <Tag key={fact}>{fact}</Tag>
+          ))}
+        </p>
+      ) : null}
+      {truth.findings?.length ? (
+        <>
+          <h3>Findings</h3>
+          <ol class="case-found">
+            {truth.findings.map((finding, at) => (
+              <Pointable key={at} own={{ key: finding.query ?? String(at), text: finding.text, places: finding.places }} lit={lit} onLit={onLit}>
+                {finding.category ? (
+                  <span class="quiet-text">
+                    {" "}
+                    {finding.category} {finding.category_name ?? ""}
+                    {finding.parent_name && finding.parent_name !== finding.category_name ? ` (${finding.parent_name})` : ""}
+                  </span>
+                ) : null}
+                {finding.voxels ? <span class="quiet-text"> · {finding.voxels.toLocaleString("en")} voxels</span> : null}
+              </Pointable>
+            ))}
+          </ol>
+        </>
+      ) : null}
+      <Part title="Report" text={truth.report} />
+      <Part title="Discussion" text={truth.discussion} />
+      {truth.steps?.length ? (
+        <details>
+          <summary>The reference reading, {truth.steps.length} steps</summary>
+          <ol class="case-found">
+            {truth.steps.map((step, at) => (
+              <Pointable key={at} own={{ key: `step-${at}`, text: step.text, places: step.places }} lit={lit} onLit={onLit}>
+                <Tag>{step.kind}</Tag>
+              </Pointable>
+            ))}
+          </ol>
+        </details>
+      ) : null}
+      {Object.keys(truth.extra ?? {}).length ? (
+        <details>
+          <summary>Other columns of the release</summary>
+          <dl class="case-extra">
+            {Object.entries(truth.extra ?? {}).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      ) : null}
+    </section>
+  );
+}
+
+function Part({ title, text }: { title: string; text: string | null | undefined }) {
+  if (!text) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <p class="case-text">{text}</p>
+    </>
+  );
+}
+
+/** A line that shows its places on the pictures while one points at it. */
+function Pointable({ own, lit, onLit, children }: { own: Lit; lit: Lit | null; onLit: (lit: Lit | null) => void; children: ComponentChildren }) {
+  const places = own.places.filter((place) => place.kind !== "whole");
+  if (!places.length)
+    return (
+      <li>
+        {own.text} {children}
+      </li>
+    );
+  const on = lit?.key === own.key;
+  const off = () => onLit(null);
+  return (
+    <li>
+      <button
+        type="button"
+        class="case-point"
+        aria-pressed={on}
+        onMouseEnter={() => onLit(own)}
+        onMouseLeave={off}
+        onFocus={() => onLit(own)}
+        onBlur={off}
+        onClick={() => onLit(own)}
+      >
+        {own.text || told(places)}
+      </button>{" "}
+      {children} <span class="quiet-text">{told(places)}</span>
+    </li>
+  );
+}
+
+function told(places: TruePlace[]): string {
+  const boxes = places.filter(boxOf).length;
+  const slices = places.filter((one) => one.kind === "slices");
+  const parts = [
+    boxes ? `${boxes} ${boxes === 1 ? "box" : "boxes"}` : "",
+    places.some((one) => one.kind === "mask") ? "mask" : "",
+    ...slices.map((one) => `slices ${one.first}–${one.last}`),
+  ];
+  return parts.filter(Boolean).join(", ");
+}

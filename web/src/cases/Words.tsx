@@ -1,0 +1,65 @@
+// The words of a case: history, question, options, and what is to be found.
+import { Sheet, Tag } from "../kit/kit";
+import type { CaseSeen } from "./CaseView";
+import type { Draft } from "./draft";
+import type { CaseTruth } from "./marks";
+
+export interface WordsProps {
+  seen: CaseSeen;
+  draft: Draft;
+  /** Null where nothing may be written. */
+  write: ((draft: Draft) => void) | null;
+  truth: CaseTruth | null;
+}
+
+export function Words({ seen, draft, write, truth }: WordsProps) {
+  const { history, instruction, options, queries } = seen;
+  if (!history && !instruction && !options.length && !queries.length) return null;
+  return (
+    <Sheet title="The case">
+      {history ? (
+        <>
+          <h3>Clinical history</h3>
+          <p class="case-text">{history}</p>
+        </>
+      ) : null}
+      {instruction ? (
+        <>
+          <h3>What is asked</h3>
+          <p class="case-text">{instruction}</p>
+        </>
+      ) : null}
+      {options.length ? (
+        <fieldset class="case-options">
+          <legend>Which diagnosis is it?</legend>
+          {options.map((option) => (
+            <label key={option.letter} class="case-option">
+              <input
+                type="radio"
+                name="choice"
+                value={option.letter}
+                checked={draft.choice === option.letter}
+                disabled={write === null}
+                onChange={() => write?.({ ...draft, choice: option.letter })}
+              />
+              <kbd>{option.letter}</kbd>
+              <span>{option.text}</span>
+              {truth?.answer === option.letter ? <Tag kind="good">right</Tag> : null}
+              {truth?.answer && draft.choice === option.letter && truth.answer !== option.letter ? <Tag kind="bad">your choice</Tag> : null}
+            </label>
+          ))}
+        </fieldset>
+      ) : null}
+      {queries.length ? (
+        <>
+          <h3>To be found in the pictures</h3>
+          <ol class="case-queries">
+            {queries.map((query) => (
+              <li key={query.id}>{query.text}</li>
+            ))}
+          </ol>
+        </>
+      ) : null}
+    </Sheet>
+  );
+}

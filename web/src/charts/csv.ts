@@ -1,0 +1,24 @@
+// Tables as CSV. Every row carries the notice, so that no line of it travels without.
+
+export type Cell = string | number | boolean | null | undefined;
+
+export const NOTICE = "Research and education only, not for patient care.";
+
+/** A text that a spreadsheet cannot take for a formula: names come from outside. */
+export function defused(text: string): string {
+  return /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
+}
+
+function written(cell: Cell): string {
+  if (cell === null || cell === undefined) return "";
+  if (typeof cell === "number") return Number.isFinite(cell) ? String(cell) : "";
+  if (typeof cell === "boolean") return cell ? "1" : "0";
+  const text = defused(cell);
+  return /[",\n\r;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function csvOf(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const lines = [[...columns, "notice"], ...rows.map((row) => [...row, NOTICE])];
+  if (!rows.length) lines.push([...columns.map(() => ""), NOTICE]);
+  return lines.map((line) => line.map(written).join(",")).join("\r\n") + "\r\n";
+}

@@ -1,0 +1,90 @@
+// Mouse and keys over the scan: scrolling, windowing, zooming, and the shortcuts that stand below it.
+import type { RefObject } from "preact";
+import { LAYOUTS, TOOLS } from "./Tools";
+import type { Layout, Tool, Viewer } from "./niivue";
+import { AXIS, type Plane, type Space, type Triple } from "./space";
+import { WINDOWS, type Window, dragged } from "./windows";
+
+export interface Gestures {
+  viewer: Viewer | null;
+  canvas: RefObject<HTMLCanvasElement>;
+  space: Space | undefined;
+  voxel: Triple;
+  planes: readonly Plane[];
+  window: Window;
+  onWindow: (window: Window) => void;
+  onLayout: (layout: Layout) => void;
+  onTool: (tool: Tool) => void;
+  onOutline: () => void;
+  onFill: () => void;
+  onNext: (by: number) => void;
+}
+
+const STEPS: Record<string, number> = { ArrowUp: 1, ArrowDown: -1, ArrowRight: 1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
+const TYPING = new Set(["INPUT", "SELECT", "TEXTAREA"]);
+const LINE = 40;
+/** Pixels of a wheel that make one slice; a notch of most mice is more than that. */
+
+export function useGestures(now: Gestures) {
+  const scroll = (plane: Plane, by: number) => {
+    const { viewer, space } = now;
+    if (!viewer || !space) return;
+    const moved: [number, number, number] = [...viewer.voxel()];
+    moved[AXIS[plane]] += by;
+    viewer.go(moved);
+  };
+  const wheel = (event: WheelEvent) => {
+    const box = now.canvas.current?.getBoundingClientRect();
+    if (!box || !now.viewer || event.target !== now.canvas.current) return;
+    const plane = now.viewer.planeAt(event.clientX - box.left, event.clientY - box.top);
+    if (!plane) return; // over the 3D view NiiVue zooms
+    event.preventDefault();
+    event.stopPropagation();
+    const lines = event.deltaMode === 1 ? event.deltaY / 3 : event.deltaY / LINE;
+    if (event.ctrlKey || event.metaKey) now.viewer.zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15);
+    else if (event.deltaY) scroll(plane, -Math.sign(lines) * Math.max(1, Math.min(10, Math.round(Math.abs(lines)) > 3 ? 2 : 1)));
+  };
+  const down = (event: MouseEvent) => {
+    now.canvas.current?.focus({ preventScroll: true });
+    if (event.button !== 2) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const start = now.window;
+    const from = [event.clientX, event.clientY] as const;
+    const move = (moved: MouseEvent) => now.onWindow(dragged(start, moved.clientX - from[0], moved.clientY - from[1]));
+    const up = () => {
+      removeEventListener("mousemove", move);
+      removeEventListener("mouseup", up);
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", up);
+  };
+  const key = (event: KeyboardEvent) => {
+    const { viewer, space, planes } = now;
+    if (!viewer || !space || event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target as HTMLElement;
+    if (TYPING.has(target.tagName) && (target as HTMLInputElement).type !== "checkbox") return;
+    const plane = planes[0];
+    const layout = LAYOUTS.find((one) => one.key === event.key)?.layout;
+    const tool = TOOLS.find((one) => one.key === event.key)?.tool;
+    const preset = WINDOWS.find((one) => one.key === event.key)?.window;
+    const by = STEPS[event.key];
+    if (by !== undefined && plane) scroll(plane, by);
+    else if (event.key === "Home" && plane) scroll(plane, -space.shape[AXIS[plane]]);
+    else if (event.key === "End" && plane) scroll(plane, space.shape[AXIS[plane]]);
+    else if (layout) now.onLayout(layout);
+    else if (tool) now.onTool(tool);
+    else if (preset) now.onWindow(preset);
+    else if (event.key === "o") now.onOutline();
+    else if (event.key === "f") now.onFill();
+    else if (event.key === "n") now.onNext(1);
+    else if (event.key === "b") now.onNext(-1);
+    else if (event.key === "+" || event.key === "=") viewer.zoom(1.25);
+    else if (event.key === "-") viewer.zoom(1 / 1.25);
+    else if (event.key === "0") viewer.zoom(0);
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // NiiVue has keys of its own
+  };
+  return { wheel, down, key };
+}

@@ -1,0 +1,113 @@
+// Is the reader right as often as it is sure?
+import { type Schemas, api, useApi } from "../api/client";
+import { ChartFrame } from "../charts/ChartFrame";
+import { Curve } from "../charts/Curve";
+import { Histogram } from "../charts/Histogram";
+import { Busy, Empty, Sheet, Trouble } from "../kit/kit";
+import { Link } from "../router";
+import { useShelf } from "../shelf";
+import { casesBehind, tabOf } from "./links";
+import { Num } from "./Num";
+import { ARROWS, counted, placed } from "./numbers";
+import type { RunStatus } from "./RunView";
+
+type Found = Schemas["Calibration"];
+
+export default function Calibration({ run }: { run: RunStatus }) {
+  const { shelf } = useShelf();
+  const asked = useApi<Found>(shelf.rights.truth ? api(["runs", run.id, "calibration"]) : null);
+  if (!shelf.rights.truth) return <Empty title="The truth is withheld on this page, and with it how often single confidences are right" />;
+  if (!asked.data) {
+    if (asked.problem?.status === 404) return <Empty title="No reading of this run tells probabilities" />;
+    return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the calibration" />;
+  }
+  const found = asked.data;
+  const rows = found.bins.map((bin) => [bin.low, bin.high, bin.n, bin.confidence, bin.right.value, bin.right.low, bin.right.high]);
+  const table = { columns: ["confidence from", "to", "n", "mean confidence", "right", "low", "high"], rows };
+  const width = (found.bins[0]?.high ?? 1) - (found.bins[0]?.low ?? 0);
+  const bars = Array.from({ length: Math.round(1 / width) }, (_, at) => ({
+    low: at * width,
+    high: (at + 1) * width,
+    n: found.bins.find((bin) => Math.abs(bin.low - at * width) < 1e-9)?.n ?? 0,
+  }));
+  return (
+    <div class="stack">
+      <div class="row">
+        {found.scores.map((score) => (
+          <span key={score.name} title={score.about}>
+            {score.name} {ARROWS[score.better]}{" "}
+            <Num
+              of={score}
+              around={(value) => (
+                <Link href={casesBehind(run.id, score.name, score.better)} aria-label={`${score.name} ${value}: the cases behind it`}>
+                  {value}
+                </Link>
+              )}
+            />
+          </span>
+        ))}
+        {found.without ? <span class="quiet-text">{counted(found.without, "case")} without probabilities count as sure and wrong, and are on no chart</span> : null}
+      </div>
+      <div class="runs-two">
+        <Sheet>
+          <ChartFrame title={`Calibration of ${run.name}`} name={`${run.name}-calibration`} about="Dots on the dashed line are right as often as they are sure; below it, too sure." table={table}>
+            {(size) => (
+              <Curve
+                width={size}
+                label={`Calibration of ${run.name}`}
+                across="confidence in the most likely option"
+                up="share that is right"
+                diagonal
+                domain={{ x: [0, 1], y: [0, 1] }}
+                lines={[{ name: run.name, dots: found.bins.map((bin) => ({ x: bin.confidence, y: bin.right.value ?? 0, low: bin.right.low ?? null, high: bin.right.high ?? null })) }]}
+              />
+            )}
+          </ChartFrame>
+        </Sheet>
+        <div class="stack">
+        <Sheet>
+          <ChartFrame title={`How sure ${run.name} is`} name={`${run.name}-confidence`} table={{ columns: ["confidence from", "to", "cases"], rows: bars.map((bar) => [bar.low, bar.high, bar.n]) }}>
+            {(size) => <Histogram width={size} label={`How sure ${run.name} is`} bars={bars} across="confidence in the most likely option" up="cases" />}
+          </ChartFrame>
+        </Sheet>
+        <Sheet title="Bins of confidence">
+        <div class="scrolls" tabIndex={0} role="region" aria-label="Bins of confidence">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Confidence</th>
+                <th scope="col" class="number">
+                  Cases
+                </th>
+                <th scope="col" class="number">
+                  Mean
+                </th>
+                <th scope="col">Right</th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.bins.map((bin) => (
+                <tr key={bin.low}>
+                  <th scope="row">
+                    {bin.low.toFixed(2)} – {bin.high.toFixed(2)}
+                  </th>
+                  <td class="number">
+                    <Link href={tabOf(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy" })} aria-label={`${bin.n.toLocaleString("en")} cases of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
+                      {bin.n.toLocaleString("en")}
+                    </Link>
+                  </td>
+                  <td class="number">{placed(bin.confidence)}</td>
+                  <td>
+                    <Num of={bin.right} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Sheet>
+      </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+// The cases on which runs are furthest apart, each one click from being seen side by side.
+import { type Schemas, api, useApi } from "../api/client";
+import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
+import { Link } from "../router";
+import { useShelf } from "../shelf";
+import { sideBySide } from "./links";
+import { placed } from "./numbers";
+import { type Column, RowTable } from "./RowTable";
+
+type Found = Schemas["Disagreements"];
+type Row = Schemas["Disagreement"];
+const MOST = 8;
+
+export default function Disagreements({ runs, metric }: { runs: string[]; metric: string | null }) {
+  const { shelf } = useShelf();
+  const chosen = runs.slice(0, MOST);
+  const asked = useApi<Found>(api(["disagreement"], { runs: chosen.join(","), metric: metric ?? undefined }));
+  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="where they disagree" />;
+  const found = asked.data;
+  const nameOf = (id: string) => shelf.runs.find((run) => run.id === id)?.name ?? id;
+  const some = (has: (row: Row) => boolean) => found.rows.some(has);
+  const columns: Column<Row>[] = [
+    { id: "case", head: "Case", width: 12, value: (row) => row.case, cell: (row) => <Link href={sideBySide(row.case, found.runs)}>{row.case}</Link> },
+  ];
+  if (some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Apart", title: found.rule, width: 6, number: true, value: (row) => row.apart, cell: (row) => placed(row.apart) });
+  if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Words apart", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => placed(row.words) });
+  if (found.metric) columns.push({ id: "spread", head: `${found.metric}, spread`, title: "Largest value minus smallest", width: 8, number: true, value: (row) => row.spread, cell: (row) => placed(row.spread) });
+  for (const [at, run] of found.runs.entries())
+    columns.push({
+      id: `run${at}`,
+      head: nameOf(run),
+      width: 10,
+      value: (row) => row.answers[at] ?? row.values[at] ?? null,
+      cell: (row) => <Told row={row} at={at} />,
+    });
+  const usual = some((row) => row.apart !== null) ? "-apart" : found.metric ? "-spread" : "";
+  return (
+    <Sheet title="Where they disagree most">
+      <p class="quiet-text">
+        Apart: {found.rule}
+        {found.runs.length > 2 ? "; the mean over all pairs" : ""}.{runs.length > MOST ? ` Of the first ${MOST} runs.` : ""}
+      </p>
+      <RowTable
+        label="Where they disagree"
+        name="disagreements"
+        columns={columns}
+        rows={found.rows}
+        keyOf={(row) => row.case}
+        usual={usual}
+        query="disagree"
+        tools={some((row) => row.differ !== null) ? <span class="quiet-text">{found.rows.filter((row) => row.differ).length.toLocaleString("en")} answered differently</span> : null}
+      />
+    </Sheet>
+  );
+}
+
+function Told({ row, at }: { row: Row; at: number }) {
+  const state = row.states[at];
+  if (state !== "read") return <Tag kind="warn">{state}</Tag>;
+  const answer = row.answers[at];
+  const value = row.values[at];
+  return (
+    <>
+      {answer ? <span title={answer}>{answer}</span> : null} {value !== null && value !== undefined ? <span class="quiet-text">{placed(value)}</span> : null}
+    </>
+  );
+}

@@ -1,0 +1,29 @@
+// Everything that was wrong with the readings, one sentence each.
+import { csvOf } from "../charts/csv";
+import { saveText } from "../charts/saving";
+import { Empty, Sheet } from "../kit/kit";
+import type { Card } from "./RunView";
+
+const SHOWN = 300;
+
+export default function Problems({ card }: { card: Card }) {
+  if (!card.problems.length) return <Empty title="Nothing was wrong with the readings" />;
+  const all = card.problems.length + card.more_problems;
+  return (
+    <Sheet
+      title={`${all.toLocaleString("en")} to know of`}
+      tools={
+        <button type="button" aria-label="Save the problems as CSV" onClick={() => saveText("problems.csv", csvOf(["problem"], card.problems.map((told) => [told])), "text/csv")}>
+          CSV
+        </button>
+      }
+    >
+      <ul class="runs-problems">
+        {card.problems.slice(0, SHOWN).map((told, at) => (
+          <li key={at}>{told}</li>
+        ))}
+      </ul>
+      {all > SHOWN ? <p class="quiet-text">… and {(all - SHOWN).toLocaleString("en")} more; the file has up to 2,000.</p> : null}
+    </Sheet>
+  );
+}

@@ -1,0 +1,28 @@
+// Addresses that numbers lead to: the cases behind them.
+import { to } from "../router";
+
+/** The cases of a run behind a number, the worst first. */
+export function casesBehind(run: string, metric: string, better: string, group?: { breakdown: string; group: string }): string {
+  const query = new URLSearchParams({ tab: "cases", metric, sort: better === "lower" ? "-metric" : "metric" });
+  if (group) {
+    query.set("breakdown", group.breakdown);
+    query.set("group", group.group);
+  }
+  return `${to("runs", run)}?${query.toString()}`;
+}
+
+export function tabOf(run: string, tab: string, more: Record<string, string> = {}): string {
+  return `${to("runs", run)}?${new URLSearchParams({ tab, ...more }).toString()}`;
+}
+
+export function traceOf(run: string, name: string): string {
+  return to("runs", run, "cases", name);
+}
+
+export function compared(runs: readonly string[], more: Record<string, string> = {}): string {
+  return `/compare?${new URLSearchParams({ runs: runs.join(","), ...more }).toString()}`;
+}
+
+export function sideBySide(name: string, runs: readonly string[]): string {
+  return `${to("compare", name)}?${new URLSearchParams({ runs: runs.join(",") }).toString()}`;
+}
