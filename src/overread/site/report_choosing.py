@@ -41,6 +41,8 @@ def choose(
 
     Without the truth, cases are drawn and never ranked: a rank would tell who was wrong.
     """
+    if wanted.usual and len(cases) <= sum(USUAL.values()):
+        return dict.fromkeys(cases, "one of all cases of the run"), f"all {len(cases)} of the run"
     if wanted.usual:
         few = USUAL if truth else {"random": 5}
         wanted = replace(wanted, **few)
@@ -64,7 +66,7 @@ def choose(
     ):
         own = [name for name in order if name not in found][:count]
         found |= dict.fromkeys(own, f"among the {word} by {metric}" if truth else "chosen")
-        if count:
+        if own:
             rules.append(f"the {word} {len(own)} by {metric}" if truth else f"{len(own)} by rank")
     left = [name for name in cases if name not in found]
     count = min(wanted.random, len(left))
