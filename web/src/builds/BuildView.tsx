@@ -120,7 +120,7 @@ function Spending({ ledger }: { ledger: BuildLedger }) {
           </tbody>
         </table>
       </div>
-      <p class="quiet-text">Over all {ledger.sittings} sittings.</p>
+      <p class="quiet-text">Over {ledger.sittings === 1 ? "one sitting" : `all ${ledger.sittings.toLocaleString("en")} sittings`}.</p>
     </Sheet>
   );
 }
