@@ -1,19 +1,11 @@
-"""Readers compared on the page, in a browser: differences, ranks, one case side by side, sweeps."""
+"""Readers compared on the page, in a browser: differences, ranks, one case side by side."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from playwright.sync_api import expect
 
-from playwright.sync_api import Browser, expect
-
-from ablation_making import Counting, pictured
 from browsing import Eyes
-from overread import Plan
-from overread.runs.sweep import sweep
-from overread.runs.sweep_axes import parsed_axes
-from overread.runs.sweep_files import write_sweep
-from site_making import READERS, Site, served
+from site_making import READERS, Site
 
 
 def ids(site: Site, benchmark: str) -> list[str]:
@@ -32,9 +24,9 @@ def test_differences_and_ranks(eyes: Eyes) -> None:
     eyes.see(f"Ranks by {told['metric']}")
     eyes.axe()
     eyes.shoot("compare")
-    page.get_by_label("Set against").select_option(runs[2])
+    page.get_by_role("combobox", name="Set against").select_option(runs[2])
     expect(table.get_by_role("row").filter(has_text="atlas")).to_contain_text(f"−{own:.3f}")
-    page.get_by_label("Score", exact=True).select_option("hit_rate")
+    page.get_by_role("combobox", name="Score", exact=True).select_option("hit_rate")
     eyes.see("Ranks by hit_rate")
     page.wait_for_url("**metric=hit_rate**")
 
@@ -67,30 +59,6 @@ def test_choosing_runs(eyes: Eyes) -> None:
     page.get_by_role("link", name="medthinkvqa").click()
     eyes.see("Where they disagree most")
     for run in ("oracle", "random"):
-        page.get_by_label(f"runs/medthinkvqa/{run}").uncheck()
+        page.get_by_role("checkbox", name=f"runs/medthinkvqa/{run}").uncheck()
     eyes.see("Choose another run to compare with")
     assert page.url.endswith(runs[0])
-
-
-def test_a_sweep(tmp_path: Path, browser: Browser) -> None:
-    """Its curve, its points as the file has them, and the run behind each."""
-    root = pictured(tmp_path / "medthinkvqa")
-    found = sweep(
-        Plan("medthinkvqa", root, Counting()),
-        parsed_axes(["image_ratio=0,40,100"]),
-        tmp_path / "sweep",
-    )
-    write_sweep(found)
-    written = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
-    with served([tmp_path], "--read-only") as site, Eyes.on(browser, site) as eyes:
-        eyes.page.get_by_role("link", name="sweep", exact=True).click()
-        eyes.see("accuracy by image_ratio")
-        table = eyes.page.get_by_role("region", name="Points of accuracy")
-        for point in written["points"]:
-            row = table.get_by_role("row").filter(has_text=point["name"]).last
-            expect(row).to_contain_text(f"{point['scores']['accuracy']['value']:.3f}")
-        eyes.axe()
-        eyes.shoot("sweep")
-        table.get_by_role("link", name="image_ratio=100", exact=True).click()
-        eyes.page.wait_for_url("**/runs/sweep-image-ratio-100-*")
-        eyes.see("complete")

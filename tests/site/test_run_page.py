@@ -54,7 +54,7 @@ def test_a_breakdown_leads_to_its_cases(eyes: Eyes, shelf_folder: Path) -> None:
     card = json.loads((shelf_folder / "runs" / "medthinkvqa" / "atlas" / "card.json").read_text())
     group, own = next(iter(card["breakdowns"]["right option"].items()))
     page = eyes.go(run_of(eyes, "medthinkvqa/atlas") + "?tab=breakdowns")
-    page.get_by_label("By", exact=True).select_option("right option")
+    page.get_by_role("combobox", name="By", exact=True).select_option("right option")
     table = page.get_by_role("region", name="Scores by right option")
     expect(table).to_contain_text(f"{own['scores']['accuracy']['value']:.3f}")
     eyes.axe()

@@ -71,6 +71,7 @@ function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; tit
               key={spot.number}
               type="button"
               class={verdict.class}
+              data-spot={spot.number}
               aria-pressed={props.chosen === `${row.query}/${side}/${spot.number}`}
               onClick={() => props.onJump(row, spot, side)}
               title={`${number(spot.ml, 2)} ml at ${placeWords(spot.at)}${verdict.word ? `, ${verdict.word}` : ""}`}
