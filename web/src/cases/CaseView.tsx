@@ -16,7 +16,7 @@ import { Words } from "./Words";
 import { type Draft, EMPTY, asDraft, keepDraft, keepSaw, loadDraft, loadName, sawBefore } from "./draft";
 import { useKeys } from "./keys";
 import { type CaseTruth, type Lit, markOf, ownBoxes, trueBoxes, withBox, withMovedBox } from "./marks";
-import { pictureUrl } from "./pictures";
+import { pictureUrl, valuesUrl } from "./pictures";
 import "./cases.css";
 
 export type CaseSeen = Schemas["CaseSeen"];
@@ -110,6 +110,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     width: picture.width ?? 4,
     height: picture.height ?? 3,
     problem: picture.problem,
+    values: picture.deep ? valuesUrl(dataset, split, id, picture.name) : undefined,
     boxes: [...trueBoxes(told, picture.name, lit), ...ownBoxes(draft, picture.name, chosen)],
     onChoose: (box) => {
       const mark = markOf(box);
