@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -43,9 +42,9 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def report_on(shelf: Path, *runs: str, wanted: Wanted | None = None, **more: bool) -> Report:
+def report_on(shelf: Path, *runs: str, truth: bool = True, pictures: bool = True) -> Report:
     folders = [shelf / "runs" / run for run in runs]
-    return make_report(ReportPlan(folders, wanted or Wanted(), **more))
+    return make_report(ReportPlan(folders, truth=truth, pictures=pictures))
 
 
 def command(*words: str | Path) -> tuple[int, str, BaseException | None]:
@@ -114,9 +113,9 @@ def test_the_truth_can_be_left_out(shelf_folder: Path) -> None:
     assert "data:" not in plain.html.replace("img-src data:", "")
 
 
-def chosen(cases: Sequence[str], shelf: Path, **how: int) -> dict[str, str]:
+def chosen(cases: Sequence[str], shelf: Path, wanted: Wanted) -> dict[str, str]:
     card = read_card(shelf / "runs" / "medthinkvqa" / "atlas")
-    return choose(replace(Wanted(), **how), cases, card, "accuracy", truth=True)[0]
+    return choose(wanted, cases, card, "accuracy", truth=True)[0]
 
 
 def test_cases_are_chosen_as_asked(shelf_folder: Path) -> None:
@@ -126,17 +125,15 @@ def test_cases_are_chosen_as_asked(shelf_folder: Path) -> None:
     scores = [json.loads(line) for line in file.read_text().splitlines()]
     right = {one["case"]: one["value"] for one in scores if one["metric"] == "accuracy"}
     assert sorted(right.values()) == [0.0, 1.0]
-    (worst,) = chosen(cases, shelf_folder, worst=1)
-    (best,) = chosen(cases, shelf_folder, best=1)
+    (worst,) = chosen(cases, shelf_folder, Wanted(worst=1))
+    (best,) = chosen(cases, shelf_folder, Wanted(best=1))
     assert (right[worst], right[best]) == (0.0, 1.0)
-    assert list(chosen(cases, shelf_folder, first=1)) == cases[:1]
+    assert list(chosen(cases, shelf_folder, Wanted(first=1))) == cases[:1]
     many = [f"case{n:05}" for n in range(100)]
-    assert chosen(many, shelf_folder, random=5, seed=1) == chosen(
-        many, shelf_folder, random=5, seed=1
+    once, again, other = (
+        chosen(many, shelf_folder, Wanted(random=5, seed=seed)) for seed in (1, 1, 2)
     )
-    assert chosen(many, shelf_folder, random=5, seed=1) != chosen(
-        many, shelf_folder, random=5, seed=2
-    )
+    assert once == again != other
     card = read_card(shelf_folder / "runs" / "medthinkvqa" / "atlas")
     with pytest.raises(UnknownName, match="no case of the run is called 'x'"):
         choose(Wanted(named=("x",)), cases, card, "accuracy", truth=True)

@@ -267,6 +267,8 @@ def _reading(name: str, reading: Reading | None) -> Markup:
         if text:
             parts.append(h("h5", title))
             parts.append(h("p", _cut(text), class_="words"))
+    if len(parts) == 1:
+        parts.append(h("p", "Gave no words.", class_="quiet"))
     return joined(parts)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Header, Response
-from pydantic import JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic_core import from_json
 
 from overread import catalog
 from overread.core import Benchmark, Record, Usage
 from overread.errors import OverreadError
-from overread.runs.card import Score
+from overread.runs.card import Described, Score
 from overread.runs.sweep import metrics_for
 from overread.site import (
     audits,
@@ -179,48 +179,45 @@ def _status(run: Run, shelf: Shelf) -> RunStatus:
     )
 
 
+class _Head(BaseModel):
+    """The beginning of a scorecard, before the statistics of its cases."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    cases: int
+    missing: int
+    failed: int
+    scores: dict[str, Described]
+
+
 def _summary(run: Run) -> RunSummary:
     head = _head(run.folder / "card.json")
     changed, scored = (written_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
     if head is not None and changed is not None and scored is not None and changed <= scored:
-        cases, lost = (int(head.get(name) or 0) for name in ("cases", "missing"))
-        read, failed = (cases - lost) * max(run.spec.repeat, 1), int(head.get("failed") or 0)
+        read, failed = (head.cases - head.missing) * max(run.spec.repeat, 1), head.failed
     else:
         glances = following(run.folder).look().values()
         read, failed = len(glances), sum(one.error is not None for one in glances)
-    metric, score = next(iter(metrics_for(run.spec.benchmark, ())), None), None
-    told = head.get("scores") if head is not None else None
-    own = told.get(metric) if isinstance(told, dict) else None
-    if isinstance(own, dict):
-        try:
-            score = Score.model_validate({k: own.get(k) for k in Score.model_fields})
-        except ValueError:
-            score = None
+    metric = next(iter(metrics_for(run.spec.benchmark, ())), "")
+    own = head.scores.get(metric) if head is not None else None
     return RunSummary(
         id=run.id,
         live=is_written_now(run.folder),
         read=read,
         failed=failed,
-        metric=metric if score else None,
-        score=score,
-        better=str(own.get("better")) if score and isinstance(own, dict) else None,
+        metric=metric if own else None,
+        score=Score(value=own.value, low=own.low, high=own.high, n=own.n) if own else None,
+        better=own.better if own else None,
     )
 
 
-def _head(card: Path) -> dict[str, JsonValue] | None:
+def _head(card: Path) -> _Head | None:
     """The beginning of a scorecard, as far as it is whole."""
     try:
         with card.open("rb") as file:
-            head = from_json(file.read(_HEAD), allow_partial=True)
+            return _Head.model_validate(from_json(file.read(_HEAD), allow_partial=True))
     except (OSError, ValueError):
         return None
-    if not isinstance(head, dict):
-        return None
-    return (
-        head
-        if all(isinstance(head.get(n, 0), int) for n in ("cases", "missing", "failed"))
-        else None
-    )
 
 
 for _part in (scorecards, run_cases, audits, sweeps, comparisons, disagreement, side_by_side):

@@ -166,7 +166,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
               </Suspense>
             ),
           )}
-          <Films pictures={flat} stageOf={stageOf} truth={told} full={full} onFull={setFull} />
+          <Films pictures={flat} stageOf={stageOf} truth={told} full={full} onFull={setFull} note={writes ? <Note draft={draft} at={active} write={write} /> : null} />
           {seen.pictures.length ? null : <p class="film case-missing">This case has no pictures.</p>}
         </div>
         <div class="stack case-words">
@@ -220,6 +220,19 @@ function Step({ to: other, dataset, split, text, hint }: { to: string | null; da
     <Link class="button" href={to("cases", dataset, split, other)}>
       {told}
     </Link>
+  );
+}
+
+/** The words of the finding that is being written, at hand in the full-size view. */
+function Note({ draft, at, write }: { draft: Draft; at: number | null; write: (draft: Draft) => void }) {
+  const own = at === null ? undefined : draft.findings[at];
+  if (!own || at === null) return null;
+  const set = (text: string) => write({ ...draft, findings: draft.findings.map((one, n) => (n === at ? { ...one, text } : one)) });
+  return (
+    <label class="case-note">
+      <span>Finding {at + 1}</span>
+      <input maxLength={4000} placeholder="What you see, and where" value={own.text} onInput={(event) => set(event.currentTarget.value)} />
+    </label>
   );
 }
 

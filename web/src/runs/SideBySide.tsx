@@ -100,7 +100,15 @@ function Asked({ found }: { found: Beside }) {
 function Pictures({ found }: { found: Beside }) {
   const [broken, setBroken] = useState<Record<string, boolean>>({});
   const { dataset, split } = found;
-  if (!dataset || found.volume) return null;
+  if (!dataset) return null;
+  if (found.volume)
+    return (
+      <div class="sbs-pictures">
+        <Link href={to("cases", dataset, split, found.case)}>
+          <img src={api(["datasets", dataset, split, "thumbs", found.case])} alt="One slice of the CT" loading="lazy" />
+        </Link>
+      </div>
+    );
   const shown = found.pictures.filter((picture) => !broken[picture]).slice(0, 12);
   if (!shown.length) return null;
   return (
