@@ -143,3 +143,18 @@ def test_a_reading_cannot_name_a_mask_elsewhere(own_shelf: Path) -> None:
         answer = page.ask(f"/api/compare/cases/{case}/masks?runs={atlas},{oracle}")
         assert 400 <= answer.status < 500
         assert str(own_shelf).encode() not in answer.body
+
+
+def test_masks_are_measured_while_one_looks(site: Site) -> None:
+    """Cases of a CT are as far apart as the masks of the first two runs; others have no masks."""
+    atlas, _, oracle = ids(site, "rexgroundingct")
+    both = f"runs={atlas},{oracle}"
+    while (told := site.get(f"/api/disagreement/masks?{both}"))["done"] < told["of"]:
+        pass
+    cases = [row["case"] for row in site.get(f"/api/disagreement?{both}")["rows"]]
+    assert list(told["apart"]) == cases
+    for case, apart in told["apart"].items():
+        dice = [one["dice"] for one in site.get(f"/api/compare/cases/{case}/masks?{both}")]
+        assert apart == pytest.approx(1 - sum(dice) / len(dice))
+    films = ",".join(ids(site, "mmrad"))
+    assert site.ask(f"/api/disagreement/masks?runs={films}").status == 422

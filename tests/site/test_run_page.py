@@ -67,6 +67,18 @@ def test_a_breakdown_leads_to_its_cases(eyes: Eyes, shelf_folder: Path) -> None:
     expect(rows).to_have_count(card["cases"])
 
 
+def test_what_is_right_is_hidden_until_asked_for(eyes: Eyes) -> None:
+    """The table of cases tells neither right nor scores before somebody asks."""
+    page = eyes.go(run_of(eyes, "medthinkvqa/oracle") + "?tab=cases")
+    table = page.get_by_role("region", name="Cases of")
+    expect(table.locator("tbody tr")).to_have_count(2)
+    assert table.get_by_text("✓ right").count() == 0
+    assert table.get_by_role("button", name="accuracy").count() == 0
+    page.get_by_role("button", name="Show what is right").click()
+    expect(table.get_by_text("✓ right")).to_have_count(2)
+    expect(table.get_by_role("button", name="accuracy")).to_be_visible()
+
+
 def test_tabs_by_keyboard(eyes: Eyes) -> None:
     """The arrows lead from tab to tab, and the address tells which is open."""
     page = eyes.go(run_of(eyes, "medthinkvqa/atlas"))

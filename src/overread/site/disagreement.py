@@ -55,6 +55,8 @@ class Disagreements(Record):
     runs: list[str]
     rule: str
     """What `apart` is here."""
+    asks_masks: bool
+    """Whether masks are compared, which takes longer: `/disagreement/masks` tells how far."""
     metric: str | None
     """What the values are of."""
     rows: list[Disagreement]
@@ -94,6 +96,7 @@ def get_disagreement(
     found = Disagreements(
         runs=[run.id for run in runs],
         rule=_rule(split.entries[cases[0]].case) if cases else "",
+        asks_masks=bool(cases) and bool(split.entries[cases[0]].case.queries),
         metric=metric if values else None,
         rows=rows,
     )
@@ -140,7 +143,7 @@ def _rule(case: Case) -> str:
     if case.options:
         return "share of the probability that would have to move, or 1 where the letters differ"
     if case.queries:
-        return "by the metric only: open a case to have its masks compared"
+        return "1 minus the mean Dice of the masks of the first two runs"
     if case.asks == "answer":
         return "1 where the answers differ"
     return "share of the words that only one of two reports has"

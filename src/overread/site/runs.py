@@ -19,6 +19,7 @@ from overread.site import (
     audits,
     comparisons,
     disagreement,
+    mask_overlap,
     run_cases,
     scorecards,
     scoring_now,
@@ -220,5 +221,14 @@ def _head(card: Path) -> _Head | None:
         return None
 
 
-for _part in (scorecards, run_cases, audits, sweeps, comparisons, disagreement, side_by_side):
+for _part in (
+    scorecards,
+    run_cases,
+    audits,
+    sweeps,
+    comparisons,
+    disagreement,
+    mask_overlap,
+    side_by_side,
+):
     router.include_router(_part.router)

@@ -61,7 +61,11 @@ def begin(run: Run, shelf: Shelf) -> Scoring:
             except OverreadError as error:
                 tell(Scoring(state="failed", problem=unplaced(f"{error.what} {error.remedy}")))
             except Exception as error:  # a bug of ours must not leave the page waiting for ever
-                tell(Scoring(state="failed", problem=f"a fault of overread: {error!r}"[:300]))
+                tell(
+                    Scoring(
+                        state="failed", problem=unplaced(f"a fault of overread: {error!r}"[:300])
+                    )
+                )
                 raise
             else:
                 tell(Scoring(state="done"))

@@ -6,12 +6,11 @@ from typing import Literal
 
 from fastapi import APIRouter, Depends
 
-from overread.core import Entry, Mask, Reading, Record, Usage, Volume
-from overread.errors import NotThere, OverreadError, UsageError
-from overread.pixels.fence import Fence
-from overread.runs.audit_moves import moves
+from overread.core import Entry, Reading, Record, Usage, Volume
+from overread.errors import NotThere, OverreadError
 from overread.site.chosen_runs import ChosenRuns
 from overread.site.going import following
+from overread.site.mask_overlap import masks_apart
 from overread.site.parts import Allowed, OnShelf, Word, sees_truth
 from overread.site.run_cases import values_of
 from overread.site.scorecards import card_of
@@ -179,13 +178,7 @@ def get_masks_apart(case: Word, runs: ChosenRuns, shelf: OnShelf) -> list[MasksA
     """How far the masks of the first two runs overlap, sentence by sentence."""
     own, split = _entry(case, runs, shelf)
     shown = own.case
-    volume = next((p for p in shown.pictures if isinstance(p, Volume)), None)
-    if not shown.queries or volume is None:
-        raise UsageError("this case asks for no masks")
-    one, two = runs[:2]
-    before, after = (_fenced(run, case) for run in (one, two))
-    shape = split.release.pictures.geometry(volume).shape
-    found = moves(shown, before, after, (one.folder, two.folder), shape, blank=True)
+    found = masks_apart(shown, split, *runs[:2])
     texts = {query.id: query.text for query in shown.queries}
     return [
         MasksApart(query=query, text=texts.get(query, ""), dice=1 - move.far)
@@ -197,19 +190,6 @@ def _entry(case: str, runs: list[Run], shelf: Shelf) -> tuple[Entry, Split]:
     run = next((run for run in runs if run.dataset is not None), runs[0])
     split = shelf.split_of(run)
     return split.entry(case), split
-
-
-def _fenced(run: Run, case: str) -> Reading:
-    """A reading whose masks are known to lie within the run."""
-    reading = following(run.folder).reading(case)
-    if reading.error is not None:
-        raise NotThere(f"{run.name} failed on this case")
-    fence = Fence(run.folder)
-    for finding in reading.findings or ():
-        for region in finding.regions:
-            if isinstance(region, Mask):
-                fence.path(region.file)
-    return reading
 
 
 def _reading(run: Run, case: str, values: dict[str, float]) -> OneReading:

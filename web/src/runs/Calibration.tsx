@@ -92,7 +92,7 @@ export default function Calibration({ run }: { run: RunStatus }) {
                     {bin.low.toFixed(2)} – {bin.high.toFixed(2)}
                   </th>
                   <td class="number">
-                    <Link href={tabOf(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy" })} aria-label={`${bin.n.toLocaleString("en")} cases of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
+                    <Link href={tabOf(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy", truth: "1" })} aria-label={`${bin.n.toLocaleString("en")} cases of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
                       {bin.n.toLocaleString("en")}
                     </Link>
                   </td>

@@ -21,15 +21,20 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
   const [right, setRight] = useQuery("right");
   const [sure] = useQuery("sure");
   const [text, setText] = useQuery("find");
+  const [truth, setTruth] = useQuery("truth");
   const query = breakdown && group ? { breakdown, group } : {};
   const asked = useApi<Schemas["CaseTable"]>(api(["runs", run.id, "cases"], query), run.live ? 5000 : 0);
   const table = asked.data;
   const headline = card?.scores.find((score) => score.official) ?? card?.scores[0];
-  const chosen = table?.metrics.includes(metric) ? metric : (headline?.name ?? "");
-  const columns = useMemo(() => columnsOf(run, card, table?.metrics ?? [], chosen), [run.id, run.repeat, card, table?.metrics.join(), chosen]);
-  const rows = useMemo(() => (table ? table.rows.filter(kept({ state, right, sure, text })) : []), [table, state, right, sure, text]);
+  // Whether single cases are right is truth, and stays hidden until somebody asks.
+  const open = truth === "1" && shelf.rights.truth;
+  const metrics = open && table ? table.metrics : [];
+  const chosen = metrics.includes(metric) ? metric : open ? (headline?.name ?? "") : "";
+  const columns = useMemo(() => columnsOf(run, card, metrics, chosen, open), [run.id, run.repeat, card, metrics.join(), chosen, open]);
+  const wanted = open ? right : "";
+  const rows = useMemo(() => (table ? table.rows.filter(kept({ state, right: wanted, sure, text })) : []), [table, state, wanted, sure, text]);
   if (!table) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the cases" />;
-  const asksChoice = table.rows.some((row) => row.right !== null);
+  const asksChoice = open && table.rows.some((row) => row.right !== null);
   const about = card?.scores.find((score) => score.name === chosen);
   return (
     <div class="stack">
@@ -56,10 +61,10 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
             </select>
           </Field>
         ) : null}
-        {table.metrics.length ? (
+        {metrics.length ? (
           <Field label="Score">
             <select value={chosen} onChange={(event) => setMetric(event.currentTarget.value)}>
-              {table.metrics.map((name) => (
+              {metrics.map((name) => (
                 <option key={name} value={name}>
                   {name}
                 </option>
@@ -69,7 +74,13 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
         ) : null}
         {breakdown && group ? <Only what={`${breakdown}: ${group}`} names={["breakdown", "group"]} /> : null}
         {sure ? <Only what={`confidence ${sure.replace("-", " to ")}`} names={["sure"]} /> : null}
-        {shelf.rights.truth ? null : <Tag kind="warn">what single cases score is withheld</Tag>}
+        {shelf.rights.truth ? (
+          <button type="button" aria-pressed={open} onClick={() => setTruth(open ? "" : "1")}>
+            {open ? "Hide what is right" : "Show what is right"}
+          </button>
+        ) : (
+          <Tag kind="warn">what single cases score is withheld</Tag>
+        )}
       </div>
       {about ? (
         <p class="quiet-text">
@@ -122,10 +133,18 @@ export function kept({ state, right, sure, text }: Wanted): (row: Row) => boolea
     (!part || row.case.toLowerCase().includes(part));
 }
 
-function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen: string): Column<Row>[] {
+const RIGHT: Column<Row> = {
+  id: "right",
+  head: "Right",
+  width: 6,
+  value: (row) => (row.right ? row.right.filter(Boolean).length / Math.max(row.right.length, 1) : null),
+  cell: (row) => <Right right={row.right} />,
+};
+
+function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen: string, open: boolean): Column<Row>[] {
   const place = metrics.indexOf(chosen);
   const better = new Map(card?.scores.map((score) => [score.name, score.better]) ?? []);
-  const official = card?.scores.filter((score) => score.official && !score.twin && score.name !== chosen).slice(0, 3) ?? [];
+  const official = card?.scores.filter((score) => score.official && !score.twin && score.name !== chosen && metrics.includes(score.name)).slice(0, 3) ?? [];
   const value = (name: string, at: number, id: string): Column<Row> => ({
     id,
     head: `${name}${better.has(name) ? ` ${ARROWS[better.get(name) ?? "higher"]}` : ""}`,
@@ -148,13 +167,7 @@ function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen:
       ),
     },
     { id: "choice", head: run.repeat > 1 ? "Choices" : "Choice", width: 8, value: (row) => row.choices.map((one) => one ?? "–").join(" ") || null },
-    {
-      id: "right",
-      head: "Right",
-      width: 6,
-      value: (row) => (row.right ? row.right.filter(Boolean).length / Math.max(row.right.length, 1) : null),
-      cell: (row) => <Right right={row.right} />,
-    },
+    ...(open ? [RIGHT] : []),
     ...(place >= 0 ? [value(chosen, place, "metric")] : []),
     ...official.map((score) => value(score.name, metrics.indexOf(score.name), score.name)),
     { id: "sure", head: "Confidence", title: "Probability of the option it holds most likely", width: 7, number: true, value: (row) => row.sure, cell: (row) => placed(row.sure) },

@@ -79,7 +79,7 @@ export default function Differences({ found }: { found: Comparison }) {
                         of={own.difference}
                         around={(value) => (
                           <Link
-                            href={compared([found.baseline, run], { baseline: found.baseline, metric: found.metric, disagree: "-spread" })}
+                            href={compared([found.baseline, run], { baseline: found.baseline, metric: found.metric, disagree: "-spread", truth: "1" })}
                             aria-label={`${nameOf(run)} ${value}: the cases where the two are furthest apart`}
                           >
                             {value}

@@ -1,7 +1,8 @@
 // The cases on which runs are furthest apart, each one click from being seen side by side.
+import { useEffect, useState } from "preact/hooks";
 import { type Schemas, api, useApi } from "../api/client";
 import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
-import { Link } from "../router";
+import { Link, useQuery } from "../router";
 import { useShelf } from "../shelf";
 import { sideBySide } from "./links";
 import { placed } from "./numbers";
@@ -13,16 +14,24 @@ const MOST = 8;
 
 export default function Disagreements({ runs, metric }: { runs: string[]; metric: string | null }) {
   const { shelf } = useShelf();
+  const [truth, setTruth] = useQuery("truth");
+  const open = truth === "1" && shelf.rights.truth;
   const chosen = runs.slice(0, MOST);
-  const asked = useApi<Found>(api(["disagreement"], { runs: chosen.join(","), metric: metric ?? undefined }));
+  const asked = useApi<Found>(api(["disagreement"], { runs: chosen.join(","), metric: (open && metric) || undefined }));
+  const masks = asked.data?.asks_masks ?? false;
+  const [measured, setMeasured] = useState(false);
+  const overlap = useApi<Schemas["MaskDistances"]>(masks ? api(["disagreement", "masks"], { runs: chosen.join(",") }) : null, measured ? 0 : 1500);
+  const far = overlap.data;
+  useEffect(() => setMeasured(far !== null && far.done >= far.of), [far?.done, far?.of]);
   if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="where they disagree" />;
   const found = asked.data;
+  const apartOf = (row: Row) => (masks ? (far?.apart[row.case] ?? null) : row.apart);
   const nameOf = (id: string) => shelf.runs.find((run) => run.id === id)?.name ?? id;
   const some = (has: (row: Row) => boolean) => found.rows.some(has);
   const columns: Column<Row>[] = [
     { id: "case", head: "Case", width: 12, value: (row) => row.case, cell: (row) => <Link href={sideBySide(row.case, found.runs)}>{row.case}</Link> },
   ];
-  if (some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Apart", title: found.rule, width: 6, number: true, value: (row) => row.apart, cell: (row) => placed(row.apart) });
+  if (masks || some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Apart", title: found.rule, width: 6, number: true, value: apartOf, cell: (row) => placed(apartOf(row)) });
   if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Words apart", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => placed(row.words) });
   if (found.metric) columns.push({ id: "spread", head: `${found.metric}, spread`, title: "Largest value minus smallest", width: 8, number: true, value: (row) => row.spread, cell: (row) => placed(row.spread) });
   for (const [at, run] of found.runs.entries())
@@ -33,12 +42,13 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
       value: (row) => row.answers[at] ?? row.values[at] ?? null,
       cell: (row) => <Told row={row} at={at} />,
     });
-  const usual = some((row) => row.apart !== null) ? "-apart" : found.metric ? "-spread" : "";
+  const usual = masks || some((row) => row.apart !== null) ? "-apart" : found.metric ? "-spread" : "";
   return (
     <Sheet title="Where they disagree most">
       <p class="quiet-text">
         Apart: {found.rule}
-        {found.runs.length > 2 ? "; the mean over all pairs" : ""}.{runs.length > MOST ? ` Of the first ${MOST} runs.` : ""}
+        {found.runs.length > 2 && !masks ? "; the mean over all pairs" : ""}.
+        {far && far.done < far.of ? ` Measured: ${far.done} of ${far.of} cases.` : ""}{runs.length > MOST ? ` Of the first ${MOST} runs.` : ""}
       </p>
       <RowTable
         label="Where they disagree"
@@ -48,7 +58,16 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
         keyOf={(row) => row.case}
         usual={usual}
         query="disagree"
-        tools={some((row) => row.differ !== null) ? <span class="quiet-text">{found.rows.filter((row) => row.differ).length.toLocaleString("en")} answered differently</span> : null}
+        tools={
+          <>
+            {some((row) => row.differ !== null) ? <span class="quiet-text">{found.rows.filter((row) => row.differ).length.toLocaleString("en")} answered differently</span> : null}
+            {shelf.rights.truth && metric ? (
+              <button type="button" aria-pressed={open} onClick={() => setTruth(open ? "" : "1")}>
+                {open ? "Hide what each scores" : "Show what each scores"}
+              </button>
+            ) : null}
+          </>
+        }
       />
     </Sheet>
   );

@@ -216,7 +216,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
 function Words({ title, text, other, of }: { title: string; text: string | null | undefined; other: string | null | undefined; of: string }) {
   if (!text) return null;
   const pieces = other ? piecesOf(text, other) : [];
-  const alike = shared(pieces) >= LITTLE;
+  const alike = other ? Math.max(shared(pieces), shared(piecesOf(other, text))) >= LITTLE : false;
   return (
     <>
       <h3>{title}</h3>

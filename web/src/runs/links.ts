@@ -1,9 +1,9 @@
 // Addresses that numbers lead to: the cases behind them.
 import { to } from "../router";
 
-/** The cases of a run behind a number, the worst first. */
+/** The cases of a run behind a number, the worst first: who asks for them asks for the truth. */
 export function casesBehind(run: string, metric: string, better: string, group?: { breakdown: string; group: string }): string {
-  const query = new URLSearchParams({ tab: "cases", metric, sort: better === "lower" ? "-metric" : "metric" });
+  const query = new URLSearchParams({ tab: "cases", truth: "1", metric, sort: better === "lower" ? "-metric" : "metric" });
   if (group) {
     query.set("breakdown", group.breakdown);
     query.set("group", group.group);

@@ -28,10 +28,10 @@ export function piecesOf(text: string, other: string): Piece[] {
     const last = pieces.at(-1);
     if (last && last.only === only) last.text += word;
     else {
-      // The space before a word belongs to neither.
-      const space = word.length - word.trimStart().length;
+      // The space between two pieces belongs to the one that is not marked.
+      const space = last && only ? word.length - word.trimStart().length : 0;
       if (last) last.text += word.slice(0, space);
-      pieces.push({ text: last ? word.slice(space) : word, only });
+      pieces.push({ text: word.slice(space), only });
     }
   }
   const rest = text.slice(mine.join("").length);
