@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from overread.errors import PictureError
-from overread.pixels.nifti import write_volume
+from overread.pixels.nifti import read_volume, write_volume
 from overread.site import volume_cache
 from overread.site.volume_cache import VolumeCache, key_of
 
@@ -29,11 +29,10 @@ def test_inflated_once_and_mapped_afterwards(
     """Many who ask at once wait for one; another process finds the file and inflates nothing."""
     path = written(tmp_path, 1)
     calls: list[str] = []
-    real = volume_cache.read_volume
 
     def counted(source: Path | bytes, *, name: str = "") -> object:
         calls.append(name)
-        return real(source, name=name)
+        return read_volume(source, name=name)
 
     monkeypatch.setattr(volume_cache, "read_volume", counted)
     cache = VolumeCache(tmp_path / "kept")
