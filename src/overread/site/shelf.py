@@ -156,9 +156,11 @@ class Shelf:
             paths.append(own)
         found = [one for path in paths for one in walk(path)]
         with self._lock:
-            self.problems = [one.problem for one in found if one.problem]
-            self._take_datasets(found)
-            self._take_runs(found)
+            problems = [one.problem for one in found if one.problem]
+            datasets = self._datasets_of(found)
+            # Assigned whole, datasets first: others look at the shelf meanwhile.
+            runs = self._runs_of(found, datasets, problems)
+            self.problems, self.datasets, self.runs = problems, datasets, runs
             self.sweeps = {
                 made.id: made
                 for one in found
@@ -199,45 +201,50 @@ class Shelf:
             )
         return self.dataset(run.dataset).split(run.spec.split)
 
-    def _take_datasets(self, found: Iterable[Found]) -> None:
-        now: dict[str, Dataset] = {}
-        for one in found:
-            if one.kind != "dataset":
-                continue
-            made = _id(one.name, one.folder)
-            kept = self.datasets.get(made)
-            if kept is None or kept.splits != one.splits:
-                kept = Dataset(made, one.name, one.benchmark, one.folder, one.splits)
-            now[made] = kept
-        self.datasets = now
+    def _datasets_of(self, found: Iterable[Found]) -> dict[str, Dataset]:
+        return {
+            dataset.id: dataset
+            for one in found
+            if one.kind == "dataset"
+            for dataset in [self._kept(one)]
+        }
 
-    def _take_runs(self, found: Iterable[Found]) -> None:
-        self.runs = {}
+    def _kept(self, one: Found, form: str | None = None, pictures: Path | None = None) -> Dataset:
+        """A dataset as it is on the shelf already, with what is open of it, or a new one."""
+        made = _id(one.name, one.folder)
+        kept = self.datasets.get(made)
+        if kept is not None and kept.splits == one.splits:
+            return kept
+        return Dataset(made, one.name, one.benchmark, one.folder, one.splits, form, pictures)
+
+    def _runs_of(
+        self, found: Iterable[Found], datasets: dict[str, Dataset], problems: list[str]
+    ) -> dict[str, Run]:
+        runs: dict[str, Run] = {}
         for one in found:
             if one.kind != "run":
                 continue
             try:
                 spec = read_spec(one.folder)
             except OverreadError as error:
-                self.problems.append(str(error))
+                problems.append(str(error))
                 continue
             made = _id(one.name, one.folder)
-            self.runs[made] = Run(made, one.name, one.folder, spec, self._read_by(spec))
+            runs[made] = Run(made, one.name, one.folder, spec, self._read_by(spec, datasets))
+        return runs
 
-    def _read_by(self, spec: RunSpec) -> str | None:
+    def _read_by(self, spec: RunSpec, datasets: dict[str, Dataset]) -> str | None:
         """The dataset of a run; one that nobody named is put on the shelf beside it."""
         root = self._moved or Path(spec.root).resolve()
         pictures = Path(spec.pictures) if spec.pictures else None
-        for dataset in self.datasets.values():
+        for dataset in datasets.values():
             if dataset.benchmark == spec.benchmark and dataset.root == root:
                 return dataset.id if spec.split in dataset.splits else None
         for one in walk(root, depth=1):
             if one.kind == "dataset" and one.benchmark == spec.benchmark:
-                made = _id(one.name, one.folder)
-                self.datasets[made] = Dataset(
-                    made, one.name, one.benchmark, one.folder, one.splits, spec.form, pictures
-                )
-                return made if spec.split in one.splits else None
+                dataset = self._kept(one, spec.form, pictures)
+                datasets[dataset.id] = dataset
+                return dataset.id if spec.split in one.splits else None
         return None
 
 
