@@ -146,7 +146,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
         </nav>
         <TruthButton seen={seen} shown={shown} reveal={reveal} />
       </div>
-      <div class="case-columns">
+      <div class={`case-columns${volumes.length ? " volume" : ""}`}>
         <div class="stack case-pictures">
           {volumes.map((volume) =>
             volume.problem ? (
