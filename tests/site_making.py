@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -133,8 +134,14 @@ class Site:
 def served(paths: Sequence[Path], *options: str) -> Iterator[Site]:
     """The page on some paths, as `overread view` serves it, until the block ends."""
     command = [sys.executable, "-m", "overread", "view", *map(str, paths), "--no-browser", *options]
+    # A cache of its own: tests neither find what others left nor leave anything to the user.
+    cache = tempfile.mkdtemp(prefix="overread-page-")
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={"OVERREAD_CACHE": cache, **os.environ},
     )
     try:
         yield Site(_address(process), process)
@@ -148,6 +155,7 @@ def served(paths: Sequence[Path], *options: str) -> Iterator[Site]:
             process.wait()
         assert process.stdout is not None
         process.stdout.close()
+        shutil.rmtree(cache, ignore_errors=True)
 
 
 def _address(process: subprocess.Popen[str]) -> str:

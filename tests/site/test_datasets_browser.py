@@ -97,6 +97,12 @@ def test_filters_narrow_and_stand_in_the_address(looking: Eyes) -> None:
     assert "pictures=1" in page.url
     page.goto(page.url)
     expect(counted).to_have_text(narrowed)
+    page.locator(".card").nth(2).focus()
+    third = page.locator(".card-id").nth(2).inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/cases/**")
+    page.go_back()
+    expect(page.locator(".card:focus .card-id")).to_have_text(third)
     page.get_by_role("button", name="No longer filter by Pictures").click()
     expect(counted).to_have_text("400 of 2,000 cases")
     page.get_by_role("button", name="Clear all").click()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Dialog
 
 import overread
 from browsing import Eyes
@@ -76,7 +76,12 @@ def test_scripts_in_texts_are_texts(hostile: Site, browser: Browser) -> None:
     with Eyes.on(browser, hostile) as eyes:
         eyes.expected = ["Failed to load resource"]  # the link out of the dataset is refused
         dialogs: list[str] = []
-        eyes.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+        def asked(dialog: Dialog) -> None:
+            dialogs.append(dialog.message)
+            dialog.dismiss()
+
+        eyes.page.on("dialog", asked)
         seen = ""
         for view in views:
             eyes.go(view)

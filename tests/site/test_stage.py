@@ -14,7 +14,19 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from browsing import Eyes
+from overread.core import Place
 from site_making import Site, served
+
+DEEP = "p90000002_1"
+"""A case whose picture is made one of 16 bits."""
+
+
+def _faint() -> NDArray[np.uint16]:
+    """Two halves that differ by 40 of 65,536 greys: no difference in 8 bits."""
+    greys = np.full((200, 300), 32650, dtype=np.uint16)
+    greys[:, 150:] += 40
+    greys[0, 0], greys[0, 1] = 0, 65535
+    return greys
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +36,8 @@ def desk(
     """The page with the right to write, on a copy of its own."""
     own = tmp_path_factory.mktemp("stage") / "mmrad"
     shutil.copytree(shelf_folder / "mmrad", own)
+    (deep,) = [e for e in Place("mmrad", own, "test").open().entries() if e.case.id == DEEP]
+    Image.fromarray(_faint()).save(own / deep.case.pictures[0].file, "PNG")
     with served([own]) as site:
         yield site
 
@@ -125,6 +139,32 @@ def test_window_and_level_change_the_greys(film: Eyes) -> None:
     page.mouse.up(button="right")
     expect(page.locator(".stage-readout")).to_contain_text("L 188")
     film.shoot("stage-window", full=False)
+
+
+def test_a_narrow_window_shows_what_eight_bits_have_lost(desk: Site, browser: Browser) -> None:
+    """A picture of 16 bits is windowed by its own values."""
+    dataset = desk.get("/api/shelf")["datasets"][0]["id"]
+    address = f"/api/pictures/{dataset}/test/{DEEP}/xray/values"
+    answer = desk.ask(address)
+    told = {name: answer.headers[f"x-{name}"] for name in ("width", "height", "low", "high")}
+    assert told == {"width": "300", "height": "200", "low": "0", "high": "65535"}
+    assert np.array_equal(np.frombuffer(answer.body, "<u2").reshape(200, 300), _faint())
+    assert desk.ask(address.replace(DEEP, "p90000007_1")).status == 422
+    with Eyes.on(browser, desk) as eyes:
+        page = eyes.page
+        eyes.go(f"/cases/{dataset}/test/{DEEP}")
+        page.locator("img.stage-picture").wait_for()
+        greys = _greys(page)
+        left, right = greys[200:300, 100:200], greys[200:300, -200:-100]
+        assert left.mean() == right.mean()
+        page.locator(".stage-surface").focus()
+        for _ in range(80):
+            page.keyboard.press("]")
+        page.locator("canvas.stage-picture").wait_for()
+        expect(page.locator(".stage-readout")).to_contain_text("(values)")
+        greys = _greys(page)
+        left, right = greys[200:300, 100:200], greys[200:300, -200:-100]
+        assert right.mean() > left.mean() + 10
 
 
 def test_a_box_is_drawn_moved_and_resized_by_pointer(film: Eyes) -> None:

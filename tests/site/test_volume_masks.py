@@ -8,6 +8,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 import pytest
+from nibabel.affines import apply_affine
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -33,7 +34,8 @@ def ids(site: Site, reader: str) -> tuple[str, str]:
 
 def channel(file: Path, query: str) -> NDArray[Any]:
     """One channel of a mask file, as nibabel reads it."""
-    return np.asarray(nib.load(file).dataobj)[int(query)]
+    found: NDArray[Any] = np.asarray(nib.load(file).dataobj)[int(query)]
+    return found
 
 
 def both(shelf: Path, reader: str, case: str, query: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -48,7 +50,7 @@ def assert_cut_of(data: bytes, whole: NDArray[Any], affine: NDArray[Any]) -> Non
     found, image = nib.Nifti1Image.from_bytes(data), nib.Nifti1Image(whole, affine)
     if nib.aff2axcodes(found.affine) != nib.aff2axcodes(affine):
         image = nib.as_closest_canonical(image)
-    first = nib.affines.apply_affine(np.linalg.inv(image.affine), found.affine[:3, 3])
+    first = apply_affine(np.linalg.inv(image.affine), found.affine[:3, 3])
     assert np.abs(first - np.rint(first)).max() < 1e-3
     cut = tuple(slice(int(a), int(a) + n) for a, n in zip(np.rint(first), found.shape, strict=True))
     values = np.asarray(found.dataobj)

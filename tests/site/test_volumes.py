@@ -12,6 +12,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 import pytest
+from nibabel.affines import apply_affine
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -100,8 +101,8 @@ def assert_same_places(found: nib.Nifti1Image, name: str, count: int | None = No
     if count is not None:
         assert values.size == count
     index = np.indices(values.shape).reshape(3, -1)
-    mm = nib.affines.apply_affine(found.affine, index.T)
-    there = nib.affines.apply_affine(np.linalg.inv(AFFINES[name]), mm)
+    mm = apply_affine(found.affine, index.T)
+    there = apply_affine(np.linalg.inv(AFFINES[name]), mm)
     assert np.abs(there - np.rint(there)).max() < 1e-3
     i, j, k = np.rint(there).astype(int).T
     assert (volume_of(name)[i, j, k] == values.reshape(-1)).all()
@@ -145,12 +146,12 @@ def test_cuts_in_the_patient(scans: Site, name: str) -> None:
     assert (np.asarray(coarse.dataobj) == np.asarray(found.dataobj)[::2, ::2, ::2]).all()
     assert_same_places(coarse, name)
     # Every voxel whose centre is in the box is there; in an upright scan no other one.
-    middle = nib.affines.apply_affine(AFFINES[name], np.array(SHAPE) / 2)
+    middle = apply_affine(AFFINES[name], np.array(SHAPE) / 2)
     low, high = middle - [3.1, 3.3, 5.7], middle + [2.9, 3.2, 5.2]
     text = ",".join(f"{n:.4f}" for pair in zip(low, high, strict=True) for n in pair)
     cut = image_of(scans.ask(address(scans, name, f"?frame=patient&bbox={text}")).body)
     assert_same_places(cut, name)
-    grid = nib.affines.apply_affine(AFFINES[name], np.indices(SHAPE).reshape(3, -1).T)
+    grid = apply_affine(AFFINES[name], np.indices(SHAPE).reshape(3, -1).T)
     inside = int(((grid >= low) & (grid <= high)).all(axis=1).sum())
     count = int(np.prod(cut.shape))
     assert inside > 20
@@ -239,9 +240,9 @@ def test_truth_masks_lie_on_their_scan(scans: Site, name: str, frame: str) -> No
     values = np.asarray(found.dataobj)
     for axis in range(3):  # the box is tight
         across = tuple(other for other in range(3) if other != axis)
-        assert values.any(axis=across)[[0, -1]].all()
-    mm = nib.affines.apply_affine(found.affine, np.indices(values.shape).reshape(3, -1).T)
-    i, j, k = np.rint(nib.affines.apply_affine(np.linalg.inv(AFFINES[name]), mm)).astype(int).T
+        assert np.asarray(values.any(axis=across))[[0, -1]].all()
+    mm = apply_affine(found.affine, np.indices(values.shape).reshape(3, -1).T)
+    i, j, k = np.rint(apply_affine(np.linalg.inv(AFFINES[name]), mm)).astype(int).T
     assert (labels_of(name)[i, j, k] == values.reshape(-1)).all()
     assert np.count_nonzero(values) == np.count_nonzero(labels_of(name))
 
@@ -250,10 +251,10 @@ def test_coarse_masks_lie_on_the_coarse_scan(scans: Site) -> None:
     """A mask with a step is on the same grid as the volume with that step."""
     volume = image_of(scans.ask(address(scans, "lps", "?frame=patient&step=3")).body)
     found = image_of(scans.ask(address(scans, "lps", "/truth/0?frame=patient&step=3")).body)
-    shift = nib.affines.apply_affine(np.linalg.inv(volume.affine), found.affine[:3, 3])
+    shift = apply_affine(np.linalg.inv(volume.affine), found.affine[:3, 3])
     assert np.abs(shift - np.rint(shift)).max() < 1e-3
-    mm = nib.affines.apply_affine(found.affine, np.indices(found.shape).reshape(3, -1).T)
-    i, j, k = np.rint(nib.affines.apply_affine(np.linalg.inv(AFFINES["lps"]), mm)).astype(int).T
+    mm = apply_affine(found.affine, np.indices(found.shape).reshape(3, -1).T)
+    i, j, k = np.rint(apply_affine(np.linalg.inv(AFFINES["lps"]), mm)).astype(int).T
     assert (labels_of("lps")[i, j, k] == np.asarray(found.dataobj).reshape(-1)).all()
 
 
@@ -269,14 +270,14 @@ def test_facts_say_where_entities_lie(scans: Site) -> None:
             assert spot["voxels"] == len(own)
             size = abs(np.linalg.det(affine[:3, :3]))
             assert spot["ml"] == pytest.approx(len(own) * size / 1000)
-            at = np.rint(nib.affines.apply_affine(np.linalg.inv(affine), spot["at"])).astype(int)
+            at = np.rint(apply_affine(np.linalg.inv(affine), spot["at"])).astype(int)
             assert labels[tuple(at)] == spot["number"]
             away = np.linalg.norm(
                 (own - own.mean(axis=0)) * np.linalg.norm(affine[:3, :3], axis=0), axis=1
             )
             here = np.linalg.norm((at - own.mean(axis=0)) * np.linalg.norm(affine[:3, :3], axis=0))
             assert here == pytest.approx(away.min())
-            mm = nib.affines.apply_affine(affine, own)
+            mm = apply_affine(affine, own)
             assert (mm.min(axis=0) >= spot["low"]).all()
             assert (mm.max(axis=0) <= spot["high"]).all()
             assert spot["met"] is None

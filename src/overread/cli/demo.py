@@ -65,7 +65,7 @@ def demo(
     if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
     parts = catalog.names("benchmarks")
-    for folder in (*parts, "pictures", "runs", "sources", ".making"):
+    for folder in (*parts, "builds", "pictures", "runs", "sources", ".making"):
         shutil.rmtree(out / folder, ignore_errors=True)
     screen = console()
     _make(screen, out, patients, seed)
@@ -75,6 +75,7 @@ def demo(
         cards[name] = _read(screen, name, out)
         audits[name] = _audited(name, out, seed)
         _save_first(name, out)
+    _build(screen, out)
     screen.print(_scores(cards))
     screen.print(_rests(audits))
     where = safe(str(out))
@@ -86,6 +87,8 @@ def demo(
         f"          overread score {where}/runs/medthinkvqa/atlas\n"
         f"          overread compare {where}/runs/mmrad/atlas {where}/runs/mmrad/random\n"
         f"          overread audit {where}/runs/rexgroundingct/atlas\n"
+        f"          overread ledger {where}/builds/medthinkvqa\n"
+        f"          overread report {where}/runs/mmrad/atlas --out report.html\n"
         "          overread phantom my-patients --patients 20 --seed 7\n"
         f"          overread view {where}"
     )
@@ -160,6 +163,22 @@ def _audited(name: str, out: Path, seed: int) -> Audit:
         seed=seed,
     )
     return audit(plan, watching=lambda arm: watching(f"{name}: audit, {arm}", quiet=False))
+
+
+def _build(screen: Console, out: Path) -> None:
+    """Two of the benchmarks once more, made by rules from the patients' raw reports."""
+    from overread import catalog
+    from overread.build.runner import run_build
+    from overread.cli.running import watching
+
+    for name in ("medthinkvqa", "mmrad"):
+        with watching(f"{name}: built from reports", quiet=False) as watch:
+            outcome = run_build(name, out / "sources" / name, out / "builds" / name, watch=watch)
+        title = catalog.find("benchmarks", name).title
+        dropped = sum(count for step in outcome.steps for count in step.dropped.values())
+        screen.print(
+            f"{title} built from their reports: {len(outcome.items)} case(s), {dropped} dropped"
+        )
 
 
 def _save_first(name: str, out: Path) -> None:

@@ -42,6 +42,8 @@ class CasePicture(Record):
     width: int | None = None
     """Pixels across a flat picture as it is stored: the frame in which boxes are given."""
     height: int | None = None
+    deep: bool = False
+    """Whether its greys have more than 8 bits, and `…/values` tells them."""
     shape: tuple[int, int, int] | None = None
     """Voxels of a volume, as the release states them."""
     problem: str | None = None
@@ -239,6 +241,7 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
             timepoint=picture.timepoint,
             width=looked.width,
             height=looked.height,
+            deep=looked.deep,
             problem=looked.problem,
         )
     problem = None

@@ -12,8 +12,9 @@ from overread.errors import OverreadError
 from overread.pixels.dicom import open_dicom
 from overread.pixels.flat import image_size, verify_image
 from overread.pixels.formats import told
+from overread.site.depth import MOST, is_deep
 
-_MOST = 4096
+_KEPT = 4096
 _QUICK = 4 << 20
 """Larger files are not decoded to learn whether they can be: their header is believed."""
 
@@ -27,6 +28,8 @@ class Looked:
     height: int | None = None
     problem: str | None = None
     """Why it cannot be shown, in one sentence."""
+    deep: bool = False
+    """Whether it has greys of more than 8 bits, that can be asked for."""
 
 
 _known: OrderedDict[tuple[str, int, int], Looked] = OrderedDict()
@@ -52,7 +55,7 @@ def looked_at(pictures: Pictures, picture: Image) -> Looked:
     found = _look(source, picture.name)
     with _lock:
         _known[key] = found
-        while len(_known) > _MOST:
+        while len(_known) > _KEPT:
             _known.popitem(last=False)
     return found
 
@@ -69,10 +72,11 @@ def _look(source: Path | bytes, name: str) -> Looked:
             width, height = int(header.get("Columns") or 0), int(header.get("Rows") or 0)
         else:
             return Looked(problem=f"the file of {name} holds no flat picture")
+        deep = is_deep(source)
     except OverreadError as error:
         return Looked(problem=f"{name} cannot be shown: {error.what}")
     except (OSError, ValueError, TypeError):
         return Looked(problem=f"{name} cannot be shown")
     if width < 1 or height < 1:
         return Looked(problem=f"{name} cannot be shown: it has no size")
-    return Looked(width, height)
+    return Looked(width, height, deep=deep and width * height <= MOST)

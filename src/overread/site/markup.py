@@ -49,6 +49,15 @@ def joined(*children: Children) -> Markup:
     return Markup("".join(parts))
 
 
+def breakable(name: str) -> Markup:
+    """A name of several words joined by underscores, which may be broken behind each.
+
+    >>> breakable("hit_rate")
+    'hit_<wbr>rate'
+    """
+    return Markup("_<wbr>".join(escape(part) for part in name.split("_")))
+
+
 def table(
     heads: Iterable[Child], rows: Iterable[Iterable[Child]], *, numbers: Iterable[int] = ()
 ) -> Markup:

@@ -21,6 +21,7 @@ from overread.errors import PictureError, UsageError
 from overread.pixels.bare import turned
 from overread.pixels.flat import MAX_FILE
 from overread.pixels.showing import shown_bytes
+from overread.site.depth import deep_values
 from overread.site.looking import Looked, looked_at
 from overread.site.parts import OneSplit, Word
 
@@ -75,6 +76,33 @@ def get_picture(
     headers["x-turned"] = str(_turned(source))
     headers["content-encoding"] = "identity"  # pixels are compressed already
     return Response(data, media_type=media, headers=headers)
+
+
+@router.get(
+    "/pictures/{dataset}/{split}/{case}/{name}/values",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}, 304: {}},
+)
+def get_values(request: Request, split: OneSplit, case: Word, name: Word) -> Response:
+    """The greys of a picture of more than 8 bits, as little-endian 16-bit whole numbers, by rows.
+
+    A value is `x-base` plus `x-step` times the number; `x-low` is usually shown as black and
+    `x-high` as white, or the other way round where `x-inverted` is 1.
+    """
+    picture = flat_picture(split.case(case).picture(name))
+    source = split.release.pictures.data(picture)
+    tag = f'"{_digest(source, "values")}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    with _AT_ONCE:
+        deep = deep_values(source, name=picture.name)
+        data = deep.numbers.tobytes()
+    height, width = deep.numbers.shape
+    told = {"width": width, "height": height, "inverted": int(deep.inverted)}
+    told |= {"base": deep.base, "step": deep.step, "low": deep.low, "high": deep.high}
+    headers |= {f"x-{name}": f"{value:.10g}" for name, value in told.items()}
+    return Response(data, media_type="application/octet-stream", headers=headers)
 
 
 def flat_picture(picture: Picture) -> Image:

@@ -88,8 +88,9 @@ def counterparts(
     """
     found: list[Counterpart] = []
     for number, step in enumerate(own):
-        if not step.regions:
-            continue
+        several = len(step.regions) > 1 and all(isinstance(r, Whole) for r in step.regions)
+        if not step.regions or several:
+            continue  # who speaks of all pictures at once looks nowhere
         best: tuple[_Match, int] | None = None
         for place, other in enumerate(reference):
             match = _best(step, other, case, truth)

@@ -22,15 +22,18 @@ from overread.core import (
     Whole,
 )
 from overread.errors import OverreadError
+from overread.pixels.draw import Colour
 from overread.pixels.encode import data_uri, encode
 from overread.pixels.fence import Fence
-from overread.site.cutouts import READER, TRUTH, Pixels, Sight, drawn, mask_slice
+from overread.site.cutouts import TRUTH, Pixels, Sight, drawn, mask_slice
 from overread.site.markup import Markup, h, joined, table
 from overread.site.report_scores import number, without_places
 from overread.site.steps import told
 
 _MOST_PICTURES, _MOST_SLICES, _LONGEST = 9, 6, 640
 _MOST_WORDS = 6000
+_TINTS: tuple[Colour, ...] = ((86, 180, 233), (230, 159, 0), (204, 121, 167), (47, 199, 154))
+"""One for each reader, as the style has them for boxes."""
 _KINDS = {"say": "says", "look": "looks", "ask": "asks", "conclude": "concludes"}
 
 
@@ -166,7 +169,7 @@ def _slices(shown: Shown, truth: Truth | None, picture: Volume, album: Album) ->
     figures: list[Markup] = []
     for query in case.queries[:_MOST_SLICES]:
         true = _mask(truth.findings if truth else (), query.id)
-        for name, (folder, reading) in shown.readings.items():
+        for n, (name, (folder, reading)) in enumerate(shown.readings.items()):
             own = _mask((reading.findings if reading else None) or (), query.id)
             sight = Sight(case, pictures, Fence(folder).path)
             try:
@@ -180,7 +183,7 @@ def _slices(shown: Shown, truth: Truth | None, picture: Volume, album: Album) ->
                 marked,
                 part="whole",
                 window="lung",
-                tint=READER,
+                tint=_TINTS[n % 4],
                 also=also,
                 also_tint=TRUTH,
             )
@@ -264,6 +267,8 @@ def _reading(name: str, reading: Reading | None) -> Markup:
         if text:
             parts.append(h("h5", title))
             parts.append(h("p", _cut(text), class_="words"))
+    if len(parts) == 1:
+        parts.append(h("p", "Gave no words.", class_="quiet"))
     return joined(parts)
 
 

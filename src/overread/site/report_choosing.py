@@ -11,8 +11,8 @@ from overread.catalog import unknown
 from overread.runs.card import Card
 from overread.runs.comparing import values_by_case
 
-USUAL = {"worst": 3, "best": 2, "random": 2}
-"""What is shown unless somebody says otherwise."""
+USUAL = (3, 2, 2)
+"""How many of the worst, of the best and at random are shown unless somebody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,11 @@ def choose(
 
     Without the truth, cases are drawn and never ranked: a rank would tell who was wrong.
     """
+    if wanted.usual and len(cases) <= sum(USUAL):
+        return dict.fromkeys(cases, "one of all cases of the run"), f"all {len(cases)} of the run"
     if wanted.usual:
-        few = USUAL if truth else {"random": 5}
-        wanted = replace(wanted, **few)
+        worst, best, random = USUAL if truth else (0, 0, 5)
+        wanted = replace(wanted, worst=worst, best=best, random=random)
     found: dict[str, str] = {}
     rules: list[str] = []
     for name in wanted.named:
@@ -64,7 +66,7 @@ def choose(
     ):
         own = [name for name in order if name not in found][:count]
         found |= dict.fromkeys(own, f"among the {word} by {metric}" if truth else "chosen")
-        if count:
+        if own:
             rules.append(f"the {word} {len(own)} by {metric}" if truth else f"{len(own)} by rank")
     left = [name for name in cases if name not in found]
     count = min(wanted.random, len(left))

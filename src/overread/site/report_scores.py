@@ -16,7 +16,7 @@ from overread.runs.card import Card, Score, short_signature
 from overread.runs.comparing import Comparison, compare
 from overread.runs.spec import RunSpec
 from overread.session import SessionSettings
-from overread.site.markup import Children, Markup, h, joined, table
+from overread.site.markup import Children, Markup, breakable, h, joined, table
 from overread.site.report_charts import Line, Point, forest, legend
 
 _MOST_PROBLEMS = 40
@@ -43,31 +43,40 @@ def headline(card: Card, most: int = 6) -> list[str]:
 
 def how_section(runs: Sequence[Told]) -> Markup:
     """Who read what, and how."""
+    facts = [_how(run) for run in runs]
+    rows = [[key, *(own[key] for own in facts)] for key in facts[0]]
     return h(
-        "section", h("h2", "What was read, by whom, and how"), [_how(run) for run in runs], id="how"
+        "section",
+        h("h2", "What was read, by whom, and how"),
+        table(["", *(run.name for run in runs)], rows),
+        id="how",
     )
 
 
-def _how(run: Told) -> Markup:
+def _how(run: Told) -> dict[str, str]:
     spec, card = run.spec, run.card
     usual = json.loads(json.dumps(SessionSettings().as_settings()))
     own = {k: v for k, v in spec.workflow.settings.items() if v != usual.get(k)}
-    said = {
-        "Reader": _listed({"name": spec.reader.name, **spec.reader.identity}),
+    identity = {k: v for k, v in spec.reader.identity.items() if k != "reader"}
+    lost = [
+        f"{count:,} {word}"
+        for count, word in (
+            (card.missing, "missing"),
+            (card.failed, "failed"),
+            (card.not_judged, "not judged"),
+        )
+        if count
+    ]
+    return {
+        "Reader": ", ".join(filter(None, (spec.reader.name, _listed(identity)))),
         "Way of reading": spec.workflow.name or "reads whole cases by itself",
         "Settings": _listed(own) or "as they come",
-        "Cases": f"{card.cases:,} of the split {card.split}, {card.missing:,} missing, "
-        f"{card.failed:,} failed"
-        + (f", {card.not_judged:,} not judged" if card.not_judged else ""),
+        "Cases": ", ".join([f"{card.cases:,} of the split {card.split}", *lost]),
         "Readings of each case": f"{spec.repeat}, seed {spec.seed}",
         "Prompts": _listed(spec.prompts) or "none",
         "Versions": _listed({**spec.versions, **card.signature.get("versions", {})}),
         "Signature of the scores": short_signature(card),
     }
-    return joined(
-        h("h3", run.name),
-        h("dl", [h("div", h("dt", key), h("dd", value)) for key, value in said.items()]),
-    )
 
 
 def _listed(values: Mapping[str, Any]) -> str:
@@ -108,8 +117,8 @@ def scores_section(runs: Sequence[Told]) -> Markup:
     rows: list[list[Markup | str]] = []
     for name in names:
         first = next(run.card.scores[name] for run in runs if name in run.card.scores)
-        cells: list[Markup | str] = [_with_twins(run, name) for run in runs]
-        rows.append([_arrowed(name, runs), *cells, f"{first.n:,}", first.about])
+        values = [_with_twins(run, name) for run in runs]
+        rows.append([breakable(_arrowed(name, runs)), *values, f"{first.n:,}", first.about])
     absent = _absent(runs)
     return h(
         "section",
@@ -139,15 +148,17 @@ def _arrowed(name: str, runs: Sequence[Told]) -> str:
     return f"{name} {'↑' if score.better == 'higher' else '↓'}"
 
 
-def _with_twins(run: Told, name: str) -> Markup | str:
-    """A score; below it what it is with the missing as worst, and the most it could be."""
-    shown = spelled(run.card.scores.get(name))
-    more = []
-    for prefix, word in (("honest_", "missing as worst"), ("ceiling_", "at most")):
-        twin = run.card.scores.get(prefix + name)
-        if twin is not None:
-            more.append(f"{word} {number(twin.value)}")
-    return joined(shown, h("br"), h("small", "; ".join(more))) if more else shown
+def _with_twins(run: Told, name: str) -> Markup:
+    """A score and its interval; what it is with the missing as worst, and the most it could be."""
+    score = run.card.scores.get(name)
+    value, between = cells(score)
+    more = [between] if between else []
+    honest, most = (run.card.scores.get(twin + name) for twin in _TWINS)
+    if honest is not None and score is not None and honest.value != score.value:
+        more.append(f"missing as worst {number(honest.value)}")
+    if most is not None and most.value is not None and abs(most.value - 1) > 1e-9:
+        more.append(f"at most {number(most.value)}")
+    return joined(value, [joined(h("br"), h("small", told)) for told in more])
 
 
 def _absent(runs: Sequence[Told]) -> Markup | None:
@@ -182,13 +193,19 @@ def number(value: float | None) -> str:
     return f"{value:.{3 if abs(value) < 10 else 2 if abs(value) < 100 else 1}f}"
 
 
-def spelled(score: Score | None) -> str:
-    """A score and its interval."""
+def cells(score: Score | None) -> tuple[str, str]:
+    """A score and its interval as text."""
     if score is None or score.value is None:
-        return "–"
+        return "–", ""
     if score.low is None or score.high is None:
-        return number(score.value)
-    return f"{number(score.value)} ({number(score.low)} – {number(score.high)})"
+        return number(score.value), ""
+    return number(score.value), f"{number(score.low)} – {number(score.high)}"
+
+
+def spelled(score: Score | None) -> str:
+    """A score and its interval in one line."""
+    value, between = cells(score)
+    return f"{value} ({between})" if between else value
 
 
 # ---- breakdowns ------------------------------------------------------------------------------

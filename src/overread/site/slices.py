@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image as Pillow
 
 from overread.errors import UsageError
-from overread.pixels.encode import encode
 from overread.pixels.geometry import ras_geometry, to_ras
 from overread.pixels.planes import Plane, cut, square
 from overread.pixels.windows import WINDOWS, Window, window
@@ -35,7 +36,10 @@ def slice_png(
         grey = grey[max(0, top) : bottom, max(0, left) : right]
         if not grey.size:
             raise UsageError("the box holds no pixel of the slice")
-    return encode(square(grey, held.space, plane, longest=longest, smooth=True))
+    out = io.BytesIO()
+    picture = Pillow.fromarray(square(grey, held.space, plane, longest=longest, smooth=True))
+    picture.save(out, "PNG", compress_level=1)  # somebody waits; a little larger does not matter
+    return out.getvalue()
 
 
 def slab_slice(held: Held, plane: Plane, index: int | None, slab: float) -> NDArray[Any]:

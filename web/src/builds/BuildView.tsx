@@ -17,7 +17,7 @@ export default function BuildView({ parts }: ViewProps) {
   const asked = useApi<BuildTold>(api(["builds", build]));
   return (
     <div class="stack">
-      <Crumbs trail={[{ text: name }]} />
+      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: name }]} />
       <h1 style={{ margin: 0 }}>{name}</h1>
       {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
       {asked.data ? <Told told={asked.data} /> : asked.problem ? null : <Busy what="the build" />}
@@ -120,7 +120,7 @@ function Spending({ ledger }: { ledger: BuildLedger }) {
           </tbody>
         </table>
       </div>
-      <p class="quiet-text">Over all {ledger.sittings} sittings.</p>
+      <p class="quiet-text">Over {ledger.sittings === 1 ? "one sitting" : `all ${ledger.sittings.toLocaleString("en")} sittings`}.</p>
     </Sheet>
   );
 }

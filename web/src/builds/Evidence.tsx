@@ -30,7 +30,8 @@ export function Evidence(props: EvidenceProps) {
   hands.current = {
     key: (key) => {
       if (key === "x") return () => change({ boxes: [], first: null, last: null, rest: {} });
-      if (count > 1 && (key === "[" || key === "]")) return () => setAt((at + (key === "]" ? 1 : count - 1)) % count);
+      if (count > 1 && key === "ArrowRight") return () => setAt((at + 1) % count);
+      if (count > 1 && key === "ArrowLeft") return () => setAt((at + count - 1) % count);
       return own.key(key);
     },
   };
@@ -53,7 +54,7 @@ export function Evidence(props: EvidenceProps) {
             </button>
           ))}
           <span class="quiet-text">
-            <kbd>[</kbd> <kbd>]</kbd>
+            <kbd>←</kbd> <kbd>→</kbd>
           </span>
         </div>
       ) : null}

@@ -78,13 +78,13 @@ function Progress({ build, progress }: { build: string; progress: QueueProgress 
         </table>
       </div>
       {progress.people.length ? (
-        <p>
+        <div class="row builds-people">
           {progress.people.map((one) => (
             <Tag key={one.name}>
               {one.name}: {one.given} given, {one.left} left
             </Tag>
           ))}
-        </p>
+        </div>
       ) : (
         <p class="quiet-text">Nobody has read any yet.</p>
       )}

@@ -9,7 +9,7 @@ export function ShownData({ shown }: { shown: Record<string, unknown> }) {
   return (
     <dl class="shown-data">
       {names.map((name) => (
-        <div key={name}>
+        <div key={name} class={name === "sentence" ? "shown-chief" : ""}>
           <dt>{name}</dt>
           <dd>
             <Value value={shown[name]} />

@@ -16,7 +16,7 @@ import { Words } from "./Words";
 import { type Draft, EMPTY, asDraft, keepDraft, keepSaw, loadDraft, loadName, sawBefore } from "./draft";
 import { useKeys } from "./keys";
 import { type CaseTruth, type Lit, markOf, ownBoxes, trueBoxes, withBox, withMovedBox } from "./marks";
-import { pictureUrl } from "./pictures";
+import { pictureUrl, valuesUrl } from "./pictures";
 import "./cases.css";
 
 export type CaseSeen = Schemas["CaseSeen"];
@@ -110,6 +110,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     width: picture.width ?? 4,
     height: picture.height ?? 3,
     problem: picture.problem,
+    values: picture.deep ? valuesUrl(dataset, split, id, picture.name) : undefined,
     boxes: [...trueBoxes(told, picture.name, lit), ...ownBoxes(draft, picture.name, chosen)],
     onChoose: (box) => {
       const mark = markOf(box);
@@ -166,7 +167,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
               </Suspense>
             ),
           )}
-          <Films pictures={flat} stageOf={stageOf} truth={told} full={full} onFull={setFull} />
+          <Films pictures={flat} stageOf={stageOf} truth={told} full={full} onFull={setFull} note={writes ? <Note draft={draft} at={active} write={write} /> : null} />
           {seen.pictures.length ? null : <p class="film case-missing">This case has no pictures.</p>}
         </div>
         <div class="stack case-words">
@@ -220,6 +221,19 @@ function Step({ to: other, dataset, split, text, hint }: { to: string | null; da
     <Link class="button" href={to("cases", dataset, split, other)}>
       {told}
     </Link>
+  );
+}
+
+/** The words of the finding that is being written, at hand in the full-size view. */
+function Note({ draft, at, write }: { draft: Draft; at: number | null; write: (draft: Draft) => void }) {
+  const own = at === null ? undefined : draft.findings[at];
+  if (!own || at === null) return null;
+  const set = (text: string) => write({ ...draft, findings: draft.findings.map((one, n) => (n === at ? { ...one, text } : one)) });
+  return (
+    <label class="case-note">
+      <span>Finding {at + 1}</span>
+      <input maxLength={4000} placeholder="What you see, and where" value={own.text} onInput={(event) => set(event.currentTarget.value)} />
+    </label>
   );
 }
 

@@ -14,9 +14,11 @@ export interface FilmsProps {
   /** The picture that is shown full size. */
   full: string | null;
   onFull: (name: string | null) => void;
+  /** The words of the finding that boxes belong to, for the full-size view. */
+  note: ComponentChildren;
 }
 
-export function Films({ pictures, stageOf, truth, full, onFull }: FilmsProps) {
+export function Films({ pictures, stageOf, truth, full, onFull, note }: FilmsProps) {
   if (!pictures.length) return null;
   const columns = columnsOf(pictures);
   // One or two pictures have their tools at hand; more are looked at full size.
@@ -34,7 +36,7 @@ export function Films({ pictures, stageOf, truth, full, onFull }: FilmsProps) {
           </TimePoint>
         ))}
       </div>
-      {full === null ? null : <FullSize pictures={pictures} stageOf={stageOf} open={full} onOpen={onFull} truth={truth} />}
+      {full === null ? null : <FullSize pictures={pictures} stageOf={stageOf} open={full} onOpen={onFull} truth={truth} note={note} />}
     </>
   );
 }

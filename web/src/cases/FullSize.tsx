@@ -1,11 +1,12 @@
 // One picture, or two side by side, over the whole window.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Stage, type StageProps } from "../stage/Stage";
 import { AS_STORED } from "../stage/looks";
 import { ALL } from "../stage/sight";
 import type { CasePicture } from "./CaseView";
 import { Caption } from "./Films";
-import { isTyping } from "./keys";
+import { useKeys } from "./keys";
 import type { CaseTruth } from "./marks";
 
 export interface FullSizeProps {
@@ -14,9 +15,11 @@ export interface FullSizeProps {
   open: string;
   onOpen: (name: string | null) => void;
   truth: CaseTruth | null;
+  /** The words of the finding that boxes belong to. */
+  note: ComponentChildren;
 }
 
-export function FullSize({ pictures, stageOf, open, onOpen, truth }: FullSizeProps) {
+export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullSizeProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [beside, setBeside] = useState("");
   const [together, setTogether] = useState(true);
@@ -39,14 +42,13 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth }: FullSizePro
     if (next) onOpen(next.name);
     setSight(ALL);
   };
-  const keys = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    if (event.key === "n" || event.key === "PageDown") step(1);
-    else if (event.key === "p" || event.key === "PageUp") step(-1);
-    else if (event.key === "f") onOpen(null);
-    else return;
-    event.preventDefault();
-  };
+  useKeys((key) => {
+    if (key === "n" || key === "PageDown") step(1);
+    else if (key === "p" || key === "PageUp") step(-1);
+    else if (key === "f") onOpen(null);
+    else return false;
+    return true;
+  });
   if (!shown) return null;
   const linked = second && together ? { sight, onSight: setSight, look, onLook: setLook } : {};
   return (
@@ -54,7 +56,6 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth }: FullSizePro
       ref={dialog}
       class="case-full"
       aria-label={`${open} full size`}
-      onKeyDown={keys}
       onCancel={(event) => {
         event.preventDefault();
         onOpen(null);
@@ -107,6 +108,7 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth }: FullSizePro
           </div>
         ))}
       </div>
+      {note ?? <span />}
       <p class="case-full-notice">Research and education only, not for patient care.</p>
     </dialog>
   );

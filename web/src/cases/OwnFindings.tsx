@@ -86,7 +86,7 @@ function Places({ finding, at, change, choose }: PlacesProps) {
   if (!boxes.length) return null;
   return (
     <ul class="case-places">
-      {boxes.map(({ place, p, box }) => (
+      {boxes.map(({ place, p, box }, n) => (
         <li key={p} class="row">
           <button type="button" class="quiet" onClick={() => choose(`own:${at}:${p}`)}>
             {place.picture} [{box ? [box.x1, box.y1, box.x2, box.y2].map(Math.round).join(", ") : ""}]
@@ -98,10 +98,10 @@ function Places({ finding, at, change, choose }: PlacesProps) {
             value={place.label ?? ""}
             onInput={(event) => {
               const label = event.currentTarget.value;
-              change({ ...finding, places: finding.places.map((one, n) => (n === p ? { ...one, label } : one)) });
+              change({ ...finding, places: finding.places.map((one, other) => (other === p ? { ...one, label } : one)) });
             }}
           />
-          <button type="button" class="quiet" onClick={() => without(place)} aria-label={`Remove box ${p + 1} of finding ${at + 1}`}>
+          <button type="button" class="quiet" onClick={() => without(place)} aria-label={`Remove box ${n + 1} of finding ${at + 1}`}>
             ✕
           </button>
         </li>

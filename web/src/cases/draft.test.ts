@@ -71,7 +71,7 @@ describe("marks", () => {
 });
 
 describe("time points", () => {
-  const film = (name: string, timepoint: number | null) => ({ name, kind: "image" as const, timepoint, width: 1, height: 1, shape: null, problem: null });
+  const film = (name: string, timepoint: number | null) => ({ name, kind: "image" as const, timepoint, width: 1, height: 1, deep: false, shape: null, problem: null });
   it("stand in columns, the earliest first, what is not stated last", () => {
     const found = columnsOf([film("c", null), film("b", 2), film("a", 1)]);
     expect(found.map((one) => [one.title, one.pictures.map((p) => p.name)])).toEqual([

@@ -18,3 +18,8 @@ export function pictureUrl(dataset: string, split: string, caseId: string, name:
 export function smallPictureUrl(dataset: string, split: string, caseId: string, name: string, longest: number): string {
   return api(["pictures", dataset, split, caseId, name], { longest });
 }
+
+/** The greys of a picture of more than 8 bits. */
+export function valuesUrl(dataset: string, split: string, caseId: string, name: string): string {
+  return api(["pictures", dataset, split, caseId, name, "values"]);
+}

@@ -117,111 +117,119 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   const hu = scan ? huAt(scan, voxel) : null;
   const names = new Map(useShelf().shelf.runs.map((one) => [one.id, one.name]));
 
+  const stage = (
+    <div class="ct-stage">
+      <div class="row ct-row">
+        <Choice label="Planes" options={LAYOUTS.map((one) => ({ value: one.layout, name: one.name, key: one.key }))} value={layout} onChoose={setLayout} />
+        <Choice label="What the left button does" options={TOOLS.map((one) => ({ value: one.tool, name: one.name, key: one.key }))} value={tool} onChoose={setTool} />
+      </div>
+      <div class="row ct-row">
+        <WindowTools window={window_} onWindow={setWindow} />
+        <SlabTools slab={slab} onSlab={setSlab} />
+      </div>
+      <div
+        class="film ct-film"
+        ref={film}
+        data-state={problem ? "trouble" : !scan ? "waiting" : share < 1 ? "coarse" : "whole"}
+        data-marks={layers.busy ? "waiting" : [...shown].join(" ")}
+        onWheelCapture={gestures.wheel}
+        onMouseDownCapture={gestures.down}
+        onDblClickCapture={(event) => event.stopPropagation()}
+        onContextMenuCapture={(event) => event.preventDefault()}
+      >
+        <canvas ref={canvas} tabIndex={0} role="img" aria-label={described(layout, case_, words, [...shown].length, mode)} aria-describedby={keys} />
+        {scan && planes.length === 1 && planes[0] ? <Markers plane={planes[0]} /> : null}
+        {pixels > 0 && layout !== "3d" ? <Ruler pixels={pixels} /> : null}
+        {!scan && !problem ? (
+          <p class="ct-waiting" role="status">
+            Getting the scan …
+          </p>
+        ) : null}
+      </div>
+      {problem ? <Trouble problem={problem} /> : null}
+      <div class="row ct-row ct-place">
+        <output aria-live="polite" data-voxel={voxel.join(" ")}>
+          <strong>{words}</strong> mm, {hu === null ? "–" : `${hu} HU`}
+        </output>
+        {measured !== null ? (
+          <span>
+            Measured <strong>{measured.toFixed(1)} mm</strong>{" "}
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => {
+                viewer?.forgetMeasures();
+                setMeasured(null);
+              }}
+            >
+              Clear
+            </button>
+          </span>
+        ) : null}
+        <span class="quiet-text" role="status">
+          {scan && share < 1 ? `Coarse; the whole scan is coming, ${Math.round(100 * share)} %` : scan && scan.step > 1 ? `Every ${scan.step}. voxel is shown` : ""}
+        </span>
+      </div>
+      {space ? <Sliders space={space} voxel={voxel} planes={planes} onGo={go} /> : null}
+      <p class="quiet-text" id={keys}>
+        <kbd>↑</kbd> <kbd>↓</kbd> one slice, <kbd>PgUp</kbd> <kbd>PgDn</kbd> ten, wheel scrolls, <kbd>Ctrl</kbd> wheel or <kbd>+</kbd> <kbd>−</kbd> zooms, <kbd>0</kbd> shows all,
+        right drag sets the window, middle drag moves, <kbd>n</kbd> <kbd>b</kbd> next and previous lesion, <kbd>o</kbd> outlines, <kbd>f</kbd> fill.
+      </p>
+    </div>
+  );
+  const side = (
+    <div class="ct-side">
+      {runs.length > 0 ? (
+        <Field label="Masks of">
+          <select value={run} onChange={(event) => setRun(event.currentTarget.value)}>
+            {runs.map((one) => (
+              <option key={one} value={one}>
+                {names.get(one) ?? one}
+              </option>
+            ))}
+            {truth ? <option value="">no run</option> : null}
+          </select>
+        </Field>
+      ) : null}
+      {mode ? (
+        <>
+          <Choice label="Which masks" options={modes.map((one) => ({ value: one, name: MODE_NAMES[one] }))} value={mode} onChoose={setMode} />
+          <div class="row ct-row">
+            <label>
+              <input type="checkbox" checked={outline} onChange={(event) => setOutline(event.currentTarget.checked)} /> Outline <kbd>o</kbd>
+            </label>
+            <label class="ct-number">
+              Fill <kbd>f</kbd>
+              <input type="range" min="0" max="1" step="0.05" value={fill} onInput={(event) => setFill(event.currentTarget.valueAsNumber)} />
+            </label>
+          </div>
+          <Legend mode={mode} chosen={entity !== undefined} />
+        </>
+      ) : (
+        <p class="quiet-text">{truth ? "" : "The truth is hidden."}</p>
+      )}
+      {known.failed ? <p class="quiet-text">{known.failed}</p> : null}
+      {known.problem ? <Trouble problem={known.problem} /> : null}
+      {layers.problem ? <Trouble problem={layers.problem} /> : null}
+      {mode ? (
+        <FindingList
+          at={at}
+          rows={known.rows}
+          run={run}
+          mode={mode}
+          shown={shown}
+          chosen={chosen}
+          onJump={jump}
+          onShown={(query, on) => setHidden((before) => (on ? new Set([...before].filter((one) => one !== query)) : new Set([...before, query])))}
+        />
+      ) : null}
+    </div>
+  );
   return (
     <div class="ct" onKeyDown={gestures.key}>
-      <div class="ct-stage">
-        <div class="row ct-row">
-          <Choice label="Planes" options={LAYOUTS.map((one) => ({ value: one.layout, name: one.name, key: one.key }))} value={layout} onChoose={setLayout} />
-          <Choice label="What the left button does" options={TOOLS.map((one) => ({ value: one.tool, name: one.name, key: one.key }))} value={tool} onChoose={setTool} />
-        </div>
-        <WindowTools window={window_} onWindow={setWindow} />
-        <div
-          class="film ct-film"
-          ref={film}
-          data-state={problem ? "trouble" : !scan ? "waiting" : share < 1 ? "coarse" : "whole"}
-          data-marks={layers.busy ? "waiting" : [...shown].join(" ")}
-          onWheelCapture={gestures.wheel}
-          onMouseDownCapture={gestures.down}
-          onDblClickCapture={(event) => event.stopPropagation()}
-          onContextMenuCapture={(event) => event.preventDefault()}
-        >
-          <canvas ref={canvas} tabIndex={0} role="img" aria-label={described(layout, case_, words, [...shown].length, mode)} aria-describedby={keys} />
-          {scan && planes.length === 1 && planes[0] ? <Markers plane={planes[0]} /> : null}
-          {pixels > 0 && layout !== "3d" ? <Ruler pixels={pixels} /> : null}
-          {!scan && !problem ? (
-            <p class="ct-waiting" role="status">
-              Getting the scan …
-            </p>
-          ) : null}
-        </div>
-        {problem ? <Trouble problem={problem} /> : null}
-        <div class="row ct-row ct-place">
-          <output aria-live="polite" data-voxel={voxel.join(" ")}>
-            <strong>{words}</strong> mm, {hu === null ? "–" : `${hu} HU`}
-          </output>
-          {measured !== null ? (
-            <span>
-              Measured <strong>{measured.toFixed(1)} mm</strong>{" "}
-              <button
-                type="button"
-                class="quiet"
-                onClick={() => {
-                  viewer?.forgetMeasures();
-                  setMeasured(null);
-                }}
-              >
-                Clear
-              </button>
-            </span>
-          ) : null}
-          <span class="quiet-text" role="status">
-            {scan && share < 1 ? `Coarse; the whole scan is coming, ${Math.round(100 * share)} %` : scan && scan.step > 1 ? `Every ${scan.step}. voxel is shown` : ""}
-          </span>
-        </div>
-        {space ? <Sliders space={space} voxel={voxel} planes={planes} onGo={go} /> : null}
-        <p class="quiet-text" id={keys}>
-          <kbd>↑</kbd> <kbd>↓</kbd> one slice, <kbd>PgUp</kbd> <kbd>PgDn</kbd> ten, wheel scrolls, <kbd>Ctrl</kbd> wheel or <kbd>+</kbd> <kbd>−</kbd> zooms, <kbd>0</kbd> shows all,
-          right drag sets the window, middle drag moves, <kbd>n</kbd> <kbd>b</kbd> next and previous lesion, <kbd>o</kbd> outlines, <kbd>f</kbd> fill.
-        </p>
-      </div>
-      <div class="ct-side">
-        <div class="row ct-row">
-          <SlabTools slab={slab} onSlab={setSlab} />
-        </div>
-        {runs.length > 0 ? (
-          <Field label="Masks of">
-            <select value={run} onChange={(event) => setRun(event.currentTarget.value)}>
-              {runs.map((one) => (
-                <option key={one} value={one}>
-                  {names.get(one) ?? one}
-                </option>
-              ))}
-              {truth ? <option value="">no run</option> : null}
-            </select>
-          </Field>
-        ) : null}
-        {mode ? (
-          <>
-            <Choice label="Which masks" options={modes.map((one) => ({ value: one, name: MODE_NAMES[one] }))} value={mode} onChoose={setMode} />
-            <div class="row ct-row">
-              <label>
-                <input type="checkbox" checked={outline} onChange={(event) => setOutline(event.currentTarget.checked)} /> Outline <kbd>o</kbd>
-              </label>
-              <label class="ct-number">
-                Fill <kbd>f</kbd>
-                <input type="range" min="0" max="1" step="0.05" value={fill} onInput={(event) => setFill(event.currentTarget.valueAsNumber)} />
-              </label>
-            </div>
-            <Legend mode={mode} chosen={entity !== undefined} />
-          </>
-        ) : (
-          <p class="quiet-text">{truth ? "" : "The truth is hidden."}</p>
-        )}
-        {known.failed ? <p class="quiet-text">{known.failed}</p> : null}
-        {known.problem ? <Trouble problem={known.problem} /> : null}
-        {layers.problem ? <Trouble problem={layers.problem} /> : null}
-        {mode ? (
-          <FindingList
-            at={at}
-            rows={known.rows}
-            run={run}
-            mode={mode}
-            shown={shown}
-            chosen={chosen}
-            onJump={jump}
-            onShown={(query, on) => setHidden((before) => (on ? new Set([...before].filter((one) => one !== query)) : new Set([...before, query])))}
-          />
-        ) : null}
+      <div class="ct-parts">
+        {stage}
+        {side}
       </div>
     </div>
   );

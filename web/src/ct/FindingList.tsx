@@ -1,4 +1,5 @@
 // The sentences of a case beside the scan: what is shown, where it lies, how well it was met.
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Schemas, api, useApi } from "../api/client";
 import { shown as number } from "../kit/kit";
@@ -71,6 +72,7 @@ function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; tit
               key={spot.number}
               type="button"
               class={verdict.class}
+              data-spot={spot.number}
               aria-pressed={props.chosen === `${row.query}/${side}/${spot.number}`}
               onClick={() => props.onJump(row, spot, side)}
               title={`${number(spot.ml, 2)} ml at ${placeWords(spot.at)}${verdict.word ? `, ${verdict.word}` : ""}`}
@@ -103,33 +105,30 @@ function Numbers({ at, run, row, met }: { at: At; run: string; row: Row; met: Sc
   const both = (row.truth?.voxels ?? 0) > 0 && (row.made?.voxels ?? 0) > 0;
   const away = useApi<Schemas["Distances"]>(both ? api(["volumes", ...at, "distances", row.query], { run }) : null);
   const cell = (value: number | undefined, digits: number, unit = "") => (away.busy ? "…" : value === undefined ? "–" : `${number(value, digits)}${unit}`);
+  const rows: [name: string, about: string, value: ComponentChildren][] = [
+    [
+      "Dice",
+      "Overlap with the truth, from 0 to 1; a hit from 0.1 on",
+      <>
+        {number(met.dice, 3)} <span class={met.hit ? "tag good" : "tag bad"}>{met.hit ? "hit" : "no hit"}</span>
+      </>,
+    ],
+    ["Entities met", "Entities of the truth that a marked lesion meets", `${met.met} of ${met.met + met.missed}`],
+    ["False alarms", "Marked lesions that meet no entity", met.surplus],
+    ["HD95", "95 % of either surface lies this near to the other", cell(away.data?.hd95, 1, " mm")],
+    ["Mean distance", "Between the surface voxels of both", cell(away.data?.assd, 1, " mm")],
+  ];
   return (
     <table class="ct-numbers">
-      <thead>
-        <tr>
-          <th scope="col">Dice</th>
-          <th scope="col">Entities met</th>
-          <th scope="col">False alarms</th>
-          <th scope="col">
-            <abbr title="95 % of either surface lies this near to the other">HD95</abbr>
-          </th>
-          <th scope="col">
-            <abbr title="Mean distance between the surface voxels of both">Mean distance</abbr>
-          </th>
-        </tr>
-      </thead>
       <tbody>
-        <tr>
-          <td>
-            {number(met.dice, 3)} <span class={met.hit ? "tag good" : "tag bad"}>{met.hit ? "hit" : "no hit"}</span>
-          </td>
-          <td>
-            {met.met} of {met.met + met.missed}
-          </td>
-          <td>{met.surplus}</td>
-          <td>{cell(away.data?.hd95, 1, " mm")}</td>
-          <td>{cell(away.data?.assd, 1, " mm")}</td>
-        </tr>
+        {rows.map(([name, about, value]) => (
+          <tr key={name}>
+            <th scope="row">
+              <abbr title={about}>{name}</abbr>
+            </th>
+            <td>{value}</td>
+          </tr>
+        ))}
       </tbody>
     </table>
   );

@@ -47,7 +47,7 @@ export interface SlabSetting {
 export function WindowTools({ window, onWindow }: { window: Window; onWindow: (window: Window) => void }) {
   const chosen = WINDOWS.find((one) => sameWindow(one.window, window))?.name ?? null;
   return (
-    <div class="row ct-row">
+    <>
       <Choice
         label="Window"
         options={WINDOWS.map((one) => ({ value: one.name, name: one.name, key: one.key }))}
@@ -65,7 +65,7 @@ export function WindowTools({ window, onWindow }: { window: Window; onWindow: (w
         Width
         <input type="number" step="10" min="1" value={window.width} onChange={(event) => onWindow(bounded({ ...window, width: event.currentTarget.valueAsNumber }))} />
       </label>
-    </div>
+    </>
   );
 }
 

@@ -23,6 +23,10 @@ export default function Browser({ parts }: ViewProps) {
   const table = useApi<SplitTable>(api(["datasets", dataset, split, "cases"]));
   const labels = useApi<LabelTable>(shelf.rights.truth ? api(["datasets", dataset, split, "labels"]) : null);
   const name = own?.name ?? dataset;
+  // Where the address asks for something the truth tells, other cases are not shown meanwhile.
+  const { query } = useAddress();
+  const known = new Set(table.data?.facets.map((facet) => facet.key));
+  const waits = labels.busy && [...query.keys()].some((key) => key === "labels" || (!OWN.has(key) && !known.has(key)));
   return (
     <div class="browser">
       <Crumbs trail={[{ text: name }, { text: split }]} />
@@ -45,7 +49,7 @@ export default function Browser({ parts }: ViewProps) {
         </p>
       </header>
       {table.problem ? <Trouble problem={table.problem} again={table.again} /> : null}
-      {table.data ? (
+      {table.data && !waits ? (
         <Cases dataset={dataset} split={split} table={table.data} labels={labels.data} mayTruth={shelf.rights.truth} />
       ) : table.problem ? null : (
         <Busy what="the cases" />
@@ -89,7 +93,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
   );
   const { kept, counts } = useMemo(() => sift(table.ids.length, facets, chosen, finder(local, search)), [table, facets, chosen, local, search]);
   const titles = tells ? (labels?.titles ?? null) : null;
-  const items = useMemo(() => ordered(kept, order as Order, table, titles), [kept, order, table, titles]);
+  const items = useSame(useMemo(() => ordered(kept, order as Order, table, titles), [kept, order, table, titles]));
   const box = useKeys(() => labels && setLabels(tells ? "" : "1"));
 
   const toggle = (facet: string, value: string) => go(`${path}?${toggled(query, facet, value)}`, { replace: true });
@@ -181,6 +185,14 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
       </section>
     </div>
   );
+}
+
+/** The same list as before where it holds the same: labels that come later move nobody. */
+function useSame(items: number[]): number[] {
+  const last = useRef(items);
+  const before = last.current;
+  if (before.length !== items.length || before.some((item, at) => item !== items[at])) last.current = items;
+  return last.current;
 }
 
 /** The last search that was answered, so that nothing flickers while somebody types. */

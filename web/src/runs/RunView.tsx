@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Schemas, api, send, useApi } from "../api/client";
 import { Refusal } from "../api/client";
+import { CheckJudge } from "../builds/CheckJudge";
 import { Crumbs } from "../crumbs";
 import { Busy, type Tab, Tabs, Tag, Trouble } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
@@ -59,6 +60,7 @@ export default function RunView({ parts }: ViewProps) {
       </div>
       <Progress run={run} />
       <Siblings run={run} />
+      <CheckJudge run={run.id} />
       <Tabs label="What there is of this run" tabs={tabs} open={tab} onOpen={setTab} />
     </div>
   );

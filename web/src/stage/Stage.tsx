@@ -1,6 +1,7 @@
 // A flat picture with boxes over it: zoom, pan, window and level; choosing, drawing, moving boxes.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Boxes } from "./Boxes";
+import { DepthCanvas, deepText, useValues } from "./Depth";
 import { KeyHints, Toolbar } from "./Toolbar";
 import { type Hands, useGestures } from "./gestures";
 import { type Look, AS_STORED, isAsStored, line, windowText } from "./looks";
@@ -51,6 +52,8 @@ export interface StageProps {
   onLook?: (look: Look) => void;
   /** Take all the height there is, as in a full-size view. */
   filling?: boolean;
+  /** Address of its greys, where they have more than 8 bits: a changed window is then made of these. */
+  values?: string | undefined;
   /** Why there is no picture, where that is known: it is then not asked for. */
   problem?: string | null | undefined;
 }
@@ -68,6 +71,9 @@ export function Stage(props: StageProps) {
   const [sight, setSight] = useKept(props.sight, ALL, props.onSight);
   const [look, setLook] = useKept(props.look, AS_STORED, props.onLook);
   const filter = useId();
+
+  const plain = isAsStored(look);
+  const deep = useValues(!plain && props.values && !props.problem ? props.values : null);
 
   const upright = boxes.map((box) => ({ ...box, ...toUpright(box, stored, loaded.turn) }));
   const hands: Hands = {
@@ -99,6 +105,12 @@ export function Stage(props: StageProps) {
   const frame = frameOf(sight, room, picture);
   const { slope, intercept } = line(look);
   const problem = props.problem ?? loaded.problem ?? (broken === loaded.shown ? broken && "this picture cannot be shown" : null);
+  const film = `stage-picture${frame.scale >= 8 ? " pixels" : ""}`;
+  const placed = {
+    width: `${picture.width}px`,
+    height: `${picture.height}px`,
+    transform: `translate(${frame.x}px, ${frame.y}px) scale(${frame.scale})`,
+  };
   const held = live?.kind === "pan" ? " held" : "";
   return (
     <div class={`stage${filling ? " filling" : ""}`} ref={stage} onKeyDown={tools || onDraw || onChange ? gestures.onKeyDown : undefined}>
@@ -129,7 +141,7 @@ export function Stage(props: StageProps) {
         onDblClick={tools && mode !== "mark" ? gestures.fit : undefined}
         onContextMenu={tools ? (event) => event.preventDefault() : undefined}
       >
-        {isAsStored(look) ? null : (
+        {plain || deep ? null : (
           <svg class="stage-filters" aria-hidden="true">
             <filter id={filter} color-interpolation-filters="sRGB">
               <feComponentTransfer>
@@ -140,18 +152,15 @@ export function Stage(props: StageProps) {
             </filter>
           </svg>
         )}
-        {loaded.shown && !problem ? (
+        {deep && !problem ? (
+          <DepthCanvas values={deep} look={look} alt={alt} class={film} style={placed} />
+        ) : loaded.shown && !problem ? (
           <img
-            class={`stage-picture${frame.scale >= 8 ? " pixels" : ""}`}
+            class={film}
             src={loaded.shown}
             alt={alt}
             draggable={false}
-            style={{
-              width: `${picture.width}px`,
-              height: `${picture.height}px`,
-              transform: `translate(${frame.x}px, ${frame.y}px) scale(${frame.scale})`,
-              filter: isAsStored(look) ? "none" : `url(#${filter})`,
-            }}
+            style={{ ...placed, filter: plain ? "none" : `url(#${filter})` }}
             onError={() => setBroken(loaded.shown)}
           />
         ) : null}
@@ -168,7 +177,7 @@ export function Stage(props: StageProps) {
         )}
         {tools && !problem ? (
           <p class="stage-readout" aria-hidden="true">
-            {Math.round(frame.scale * 100)} % · {windowText(look)}
+            {Math.round(frame.scale * 100)} % · {deep ? deepText(look, deep) : windowText(look)}
             <span ref={pointed} />
           </p>
         ) : null}

@@ -15,7 +15,9 @@ describe("window and level", () => {
   it("gets brighter with a lower level and never has an empty window", () => {
     expect(changed(AS_STORED, 0, 10)).toMatchObject({ low: -10, high: 245 });
     const narrow = changed(AS_STORED, -10_000, 0);
-    expect(narrow.high - narrow.low).toBe(2);
+    expect(narrow.high - narrow.low).toBe(0.25);
+    // A narrow window is changed in finer steps.
+    expect(changed({ low: 100, high: 151, inverted: false }, 10, 0)).toMatchObject({ low: 99, high: 152 });
   });
 
   it("goes round through all presets", () => {

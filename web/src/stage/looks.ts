@@ -28,10 +28,17 @@ export function nextPreset(look: Look): Look {
   return { low: next.low, high: next.high, inverted: look.inverted };
 }
 
-/** Another window: `wider` greys more between black and white, `brighter` greys of the level. */
+const NARROWEST = 0.25;
+
+/**
+ * Another window: `wider` steps more between black and white, `brighter` steps of the level. A step
+ * is a grey, and less where the window is narrow, as one wants it in pictures of many bits.
+ */
 export function changed(look: Look, wider: number, brighter: number): Look {
-  const width = Math.min(1020, Math.max(2, look.high - look.low + wider));
-  const level = Math.min(382, Math.max(-127, (look.low + look.high) / 2 - brighter));
+  const before = look.high - look.low;
+  const step = Math.min(1, before / 255);
+  const width = Math.min(1020, Math.max(NARROWEST, before + wider * step));
+  const level = Math.min(382, Math.max(-127, (look.low + look.high) / 2 - brighter * step));
   return { ...look, low: level - width / 2, high: level + width / 2 };
 }
 

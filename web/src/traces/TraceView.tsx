@@ -11,7 +11,7 @@ import { type Move, useKeys } from "./keys";
 import { Looking } from "./Looking";
 import { ReferenceColumn } from "./ReferenceColumn";
 import { Result } from "./Result";
-import { type Judgement, type Reference, type Row, type TracedReading, pairsOf, rowsOf, verdictsOn } from "./rows";
+import { type Judgement, type Reference, type Row, type TracedReading, pairsOf, referenceRowsOf, rowsOf, verdictsOn } from "./rows";
 import { StepItem, WrongSentences } from "./StepList";
 import { Verdicts } from "./Verdicts";
 import "./trace.css";
@@ -51,7 +51,7 @@ function Traced({ reading }: { reading: TracedReading }) {
   const judged = useApi<Judgement[]>(mayTruth && verdictsOpen && reading.judged ? api([...base, "verdicts"], { sample }) : null);
 
   const rows = rowsOf(reading);
-  const referenceRows = reference.data ? rowsOf(reference.data) : [];
+  const referenceRows = reference.data ? referenceRowsOf(reference.data) : [];
   const pairs = pairsOf(rows, reference.data, referenceRows);
   const row = rows.find((one) => String(one.number) === step) ?? null;
   const paired = row ? pairs.ofReading.get(row.number) : undefined;

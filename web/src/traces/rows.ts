@@ -49,6 +49,12 @@ export function rowsOf(reading: Traced): Row[] {
   }));
 }
 
+/** The rows of the reference; findings where the release has no trace. */
+export function referenceRowsOf(reference: Reference): Row[] {
+  const rows = rowsOf(reference);
+  return reference.is_trace ? rows : rows.map((row) => ({ ...row, kind: "finding" as const }));
+}
+
 export type Piece = { words: string } | { place: number };
 
 /** Words with a place wherever `<image>` stands; marks without a place are left out. */
@@ -151,5 +157,5 @@ export const KINDS: Record<Row["kind"], { sign: string; word: string }> = {
   look: { sign: "◎", word: "looks" },
   ask: { sign: "?", word: "asks" },
   conclude: { sign: "∴", word: "concludes" },
-  finding: { sign: "•", word: "finding" },
+  finding: { sign: "•", word: "finds" },
 };
