@@ -132,7 +132,7 @@ function Shown({ found }: { found: Comparison }) {
       ) : null}
       <ComparedScores found={found} />
       <Differences found={found} />
-      <Ranks found={found} />
+      {found.runs.length > 2 ? <Ranks found={found} /> : null}
       {Object.keys(found.left_out).length ? (
         <details class="sheet">
           <summary>Scores that are not compared</summary>

@@ -34,7 +34,9 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   if (masks || some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Apart", title: found.rule, width: 6, number: true, value: apartOf, cell: (row) => placed(apartOf(row)) });
   if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Words apart", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => placed(row.words) });
   if (found.metric) columns.push({ id: "spread", head: `${found.metric}, spread`, title: "Largest value minus smallest", width: 8, number: true, value: (row) => row.spread, cell: (row) => placed(row.spread) });
-  for (const [at, run] of found.runs.entries())
+  for (const [at, run] of found.runs.entries()) {
+    // Masks are no words: without scores there is nothing to tell of a run.
+    if (!some((row) => Boolean(row.answers[at]) || typeof row.values[at] === "number" || row.states[at] !== "read")) continue;
     columns.push({
       id: `run${at}`,
       head: nameOf(run),
@@ -42,6 +44,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
       value: (row) => row.answers[at] ?? row.values[at] ?? null,
       cell: (row) => <Told row={row} at={at} />,
     });
+  }
   const usual = masks || some((row) => row.apart !== null) ? "-apart" : found.metric ? "-spread" : "";
   return (
     <Sheet title="Where they disagree most">

@@ -2,7 +2,7 @@
 import { ChartFrame } from "../charts/ChartFrame";
 import { RankPlot } from "../charts/RankPlot";
 import { Sheet } from "../kit/kit";
-import { pText, percent, placed } from "./numbers";
+import { counted, pText, percent, placed } from "./numbers";
 import type { Comparison } from "./CompareView";
 
 export default function Ranks({ found }: { found: Comparison }) {
@@ -65,7 +65,7 @@ export default function Ranks({ found }: { found: Comparison }) {
         </div>
         {found.pairs.length ? (
           <details>
-            <summary>{found.pairs.length} pairs, by Wilcoxon's signed-rank test</summary>
+            <summary>{counted(found.pairs.length, "pair")}, by Wilcoxon's signed-rank test</summary>
             <div class="scrolls" tabIndex={0} role="region" aria-label="Pairs">
               <table>
                 <thead>
