@@ -20,7 +20,7 @@ UNREACHABLE = """() => {
     if (!heard || el.disabled) return false;
     if (el.getBoundingClientRect().width === 0) return false;
     return !reachable(el) && !el.querySelector('button,a[href],input,[tabindex]') &&
-      !el.closest('a[href],button,label,[tabindex="0"]');
+      !el.closest('a[href],button,label,[tabindex="0"]') && !el.closest('figure')?.querySelector('button');
   }).map(named);
 }"""
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"

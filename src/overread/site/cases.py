@@ -28,6 +28,7 @@ from overread.ontology.findings import findings as finding_tree
 from overread.site.looking import looked_at
 from overread.site.parts import Allowed, OneEntry, OneSplit, OnShelf, Word, sees_truth
 from overread.site.run_index import runs_that_read
+from overread.site.volumes import CACHE
 
 router = APIRouter(tags=["cases"])
 
@@ -246,7 +247,8 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
         )
     problem = None
     try:
-        pictures.data(picture)
+        # It will be asked for next: inflated while the page is still loading.
+        CACHE.begin(pictures.data(picture), name=picture.name)
     except OverreadError as error:
         problem = error.what
     return CasePicture(

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type Schemas, api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Sheet, Trouble } from "../kit/kit";
-import { Link, go, to } from "../router";
+import { Link, go, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import type { StageProps } from "../stage/Stage";
@@ -51,6 +51,10 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const truth = useApi<CaseTruth>(shown ? api(["cases", ...place, "truth"]) : null);
   const readers = useApi<CaseReader[]>(api(["cases", ...place, "readers"]));
   const told = shown ? truth.data : null;
+  // Runs that the address names come first: whoever compares two readers comes with both.
+  const [named] = useQuery("runs");
+  const there = (readers.data ?? []).map((one) => one.run);
+  const runs = [...named.split(",").filter((run) => there.includes(run)), ...there].filter((run, at, all) => all.indexOf(run) === at);
   const [lit, setLit] = useState<Lit | null>(null);
   const [full, setFull] = useState<string | null>(null);
   const [draft, setDraft] = useState<Draft>(() => loadDraft(place) ?? EMPTY);
@@ -162,7 +166,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
                   picture={volume.name}
                   truth={shown}
                   finding={shown && !lit?.key.startsWith("step") ? lit?.key : undefined}
-                  runs={shown ? (readers.data ?? []).map((one) => one.run) : []}
+                  runs={shown ? runs : []}
                 />
               </Suspense>
             ),
