@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { type Schemas, api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
+import { Looks } from "./Looks";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
@@ -179,6 +180,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
           {reading.probabilities ? <span class="quiet-text"> {Object.entries(reading.probabilities).map(([letter, share]) => `${letter} ${Math.round(share * 100)} %`).join(", ")}</span> : null}
         </p>
       ) : null}
+      {reading.state === "read" ? <Looks run={reading.run} name={found.case} /> : null}
       <Words title="Why" text={reading.rationale} other={other.rationale} of={other.name} />
       <Words title="Report" text={reading.report} other={other.report} of={other.name} />
       {reading.findings?.length ? (

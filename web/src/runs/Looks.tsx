@@ -1,0 +1,54 @@
+// Where one reader saw what it says: its findings drawn on the picture, for the view of two readers.
+import { api, useApi } from "../api/client";
+import { type Row, type TracedReading, lookUrl, rowsOf } from "../traces/rows";
+
+const MOST = 6;
+
+/** Pictures with a reader's places drawn in, findings first; nothing where it names none. */
+export function Looks({ run, name }: { run: string; name: string }) {
+  const asked = useApi<TracedReading>(api(["runs", run, "cases", name]));
+  const reading = asked.data;
+  if (!reading) return null;
+  const looks = drawableOf(reading);
+  if (!looks.length) return null;
+  return (
+    <>
+      <h3>Where</h3>
+      <div class="sbs-looks">
+        {looks.slice(0, MOST).map(({ row, place, told }) => (
+          <figure key={`${row.index}-${place}`}>
+            <img class="film" src={lookUrl(reading, row, place, { part: "whole" })} alt={`${reading.reader}: ${told}`} loading="lazy" />
+            <figcaption class="quiet-text">{told}</figcaption>
+          </figure>
+        ))}
+      </div>
+      {looks.length > MOST ? <p class="quiet-text">and {looks.length - MOST} more in the trace</p> : null}
+    </>
+  );
+}
+
+interface Look {
+  row: Row;
+  place: number;
+  told: string;
+}
+
+/** Places of findings, or of steps where findings have none; whole pictures say nothing, and each place is shown once. */
+export function drawableOf(reading: Pick<TracedReading, "steps" | "findings">): Look[] {
+  const findings = rowsOf({ steps: [], findings: reading.findings });
+  const found = lookable(findings);
+  return found.length ? found : lookable(rowsOf({ steps: reading.steps, findings: [] }));
+}
+
+function lookable(rows: Row[]): Look[] {
+  const seen = new Set<string>();
+  const looks: Look[] = [];
+  for (const row of rows)
+    row.regions.forEach((region, place) => {
+      const same = JSON.stringify([region.picture, region.told]);
+      if (region.kind === "whole" || !region.drawable || seen.has(same)) return;
+      seen.add(same);
+      looks.push({ row, place, told: region.told });
+    });
+  return looks;
+}
