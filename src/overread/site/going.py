@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from overread.catalog import unknown
 from overread.core import Reading, Usage
 from overread.errors import NotThere, OverreadError
 
@@ -39,6 +40,14 @@ class Glance:
     steps: int
     findings: int
     usage: Usage | None
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One reading that a run has of a case."""
+
+    sample: int
+    failed: bool
 
 
 @dataclass
@@ -66,11 +75,27 @@ class Following:
                 raise OverreadError(told) from None
             return dict(self._found)
 
+    def cases(self) -> dict[str, list[Sampled]]:
+        """Case → its readings by sample, cases in the order they were first read."""
+        found: dict[str, list[Sampled]] = {}
+        for (case, sample), glance in self.look().items():
+            found.setdefault(case, []).append(Sampled(sample, glance.error is not None))
+        for own in found.values():
+            own.sort(key=lambda one: one.sample)
+        return found
+
     def reading(self, case: str, sample: int = 0) -> Reading:
-        """One reading, whole."""
-        glance = self.look().get((case, sample))
+        """One reading, whole, or an error that says what there is."""
+        found = self.look()
+        glance = found.get((case, sample))
         if glance is None:
-            raise NotThere(f"the run has no reading of {case}", remedy="it may still come to it")
+            samples = sorted(own for name, own in found if name == case)
+            if not samples:
+                raise unknown("reading of", case, sorted({name for name, _ in found}))
+            raise NotThere(
+                f"the run has no sample {sample} of '{case}'",
+                remedy=f"there are {', '.join(map(str, samples))}",
+            )
         try:
             with (self.folder / "readings.jsonl").open("rb") as file:
                 file.seek(glance.at)

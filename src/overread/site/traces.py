@@ -28,9 +28,9 @@ from overread.pixels.encode import Sent, encode
 from overread.pixels.fence import Fence
 from overread.site.asked import ExchangeTold, as_sent, exchange_told, shown_in
 from overread.site.cutouts import TRUTH, Part, Pixels, Sight, drawn
+from overread.site.going import Following, following
 from overread.site.judgements import JudgementTold, is_judged, judgements_of
 from overread.site.parts import Allowed, OneRun, OnShelf, Word, sees_truth
-from overread.site.readings import ReadingFile, reading_file
 from overread.site.reference import Reference, reference_of, truth_steps
 from overread.site.shelf import Run, Shelf, Split
 from overread.site.steps import Eye, Find, FindingTold, PictureTold, StepTold
@@ -118,7 +118,7 @@ class _Opened:
     """A reading, and what is there of its case."""
 
     run: Run
-    file: ReadingFile
+    file: Following
     reading: Reading
     split: Split | None
     entry: Entry | None
@@ -165,7 +165,7 @@ class _Opened:
 
 
 def _opened(run: OneRun, case: Word, shelf: OnShelf, sample: Sample = 0) -> _Opened:
-    file = reading_file(run.folder)
+    file = following(run.folder)
     reading = file.reading(case, sample)
     try:
         split = shelf.split_of(run)
