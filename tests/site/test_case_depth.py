@@ -13,7 +13,7 @@ from PIL import Image
 
 from dicom_making import grey, stored
 from overread.errors import OverreadError
-from overread.site.depth import deep_values, is_deep
+from overread.site.cases.depth import deep_values, is_deep
 
 
 def _png(pixels: NDArray[Any]) -> bytes:

@@ -19,7 +19,7 @@ from overread.core import Image, Volume
 from overread.errors import Refused
 from overread.pixels.flat import write_image
 from overread.pixels.nifti import write_volume
-from overread.site import thumbnails
+from overread.site.datasets import thumbnails
 from site_making import Answer, Site, served
 
 

@@ -20,9 +20,9 @@ from overread.errors import UnknownName, UsageError
 from overread.runs.card import read_card
 from overread.runs.store import Store, last_readings
 from overread.site.app import NOTICE
-from overread.site.report import Report, ReportPlan, make_report
-from overread.site.report_choosing import Wanted, choose
-from overread.site.report_scores import without_places
+from overread.site.report.choosing import Wanted, choose
+from overread.site.report.scores import without_places
+from overread.site.report.writing import Report, ReportPlan, make_report
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
 

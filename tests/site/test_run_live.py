@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from browsing import Eyes
 from overread.core import Reading
 from overread.runs.store import Store
-from overread.site.going import Following, is_written_now
+from overread.site.runs.following import Following, is_written_now
 from site_making import served
 
 SLOW = """

@@ -11,8 +11,8 @@ import pytest
 
 from overread.errors import PictureError
 from overread.pixels.nifti import read_volume, write_volume
-from overread.site import volume_cache
-from overread.site.volume_cache import VolumeCache, key_of
+from overread.site.volumes import cache as volume_cache
+from overread.site.volumes.cache import VolumeCache, key_of
 
 
 def written(folder: Path, seed: int) -> Path:

@@ -16,8 +16,8 @@ from overread.metrics.contract import Subject
 from overread.metrics.masks.measure import measure_masks
 from overread.runs.score import RunFiles
 from overread.runs.store import last_readings
-from overread.site.overlays import ALARM, HIT, MISS
 from overread.site.shelf import Shelf
+from overread.site.volumes.overlays import ALARM, HIT, MISS
 from site_making import READERS, Site, served
 
 CASES = {"test_2_a_1": ("0",), "test_7_a_1": ("0", "1")}

@@ -18,7 +18,7 @@ from PIL import Image
 
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
-from overread.site.ranges import PACK_MOST
+from overread.site.volumes.ranges import PACK_MOST
 from site_making import Site, served
 
 SHAPE = (21, 18, 14)

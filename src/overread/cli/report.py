@@ -41,8 +41,8 @@ def report(
     from overread.cli.console import out as screen
     from overread.cli.console import safe
     from overread.errors import UsageError
-    from overread.site.report import ReportPlan, make_report
-    from overread.site.report_choosing import Wanted
+    from overread.site.report.choosing import Wanted
+    from overread.site.report.writing import ReportPlan, make_report
 
     if out.exists() and not force:
         raise UsageError(f"{out} is there already", remedy="give another --out, or --force")

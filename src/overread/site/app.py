@@ -13,20 +13,17 @@ from starlette.types import ASGIApp
 
 from overread import __version__
 from overread.errors import NotThere, OverreadError, UnknownName
-from overread.site import (
-    builds,
-    cases,
-    datasets,
-    home,
-    own_readings,
-    pictures,
-    runs,
-    traces,
-    volumes,
-)
+from overread.site import home
 from overread.site.access import Access, Gate
+from overread.site.builds import routes as builds
+from overread.site.cases import own_readings, pictures
+from overread.site.cases import routes as cases
+from overread.site.datasets import routes as datasets
 from overread.site.parts import REFUSALS
+from overread.site.runs import routes as runs
 from overread.site.shelf import Shelf
+from overread.site.traces import routes as traces
+from overread.site.volumes import routes as volumes
 
 ASSETS = Path(__file__).parent / "assets"
 """The built page; made from `web/` when the package is set up."""

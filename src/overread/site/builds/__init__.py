@@ -1,0 +1,1 @@
+"""HOW was a benchmark made, and what do people decide? Ledgers and questions."""

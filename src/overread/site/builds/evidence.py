@@ -1,0 +1,186 @@
+"""What a question shows: pictures and scans by number, the boxes on them, and the rest in words.
+
+A question names files of its build's source. They are looked for here and served by their place
+in the question; no path comes from outside, and none goes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import JsonValue
+
+from overread.build.item import Question
+from overread.catalog import unknown
+from overread.core import Record
+from overread.errors import OverreadError, PictureError
+from overread.pixels.encode import encode
+from overread.pixels.flat import image_size
+from overread.pixels.formats import read_picture, told
+from overread.pixels.planes import Plane, slices
+from overread.site.builds.evidence_boxes import EvidenceBox, boxes_in, is_boxes
+from overread.site.builds.evidence_files import MOST, NAMES, Piece, pieces_of
+from overread.site.builds.evidence_slices import AXES, is_volume, scan_of, slice_picture, starts
+from overread.site.builds.parts import OneBuild, QuestionId
+from overread.site.builds.queues import queue_of
+from overread.site.parts import OnShelf, sees_truth
+from overread.site.shelf import Build, Shelf
+
+router = APIRouter(dependencies=[Depends(sees_truth)])
+_A_WHILE = "private, max-age=300"
+
+Number = Annotated[int, Query(ge=0, le=MOST)]
+"""Which picture of a question, from 0."""
+WindowName = Literal["lung", "mediastinum", "bone"]
+
+
+class EvidencePicture(Record):
+    """One picture of a question."""
+
+    title: str
+    kind: Literal["flat", "volume", "none"]
+    """'none' where it cannot be shown."""
+    problem: str
+    """Why it cannot."""
+    width: int
+    """In pixels, in which boxes are given; 0 for a volume."""
+    height: int
+    boxes: list[EvidenceBox]
+
+
+class EvidenceVolume(Record):
+    """A scan of a question: how many slices there are, and where to begin."""
+
+    counts: dict[str, int]
+    """Plane → slices, counted from 0 at the left, the back or the feet."""
+    starts: dict[str, int]
+    """Plane → the slice where most is marked, else the middle one."""
+    masks: bool
+    """Whether the question is about masks, which can be drawn on the slices."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a person needs to see, in parts."""
+
+    shown: dict[str, JsonValue]
+    pictures: list[EvidencePicture]
+
+
+def seen_of(question: Question, build: Build, shelf: Shelf) -> Seen:
+    """The pictures of a question, and what is left to be read."""
+    try:
+        pieces = pieces_of(question, build, shelf)
+    except OverreadError as error:
+        pieces = [Piece("picture", None, error.what)]
+    boxes = boxes_in(question.shown)
+    pictures = []
+    for piece in pieces:
+        told_ = _picture(piece, boxes)
+        boxes = [] if told_.kind == "flat" else boxes  # they belong to the first flat picture
+        pictures.append(told_)
+    drawn = any(picture.boxes for picture in pictures)
+    # A name is of no use where the picture is there, and all there is where it is not.
+    there = bool(pictures) and all(picture.kind != "none" for picture in pictures)
+    hidden = {name for name in NAMES if name in question.shown} if there else set()
+    if drawn:
+        hidden |= {
+            n for n in ("box", "boxes") if n in question.shown and is_boxes(question.shown[n])
+        }
+    shown = {name: value for name, value in question.shown.items() if name not in hidden}
+    return Seen(shown, pictures)
+
+
+@router.get("/builds/{build}/queue/picture", response_class=Response)
+def get_picture(build: OneBuild, shelf: OnShelf, question: QuestionId, n: Number = 0) -> Response:
+    """A flat picture of a question as PNG, its pixels as they are stored."""
+    source = _source(build, shelf, question, n)
+    if is_volume(source):
+        raise PictureError("this is a scan", remedy="ask for its slices")
+    pixels = read_picture(source, name="the picture")
+    if pixels.ndim != 2 and pixels.shape[2:] != (3,):
+        raise PictureError("this file holds no flat picture")
+    return Response(encode(pixels), media_type="image/png", headers={"cache-control": _A_WHILE})
+
+
+@router.get("/builds/{build}/queue/volume")
+def get_volume(
+    build: OneBuild, shelf: OnShelf, question: QuestionId, n: Number = 0
+) -> EvidenceVolume:
+    """How many slices a scan of a question has, and where to begin."""
+    asked = _question(build, question)
+    scan = scan_of(_source(build, shelf, question, n), asked, build)
+    return EvidenceVolume(
+        counts={plane: slices(scan.space, plane) for plane in AXES},
+        starts={str(plane): at for plane, at in starts(scan).items()},
+        masks=scan.marked is not None,
+    )
+
+
+@router.get("/builds/{build}/queue/slice", response_class=Response)
+def get_slice(
+    build: OneBuild,
+    shelf: OnShelf,
+    question: QuestionId,
+    index: Annotated[int, Query(ge=0, le=100_000)],
+    n: Number = 0,
+    plane: Plane = "axial",
+    window: WindowName = "lung",
+    *,
+    masks: bool = True,
+) -> Response:
+    """One slice of a scan of a question as PNG, with square pixels."""
+    asked = _question(build, question)
+    scan = scan_of(_source(build, shelf, question, n), asked, build)
+    pixels = slice_picture(scan, plane, index, window, masks=masks)
+    return Response(encode(pixels), media_type="image/png", headers={"cache-control": _A_WHILE})
+
+
+def _question(build: Build, name: str) -> Question:
+    with queue_of(build.folder) as queue:
+        found = queue.questions.get(name)
+        if found is None:
+            raise unknown("question", name[:200], queue.questions)
+    return found
+
+
+def _source(build: Build, shelf: Shelf, question: str, number: int) -> Path | bytes:
+    pieces = pieces_of(_question(build, question), build, shelf)
+    if number >= len(pieces):
+        raise PictureError(f"the question has {len(pieces)} pictures")
+    piece = pieces[number]
+    if piece.source is None:
+        raise PictureError(piece.problem)
+    return piece.source
+
+
+def _picture(piece: Piece, boxes: list[EvidenceBox]) -> EvidencePicture:
+    kind: Literal["flat", "volume", "none"] = "none"
+    width = height = 0
+    problem = piece.problem
+    if piece.source is not None:
+        try:
+            if is_volume(piece.source):
+                kind = "volume"
+            else:
+                width, height = _size(piece.source)
+                kind = "flat"
+        except OverreadError as error:
+            problem = error.what
+    own = boxes if kind == "flat" else []
+    return EvidencePicture(
+        title=piece.title, kind=kind, problem=problem, width=width, height=height, boxes=own
+    )
+
+
+def _size(source: Path | bytes) -> tuple[int, int]:
+    """Width and height of a flat picture, from its header where that tells."""
+    if told(source, name="the picture") in ("png", "jpeg"):
+        return image_size(source, name="the picture")
+    pixels = read_picture(source, name="the picture")
+    if pixels.ndim != 2 and pixels.shape[2:] != (3,):
+        raise PictureError("this file holds no flat picture")
+    return int(pixels.shape[1]), int(pixels.shape[0])

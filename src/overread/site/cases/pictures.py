@@ -1,0 +1,160 @@
+"""`/api/pictures`: the flat pictures of a case, upright, as a browser shows them.
+
+A picture's file may tell more than its pixels, so that only pixels leave: a file goes out less its
+words, or is drawn anew. Boxes are given in the picture as it is stored; the header `x-turned` says
+how the answer was turned against that, 1 to 8 as Exif counts them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from overread.core import Box, Image, Picture, Volume, Whole
+from overread.errors import PictureError, UsageError
+from overread.pixels.bare import turned
+from overread.pixels.flat import MAX_FILE
+from overread.pixels.showing import shown_bytes
+from overread.site.cases.depth import deep_values
+from overread.site.cases.looking import Looked, looked_at
+from overread.site.parts import OneSplit, Word
+
+router = APIRouter(tags=["pictures"])
+
+LONGEST = 16_384
+"""Pixels of the longer side that are sent; browsers draw no larger picture."""
+_AT_ONCE = threading.BoundedSemaphore(4)
+"""Pictures that are decoded at a time: each may take some hundred megabytes."""
+
+PartOf = Annotated[
+    str | None,
+    Query(max_length=100, description="Only a box, 'x1,y1,x2,y2' in pixels as stored."),
+]
+Margin = Annotated[
+    float, Query(ge=0, le=10, description="How much around the box, in parts of its longer side.")
+]
+Longest = Annotated[
+    int, Query(ge=16, le=LONGEST, description="The longer side has no more pixels than that.")
+]
+
+
+@router.get(
+    "/pictures/{dataset}/{split}/{case}/{name}",
+    response_class=Response,
+    responses={200: {"content": {"image/png": {}, "image/jpeg": {}}}, 304: {}},
+)
+def get_picture(
+    request: Request,
+    split: OneSplit,
+    case: Word,
+    name: Word,
+    *,
+    box: PartOf = None,
+    margin: Margin = 0.0,
+    longest: Longest = LONGEST,
+) -> Response:
+    """A picture, or a part of it, as 8-bit PNG or JPEG with nothing but pixels in it."""
+    picture = flat_picture(split.case(case).picture(name))
+    pictures = split.release.pictures
+    source = pictures.data(picture)
+    tag = f'"{_digest(source, f"{box} {margin} {longest}")}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    with _AT_ONCE:
+        looked = looked_at(pictures, picture)
+        region = (
+            _part(box, margin, picture.name, looked) if box is not None else Whole(picture=name)
+        )
+        data, media, _ = shown_bytes(pictures, picture, region, longest=longest)
+    headers["x-turned"] = str(_turned(source))
+    headers["content-encoding"] = "identity"  # pixels are compressed already
+    return Response(data, media_type=media, headers=headers)
+
+
+@router.get(
+    "/pictures/{dataset}/{split}/{case}/{name}/values",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}, 304: {}},
+)
+def get_values(request: Request, split: OneSplit, case: Word, name: Word) -> Response:
+    """The greys of a picture of more than 8 bits, as little-endian 16-bit whole numbers, by rows.
+
+    A value is `x-base` plus `x-step` times the number; `x-low` is usually shown as black and
+    `x-high` as white, or the other way round where `x-inverted` is 1.
+    """
+    picture = flat_picture(split.case(case).picture(name))
+    source = split.release.pictures.data(picture)
+    tag = f'"{_digest(source, "values")}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    with _AT_ONCE:
+        deep = deep_values(source, name=picture.name)
+        data = deep.numbers.tobytes()
+    height, width = deep.numbers.shape
+    told = {"width": width, "height": height, "inverted": int(deep.inverted)}
+    told |= {"base": deep.base, "step": deep.step, "low": deep.low, "high": deep.high}
+    headers |= {f"x-{name}": f"{value:.10g}" for name, value in told.items()}
+    return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+def flat_picture(picture: Picture) -> Image:
+    """The picture, which must not be a volume."""
+    if isinstance(picture, Volume):
+        raise UsageError(f"{picture.name} is a volume", remedy="it is shown by its slices")
+    return picture
+
+
+def _part(text: str, margin: float, name: str, looked: Looked) -> Box:
+    """A box from an address, inside the picture and at least one pixel large."""
+    try:
+        x1, y1, x2, y2 = (float(word) for word in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"'{text}' is no box", remedy="give x1,y1,x2,y2 in pixels of the picture"
+        ) from None
+    if not all(map(math.isfinite, (x1, y1, x2, y2))):
+        raise UsageError("a box has four finite numbers")
+    if looked.problem or looked.width is None or looked.height is None:
+        raise PictureError(looked.problem or f"{name} has no size")
+    x1, x2 = sorted((x1, x2))
+    y1, y2 = sorted((y1, y2))
+    more = margin * max(x2 - x1, y2 - y1)
+    x1, x2 = _within(x1 - more, x2 + more, looked.width)
+    y1, y2 = _within(y1 - more, y2 + more, looked.height)
+    return Box(picture=name, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def _within(low: float, high: float, most: int) -> tuple[float, float]:
+    low = min(max(0.0, math.floor(low)), most - 1.0)
+    return low, max(low + 1.0, min(float(most), math.ceil(high)))
+
+
+def _turned(source: Path | bytes) -> int:
+    """How the answer was turned against the stored picture; 1 where it was not."""
+    if isinstance(source, Path):
+        try:
+            if source.stat().st_size > MAX_FILE:
+                return 1
+            source = source.read_bytes()
+        except OSError:
+            return 1
+    return turned(source) if source.startswith(b"\xff\xd8") else 1
+
+
+def _digest(source: Path | bytes, asked: str) -> str:
+    """What changes when the file or the question does."""
+    if isinstance(source, Path):
+        try:
+            at = source.stat()
+        except OSError as error:
+            raise PictureError(f"the picture cannot be read ({error.strerror})") from None
+        source = f"{source} {at.st_mtime_ns} {at.st_size}".encode()
+    return hashlib.sha256(source + asked.encode()).hexdigest()[:32]

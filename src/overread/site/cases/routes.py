@@ -1,0 +1,314 @@
+"""`/api/cases`: one case as a reader may see it, and apart from it what is true of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Depends
+from pydantic import Field, JsonValue
+
+from overread.core import (
+    Box,
+    Entry,
+    Finding,
+    Image,
+    Mask,
+    Option,
+    Picture,
+    Query,
+    Record,
+    Region,
+    Slices,
+    Truth,
+    Whole,
+)
+from overread.core import Pictures as OpensPictures
+from overread.errors import OverreadError
+from overread.ontology.findings import findings as finding_tree
+from overread.site.cases.looking import looked_at
+from overread.site.cases.run_index import runs_that_read
+from overread.site.parts import Allowed, OneEntry, OneSplit, OnShelf, Word, sees_truth
+from overread.site.volumes.cache import CACHE
+
+router = APIRouter(tags=["cases"])
+
+
+class CasePicture(Record):
+    """A picture of a case."""
+
+    name: str
+    kind: Literal["image", "volume"]
+    timepoint: int | None
+    """Which examination of the patient it belongs to, 1 the earliest; absent where not stated."""
+    width: int | None = None
+    """Pixels across a flat picture as it is stored: the frame in which boxes are given."""
+    height: int | None = None
+    deep: bool = False
+    """Whether its greys have more than 8 bits, and `…/values` tells them."""
+    shape: tuple[int, int, int] | None = None
+    """Voxels of a volume, as the release states them."""
+    problem: str | None = None
+    """Why it cannot be shown; it need not be asked for then."""
+
+
+class CaseSeen(Record):
+    """What a reader may see of a case."""
+
+    id: str
+    benchmark: str
+    split: str
+    pictures: list[CasePicture]
+    history: str | None
+    instruction: str | None
+    asks: Literal["answer", "report"] | None
+    """What the instruction asks for: an answer in a few words, or a report."""
+    options: list[Option]
+    queries: list[Query]
+    place: int
+    """Which case of the split it is, counted from 1."""
+    count: int
+    """How many cases the split has."""
+    previous: str | None
+    next: str | None
+    truth: Literal["there", "withheld", "absent"]
+    """Whether its truth may be asked for, is withheld on this page, or was never released."""
+
+
+class TruePlace(Record):
+    """Where something lies, without the name of any file."""
+
+    kind: Literal["box", "mask", "slices", "whole"]
+    picture: str
+    x1: float | None = None
+    y1: float | None = None
+    x2: float | None = None
+    y2: float | None = None
+    label: str | None = None
+    axis: str | None = None
+    first: int | None = None
+    last: int | None = None
+
+
+class TrueFinding(Record):
+    """A finding of the truth."""
+
+    text: str
+    places: list[TruePlace]
+    category: str | None
+    """Code of the finding's category, where it has one."""
+    category_name: str | None
+    """What the category covers."""
+    parent_name: str | None
+    """What the category's parent covers."""
+    query: str | None
+    """The query that it answers."""
+    entities: int | None
+    voxels: int | None
+
+
+class TrueStep(Record):
+    """A step of the reference reading."""
+
+    kind: Literal["say", "look", "ask", "conclude"]
+    text: str
+    places: list[TruePlace]
+
+
+class TrueNote(Record):
+    """What the release says of a picture."""
+
+    picture: str
+    modality: str | None
+    sub_modality: str | None
+
+
+class CaseTruth(Record):
+    """What is true of a case. Absent fields were not released."""
+
+    released: bool
+    """Whether the release tells the truth of this case at all."""
+    title: str | None = None
+    answer: str | None = None
+    answer_text: str | None = None
+    captions: dict[str, str] = Field(default_factory=dict)
+    """Picture → what is said of all of it."""
+    findings: list[TrueFinding] = Field(default_factory=list)
+    """Those that are no caption."""
+    report: str | None = None
+    discussion: str | None = None
+    steps: list[TrueStep] = Field(default_factory=list)
+    """The reference reading, step by step, where there is one."""
+    notes: list[TrueNote] = Field(default_factory=list)
+    longitudinal: bool | None = None
+    timepoints: int | None = None
+    interval: str | None = None
+    icd: list[str] = Field(default_factory=list)
+    """ICD-10 chapter, block and category of the diagnosis, as far as they are told."""
+    protocol: str | None = None
+    extra: dict[str, str] = Field(default_factory=dict)
+    """Columns that are no part of the benchmark, where they are words or numbers."""
+
+
+class CaseReader(Record):
+    """A run that read the case."""
+
+    run: str
+    name: str
+    reader: str
+    who: str
+    """Who read, in words: a person by name, a reader by its catalog name."""
+
+
+@router.get("/cases/{dataset}/{split}/{case}")
+def get_case(one: OneSplit, case: Word, access: Allowed) -> CaseSeen:
+    """A case without its truth."""
+    entry = one.entry(case)
+    order = list(one.entries)
+    at = order.index(case)
+    seen = entry.case
+    absent: Literal["withheld", "absent"] = "absent" if access.truth else "withheld"
+    return CaseSeen(
+        id=seen.id,
+        benchmark=seen.benchmark,
+        split=seen.split,
+        pictures=[_picture(one.release.pictures, picture) for picture in seen.pictures],
+        history=seen.history,
+        instruction=seen.instruction,
+        asks=seen.asks,
+        options=list(seen.options),
+        queries=list(seen.queries),
+        place=at + 1,
+        count=len(order),
+        previous=order[at - 1] if at else None,
+        next=order[at + 1] if at + 1 < len(order) else None,
+        truth="there" if access.truth and entry.truth is not None else absent,
+    )
+
+
+@router.get("/cases/{dataset}/{split}/{case}/truth", dependencies=[Depends(sees_truth)])
+def get_truth(entry: OneEntry) -> CaseTruth:
+    """What is true of a case."""
+    if entry.truth is None:
+        return CaseTruth(released=False)
+    truth = entry.truth
+    captions, findings = _told_apart(truth)
+    return CaseTruth(
+        released=True,
+        title=truth.title,
+        answer=truth.answer,
+        answer_text=truth.answer_text,
+        captions=captions,
+        findings=[_finding(finding) for finding in findings],
+        report=truth.report,
+        discussion=truth.discussion,
+        steps=[
+            TrueStep(kind=step.kind, text=step.text, places=_places(step.regions))
+            for step in (truth.trace.steps if truth.trace else ())
+        ],
+        notes=[
+            TrueNote(picture=n.picture, modality=n.modality, sub_modality=n.sub_modality)
+            for n in truth.notes
+        ],
+        longitudinal=truth.longitudinal,
+        timepoints=truth.timepoints,
+        interval=truth.interval,
+        icd=[icd for icd in (truth.icd_chapter, truth.icd_block, truth.icd_category) if icd],
+        protocol=truth.protocol,
+        extra=_extra(entry),
+    )
+
+
+@router.get("/cases/{dataset}/{split}/{case}/readers")
+def get_readers(entry: OneEntry, dataset: Word, split: Word, shelf: OnShelf) -> list[CaseReader]:
+    """The runs on the shelf that read this case; not what they said."""
+    runs = [r for r in shelf.runs.values() if r.dataset == dataset and r.spec.split == split]
+    return [
+        CaseReader(
+            run=run.id,
+            name=run.name,
+            reader=run.spec.reader.name,
+            who=str(run.spec.reader.arguments.get("name") or run.spec.reader.name),
+        )
+        for run in runs_that_read(runs, entry.case.id)
+    ]
+
+
+def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
+    if isinstance(picture, Image):
+        looked = looked_at(pictures, picture)
+        return CasePicture(
+            name=picture.name,
+            kind="image",
+            timepoint=picture.timepoint,
+            width=looked.width,
+            height=looked.height,
+            deep=looked.deep,
+            problem=looked.problem,
+        )
+    problem = None
+    try:
+        # It will be asked for next: inflated while the page is still loading.
+        CACHE.begin(pictures.data(picture), name=picture.name)
+    except OverreadError as error:
+        problem = error.what
+    return CasePicture(
+        name=picture.name,
+        kind="volume",
+        timepoint=picture.timepoint,
+        shape=picture.shape,
+        problem=problem,
+    )
+
+
+def _told_apart(truth: Truth) -> tuple[dict[str, str], list[Finding]]:
+    """Captions, which are said of a whole picture, and all other findings."""
+    captions: dict[str, str] = {}
+    others = []
+    for finding in truth.findings:
+        only = finding.regions[0] if len(finding.regions) == 1 else None
+        if isinstance(only, Whole) and only.picture not in captions:
+            captions[only.picture] = finding.text
+        else:
+            others.append(finding)
+    return captions, others
+
+
+def _finding(finding: Finding) -> TrueFinding:
+    tree = finding_tree()
+    known = tree.categories.get(finding.category or "")
+    return TrueFinding(
+        text=finding.text,
+        places=_places(finding.regions),
+        category=finding.category,
+        category_name=known.name if known else None,
+        parent_name=tree.parent_of(known.code).name if known else None,
+        query=finding.query,
+        entities=finding.entities,
+        voxels=finding.voxels,
+    )
+
+
+def _places(regions: tuple[Region, ...]) -> list[TruePlace]:
+    found = []
+    for region in regions:
+        match region:
+            case Box():
+                told = region.model_dump(include={"x1", "y1", "x2", "y2", "label"})
+                found.append(TruePlace(kind="box", picture=region.picture, **told))
+            case Slices():
+                told = region.model_dump(include={"axis", "first", "last"})
+                found.append(TruePlace(kind="slices", picture=region.picture, **told))
+            case Mask():
+                found.append(TruePlace(kind="mask", picture=region.picture))
+            case Whole():
+                found.append(TruePlace(kind="whole", picture=region.picture))
+    return found
+
+
+def _extra(entry: Entry) -> dict[str, str]:
+    def told(value: JsonValue) -> str | None:
+        if isinstance(value, str):
+            return value if len(value) <= 2000 else f"{value[:1999]}…"
+        return str(value) if isinstance(value, bool | int | float) else None
+
+    return {name: text for name, value in entry.extra.items() if (text := told(value)) is not None}

@@ -1,0 +1,1 @@
+"""WHAT is in a dataset? Its cases as a table, labels, search, thumbnails, defects."""

@@ -1,0 +1,196 @@
+"""A dataset's cases as a table, what is in it, a search, thumbnails, its defects."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from overread.core import Case, Entry, Record
+from overread.site.datasets.defect_lists import DefectLines, DefectList, checks
+from overread.site.datasets.facets import Facet, seen_facets, true_facets
+from overread.site.datasets.per_split import PerSplit
+from overread.site.datasets.thumbnails import answer
+from overread.site.parts import OneDataset, OneEntry, OneSplit, Word, sees_truth
+from overread.site.shelf import Split
+
+router = APIRouter(tags=["datasets"])
+
+SNIPPET = 140
+"""Letters of a case's text that go with the table of all cases."""
+MOST_WORDS = 8
+"""Words that are searched for at once."""
+_AGAIN = "private, no-cache"
+Known = Annotated[str | None, Header(alias="if-none-match", max_length=1000)]
+"""The mark of the answer that the browser has already."""
+
+
+class SplitTable(Record):
+    """All cases of a split, a column a list: what any reader may see of them."""
+
+    ids: list[str]
+    """The cases, in the release's order."""
+    pictures: list[int]
+    """How many pictures each has."""
+    volumes: list[int]
+    """How many of these are volumes."""
+    texts: list[str]
+    """How each one's history, instruction or first sentence begins."""
+    facets: list[Facet]
+    """What they can be sorted by."""
+    unread: int
+    """Rows that cannot become a case; the defects say why."""
+
+
+class LabelTable(Record):
+    """What the truth tells of all cases of a split, in the order of `SplitTable.ids`."""
+
+    titles: list[str]
+    """Their titles; empty where there is none."""
+    facets: list[Facet]
+    """What they can be sorted by."""
+    withheld: int
+    """Cases whose truth is not in the release."""
+
+
+class Hits(Record):
+    """Where the words of a search stand."""
+
+    words: list[str]
+    """The words that were looked for, in small letters."""
+    cases: list[list[int]]
+    """For each word the places of the cases, in `SplitTable.ids`, whose text has it."""
+
+
+class _Kept:
+    """An answer as bytes, with its mark."""
+
+    def __init__(self, table: Record) -> None:
+        self.body = table.model_dump_json().encode("utf-8", "replace")
+        self.mark = f'"{hashlib.sha256(self.body).hexdigest()[:20]}"'
+
+    def answer(self, known: str | None) -> Response:
+        headers = {"etag": self.mark, "cache-control": _AGAIN}
+        # A proxy, or the middleware that packs, may have called the mark a weak one.
+        if known is not None and self.mark in known:
+            return Response(status_code=304, headers=headers)
+        return Response(self.body, media_type="application/json", headers=headers)
+
+
+@router.get("/datasets/{dataset}/{split}/cases", response_model=SplitTable)
+def get_cases(split: OneSplit, known: Known = None) -> Response:
+    """All cases of a split, with what any reader may see of them."""
+    return _tables(split).answer(known)
+
+
+@router.get(
+    "/datasets/{dataset}/{split}/labels",
+    response_model=LabelTable,
+    dependencies=[Depends(sees_truth)],
+)
+def get_labels(split: OneSplit, known: Known = None) -> Response:
+    """What the truth tells of all cases: categories, modalities, regions, titles."""
+    return _labels(split).answer(known)
+
+
+@router.get("/datasets/{dataset}/{split}/search")
+def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> Hits:
+    """The cases whose history, instruction, options or sentences hold each of some words."""
+    wanted = list(dict.fromkeys(words.casefold().split()))[:MOST_WORDS]
+    texts = _texts(split)
+    return Hits(
+        words=wanted,
+        cases=[[at for at, text in enumerate(texts) if word in text] for word in wanted],
+    )
+
+
+@router.get(
+    "/datasets/{dataset}/{split}/thumbs/{case}",
+    response_class=Response,
+    responses={200: {"content": {"image/webp": {}, "image/svg+xml": {}}}},
+)
+async def get_thumb(
+    request: Request, split: OneSplit, entry: OneEntry, known: Known = None
+) -> Response:
+    """The first picture of a case, small; where it cannot be read, a picture that says so."""
+    return await answer(request, split.release, entry.case, known)
+
+
+@router.get("/datasets/{dataset}/{split}/defects", dependencies=[Depends(sees_truth)])
+def get_defects(
+    dataset: OneDataset, split: Word, *, open_pictures: bool = False, again: bool = False
+) -> DefectList:
+    """What `overread check` finds, as far as it got: the first request begins the check."""
+    return checks.of(dataset, split, open_pictures=open_pictures, again=again).listed()
+
+
+@router.get("/datasets/{dataset}/{split}/defects/lines", dependencies=[Depends(sees_truth)])
+def get_defect_lines(
+    dataset: OneDataset,
+    split: Word,
+    code: Annotated[str, Query(max_length=100)],
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 200,
+    *,
+    open_pictures: bool = False,
+) -> DefectLines:
+    """More of the defects of one kind."""
+    check = checks.of(dataset, split, open_pictures=open_pictures)
+    return check.lines(code, offset, limit)
+
+
+# ---- the tables ----------------------------------------------------------------------------
+
+
+def _table(split: Split) -> _Kept:
+    entries = list(split.entries.values())
+    cases = [entry.case for entry in entries]
+    return _Kept(
+        SplitTable(
+            ids=[case.id for case in cases],
+            pictures=[len(case.pictures) for case in cases],
+            volumes=[sum(p.kind == "volume" for p in case.pictures) for case in cases],
+            texts=[_snippet(case) for case in cases],
+            facets=seen_facets(entries),
+            unread=split.unread,
+        )
+    )
+
+
+def _label(split: Split) -> _Kept:
+    entries = list(split.entries.values())
+    return _Kept(
+        LabelTable(
+            titles=[_title(entry) for entry in entries],
+            facets=true_facets(entries),
+            withheld=sum(entry.truth is None for entry in entries),
+        )
+    )
+
+
+def _searched(split: Split) -> list[str]:
+    return [_text(entry.case).casefold() for entry in split.entries.values()]
+
+
+_tables = PerSplit(_table)
+_labels = PerSplit(_label)
+_texts = PerSplit(_searched)
+
+
+def _title(entry: Entry) -> str:
+    return " ".join((entry.truth.title or "").split())[:200] if entry.truth else ""
+
+
+def _snippet(case: Case) -> str:
+    first = case.history or case.instruction or (case.queries[0].text if case.queries else "")
+    words = " ".join(first[: 4 * SNIPPET].split())
+    return words if len(words) <= SNIPPET else words[: SNIPPET - 2].rstrip() + " …"
+
+
+def _text(case: Case) -> str:
+    """All the words of a case that a reader may see, and its id."""
+    parts = [case.id, case.history or "", case.instruction or ""]
+    parts += [option.text for option in case.options]
+    parts += [query.text for query in case.queries]
+    return "\n".join(parts)

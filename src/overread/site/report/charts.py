@@ -1,0 +1,154 @@
+"""Charts of a report as inline SVG: numbers with their intervals, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overread.site.report.markup import Markup, h
+
+_WIDE, _NAMES, _RIGHT, _STEP, _ROOM = 760, 260, 84, 15, 11
+SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of one reader."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    series: int = 0
+    """Which reader, counted from 0: its colour and shape."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+def forest(lines: Sequence[Line], *, title: str, around_zero: bool = False) -> Markup:
+    """Numbers with their intervals on a common axis; `around_zero` is for differences."""
+    low, high = _range(lines, around_zero=around_zero)
+    plot = _WIDE - _NAMES - _RIGHT
+    parts: list[Markup] = []
+
+    def x(value: float) -> float:
+        return _NAMES + plot * (min(max(value, low), high) - low) / (high - low)
+
+    top = 8.0
+    rows: list[Markup] = []
+    for line in lines:
+        tall = _STEP * len(line.points) + _ROOM
+        middle = top + tall / 2
+        rows.append(_text(_NAMES - 10, middle, _short(line.name), anchor="end", full=line.name))
+        for n, point in enumerate(line.points):
+            y = top + _ROOM / 2 + _STEP * (n + 0.5)
+            rows.extend(_point(point, x, y, low, high))
+        top += tall
+    for tick in _ticks(low, high):
+        at = f"{x(tick):.1f}"
+        kind = "axis zero" if around_zero and tick == 0 else "axis"
+        parts.append(h("line", x1=at, x2=at, y1="4", y2=f"{top:.0f}", class_=kind))
+        parts.append(_text(x(tick), top + 12, _plain(tick), anchor="middle", kind="tick"))
+    height = round(top + 24)
+    return h(
+        "svg",
+        h("title", title),
+        parts,
+        rows,
+        viewBox=f"0 0 {_WIDE} {height}",
+        role="img",
+        aria_label=title,
+        class_="chart",
+    )
+
+
+def legend(names: Sequence[str]) -> Markup:
+    """Which colour and shape is whose."""
+    return h(
+        "ul",
+        [
+            h(
+                "li",
+                h(
+                    "svg",
+                    _mark(n, 8, 8),
+                    viewBox="0 0 16 16",
+                    width="16",
+                    height="16",
+                    aria_hidden="true",
+                ),
+                " ",
+                name,
+            )
+            for n, name in enumerate(names)
+        ],
+        class_="legend",
+    )
+
+
+def _point(point: Point, x: object, y: float, low: float, high: float) -> list[Markup]:
+    if point.value is None:
+        return [_text(_WIDE - _RIGHT + 8, y, "–", kind="tick")]
+    assert callable(x)
+    found = []
+    if point.low is not None and point.high is not None:
+        colour = f"span series-{point.series % 6 + 1}"
+        ends = {"x1": f"{x(point.low):.1f}", "x2": f"{x(point.high):.1f}"}
+        found.append(h("line", **ends, y1=f"{y:.1f}", y2=f"{y:.1f}", class_=colour))
+    if low <= point.value <= high:
+        found.append(_mark(point.series, x(point.value), y))
+    found.append(_text(_WIDE - _RIGHT + 8, y, f"{point.value:.3f}", kind="tick"))
+    return found
+
+
+def _mark(series: int, x: float, y: float, size: float = 4.5) -> Markup:
+    kind = f"mark series-{series % 6 + 1}"
+    shape = SHAPES[series % len(SHAPES)]
+    if shape == "circle":
+        return h("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{size}", class_=kind)
+    corners = {
+        "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+        "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+        "triangle": ((0, -1.2), (1.2, 1), (-1.2, 1)),
+    }[shape]
+    points = " ".join(f"{x + a * size:.1f},{y + b * size:.1f}" for a, b in corners)
+    return h("polygon", points=points, class_=kind)
+
+
+def _text(
+    x: float, y: float, words: str, *, anchor: str = "start", kind: str = "name", full: str = ""
+) -> Markup:
+    told = h("title", full) if full and full != words else None
+    return h("text", told, words, x=f"{x:.1f}", y=f"{y + 4:.1f}", text_anchor=anchor, class_=kind)
+
+
+def _range(lines: Sequence[Line], *, around_zero: bool) -> tuple[float, float]:
+    if not around_zero:
+        return 0.0, 1.0
+    known = [
+        abs(v)
+        for line in lines
+        for p in line.points
+        for v in (p.value, p.low, p.high)
+        if v is not None
+    ]
+    far = max([*known, 0.05])
+    edge = next(e for e in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 1e9) if e >= far or e == 1e9)
+    return -edge, edge
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    return [low + (high - low) * n / 4 for n in range(5)]
+
+
+def _plain(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") or "0"
+
+
+def _short(name: str, most: int = 38) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -1,0 +1,289 @@
+"""Reports for sharing: runs, their scores and chosen cases in one file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+from overread import __version__, catalog
+from overread.core import Benchmark, Entry, Reading, Release
+from overread.errors import OverreadError, UsageError
+from overread.pixels.files import written
+from overread.runs.card import Card, read_card
+from overread.runs.comparing import values_by_case
+from overread.runs.spec import read_spec
+from overread.runs.store import last_readings
+from overread.site.app import NOTICE
+from overread.site.report.cases import Album, Shown, case_article
+from overread.site.report.choosing import Wanted, choose
+from overread.site.report.markup import Markup, h, joined
+from overread.site.report.scores import (
+    Told,
+    audit_section,
+    breakdowns_section,
+    comparison_section,
+    headline,
+    how_section,
+    problems_section,
+    scores_section,
+)
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+"""The file loads nothing and runs nothing."""
+MOST_BYTES = 30 << 20
+"""Of all pictures together: more cannot be sent by mail."""
+
+
+@dataclass(frozen=True)
+class ReportPlan:
+    """Everything that a report is told."""
+
+    runs: Sequence[Path]
+    wanted: Wanted = field(default_factory=Wanted)
+    title: str | None = None
+    truth: bool = True
+    """Whether the truth of the cases is shown."""
+    pictures: bool = True
+    """Whether the pictures of the cases are shown."""
+    root: Path | None = None
+    """Folder of the dataset, where it has moved since the runs."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, ready to be written."""
+
+    html: str
+    cases: int
+    pictures: int
+    chosen: str
+    """How the cases were chosen."""
+    warnings: tuple[str, ...]
+    """What to think of before it is handed on."""
+
+    def write(self, file: Path, *, force: bool = False) -> int:
+        """Write it whole or not at all; gives its size. A file that is there is not replaced."""
+        if file.exists() and not force:
+            raise UsageError(f"{file} is there already", remedy="give another --out, or --force")
+        data = self.html.encode("utf-8", "replace")
+        try:
+            with written(file, packed=False, fresh=not force) as out:
+                out.write(data)
+        except OSError as error:
+            raise OverreadError(
+                f"the report cannot be written ({error.strerror})", where=str(file)
+            ) from None
+        return len(data)
+
+
+def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None) -> Report:
+    """One page about one or several runs on the same split; `watch` is told each case."""
+    runs = _told(plan.runs)
+    first = runs[0]
+    exam = cast(Benchmark, catalog.find("benchmarks", first.spec.benchmark))
+    place = first.spec.place_now(plan.root, None)
+    synthetic = (place.root / "phantom.jsonl").is_file()
+    album = Album(MOST_BYTES) if plan.pictures else None
+    cases, chosen = _cases(plan, runs, album, watch)
+    title = plan.title or f"{exam.title} {first.card.split}: {', '.join(r.name for r in runs)}"
+    licence = "Apache-2.0" if synthetic else exam.licence
+    terms = "synthetic patients: they are no one" if synthetic else exam.terms
+    sections = [
+        how_section(runs),
+        scores_section(runs),
+        comparison_section(runs),
+        breakdowns_section(runs),
+        audit_section(runs),
+        problems_section(runs),
+        _cases_section(cases, chosen, album, truth=plan.truth) if cases else None,
+        _terms(exam, licence, terms),
+    ]
+    body = joined(
+        h("p", NOTICE, class_="notice"),
+        h(
+            "header",
+            h("h1", title),
+            h("p", f"{exam.title}: {exam.about}", class_="quiet"),
+            _contents([part for part in sections if part is not None]),
+        ),
+        h("main", sections),
+        h("footer", h("p", f"Made with overread {__version__}."), h("p", NOTICE, class_="notice")),
+    )
+    warnings = []
+    if not synthetic and cases:
+        what = "pictures and words" if plan.pictures else "words"
+        warnings.append(
+            f"the report holds {what} of {len(cases)} cases of {exam.title} ({licence}): {terms}"
+        )
+        if plan.pictures:
+            warnings.append("--no-pictures leaves the pictures out, --cases 0 all cases")
+    if album is not None and album.left_out:
+        warnings.append(f"{album.left_out} pictures had no room and were left out")
+    return Report(
+        html=_page(title, body),
+        cases=len(cases),
+        pictures=album.count if album else 0,
+        chosen=chosen,
+        warnings=tuple(warnings),
+    )
+
+
+def _told(folders: Sequence[Path]) -> list[Told]:
+    """The runs, each by a name of its own; refused where they are not of one split."""
+    found: list[Told] = []
+    for folder in folders:
+        spec = read_spec(folder)
+        if not (folder / "card.json").is_file():
+            raise UsageError(
+                "the run has no scores yet", where=str(folder), remedy=f"overread score {folder}"
+            )
+        found.append(Told(spec.reader.name, folder, spec, read_card(folder)))
+    first = found[0]
+    for other in found[1:]:
+        if (other.card.benchmark, other.card.split) != (first.card.benchmark, first.card.split):
+            raise UsageError(
+                f"{other.folder.name} read {other.card.benchmark} {other.card.split}, "
+                f"{first.folder.name} {first.card.benchmark} {first.card.split}",
+                remedy="a report is about runs on one split",
+            )
+    names = [one.name for one in found]
+    called: list[Told] = []
+    for one in found:
+        name = one.name if names.count(one.name) == 1 else f"{one.name}, {one.folder.name}"
+        while name in {other.name for other in called}:
+            name += "′"
+        called.append(Told(name, one.folder, one.spec, one.card))
+    return called
+
+
+# ---- cases -----------------------------------------------------------------------------------
+
+
+def _cases(
+    plan: ReportPlan, runs: Sequence[Told], album: Album | None, watch: Callable[[str], None] | None
+) -> tuple[list[Markup], str]:
+    """The chosen cases, and how they were chosen."""
+    if plan.wanted.first == 0 and not plan.wanted.named:
+        return [], "none"
+    first = runs[0]
+    release, entries = _opened(first, plan.root)
+    readings = {run.name: last_readings(run.folder) for run in runs}
+    read = {case for case, _ in readings[first.name]}
+    order = [case for case in entries if case in read]
+    metric = next(iter(headline(first.card)), None)
+    chosen, rule = choose(plan.wanted, order, first.card, metric, truth=plan.truth)
+    values = _values(runs, set(chosen))
+    made = []
+    for case, why in chosen.items():
+        if watch is not None:
+            watch(case)
+        shown = Shown(
+            entry=entries[case],
+            release=release,
+            why=why.capitalize() + ".",
+            readings={r.name: (r.folder, _first(readings[r.name], case)) for r in runs},
+            values=values.get(case, {}),
+            truth=plan.truth,
+        )
+        made.append(case_article(shown, album))
+    return made, rule
+
+
+def _opened(run: Told, root: Path | None) -> tuple[Release, dict[str, Entry]]:
+    place = run.spec.place_now(root, None)
+    try:
+        release = place.open()
+        entries = {row.entry.case.id: row.entry for row in release.scan() if row.entry is not None}
+    except OverreadError as error:
+        raise OverreadError(
+            f"the dataset of the run cannot be opened: {error.what}",
+            where=error.where,
+            remedy="name the folder it lies in now with --root, or leave all cases out: --cases 0",
+        ) from None
+    return release, entries
+
+
+def _first(readings: Mapping[tuple[str, int], Reading], case: str) -> Reading | None:
+    own = sorted(key for key in readings if key[0] == case)
+    return readings[own[0]] if own else None
+
+
+def _values(runs: Sequence[Told], cases: set[str]) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Case → metric → run → what the case scores, of the scores that stand for the card."""
+    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    shown = headline(runs[0].card)
+    for run in runs:
+        for line in values_by_case(_only(run.card, shown)):
+            if line["case"] in cases:
+                own = found.setdefault(line["case"], {}).setdefault(line["metric"], {})
+                own[run.name] = line["value"]
+    return found
+
+
+def _only(card: Card, names: Sequence[str]) -> Card:
+    """The card with some of its scores."""
+    return card.model_copy(
+        update={"scores": {n: card.scores[n] for n in names if n in card.scores}}
+    )
+
+
+# ---- the page --------------------------------------------------------------------------------
+
+
+def _cases_section(
+    cases: Sequence[Markup], chosen: str, album: Album | None, *, truth: bool
+) -> Markup:
+    told = [f"{len(cases)} cases: {chosen}."]
+    if not truth:
+        told.append("The truth is not shown.")
+    if album is None:
+        told.append("Their pictures are not shown.")
+    elif album.left_out:
+        told.append(f"{album.left_out} pictures had no room.")
+    return h("section", h("h2", "Cases"), h("p", " ".join(told), class_="quiet"), cases, id="cases")
+
+
+def _terms(exam: Benchmark, licence: str, terms: str) -> Markup:
+    return h(
+        "section",
+        h("h2", "Terms"),
+        h("p", f"Data: {exam.title}. Licence: {licence}. {terms[:1].upper()}{terms[1:]}."),
+        h("p", f"To be cited: {exam.cite}."),
+        id="terms",
+    )
+
+
+_TITLES = {
+    "how": "How it was read",
+    "scores": "Scores",
+    "differences": "Differences",
+    "groups": "Groups of cases",
+    "audit": "Audit",
+    "problems": "What to know",
+    "cases": "Cases",
+    "terms": "Terms",
+}
+
+
+def _contents(sections: Sequence[Markup]) -> Markup:
+    """Links to the parts that are there; each says its id first."""
+    there = [key for key in _TITLES if any(p.startswith(f'<section id="{key}"') for p in sections)]
+    links = [h("li", h("a", _TITLES[key], href=f"#{key}")) for key in there]
+    return h("nav", h("ul", links), aria_label="Contents", class_="contents")
+
+
+def _page(title: str, body: Markup) -> str:
+    style = files("overread.site.report").joinpath("report.css").read_text("utf-8")
+    head = h(
+        "head",
+        h("meta", charset="utf-8"),
+        h("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        h("meta", name="color-scheme", content="light dark"),
+        h("title", title),
+        Markup(f"<style>{style}</style>"),
+    )
+    return "<!doctype html>\n" + h("html", head, h("body", body), lang="en") + "\n"

@@ -1,0 +1,1 @@
+"""HOW did readers do? Runs, scores, cases, comparisons, sweeps, audits."""

@@ -1,0 +1,282 @@
+"""`/api/compare`: several runs on the same cases, paired, as `overread compare` does it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from overread.core import Record
+from overread.errors import NotThere, OverreadError, UsageError
+from overread.metrics import Metric
+from overread.runs.card import Card, Score
+from overread.runs.comparing import Compared, common_metrics, compare
+from overread.runs.scoring import Drawing
+from overread.site.runs.audits import Apart
+from overread.site.runs.chosen_runs import ChosenRuns, renamed
+from overread.site.runs.scorecards import TWINS, card_of, stamp_of
+from overread.site.shelf import Run
+
+router = APIRouter()
+_KEPT = 64
+_Key = tuple[tuple[tuple[str, tuple[int, int]], ...], str, str, bool]
+
+
+class ComparedRun(Record):
+    """One of the runs."""
+
+    id: str
+    name: str
+    reader: str
+    cases: int
+    missing: int
+    failed: int
+
+
+class ComparedMetric(Record):
+    """A metric that all runs were scored by in the same way."""
+
+    name: str
+    better: Literal["higher", "lower"]
+    about: str
+    official: bool
+    twin: bool
+    """Whether it only stands beside another one."""
+
+
+class RightAndWrong(Record):
+    """McNemar's test: on how many units who is right."""
+
+    both: int
+    this_only: int
+    """This run is right and the baseline wrong."""
+    baseline_only: int
+    neither: int
+    exact_p: float
+    notes: list[str]
+
+
+class Rank(Record):
+    """The rank of one run, and the ranks that draws of the cases leave to it."""
+
+    run: str
+    value: float
+    rank: float
+    low: float | None
+    high: float | None
+    first: float | None
+    """Share of the draws in which no other run is better."""
+    tested: tuple[int, int] | None
+    """Ranks that Wilcoxon's tests with Holm's correction leave to it."""
+
+
+class Pair(Record):
+    """Two runs, tested by Wilcoxon's signed-rank test."""
+
+    first: str
+    second: str
+    n: int
+    zeros: int
+    """Cases with equal scores."""
+    p: float
+    adjusted: float
+    """After Holm, over all pairs."""
+    ahead: str
+    """The run that is ahead, or ''."""
+
+
+class ComparisonShown(Record):
+    """What came of comparing runs by one metric; the scores are those of all metrics."""
+
+    runs: list[ComparedRun]
+    """In the order they were asked for."""
+    unscored: dict[str, str]
+    """Run → why it is left out."""
+    baseline: str
+    metric: str
+    """The one that differences and ranks are of."""
+    metrics: list[ComparedMetric]
+    left_out: dict[str, str]
+    """Metric → why it is not compared."""
+    scores: dict[str, dict[str, Score]]
+    """Run → metric → score."""
+    differences: dict[str, Apart]
+    """Run → its number minus the baseline's."""
+    mcnemar: dict[str, RightAndWrong]
+    ranking: list[Rank]
+    """The best first; empty where some number is undefined."""
+    pairs: list[Pair]
+    level: float
+    draws: int
+    common: bool
+    """Whether cases that not all runs have are left out."""
+
+
+@router.get("/compare")
+def get_compare(
+    runs: ChosenRuns,
+    baseline: Annotated[str | None, Query(max_length=200)] = None,
+    metric: Annotated[str | None, Query(max_length=200)] = None,
+    *,
+    common: bool = False,
+) -> ComparisonShown:
+    """Scores of all runs, and by one metric their paired differences from a baseline and ranks."""
+    cards: dict[str, Card] = {}
+    unscored: dict[str, str] = {}
+    for run in runs:
+        try:
+            cards[run.id] = card_of(run)
+        except OverreadError as error:
+            unscored[run.id] = error.what
+    kept = [run for run in runs if run.id in cards]
+    if len(kept) < 2:
+        raise UsageError("fewer than two of these runs are scored", remedy="score them first")
+    if baseline is not None and baseline not in cards:
+        raise NotThere("the baseline is not among the scored runs", remedy="choose another one")
+    first = baseline or kept[0].id
+    try:
+        chosen, left_out = common_metrics({first: cards[first], **cards}, ())
+        names = {one.name: one for one in chosen}
+        wanted = metric or _headline(chosen, cards[first])
+        if wanted not in names:
+            why = left_out.get(wanted, "no run was scored by it")
+            raise UsageError(f"{wanted} cannot be compared: {why}", remedy="choose another metric")
+        found = _compared(kept, cards, first, wanted, common=common)
+    except OverreadError as error:
+        raise renamed(error, runs) from None
+    return _shown(
+        kept, cards, first, names[wanted], chosen, left_out, found, unscored, common=common
+    )
+
+
+_done: OrderedDict[_Key, Compared] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _compared(
+    runs: list[Run], cards: dict[str, Card], first: str, metric: str, *, common: bool
+) -> Compared:
+    """The comparison by one metric; known ones are not drawn again."""
+    key: _Key = (tuple((run.id, stamp_of(run)) for run in runs), first, metric, common)
+    with _lock:
+        known = _done.get(key)
+        if known is not None:
+            return known
+    found = compare(
+        list(cards.values()),
+        names=list(cards),
+        baseline=first,
+        metrics=[metric],
+        units="common" if common else "same",
+        drawing=Drawing(),
+    ).metrics[metric]
+    with _lock:
+        _done[key] = found
+        while len(_done) > _KEPT:
+            _done.popitem(last=False)
+    return found
+
+
+def _headline(metrics: list[Metric], card: Card) -> str:
+    names = [metric.name for metric in metrics if not metric.name.startswith(TWINS)]
+    return next((n for n in names if n in card.official), names[0] if names else metrics[0].name)
+
+
+def _shown(
+    runs: list[Run],
+    cards: dict[str, Card],
+    first: str,
+    metric: Metric,
+    metrics: list[Metric],
+    left_out: dict[str, str],
+    found: Compared,
+    unscored: dict[str, str],
+    *,
+    common: bool,
+) -> ComparisonShown:
+    named = {run.id: run.name for run in runs}
+    for name, why in left_out.items():
+        for run in runs:
+            why = why.replace(run.id, run.name)
+        left_out[name] = why
+    tested = found.significance
+    drawing = Drawing()
+    return ComparisonShown(
+        runs=[
+            ComparedRun(
+                id=run.id,
+                name=named[run.id],
+                reader=cards[run.id].reader,
+                cases=cards[run.id].cases,
+                missing=cards[run.id].missing,
+                failed=cards[run.id].failed,
+            )
+            for run in runs
+        ],
+        unscored=unscored,
+        baseline=first,
+        metric=metric.name,
+        metrics=[
+            ComparedMetric(
+                name=one.name,
+                better=one.better,
+                about=one.about,
+                official=one.name in cards[first].official,
+                twin=one.name.startswith(TWINS),
+            )
+            for one in metrics
+        ],
+        left_out={n: why for n, why in left_out.items() if not n.startswith(TWINS)},
+        scores={
+            run: {
+                one.name: Score.model_validate(
+                    card.scores[one.name].model_dump(include=set(Score.model_fields))
+                )
+                for one in metrics
+            }
+            for run, card in cards.items()
+        },
+        differences={
+            run: Apart.model_validate(one.as_dict()) for run, one in found.differences.items()
+        },
+        mcnemar={
+            run: RightAndWrong(
+                both=one.both,
+                this_only=one.first_only,
+                baseline_only=one.second_only,
+                neither=one.neither,
+                exact_p=one.exact_p,
+                notes=list(one.notes),
+            )
+            for run, one in found.mcnemar.items()
+        },
+        ranking=[
+            Rank(
+                run=one.reader,
+                value=one.value,
+                rank=one.rank,
+                low=one.low,
+                high=one.high,
+                first=one.first,
+                tested=tested.ranges[one.reader] if tested else None,
+            )
+            for one in (found.ranking.ranks if found.ranking else ())
+        ],
+        pairs=[
+            Pair(
+                first=one.first,
+                second=one.second,
+                n=one.n,
+                zeros=one.zeros,
+                p=one.p,
+                adjusted=one.adjusted,
+                ahead=one.ahead,
+            )
+            for one in (tested.tests if tested else ())
+        ],
+        level=drawing.level,
+        draws=drawing.draws,
+        common=common,
+    )

@@ -1,0 +1,132 @@
+"""How far the masks of two runs are apart, case by case: measured in a thread while one looks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import APIRouter
+
+from overread.core import Case, Mask, Reading, Record, Volume
+from overread.errors import NotThere, OverreadError, UsageError
+from overread.pixels.fence import Fence
+from overread.runs.audit_moves import Move, moves
+from overread.site.parts import OnShelf
+from overread.site.runs.chosen_runs import ChosenRuns
+from overread.site.runs.following import following, written_at
+from overread.site.runs.run_cases import asked_cases
+from overread.site.shelf import Run, Split
+
+router = APIRouter()
+_PATIENCE = 20.0
+"""Seconds that nobody asked, after which measuring stops; who asks again has it go on."""
+_KEPT = 16
+
+
+class MaskDistances(Record):
+    """How far the masks of the first two runs are apart, as far as that is measured."""
+
+    done: int
+    of: int
+    apart: dict[str, float]
+    """Case → 1 minus the mean Dice of its sentences; cases that one run lacks are absent."""
+
+
+@router.get("/disagreement/masks")
+def get_mask_distances(runs: ChosenRuns, shelf: OnShelf) -> MaskDistances:
+    """What is measured so far; asking has it go on."""
+    one, two = runs[:2]
+    run = one if one.dataset is not None else two
+    split = shelf.split_of(run)
+    cases = [case for case in asked_cases(run, split) if split.entries[case].case.queries]
+    if not cases:
+        raise UsageError("these runs were asked for no masks")
+    return _measuring(one, two).told(split, cases)
+
+
+def masks_apart(case: Case, split: Split, one: Run, two: Run) -> dict[str, Move]:
+    """Sentence → how far apart two runs mark it."""
+    volume = next((p for p in case.pictures if isinstance(p, Volume)), None)
+    if not case.queries or volume is None:
+        raise UsageError("this case asks for no masks")
+    before, after = (_fenced(run, case.id) for run in (one, two))
+    shape = split.release.pictures.geometry(volume).shape
+    return moves(case, before, after, (one.folder, two.folder), shape, blank=True)
+
+
+def _fenced(run: Run, case: str) -> Reading:
+    """A reading whose masks are known to lie within the run."""
+    reading = following(run.folder).reading(case)
+    if reading.error is not None:
+        raise NotThere(f"{run.name} failed on this case")
+    fence = Fence(run.folder)
+    for finding in reading.findings or ():
+        for region in finding.regions:
+            if isinstance(region, Mask):
+                fence.path(region.file)
+    return reading
+
+
+@dataclass
+class _Measuring:
+    """Two runs, and what is measured of them."""
+
+    one: Run
+    two: Run
+    found: dict[str, float | None] = field(default_factory=dict)
+    asked: float = 0.0
+    thread: threading.Thread | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def told(self, split: Split, cases: list[str]) -> MaskDistances:
+        """What is known, after seeing to it that the rest is being measured."""
+        with self.lock:
+            self.asked = time.monotonic()
+            left = [case for case in cases if case not in self.found]
+            if left and (self.thread is None or not self.thread.is_alive()):
+                work = threading.Thread(target=self._go, args=(split, left), daemon=True)
+                self.thread = work
+                work.start()
+            known = {case: self.found[case] for case in cases if case in self.found}
+        return MaskDistances(
+            done=len(known),
+            of=len(cases),
+            apart={case: value for case, value in known.items() if value is not None},
+        )
+
+    def _go(self, split: Split, cases: list[str]) -> None:
+        for case in cases:
+            if time.monotonic() - self.asked > _PATIENCE:
+                return
+            with _TURN:
+                value = self._measured(split, case)
+            with self.lock:
+                self.found[case] = value
+
+    def _measured(self, split: Split, case: str) -> float | None:
+        try:
+            found = masks_apart(split.entries[case].case, split, self.one, self.two)
+        except (OverreadError, OSError, ValueError):
+            return None  # the case itself says why when it is opened
+        return sum(move.far for move in found.values()) / len(found) if found else None
+
+
+_TURN = threading.Lock()
+"""One volume at a time: the page must still answer."""
+_lock = threading.Lock()
+_all: OrderedDict[tuple[Path, Path, float, float], _Measuring] = OrderedDict()
+
+
+def _measuring(one: Run, two: Run) -> _Measuring:
+    """What is measured of two runs; begun anew where one of them was read further."""
+    ages = [written_at(run.folder / "readings.jsonl") or 0.0 for run in (one, two)]
+    key = (one.folder, two.folder, ages[0], ages[1])
+    with _lock:
+        found = _all.setdefault(key, _Measuring(one, two))
+        _all.move_to_end(key)
+        while len(_all) > _KEPT:
+            _all.popitem(last=False)
+        return found

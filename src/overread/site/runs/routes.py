@@ -1,0 +1,234 @@
+"""`/api/runs`: what a run is, how far it is, and what there is of it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Header, Response
+from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic_core import from_json
+
+from overread import catalog
+from overread.core import Benchmark, Record, Usage
+from overread.errors import OverreadError
+from overread.runs.card import Described, Score
+from overread.runs.sweep import metrics_for
+from overread.site.parts import OneRun, OnShelf
+from overread.site.runs import (
+    audits,
+    comparisons,
+    disagreement,
+    mask_overlap,
+    run_cases,
+    scorecards,
+    scoring_now,
+    side_by_side,
+    sweeps,
+)
+from overread.site.runs.following import following, is_written_now, written_at
+from overread.site.runs.run_cases import asked_cases
+from overread.site.runs.scoring_now import Scoring
+from overread.site.shelf import Run, Shelf
+from overread.site.unplaced import unplaced_in
+
+router = APIRouter(tags=["runs"])
+_HEAD = 1 << 17
+"""Bytes of a scorecard that hold its scores; the statistics of the cases come last."""
+
+
+class RunSummary(Record):
+    """How far a run is, and its headline."""
+
+    id: str
+    live: bool
+    """Whether another process is writing it now."""
+    read: int
+    """Readings that are there, failed ones among them."""
+    failed: int
+    metric: str | None
+    """The headline, where it is scored."""
+    score: Score | None
+    better: str | None
+    """Which way is good: 'higher' or 'lower'."""
+
+
+class RunStatus(Record):
+    """What a run is, how far it is, and what there is of it."""
+
+    id: str
+    name: str
+    benchmark: str
+    title: str
+    """What people call the benchmark."""
+    split: str
+    form: str | None
+    dataset: str | None
+    """Id of the dataset that was read, where it is there."""
+    reader: str
+    arguments: dict[str, JsonValue]
+    """What the reader was made with."""
+    identity: dict[str, JsonValue]
+    """Everything that changes its answers."""
+    workflow: str | None
+    """Absent where the reader reads whole cases by itself."""
+    settings: dict[str, JsonValue]
+    """How pictures are shown and questions asked."""
+    seed: int
+    repeat: int
+    """How many readings of each case."""
+    limit: int | None
+    """Only so many cases; absent means all."""
+    named: int
+    """How many cases were named; 0 means all."""
+    prompts: dict[str, str]
+    """Prompt → digest."""
+    versions: dict[str, str]
+    purpose: dict[str, JsonValue]
+    cases: int | None
+    """Cases it is to read; absent where its dataset is not there."""
+    asked: int | None
+    """Readings there are to be."""
+    read: int
+    """Readings that are there, failed ones among them."""
+    failed: int
+    damaged: int
+    """Lines that cannot be read; their cases are read again when the run goes on."""
+    live: bool
+    """Whether another process is writing it now."""
+    changed: float | None
+    """When the last reading was written, in seconds since 1970."""
+    usage: Usage
+    """What the readings cost together."""
+    scored: bool
+    stale: bool
+    """Whether readings came since it was scored."""
+    audited: bool
+    judged: bool
+    """Whether judges said something of it."""
+    scoring: Scoring | None
+    """How far the scoring is that was asked for here."""
+
+
+@router.get("/runs")
+def get_runs(shelf: OnShelf) -> list[RunSummary]:
+    """All runs of the shelf, with what can be told of each without opening its dataset."""
+    return [_summary(run) for run in list(shelf.runs.values())]
+
+
+@router.get("/runs/{run}", response_model=RunStatus)
+def get_run(
+    run: OneRun,
+    shelf: OnShelf,
+    response: Response,
+    if_none_match: Annotated[str | None, Header(max_length=200)] = None,
+) -> RunStatus | Response:
+    """One run; cheap enough to be asked every second while it goes on."""
+    status = _status(run, shelf)
+    tag = f'"{hashlib.sha256(status.model_dump_json().encode()).hexdigest()[:20]}"'
+    kept = {"etag": tag, "cache-control": "private, no-cache"}
+    if if_none_match is not None and tag in if_none_match:
+        return Response(status_code=304, headers=kept)
+    response.headers.update(kept)
+    return status
+
+
+def _status(run: Run, shelf: Shelf) -> RunStatus:
+    spec = run.spec
+    follower = following(run.folder)
+    glances = follower.look()
+    try:
+        cases: int | None = len(asked_cases(run, shelf.split_of(run)))
+    except OverreadError:
+        cases = None
+    changed, scored = (written_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
+    told = unplaced_in(spec.model_dump(mode="json"))
+    return RunStatus(
+        id=run.id,
+        name=run.name,
+        benchmark=spec.benchmark,
+        title=cast(Benchmark, catalog.find("benchmarks", spec.benchmark)).title,
+        split=spec.split,
+        form=spec.form,
+        dataset=run.dataset,
+        reader=spec.reader.name,
+        arguments=told["reader"]["arguments"],
+        identity=told["reader"]["identity"],
+        workflow=spec.workflow.name,
+        settings=told["workflow"]["settings"],
+        seed=spec.seed,
+        repeat=spec.repeat,
+        limit=spec.limit,
+        named=len(spec.cases),
+        prompts=spec.prompts,
+        versions=spec.versions,
+        purpose=told["purpose"],
+        cases=cases,
+        asked=None if cases is None else cases * max(spec.repeat, 1),
+        read=len(glances),
+        failed=sum(one.error is not None for one in glances.values()),
+        damaged=follower.damaged,
+        live=is_written_now(run.folder),
+        changed=changed,
+        usage=sum((one.usage for one in glances.values() if one.usage), Usage()),
+        scored=scored is not None,
+        stale=scored is not None and changed is not None and changed > scored,
+        audited=(run.folder / "audit" / "audit.json").is_file(),
+        judged=(run.folder / "verdicts.jsonl").is_file(),
+        scoring=scoring_now.of(run),
+    )
+
+
+class _Head(BaseModel):
+    """The beginning of a scorecard, before the statistics of its cases."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    cases: int
+    missing: int
+    failed: int
+    scores: dict[str, Described]
+
+
+def _summary(run: Run) -> RunSummary:
+    head = _head(run.folder / "card.json")
+    changed, scored = (written_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
+    if head is not None and changed is not None and scored is not None and changed <= scored:
+        read, failed = (head.cases - head.missing) * max(run.spec.repeat, 1), head.failed
+    else:
+        glances = following(run.folder).look().values()
+        read, failed = len(glances), sum(one.error is not None for one in glances)
+    metric = next(iter(metrics_for(run.spec.benchmark, ())), "")
+    own = head.scores.get(metric) if head is not None else None
+    return RunSummary(
+        id=run.id,
+        live=is_written_now(run.folder),
+        read=read,
+        failed=failed,
+        metric=metric if own else None,
+        score=Score(value=own.value, low=own.low, high=own.high, n=own.n) if own else None,
+        better=own.better if own else None,
+    )
+
+
+def _head(card: Path) -> _Head | None:
+    """The beginning of a scorecard, as far as it is whole."""
+    try:
+        with card.open("rb") as file:
+            return _Head.model_validate(from_json(file.read(_HEAD), allow_partial=True))
+    except (OSError, ValueError):
+        return None
+
+
+for _part in (
+    scorecards,
+    run_cases,
+    audits,
+    sweeps,
+    comparisons,
+    disagreement,
+    mask_overlap,
+    side_by_side,
+):
+    router.include_router(_part.router)

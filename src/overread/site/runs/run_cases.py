@@ -1,0 +1,210 @@
+"""The cases of a run as one table: what became of each, and what each scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from overread.core import Entry, Record, Usage
+from overread.errors import NotThere, OverreadError
+from overread.metrics.groups import groups_of
+from overread.runs.card import Card
+from overread.runs.comparing import Place, values_by_case
+from overread.site.parts import Allowed, OneRun, OnShelf
+from overread.site.runs.following import Glance, following
+from overread.site.runs.scorecards import card_of
+from overread.site.shelf import Run, Split
+from overread.site.unplaced import unplaced
+
+router = APIRouter()
+Named = Annotated[str | None, Query(max_length=200)]
+
+
+class CaseRow(Record):
+    """One case of a run."""
+
+    case: str
+    state: Literal["read", "failed", "missing", "not judged"]
+    error: str | None = None
+    """Why it failed."""
+    choices: list[str | None]
+    """What was chosen, once for each reading of the case."""
+    right: list[bool | None] | None
+    """Whether these are right; absent where the truth is withheld or nothing is to choose."""
+    values: list[float | None]
+    """What the case scores by itself, in the order of the metrics."""
+    sure: float | None
+    """Probability of the option the first reading holds most likely."""
+    steps: int
+    findings: int
+    calls: int
+    tokens: int
+    """Read and written together."""
+    seconds: float
+    cost: float | None
+
+
+class CaseTable(Record):
+    """The cases of a run, in the order of the release."""
+
+    metrics: list[str]
+    """Those that each case has a value of; none where the truth is withheld."""
+    breakdown: str | None
+    group: str | None
+    """Only units of this group are in the values, and only cases with such a unit are here."""
+    rows: list[CaseRow]
+
+
+@router.get("/runs/{run}/cases", response_model=CaseTable)
+def get_cases(
+    run: OneRun, shelf: OnShelf, access: Allowed, breakdown: Named = None, group: Named = None
+) -> Response:
+    """All cases of a run; with a breakdown and a group, those behind that number.
+
+    What single cases score, and which group they are in, tells the truth: where that is withheld
+    neither is sent.
+    """
+    if (breakdown is not None or group is not None) and not access.truth:
+        raise HTTPException(403, "the truth is withheld on this page")
+    try:
+        split: Split | None = shelf.split_of(run)
+    except OverreadError:
+        split = None
+    card = _scored(run) if access.truth else None
+    within = None
+    if breakdown is not None and group is not None:
+        within = _within(card_of(run), split, breakdown, group)
+    table = _table(run, split, card, within, truth=access.truth)
+    told = table.model_copy(update={"breakdown": breakdown, "group": group})
+    # Built and told once: checking thousands of rows a second time takes longer than making them.
+    return Response(to_json(told), media_type="application/json")
+
+
+def asked_cases(run: Run, split: Split) -> list[str]:
+    """The cases that a run is to read, in the order of the release."""
+    named = set(run.spec.cases)
+    return [case for case in split.entries if not named or case in named][: run.spec.limit]
+
+
+def values_of(card: Card, within: frozenset[Place] | None = None) -> Mapping[str, dict[str, float]]:
+    """Case → metric → what the case scores by itself."""
+    key = (id(card), within)
+    kept = _values.get(key)
+    if kept is not None and kept[0] is card:
+        return kept[1]
+    found: dict[str, dict[str, float]] = {}
+    for line in values_by_case(card, within=within):
+        if line["value"] is not None:
+            found.setdefault(line["case"], {})[line["metric"]] = line["value"]
+    while len(_values) >= _KEPT:
+        _values.pop(next(iter(_values)))
+    _values[key] = (card, found)
+    return found
+
+
+_KEPT = 24
+_values: dict[tuple[int, frozenset[Place] | None], tuple[Card, dict[str, dict[str, float]]]] = {}
+
+
+def _scored(run: Run) -> Card | None:
+    try:
+        return card_of(run)
+    except OverreadError:
+        return None
+
+
+def _within(card: Card, split: Split | None, breakdown: str, group: str) -> frozenset[Place]:
+    """The units of a group."""
+    if split is None:
+        raise NotThere("the dataset of the run is not there, and it knows the groups")
+    if group not in card.breakdowns.get(breakdown, {}):
+        raise NotThere(f"no case of the run is in the group '{group}' of '{breakdown}'")
+    found = set()
+    for case, own in card.statistics.items():
+        entry = split.entries.get(case)
+        if entry is None:
+            continue
+        for unit in {unit for rows in own.rows.values() for unit in rows}:
+            if group in groups_of(entry, unit.partition("@")[0]).get(breakdown, ()):
+                found.add((case, unit))
+    return frozenset(found)
+
+
+def _table(
+    run: Run,
+    split: Split | None,
+    card: Card | None,
+    within: frozenset[Place] | None,
+    *,
+    truth: bool,
+) -> CaseTable:
+    by_case: dict[str, dict[int, Glance]] = {}
+    for (case, sample), glance in following(run.folder).look().items():
+        by_case.setdefault(case, {})[sample] = glance
+    cases = asked_cases(run, split) if split is not None else list(by_case)
+    if within is not None:
+        inside = {case for case, _ in within}
+        cases = [case for case in cases if case in inside]
+    values = values_of(card, within) if card is not None else {}
+    metrics = list(card.scores) if card is not None else []
+    return CaseTable(
+        metrics=metrics,
+        breakdown=None,
+        group=None,
+        rows=[
+            _row(
+                case,
+                by_case.get(case, {}),
+                split.entries.get(case) if split is not None and truth else None,
+                [values.get(case, {}).get(name) for name in metrics],
+                judged=card is None or _judged(card, case),
+            )
+            for case in cases
+        ],
+    )
+
+
+def _judged(card: Card, case: str) -> bool:
+    own = card.statistics.get(case)
+    return own is None or own.state != "not judged"
+
+
+def _row(
+    case: str,
+    readings: Mapping[int, Glance],
+    entry: Entry | None,
+    values: list[float | None],
+    *,
+    judged: bool,
+) -> CaseRow:
+    glances = [readings[sample] for sample in sorted(readings)]
+    error = next((one.error for one in glances if one.error is not None), None)
+    state: Literal["read", "failed", "missing", "not judged"] = "read"
+    if not glances:
+        state = "missing"
+    elif error is not None:
+        state = "failed"
+    elif not judged:
+        state = "not judged"
+    answer = entry.truth.answer if entry is not None and entry.truth is not None else None
+    asked = answer is not None and entry is not None and bool(entry.case.options)
+    usage = sum((one.usage for one in glances if one.usage), Usage())
+    return CaseRow(
+        case=case,
+        state=state,
+        error=unplaced(error) if error is not None else None,
+        choices=[one.choice for one in glances],
+        right=[one.choice == answer for one in glances] if asked else None,
+        values=values,
+        sure=glances[0].sure if glances else None,
+        steps=sum(one.steps for one in glances),
+        findings=sum(one.findings for one in glances),
+        calls=usage.calls,
+        tokens=usage.input_tokens + usage.output_tokens,
+        seconds=usage.seconds,
+        cost=usage.cost,
+    )

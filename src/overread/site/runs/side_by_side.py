@@ -1,0 +1,242 @@
+"""One case as several runs read it, side by side."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Depends
+
+from overread.core import Entry, Reading, Record, Usage, Volume
+from overread.errors import NotThere, OverreadError
+from overread.site.parts import Allowed, OnShelf, Word, sees_truth
+from overread.site.runs.chosen_runs import ChosenRuns
+from overread.site.runs.following import following
+from overread.site.runs.mask_overlap import masks_apart
+from overread.site.runs.run_cases import values_of
+from overread.site.runs.scorecards import card_of
+from overread.site.shelf import Run, Shelf, Split
+from overread.site.unplaced import unplaced
+
+router = APIRouter()
+
+
+class OptionShown(Record):
+    """One answer to choose from."""
+
+    letter: str
+    text: str
+
+
+class FindingShown(Record):
+    """One observation, in the reader's words."""
+
+    text: str
+    query: str | None
+    """The sentence of the case that it answers."""
+    places: int
+    """How many regions it names."""
+    pictures: list[str]
+    """Names of the pictures these are in."""
+
+
+class StepShown(Record):
+    """One move of a reader."""
+
+    kind: Literal["say", "look", "ask", "conclude"]
+    text: str
+    places: int
+
+
+class OneReading(Record):
+    """What one run made of the case."""
+
+    run: str
+    name: str
+    reader: str
+    workflow: str | None
+    state: Literal["read", "failed", "missing"]
+    steps: list[StepShown]
+    values: dict[str, float]
+    """Metric → what the case scores by itself; empty where the truth is withheld."""
+    error: str | None = None
+    choice: str | None = None
+    probabilities: dict[str, float] | None = None
+    rationale: str | None = None
+    report: str | None = None
+    discussion: str | None = None
+    findings: list[FindingShown] | None = None
+    usage: Usage | None = None
+
+
+class MetricShown(Record):
+    """A metric that some of the runs have a value of."""
+
+    name: str
+    better: Literal["higher", "lower"]
+    about: str
+
+
+class SideBySide(Record):
+    """One case as several runs read it."""
+
+    case: str
+    dataset: str | None
+    benchmark: str
+    split: str
+    history: str | None
+    instruction: str | None
+    options: list[OptionShown]
+    queries: list[str]
+    """The sentences to be found."""
+    query_ids: list[str]
+    pictures: list[str]
+    """Names of its pictures."""
+    volume: bool
+    """Whether one of them is a CT."""
+    asks: str | None
+    readings: list[OneReading]
+    metrics: list[MetricShown]
+
+
+class TruthBeside(Record):
+    """What is true of the case, as far as readings can be held to it."""
+
+    answer: str | None
+    answer_text: str | None
+    report: str | None
+    findings: list[str]
+    discussion: str | None
+
+
+class MasksApart(Record):
+    """How two runs mark one sentence."""
+
+    query: str
+    text: str
+    dice: float
+    """1 where both mark the same voxels, or none."""
+
+
+@router.get("/compare/cases/{case}")
+def get_side_by_side(case: Word, runs: ChosenRuns, shelf: OnShelf, access: Allowed) -> SideBySide:
+    """The readings of one case by several runs; what they score only where truth may be seen."""
+    own, _ = _entry(case, runs, shelf)
+    metrics: dict[str, MetricShown] = {}
+    readings = []
+    for run in runs:
+        values: dict[str, float] = {}
+        if access.truth:
+            try:
+                card = card_of(run)
+            except OverreadError:
+                pass
+            else:
+                values = dict(values_of(card).get(case, {}))
+                for name, score in card.scores.items():
+                    if name in values:
+                        metrics[name] = MetricShown(
+                            name=name, better=score.better, about=score.about
+                        )
+        readings.append(_reading(run, case, values))
+    shown = own.case
+    return SideBySide(
+        case=case,
+        dataset=next((run.dataset for run in runs if run.dataset), None),
+        benchmark=shown.benchmark,
+        split=shown.split,
+        history=shown.history,
+        instruction=shown.instruction,
+        options=[OptionShown(letter=o.letter, text=o.text) for o in shown.options],
+        queries=[query.text for query in shown.queries],
+        query_ids=[query.id for query in shown.queries],
+        pictures=[picture.name for picture in shown.pictures],
+        volume=any(isinstance(picture, Volume) for picture in shown.pictures),
+        asks=shown.asks,
+        readings=readings,
+        metrics=list(metrics.values()),
+    )
+
+
+@router.get("/compare/cases/{case}/truth", dependencies=[Depends(sees_truth)])
+def get_truth_beside(case: Word, runs: ChosenRuns, shelf: OnShelf) -> TruthBeside:
+    """What is true of the case."""
+    own, _ = _entry(case, runs, shelf)
+    if own.truth is None:
+        raise NotThere("the release withholds the truth of this case")
+    truth = own.truth
+    return TruthBeside(
+        answer=truth.answer,
+        answer_text=truth.answer_text,
+        report=truth.report,
+        findings=[finding.text for finding in truth.findings],
+        discussion=truth.discussion,
+    )
+
+
+@router.get("/compare/cases/{case}/masks")
+def get_masks_apart(case: Word, runs: ChosenRuns, shelf: OnShelf) -> list[MasksApart]:
+    """How far the masks of the first two runs overlap, sentence by sentence."""
+    own, split = _entry(case, runs, shelf)
+    shown = own.case
+    found = masks_apart(shown, split, *runs[:2])
+    texts = {query.id: query.text for query in shown.queries}
+    return [
+        MasksApart(query=query, text=texts.get(query, ""), dice=1 - move.far)
+        for query, move in found.items()
+    ]
+
+
+def _entry(case: str, runs: list[Run], shelf: Shelf) -> tuple[Entry, Split]:
+    run = next((run for run in runs if run.dataset is not None), runs[0])
+    split = shelf.split_of(run)
+    return split.entry(case), split
+
+
+def _reading(run: Run, case: str, values: dict[str, float]) -> OneReading:
+    try:
+        reading = following(run.folder).reading(case)
+    except NotThere:
+        return _shown(run, None, values)
+    return _shown(run, reading, values)
+
+
+def _shown(run: Run, reading: Reading | None, values: dict[str, float]) -> OneReading:
+    spec = run.spec
+    head = {"run": run.id, "name": run.name, "reader": spec.reader.name}
+    if reading is None or reading.error is not None:
+        told = unplaced(reading.error) if reading is not None and reading.error else None
+        return OneReading(
+            **head,
+            workflow=spec.workflow.name,
+            state="missing" if reading is None else "failed",
+            error=told,
+            steps=[],
+            values=values,
+        )
+    return OneReading(
+        **head,
+        workflow=spec.workflow.name,
+        state="read",
+        choice=reading.choice,
+        probabilities=reading.probabilities,
+        rationale=reading.rationale,
+        report=reading.report,
+        discussion=reading.discussion,
+        findings=None
+        if reading.findings is None
+        else [
+            FindingShown(
+                text=one.text,
+                query=one.query,
+                places=len(one.regions),
+                pictures=list(dict.fromkeys(region.picture for region in one.regions)),
+            )
+            for one in reading.findings
+        ],
+        steps=[
+            StepShown(kind=step.kind, text=step.text, places=len(step.regions))
+            for step in (reading.trace.steps if reading.trace else ())
+        ],
+        usage=reading.usage,
+        values=values,
+    )

@@ -1,0 +1,1 @@
+"""HOW does a scan come to the page? Cropped, coarser, cut into slices, with masks over it."""

@@ -1,0 +1,326 @@
+"""Volumes of a case, whole or cropped and coarser; single slices; masks and facts over them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from overread.core import Entry, Geometry, Record, Volume
+from overread.errors import UsageError
+from overread.pixels.geometry import ras_geometry
+from overread.pixels.planes import Plane
+from overread.runs.kept import digest
+from overread.site.parts import OneDataset, OneEntry, OneSplit, OnShelf, Word, sees_truth
+from overread.site.shelf import Run, Shelf
+from overread.site.volumes.cache import CACHE, Held
+from overread.site.volumes.cuts import STEP_MOST, Frame, cut_of, nifti_head
+from overread.site.volumes.mark_facts import (
+    Distances,
+    FindingFacts,
+    Marks,
+    distances,
+    finding_facts,
+    prediction_facts,
+)
+from overread.site.volumes.overlays import (
+    Layer,
+    Marked,
+    chosen,
+    predicted_masks,
+    reading_of,
+    true_masks,
+)
+from overread.site.volumes.ranges import Bytes, answer
+from overread.site.volumes.slices import slice_png
+
+router = APIRouter(tags=["volumes"])
+NIFTI = "application/x-nifti"
+_FILES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {NIFTI: {"schema": {"type": "string", "format": "binary"}}}},
+    206: {"description": "The range of bytes that was asked for."},
+    304: {"description": "What was sent before still holds."},
+    416: {"description": "There are no such bytes."},
+}
+_AT = "/volumes/{dataset}/{split}/{case}/{name}"
+_TRUTH = [Depends(sees_truth)]
+
+OneRunName = Annotated[str, Query(max_length=200, pattern=r"^[A-Za-z0-9_.#-]+$")]
+"""Id of the run whose masks are meant."""
+Sample = Annotated[int, Query(ge=0, le=9999)]
+"""Which of several readings of the case."""
+
+
+class VolumeGeometry(Record):
+    """Where the voxels of a volume lie, in both frames, and how bright they are."""
+
+    stored: Geometry
+    """As in the file."""
+    patient: Geometry
+    """With the axes turned to the right, the front and the head."""
+    low: int | None
+    high: int | None
+    """Least and greatest HU; absent until the volume was inflated, which asking begins."""
+
+
+class FindingsBeside(Record):
+    """What is true of a volume, and how a run met it."""
+
+    findings: tuple[FindingFacts, ...]
+    failed: str = ""
+    """Why the run has nothing for this case, where that is so."""
+
+
+class MarksBeside(Record):
+    """What a run marked in a volume; holds nothing of the truth."""
+
+    marks: tuple[Marks, ...]
+    failed: str = ""
+    """Why the run has nothing for this case, where that is so."""
+
+
+def _volume(entry: OneEntry, split: OneSplit, name: Word) -> Held:
+    picture = _picture(entry, name)
+    return CACHE.open(split.release.pictures.data(picture), name=picture.name)
+
+
+def _space(entry: OneEntry, split: OneSplit, name: Word) -> Geometry:
+    return split.release.pictures.geometry(_picture(entry, name))
+
+
+def _picture(entry: Entry, name: str) -> Volume:
+    picture = entry.case.picture(name)
+    if not isinstance(picture, Volume):
+        raise UsageError(f"{name} is no volume", remedy="flat pictures have routes of their own")
+    return picture
+
+
+OneVolume = Annotated[Held, Depends(_volume)]
+OneSpace = Annotated[Geometry, Depends(_space)]
+
+
+@router.get(f"{_AT}/geometry")
+def volume_geometry(
+    entry: OneEntry, split: OneSplit, name: Word, space: OneSpace
+) -> VolumeGeometry:
+    """The geometry of a volume, at once; its voxels are inflated meanwhile."""
+    source = split.release.pictures.data(_picture(entry, name))
+    CACHE.begin(source, name=name)
+    held = CACHE.known(source)
+    return VolumeGeometry(
+        stored=space,
+        patient=ras_geometry(space),
+        low=held.low if held else None,
+        high=held.high if held else None,
+    )
+
+
+@router.head(_AT, include_in_schema=False)
+@router.get(_AT, response_class=Response, responses=_FILES)
+def volume(
+    request: Request,
+    held: OneVolume,
+    bbox: Annotated[str, Query(max_length=150)] = "",
+    frame: Frame = "stored",
+    step: Annotated[str, Query(max_length=12)] = "1",
+) -> Response:
+    """The voxels as NIfTI (int16 HU): all, those of a box, or every so-many-th.
+
+    `bbox` is from and to along each axis (the end excluded in voxels, included in millimetres);
+    `frame` says whether it counts voxels of the file or millimetres of the patient, and which axes
+    the answer has; `step` is one number from 1 to 16, or one for each axis.
+    """
+    cut = cut_of(held.space, bbox=bbox, frame=frame, step=step)
+    head = nifti_head(cut.shape, np.int16, cut.affine(held.space), low=held.low, high=held.high)
+
+    def make() -> list[memoryview]:
+        voxels = np.asfortranarray(cut.of(held.voxels, held.space))
+        return [memoryview(head), voxels.T.data.cast("B")]
+
+    length = len(head) + 2 * int(np.prod(cut.shape, dtype=np.int64))
+    return answer(request, Bytes(f"{held.key}-{cut.word}", NIFTI, length, make))
+
+
+@router.head(f"{_AT}/slice", include_in_schema=False)
+@router.get(
+    f"{_AT}/slice",
+    response_class=Response,
+    responses={200: {"content": {"image/png": {}}}, 304: _FILES[304]},
+)
+def volume_slice(
+    request: Request,
+    held: OneVolume,
+    plane: Plane = "axial",
+    index: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+    window: Annotated[str, Query(max_length=40)] = "lung",
+    slab: Annotated[float, Query(ge=0, le=500, allow_inf_nan=False)] = 0,
+    box: Annotated[str, Query(max_length=80)] = "",
+    longest: Annotated[int, Query(ge=16, le=2048)] = 512,
+) -> Response:
+    """One slice as a PNG, as a radiologist sees it: the patient's right on the left.
+
+    `index` counts from the left, the back or the feet (the middle where absent); `window` is lung,
+    mediastinum, bone or centre,width in HU; `slab` takes the brightest voxel over that many
+    millimetres around the slice; `box` is left,top,right,bottom in the slice's own voxels.
+    """
+    asked = digest(plane, index, window, slab, box, longest)
+
+    def make() -> list[memoryview]:
+        png = slice_png(
+            held, plane=plane, index=index, setting=window, slab=slab, box=box, longest=longest
+        )
+        return [memoryview(png)]
+
+    return answer(request, Bytes(f"{held.key}-{asked}", "image/png", None, make))
+
+
+@router.get(f"{_AT}/findings", dependencies=_TRUTH)
+def volume_findings(
+    entry: OneEntry,
+    dataset: OneDataset,
+    split: OneSplit,
+    shelf: OnShelf,
+    name: Word,
+    space: OneSpace,
+    run: OneRunName | None = None,
+    sample: Sample = 0,
+) -> FindingsBeside:
+    """The findings of the truth: text, size, entities and where they lie; how a run met them."""
+    true = true_masks(split, entry, name, space)
+    if run is None:
+        return FindingsBeside(findings=finding_facts(entry, true, None, space))
+    made, failed = _made(shelf, dataset.id, entry, run, sample, name, space)
+    return FindingsBeside(findings=finding_facts(entry, true, made, space), failed=failed)
+
+
+@router.get(f"{_AT}/marks")
+def volume_marks(
+    entry: OneEntry,
+    dataset: OneDataset,
+    shelf: OnShelf,
+    name: Word,
+    space: OneSpace,
+    run: OneRunName,
+    sample: Sample = 0,
+) -> MarksBeside:
+    """What a run marked for each sentence of the case; says nothing of the truth."""
+    made, failed = _made(shelf, dataset.id, entry, run, sample, name, space)
+    texts = {query.id: query.text for query in entry.case.queries}
+    return MarksBeside(marks=prediction_facts(texts, made, space), failed=failed)
+
+
+@router.get(f"{_AT}/distances/{{query}}", dependencies=_TRUTH)
+def volume_distances(
+    entry: OneEntry,
+    dataset: OneDataset,
+    split: OneSplit,
+    shelf: OnShelf,
+    name: Word,
+    query: Word,
+    space: OneSpace,
+    run: OneRunName,
+    sample: Sample = 0,
+) -> Distances:
+    """How far what a run marked is from one finding of the truth, in millimetres."""
+    true = true_masks(split, entry, name, space)
+    made, _ = _made(shelf, dataset.id, entry, run, sample, name, space)
+    layer = chosen("compare", query, true, made)
+    found = None
+    if layer.truth is not None and layer.predicted is not None:
+        found = distances(query, layer.truth, layer.predicted, space)
+    if found is None:
+        raise UsageError("there are no two masks to measure between")
+    return found
+
+
+@router.head(f"{_AT}/truth/{{query}}", dependencies=_TRUTH, include_in_schema=False)
+@router.get(
+    f"{_AT}/truth/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
+)
+def truth_mask(
+    request: Request,
+    entry: OneEntry,
+    split: OneSplit,
+    name: Word,
+    query: Word,
+    space: OneSpace,
+    frame: Frame = "stored",
+    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
+) -> Response:
+    """One finding of the truth as NIfTI labels (its entities), cut to the box around it."""
+    layer = chosen("truth", query, true_masks(split, entry, name, space), {})
+    return _labels(request, layer, space, frame, step)
+
+
+@router.head(f"{_AT}/prediction/{{query}}", include_in_schema=False)
+@router.get(f"{_AT}/prediction/{{query}}", response_class=Response, responses=_FILES)
+def predicted_mask(
+    request: Request,
+    entry: OneEntry,
+    dataset: OneDataset,
+    shelf: OnShelf,
+    name: Word,
+    query: Word,
+    space: OneSpace,
+    run: OneRunName,
+    sample: Sample = 0,
+    frame: Frame = "stored",
+    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
+) -> Response:
+    """What a run marked for one sentence as NIfTI labels, cut to the box around it."""
+    made, _ = _made(shelf, dataset.id, entry, run, sample, name, space)
+    return _labels(request, chosen("prediction", query, {}, made), space, frame, step)
+
+
+@router.head(f"{_AT}/compare/{{query}}", dependencies=_TRUTH, include_in_schema=False)
+@router.get(
+    f"{_AT}/compare/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
+)
+def compared_mask(
+    request: Request,
+    entry: OneEntry,
+    dataset: OneDataset,
+    split: OneSplit,
+    shelf: OnShelf,
+    name: Word,
+    query: Word,
+    space: OneSpace,
+    run: OneRunName,
+    sample: Sample = 0,
+    frame: Frame = "stored",
+    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
+) -> Response:
+    """Truth and prediction of one finding as NIfTI labels: 1 in both, 2 missed, 3 false alarm."""
+    true = true_masks(split, entry, name, space)
+    made, _ = _made(shelf, dataset.id, entry, run, sample, name, space)
+    return _labels(request, chosen("compare", query, true, made), space, frame, step)
+
+
+def _made(
+    shelf: Shelf, dataset: str, entry: Entry, run: str, sample: int, name: str, space: Geometry
+) -> tuple[dict[str, Marked], str]:
+    """What a run marked in a volume, and why there is nothing where that is so."""
+    found: Run = shelf.run(run)
+    if (found.dataset, found.spec.split) != (dataset, entry.case.split):
+        raise UsageError(f"the run {found.name} did not read this dataset and split")
+    reading = reading_of(found, entry.case.id, sample)
+    if reading is None:
+        return {}, "the run has no reading of this case"
+    if reading.error is not None:
+        return {}, f"the reading failed: {reading.error}"
+    return predicted_masks(found, reading, name, space), ""
+
+
+def _labels(request: Request, layer: Layer, space: Geometry, frame: Frame, step: int) -> Response:
+    cut = layer.cut(space, frame=frame, step=step)
+    head = nifti_head(cut.shape, np.uint8, cut.affine(space))
+
+    def make() -> list[memoryview]:
+        labels = np.asfortranarray(layer.array(space, cut))
+        return [memoryview(head), labels.T.data.cast("B")]
+
+    length = len(head) + int(np.prod(cut.shape, dtype=np.int64))
+    tag = digest(layer.tag, cut.word, space.model_dump())
+    return answer(request, Bytes(tag, NIFTI, length, make, packs=True))
