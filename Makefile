@@ -82,7 +82,7 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.dev .venv-peers/.made .venv-inspect/.made
+bench: .venv/.dev page .venv-peers/.made .venv-inspect/.made
 	$(BIN)/python tools/bench.py
 	$(BIN)/python tools/bench_phantom.py
 	$(BIN)/python tools/bench_masks.py
@@ -91,10 +91,15 @@ bench: .venv/.dev .venv-peers/.made .venv-inspect/.made
 	$(BIN)/python tools/bench_grading.py
 	$(BIN)/python tools/bench_engine.py
 	$(BIN)/python tools/bench_atlas.py
+	$(BIN)/python tools/bench_page_run.py
+	$(BIN)/python tools/bench_page_grid.py
+	$(BIN)/python tools/bench_page_ct.py
 
-picture: .venv/.run
+picture: .venv/.dev page
 	$(BIN)/python tools/draw_picture.py docs/picture.png
 	$(BIN)/python tools/draw_phantom.py docs
+	$(BIN)/overread demo --no-serve
+	$(BIN)/python tools/draw_page.py overread-demo docs
 
 clean:
 	rm -rf web/node_modules src/overread/site/assets .venv .venv-torch .venv-peers .venv-inspect .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo
