@@ -25,14 +25,17 @@ _NEEDED = {
     "huggingface_hub": "fetching releases (overread get)",
     "typer": "the command line",
     "rich": "tables and progress",
+    "openai": "models behind an endpoint",
+    "fastapi": "the page's server (overread view)",
+    "uvicorn": "the page's server",
 }
 _EXTRAS = {
-    "torch": ("local models and training, not used yet", "pip install torch"),
-    "transformers": ("local vision-language models, not used yet", "pip install transformers"),
+    "torch": ("local models", "pip install torch"),
+    "transformers": ("local vision-language models", "pip install transformers"),
 }
 _PROGRAMS = {
-    "node": ("building the page, not used yet", "apt-get install nodejs"),
-    "chromium": ("testing the page, not used yet", "apt-get install chromium"),
+    "node": ("building the page from a checkout", "apt-get install nodejs"),
+    "chromium": ("testing the page", "apt-get install chromium"),
 }
 
 
@@ -72,6 +75,8 @@ def examined() -> list[Part]:
     ]
     for name, purpose in _NEEDED.items():
         parts.append(Part(name, _version(name), purpose, f"pip install {name}"))
+    remedy = "run `pip install -e .` again in the checkout, or install a wheel"
+    parts.append(Part("the page", _page(), "overread view", remedy, needed=False))
     syntaxes = _decoders()
     able = [name for name, can in syntaxes.items() if can]
     parts.append(Part("DICOM syntaxes", f"{len(able)} can be decoded", "compressed pictures", ""))
@@ -83,6 +88,14 @@ def examined() -> list[Part]:
     for name, (purpose, remedy) in _PROGRAMS.items():
         parts.append(Part(name, shutil.which(name), purpose, remedy, needed=False))
     return parts
+
+
+def _page() -> str | None:
+    """Whether the built page is there."""
+    from importlib.resources import files
+
+    built = files("overread.site").joinpath("assets", "index.html").is_file()
+    return "built" if built else None
 
 
 def _decoders() -> dict[str, bool]:
