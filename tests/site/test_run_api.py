@@ -145,7 +145,7 @@ def withheld(shelf_folder: Path) -> Iterator[Site]:
 
 def test_without_truth_no_case_tells_it(withheld: Site) -> None:
     """Scores of all cases together are there; what single cases score is not, nor their groups."""
-    run = withheld.shelf_id("runs", "medthinkvqa/oracle")
+    run = withheld.shelf_id("runs", "medthinkvqa/atlas")
     other = withheld.shelf_id("runs", "medthinkvqa/random")
     assert withheld.get(f"/api/runs/{run}/card")["scores"]
     table = withheld.get(f"/api/runs/{run}/cases")
@@ -153,7 +153,8 @@ def test_without_truth_no_case_tells_it(withheld: Site) -> None:
     assert all(row["right"] is None and row["values"] == [] for row in table["rows"])
     group = f"/api/runs/{run}/cases?breakdown=right%20option&group=A"
     assert withheld.ask(group).status == 403
-    assert withheld.ask(f"/api/runs/{run}/calibration").status == 403
+    for part in ("calibration", "breakdowns"):
+        assert withheld.ask(f"/api/runs/{run}/{part}").status == 403
     both = f"runs={run},{other}"
     told = withheld.get(f"/api/disagreement?{both}&metric=accuracy")
     assert told["metric"] is None

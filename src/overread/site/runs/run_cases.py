@@ -81,7 +81,7 @@ def get_cases(
     table = _table(run, split, card, within, truth=access.truth)
     told = table.model_copy(update={"breakdown": breakdown, "group": group})
     # Built and told once: checking thousands of rows a second time takes longer than making them.
-    return Response(to_json(told), media_type="application/json")
+    return Response(to_json(told, inf_nan_mode="null"), media_type="application/json")
 
 
 def asked_cases(run: Run, split: Split) -> list[str]:

@@ -140,9 +140,12 @@ def get_card(run: OneRun) -> ShownCard:
     )
 
 
-@router.get("/runs/{run}/breakdowns")
+@router.get("/runs/{run}/breakdowns", dependencies=[Depends(sees_truth)])
 def get_breakdowns(run: OneRun) -> list[ShownBreakdown]:
-    """The scores of a run over each group of its cases."""
+    """The scores of a run over each group of its cases.
+
+    Groups are named by the truth, and small ones tell of single cases.
+    """
     return [
         ShownBreakdown(
             name=name,
@@ -202,9 +205,14 @@ def get_calibration(run: OneRun) -> Calibration:
     )
 
 
-@router.post("/runs/{run}/score", dependencies=[Depends(may_write)], status_code=202)
+@router.post(
+    "/runs/{run}/score", dependencies=[Depends(may_write), Depends(sees_truth)], status_code=202
+)
 def post_score(run: OneRun, shelf: OnShelf) -> Scoring:
-    """Score a run, as `overread score RUN` does; how far that is, the run's status tells."""
+    """Score a run, as `overread score RUN` does; how far that is, the run's status tells.
+
+    Whoever reads a single case and has it scored learns whether that was right: it tells truth.
+    """
     if run.dataset is None:
         raise UsageError(
             f"the dataset of the run {run.name} is not there, and its truth is needed",
