@@ -63,6 +63,7 @@ def make_api(shelf: Shelf | None, access: Access) -> FastAPI:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _refused)
     app.add_exception_handler(ValidationError, _refused)
+    app.add_exception_handler(OSError, _refused)
     for part in PARTS:
         app.include_router(part.router, prefix="/api", responses=REFUSALS)
     app.add_api_route("/{path:path}", _page, include_in_schema=False)
@@ -100,6 +101,9 @@ async def _refused(request: Request, error: Exception) -> Response:
         status = 404 if isinstance(error, UnknownName | NotThere) else 422
         blind = cast(Shelf, request.app.state.shelf).blind
         return JSONResponse({"what": blind(error.what), "remedy": blind(error.remedy)}, status)
+    if isinstance(error, OSError):  # a folder in a file's place, a full disk
+        told = f"a file cannot be read or written ({error.strerror or type(error).__name__})"
+        return JSONResponse({"what": told, "remedy": ""}, 422)
     if isinstance(error, ValidationError):
         # Files may hold numbers that nobody can add up or tell, however well each was checked.
         told = f"what is stored cannot be told ({error.errors()[0]['msg']})"

@@ -260,8 +260,13 @@ class Shelf:
             except OverreadError as error:
                 problems.append(str(error))
                 continue
+            try:
+                dataset = self._read_by(spec, datasets)
+            except (OSError, ValueError):  # what the spec names can be no folder at all
+                problems.append(f"{one.name} names no folder as its dataset")
+                dataset = None
             made = _id(one.name, one.folder)
-            run = Run(made, one.name, one.folder, spec, self._read_by(spec, datasets))
+            run = Run(made, one.name, one.folder, spec, dataset)
             if self._truth or not run.repeats_truth:
                 runs[made] = run
             else:
