@@ -329,3 +329,25 @@ def test_readings_of_a_dataset_that_was_given_itself_lie_beside_it(
     assert {file.name for file in root.iterdir()} == before
     assert list((tmp_path / "overread-readings").glob("readings-by-person/*/spec.json"))
     assert kept["run"] in Shelf([root]).runs
+
+
+def test_nothing_is_written_through_a_link(shelf_folder: Path, tmp_path: Path) -> None:
+    """A link in the place of a person's folder, or of its file, leads nobody's reading out."""
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    shutil.copytree(shelf_folder / "medthinkvqa", home / "medthinkvqa")
+    outside.mkdir()
+    (outside / "notes").write_text("mine")
+    with served([home]) as site:
+        dataset = site.shelf_id("datasets", "medthinkvqa")
+        own = f"/api/cases/{dataset}/test/case00002/own"
+        (home / "readings-by-eve").symlink_to(outside)
+        inner = home / "readings-by-mallory" / f"{dataset}-test"
+        inner.mkdir(parents=True)
+        (inner / "readings.jsonl").symlink_to(outside / "notes")
+        for name in ("eve", "mallory"):
+            answer = site.ask(own, method="POST", body={"name": name, "choice": "A"})
+            assert answer.status == 422
+            assert "is a link" in answer.json()["what"]
+        assert site.ask(own, method="POST", body={"name": "ada", "choice": "A"}).status == 200
+    assert [file.name for file in outside.iterdir()] == ["notes"]
+    assert (outside / "notes").read_text() == "mine"

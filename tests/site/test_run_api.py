@@ -221,7 +221,8 @@ def spoilt_cards(card: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield card | {"signature": signature | {"versions": {}}}
     wild = {"draws": float("inf"), "level": float("nan"), "seed": 1e300}
     yield card | {"signature": signature | {"intervals": wild}}
-    for value in ("x", float("inf"), None, []):
+    nothing: tuple[Any, ...] = ("x", float("inf"), None, [])
+    for value in nothing:
         told = json.loads(json.dumps(card["statistics"]))
         for own in told.values():
             for rows in own["rows"].values():
