@@ -193,6 +193,7 @@ def test_pictures_are_kept_by_the_browser_and_bounded(site: Site) -> None:
     small = site.ask(f"{address}?longest=64")
     with Image.open(io.BytesIO(small.body)) as shown:
         assert max(shown.size) == 64
+    assert site.ask(f"{address}?box=1e308,-1e308,1e308,1e308").status == 200
     far = site.ask(f"{address}?box=1e300,1e300,-5,9e299&margin=10")
     assert far.status == 200  # bounded by the picture
     for bad in ("box=1,2,3", "box=nan,0,1,1", "box=a,b,c,d", "longest=9999999", "margin=1e9"):
@@ -328,3 +329,25 @@ def test_readings_of_a_dataset_that_was_given_itself_lie_beside_it(
     assert {file.name for file in root.iterdir()} == before
     assert list((tmp_path / "overread-readings").glob("readings-by-person/*/spec.json"))
     assert kept["run"] in Shelf([root]).runs
+
+
+def test_nothing_is_written_through_a_link(shelf_folder: Path, tmp_path: Path) -> None:
+    """A link in the place of a person's folder, or of its file, leads nobody's reading out."""
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    shutil.copytree(shelf_folder / "medthinkvqa", home / "medthinkvqa")
+    outside.mkdir()
+    (outside / "notes").write_text("mine")
+    with served([home]) as site:
+        dataset = site.shelf_id("datasets", "medthinkvqa")
+        own = f"/api/cases/{dataset}/test/case00002/own"
+        (home / "readings-by-eve").symlink_to(outside)
+        inner = home / "readings-by-mallory" / f"{dataset}-test"
+        inner.mkdir(parents=True)
+        (inner / "readings.jsonl").symlink_to(outside / "notes")
+        for name in ("eve", "mallory"):
+            answer = site.ask(own, method="POST", body={"name": name, "choice": "A"})
+            assert answer.status == 422
+            assert "is a link" in answer.json()["what"]
+        assert site.ask(own, method="POST", body={"name": "ada", "choice": "A"}).status == 200
+    assert [file.name for file in outside.iterdir()] == ["notes"]
+    assert (outside / "notes").read_text() == "mine"

@@ -145,7 +145,7 @@ def withheld(shelf_folder: Path) -> Iterator[Site]:
 
 def test_without_truth_no_case_tells_it(withheld: Site) -> None:
     """Scores of all cases together are there; what single cases score is not, nor their groups."""
-    run = withheld.shelf_id("runs", "medthinkvqa/oracle")
+    run = withheld.shelf_id("runs", "medthinkvqa/atlas")
     other = withheld.shelf_id("runs", "medthinkvqa/random")
     assert withheld.get(f"/api/runs/{run}/card")["scores"]
     table = withheld.get(f"/api/runs/{run}/cases")
@@ -153,7 +153,8 @@ def test_without_truth_no_case_tells_it(withheld: Site) -> None:
     assert all(row["right"] is None and row["values"] == [] for row in table["rows"])
     group = f"/api/runs/{run}/cases?breakdown=right%20option&group=A"
     assert withheld.ask(group).status == 403
-    assert withheld.ask(f"/api/runs/{run}/calibration").status == 403
+    for part in ("calibration", "breakdowns"):
+        assert withheld.ask(f"/api/runs/{run}/{part}").status == 403
     both = f"runs={run},{other}"
     told = withheld.get(f"/api/disagreement?{both}&metric=accuracy")
     assert told["metric"] is None
@@ -212,6 +213,69 @@ def test_damaged_files_get_a_sentence(own_shelf: Path) -> None:
             assert page.get("/api/runs")
         shutil.rmtree(own_shelf / "medthinkvqa")
         assert page.ask(f"/api/runs/{name}/cases").status == 200
+
+
+def spoilt_cards(card: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Cards whose form is right and whose numbers are none."""
+    signature = card["signature"]
+    yield card | {"signature": signature | {"versions": {}}}
+    wild = {"draws": float("inf"), "level": float("nan"), "seed": 1e300}
+    yield card | {"signature": signature | {"intervals": wild}}
+    nothing: tuple[Any, ...] = ("x", float("inf"), None, [])
+    for value in nothing:
+        told = json.loads(json.dumps(card["statistics"]))
+        for own in told.values():
+            for rows in own["rows"].values():
+                for unit, row in rows.items():
+                    rows[unit] = dict.fromkeys(row, value)
+        yield card | {"statistics": told}
+
+
+def test_numbers_that_are_none_get_a_sentence(own_shelf: Path) -> None:
+    """A card that has its form and makes no sense, readings too large to add up, a wild spec."""
+    folder = own_shelf / "runs" / "medthinkvqa" / "atlas"
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    spec = json.loads((folder / "spec.json").read_text("utf-8"))
+    lines = [json.loads(line) for line in (folder / "readings.jsonl").read_text().splitlines()]
+    with served([own_shelf]) as page:
+        run = page.shelf_id("runs", "medthinkvqa/atlas")
+        both = f"runs={run},{page.shelf_id('runs', 'medthinkvqa/random')}"
+        case = lines[0]["case_id"]
+        asked = [f"/api/runs/{run}{part}" for part in ("", "/card", "/cases", "/calibration")]
+        asked += [f"/api/compare?{both}", f"/api/disagreement?{both}&metric=accuracy", "/api/runs"]
+        asked += [f"/api/compare/cases/{case}?{both}", f"/api/runs/{run}/cases/{case}/verdicts"]
+
+        def told() -> None:
+            for path in asked:
+                answer = page.ask(path)
+                assert answer.status in (200, 404, 422), (path, answer.body[:200])
+                json.loads(answer.body, parse_constant=lambda word: pytest.fail(word))
+
+        for spoilt in spoilt_cards(card):
+            (folder / "card.json").write_text(json.dumps(spoilt))
+            told()
+        usage = {"calls": 1, "input_tokens": 10**40, "seconds": 1e308, "cost": 1e308}
+        wild = [json.dumps(line | {"usage": usage}) + "\n" for line in lines]
+        (folder / "readings.jsonl").write_text("".join(wild))
+        (folder / "verdicts.jsonl").mkdir()
+        told()
+        for root in ("\0", "/" + "a" * 5000, "a/" * 3000):
+            (folder / "spec.json").write_text(json.dumps(spec | {"root": root}))
+            shelf = page.get("/api/shelf?again=true")
+            assert any("names no folder" in problem for problem in shelf["problems"]), root[:9]
+            told()
+
+
+def test_no_problem_names_a_place(own_shelf: Path) -> None:
+    """What could not be looked into is told without the folder it lies in."""
+    spoilt = own_shelf / "runs" / "a b" / "c d"
+    spoilt.mkdir(parents=True)
+    (spoilt / "readings.jsonl").touch()
+    (spoilt / "spec.json").write_text("{")
+    with served([own_shelf, own_shelf / "x y" / "gone"]) as page:
+        problems = page.get("/api/shelf")["problems"]
+    assert len(problems) == 2
+    assert not any(str(own_shelf.parent) in problem for problem in problems)
 
 
 def test_it_is_scored_as_the_terminal_does(own_shelf: Path) -> None:

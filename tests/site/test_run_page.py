@@ -160,7 +160,7 @@ def test_without_truth_nothing_is_right_or_wrong(shelf_folder: Path, browser: Br
     """Scores are there, single cases do not tell."""
     hidden = served([shelf_folder], "--read-only", "--hide-truth")
     with hidden as page, Eyes.on(browser, page) as eyes:
-        eyes.go(run_of(eyes, "medthinkvqa/oracle"))
+        eyes.go(run_of(eyes, "medthinkvqa/atlas"))
         eyes.see("share of cases answered right")
         eyes.page.get_by_role("tab", name="Cases").click()
         eyes.see("what single cases score is withheld")

@@ -95,6 +95,48 @@ def test_every_answer_forbids_scripts_from_elsewhere(site: Site) -> None:
         assert told["referrer-policy"] == "no-referrer"
 
 
+def chunks(site: Site, path: str, cookie: str, number: int) -> int:
+    """The status of a body in so many MiB chunks, whose length was never told."""
+    line = http.client.HTTPConnection(urlsplit(site.base).netloc, timeout=30)
+    try:
+        line.putrequest("POST", path)
+        for name, value in (("cookie", cookie), ("transfer-encoding", "chunked")):
+            line.putheader(name, value)
+        line.endheaders()
+        try:
+            for _ in range(number):
+                line.send(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")
+            line.send(b"0\r\n\r\n")
+        except OSError:
+            pass  # the server stopped listening, and says why
+        return line.getresponse().status
+    finally:
+        line.close()
+
+
+def test_what_is_too_long_is_not_read(site: Site) -> None:
+    """A body over 8 MiB is refused, whether it tells its length or comes in chunks."""
+    cookie = cookie_of(site)
+    path = "/api/runs/nothing/score"
+    for told in ("9000000", "100000000000", "9" * 5000, "-1", "²"):
+        headers = {"cookie": cookie, "content-length": told}
+        status, _, body = raw(site, path, method="POST", headers=headers)
+        assert status in (400, 413), told[:20]
+    headers = {"cookie": cookie, "content-length": str((8 << 20) + 1)}
+    status, _, body = raw(site, path, method="POST", headers=headers)
+    assert (status, b"too long" in body) == (413, True)
+    assert chunks(site, path, cookie, 9) == 413
+    assert chunks(site, path, cookie, 1) in (403, 404)
+    assert raw(site, "/api/shelf", headers={"cookie": cookie})[0] == 200
+
+
+def test_the_token_leads_to_no_other_machine(site: Site) -> None:
+    """An address with two slashes would be one, after the token became a cookie."""
+    token = site.address.partition("?")[2]
+    _, headers, _ = raw(site, f"//evil.example/x?{token}")
+    assert headers["location"] == "/evil.example/x"
+
+
 TRICKS = [
     "/assets/../../app.py",
     "/assets/..%2f..%2fapp.py",
@@ -191,7 +233,13 @@ def test_a_short_password_is_refused(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    for name, password in (("ada", "short"), ("a:b", "long enough"), ("", "long enough")):
+    for name, password in (
+        ("ada", "short"),
+        ("a:b", "long enough"),
+        ("", "long enough"),
+        (".ada", "long enough"),
+        ("-ada", "long enough"),
+    ):
         words = [sys.executable, "-m", "overread", "password", str(tmp_path / "users"), name]
         done = subprocess.run(
             words, input=password + "\n", text=True, check=False, capture_output=True

@@ -23,6 +23,8 @@ from overread.site.passwords import is_right
 
 DAY = 24 * 3600
 _LONGEST_FORM = 4096
+LONGEST_BODY = 8 << 20
+"""Bytes of what may be sent to be kept: a reading or a verdict is far shorter."""
 _TRIES = 10
 """Wrong passwords within a minute, after which nobody is let in for a minute."""
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -121,6 +123,8 @@ class Gate:
             await send(message)
 
         refused = await self._refused(scope, receive)
+        if refused is None and scope["method"] not in SAFE:
+            receive, refused = await _short(scope, receive)
         if refused is not None:
             await refused(scope, receive, told)
         else:
@@ -145,7 +149,8 @@ class Gate:
             query = QueryParams(scope["query_string"])
             offered = query.get("token", "").encode("utf-8", "replace")
             if secrets.compare_digest(offered, access.token.encode()):
-                answer = RedirectResponse(path if path.startswith("/") else "/", 303)
+                # One slash: two would be another machine's address.
+                answer = RedirectResponse("/" + path.lstrip("/\\"), 303)
                 _set(answer, cookie_name, access.begin(None))
                 return answer
             if path.startswith("/api/"):
@@ -176,6 +181,34 @@ class Gate:
             _set(answer, cookie_name, self._access.begin(name))
             return answer
         return HTMLResponse(fill(LOGIN, "That name and password do not go together."), 401)
+
+
+async def _short(scope: Scope, receive: Receive) -> tuple[Receive, Response | None]:
+    """The body, read whole before anything is made of it, or a refusal where it is too long."""
+    too_long = _told(413, "that is too long to be kept")
+    told = Headers(scope=scope).get("content-length", "0")
+    if not (told.isascii() and told.isdigit() and len(told) < 20 and int(told) <= LONGEST_BODY):
+        return receive, too_long
+    parts: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > LONGEST_BODY:  # in chunks, whose sum nobody told before
+            return receive, too_long
+        more = message.get("more_body", False)
+    whole: list[Message] = [
+        {"type": "http.request", "body": b"".join(parts), "more_body": False},
+    ]
+
+    async def again() -> Message:
+        return whole.pop() if whole else await receive()
+
+    return again, None
 
 
 def _told(status: int, what: str) -> JSONResponse:

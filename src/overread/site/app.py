@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
@@ -52,12 +54,16 @@ def make_api(shelf: Shelf | None, access: Access) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    if shelf is not None and not access.truth:
+        shelf.withhold_truth()
     app.state.shelf = shelf
     app.state.access = access
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     app.add_exception_handler(OverreadError, _refused)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _refused)
+    app.add_exception_handler(ValidationError, _refused)
+    app.add_exception_handler(OSError, _refused)
     for part in PARTS:
         app.include_router(part.router, prefix="/api", responses=REFUSALS)
     app.add_api_route("/{path:path}", _page, include_in_schema=False)
@@ -83,7 +89,7 @@ def _page(path: str) -> Response:
     return FileResponse(index, headers={"cache-control": "no-cache"})
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     """One sentence and what to do; no path of the machine, since others may look."""
     if isinstance(error, HTTPException):
         return JSONResponse({"what": str(error.detail), "remedy": ""}, error.status_code)
@@ -93,5 +99,13 @@ async def _refused(_: Request, error: Exception) -> Response:
         return JSONResponse({"what": f"{at}: {first['msg']}", "remedy": ""}, 422)
     if isinstance(error, OverreadError):
         status = 404 if isinstance(error, UnknownName | NotThere) else 422
-        return JSONResponse({"what": error.what, "remedy": error.remedy}, status)
+        blind = cast(Shelf, request.app.state.shelf).blind
+        return JSONResponse({"what": blind(error.what), "remedy": blind(error.remedy)}, status)
+    if isinstance(error, OSError):  # a folder in a file's place, a full disk
+        told = f"a file cannot be read or written ({error.strerror or type(error).__name__})"
+        return JSONResponse({"what": told, "remedy": ""}, 422)
+    if isinstance(error, ValidationError):
+        # Files may hold numbers that nobody can add up or tell, however well each was checked.
+        told = f"what is stored cannot be told ({error.errors()[0]['msg']})"
+        return JSONResponse({"what": told, "remedy": ""}, 422)
     raise error

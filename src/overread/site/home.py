@@ -84,7 +84,7 @@ def get_shelf(shelf: OnShelf, access: Allowed, user: User, *, again: bool = Fals
         runs=[_run(one) for one in shelf.runs.values()],
         sweeps=[_thing(one) for one in shelf.sweeps.values()],
         builds=[_thing(one) for one in shelf.builds.values()],
-        problems=shelf.problems,
+        problems=[shelf.blind(problem) for problem in shelf.problems],
         rights=Rights(read_only=access.read_only, truth=access.truth, user=user),
     )
 

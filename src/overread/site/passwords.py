@@ -13,8 +13,8 @@ from overread.errors import UsageError
 
 _COST = {"n": 1 << 14, "r": 8, "p": 1}
 _MOST = 1 << 20
-NAME = re.compile(r"[A-Za-z0-9_.@-]{1,60}")
-"""What a user may be called."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,59}")
+"""What a user may be called: verdicts take only names that begin so."""
 SHORTEST = 8
 """Characters that a password has at least."""
 
@@ -40,6 +40,8 @@ def read_passwords(file: Path) -> dict[str, tuple[bytes, bytes]]:
         try:
             name, salt, hashed = line.split(":")
             users[name] = (bytes.fromhex(salt), bytes.fromhex(hashed))
+            if not NAME.fullmatch(name):
+                raise ValueError(name)
         except ValueError:
             told = f"line {number} of the password file is not name:salt:hash"
             raise UsageError(told, where=str(file), remedy=remedy) from None
@@ -52,7 +54,8 @@ def add_password(file: Path, name: str, password: str) -> None:
     """Give a user a password, the first or another one."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"'{name}' cannot be a user's name", remedy="use letters, digits and . _ @ -"
+            f"'{name}' cannot be a user's name",
+            remedy="begin with a letter or digit; . _ @ - may follow",
         )
     if len(password) < SHORTEST:
         raise UsageError(f"a password has at least {SHORTEST} characters")

@@ -19,7 +19,16 @@ from overread.catalog import unknown
 from overread.core import Case, Entry, Place, Release
 from overread.errors import OverreadError, UsageError
 from overread.runs.spec import RunSpec, read_spec
+from overread.site.unplaced import unplaced
 from overread.site.walking import Found, walk
+
+_REPEAT: dict[str, frozenset[str] | None] = {
+    "oracle": None,
+    "random": frozenset({"mmrad"}),
+    "majority": frozenset({"mmrad"}),
+}
+"""Readers whose readings repeat the truth word for word, of the same case or of others, and on
+which benchmarks; None means all."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,13 @@ class Run:
     dataset: str | None
     """Id of the dataset it read, where that lies on the shelf."""
 
+    @property
+    def repeats_truth(self) -> bool:
+        """Whether its readings say the truth, because the reader was given it."""
+        on = _REPEAT.get(self.spec.reader.name, frozenset())
+        told = on is None or self.spec.benchmark in on
+        return told or bool(self.spec.workflow.settings.get("reveal"))
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -122,6 +138,7 @@ class Shelf:
         self._paths = [path.resolve() for path in paths]
         self._moved = moved.resolve() if moved is not None else None
         self._lock = threading.RLock()
+        self._truth = True
         self.datasets: dict[str, Dataset] = {}
         self.runs: dict[str, Run] = {}
         self.sweeps: dict[str, Sweep] = {}
@@ -147,6 +164,20 @@ class Shelf:
             if first is None:
                 return path
         return self._paths[0].parent / "overread-readings"
+
+    def withhold_truth(self) -> None:
+        """From now on, keep no run whose readings repeat the truth."""
+        self._truth = False
+        self.look_again()
+
+    def blind(self, text: str) -> str:
+        """A text without the places of things on this machine: others may read it."""
+        own = {str(path) for path in self._paths}
+        own |= {str(one.root) for one in self.datasets.values()}
+        for place in sorted(own, key=len, reverse=True):
+            if len(place) > 1:
+                text = text.replace(f"{place}/", "").replace(place, place.rpartition("/")[2])
+        return unplaced(text)
 
     def look_again(self) -> None:
         """Find what came since; what is open stays open."""
@@ -229,8 +260,17 @@ class Shelf:
             except OverreadError as error:
                 problems.append(str(error))
                 continue
+            try:
+                dataset = self._read_by(spec, datasets)
+            except (OSError, ValueError):  # what the spec names can be no folder at all
+                problems.append(f"{one.name} names no folder as its dataset")
+                dataset = None
             made = _id(one.name, one.folder)
-            runs[made] = Run(made, one.name, one.folder, spec, self._read_by(spec, datasets))
+            run = Run(made, one.name, one.folder, spec, dataset)
+            if self._truth or not run.repeats_truth:
+                runs[made] = run
+            else:
+                problems.append(f"{one.name} repeats the truth, which is withheld on this page")
         return runs
 
     def _read_by(self, spec: RunSpec, datasets: dict[str, Dataset]) -> str | None:
@@ -267,7 +307,14 @@ def _id(name: str, folder: Path) -> str:
 def _stamp(root: Path) -> object:
     """What changes when rows are written again."""
     try:
-        own = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in root.iterdir()]
+        return tuple(sorted((file.name, *_age(file)) for file in root.iterdir()))
     except OSError:
         return None
-    return tuple(sorted(own))
+
+
+def _age(file: Path) -> tuple[int, int]:
+    try:
+        at = file.stat()
+    except OSError:  # a link to nowhere, or gone meanwhile
+        return 0, 0
+    return at.st_mtime_ns, at.st_size

@@ -135,6 +135,7 @@ def save_own(
     refuse_secrets({"name": who})
     reading = _as_reading(own, seen, who)
     folder = _folder(shelf, one, split, who)
+    _refuse_links(folder, shelf.own_readings)
     count = _keep(folder, reading, _spec(one, split, who), list(split.entries))
     shelf.look_again()
     return OwnKept(run=_run_in(shelf, folder), name=who, count=count, reading=_as_own(reading, who))
@@ -151,6 +152,16 @@ def _folder(shelf: Shelf, dataset: Dataset, split: Split, who: str) -> Path:
     if plain != who:
         plain = f"{plain or 'reader'}-{hashlib.sha256(who.encode()).hexdigest()[:6]}"
     return shelf.own_readings / f"readings-by-{plain}" / f"{dataset.id}-{split.release.split}"
+
+
+def _refuse_links(folder: Path, home: Path) -> None:
+    """Nothing is written through a link that came with somebody's data: it may lead anywhere."""
+    files = (folder / name for name in ("readings.jsonl", "spec.json"))
+    inside = folder.resolve().is_relative_to(home.resolve())
+    if not inside or any(file.is_symlink() for file in files):
+        raise UsageError(
+            "the folder of this person's readings is a link", remedy="put the folder itself there"
+        )
 
 
 def _spec(dataset: Dataset, split: Split, who: str) -> RunSpec:

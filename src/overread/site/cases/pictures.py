@@ -29,6 +29,7 @@ router = APIRouter(tags=["pictures"])
 
 LONGEST = 16_384
 """Pixels of the longer side that are sent; browsers draw no larger picture."""
+_FAR = 1e7
 _AT_ONCE = threading.BoundedSemaphore(4)
 """Pictures that are decoded at a time: each may take some hundred megabytes."""
 
@@ -124,8 +125,9 @@ def _part(text: str, margin: float, name: str, looked: Looked) -> Box:
         raise UsageError("a box has four finite numbers")
     if looked.problem or looked.width is None or looked.height is None:
         raise PictureError(looked.problem or f"{name} has no size")
-    x1, x2 = sorted((x1, x2))
-    y1, y2 = sorted((y1, y2))
+    # No picture is larger, and the widest numbers have no difference.
+    x1, x2 = sorted(min(max(x, -_FAR), _FAR) for x in (x1, x2))
+    y1, y2 = sorted(min(max(y, -_FAR), _FAR) for y in (y1, y2))
     more = margin * max(x2 - x1, y2 - y1)
     x1, x2 = _within(x1 - more, x2 + more, looked.width)
     y1, y2 = _within(y1 - more, y2 + more, looked.height)

@@ -100,7 +100,7 @@ def get_disagreement(
         metric=metric if values else None,
         rows=rows,
     )
-    return Response(to_json(found), media_type="application/json")
+    return Response(to_json(found, inf_nan_mode="null"), media_type="application/json")
 
 
 def _split(runs: list[Run], shelf: OnShelf) -> Split:

@@ -16,7 +16,7 @@ from overread.runs.card import Card
 from overread.runs.comparing import Place, values_by_case
 from overread.site.parts import Allowed, OneRun, OnShelf
 from overread.site.runs.following import Glance, following
-from overread.site.runs.scorecards import card_of
+from overread.site.runs.scorecards import card_of, reckoning
 from overread.site.shelf import Run, Split
 from overread.site.unplaced import unplaced
 
@@ -81,7 +81,7 @@ def get_cases(
     table = _table(run, split, card, within, truth=access.truth)
     told = table.model_copy(update={"breakdown": breakdown, "group": group})
     # Built and told once: checking thousands of rows a second time takes longer than making them.
-    return Response(to_json(told), media_type="application/json")
+    return Response(to_json(told, inf_nan_mode="null"), media_type="application/json")
 
 
 def asked_cases(run: Run, split: Split) -> list[str]:
@@ -97,9 +97,10 @@ def values_of(card: Card, within: frozenset[Place] | None = None) -> Mapping[str
     if kept is not None and kept[0] is card:
         return kept[1]
     found: dict[str, dict[str, float]] = {}
-    for line in values_by_case(card, within=within):
-        if line["value"] is not None:
-            found.setdefault(line["case"], {})[line["metric"]] = line["value"]
+    with reckoning():
+        for line in values_by_case(card, within=within):
+            if line["value"] is not None:
+                found.setdefault(line["case"], {})[line["metric"]] = line["value"]
     while len(_values) >= _KEPT:
         _values.pop(next(iter(_values)))
     _values[key] = (card, found)

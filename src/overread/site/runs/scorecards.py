@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +33,18 @@ TWINS = ("honest_", "ceiling_")
 """Beginnings of names of scores that only stand beside another one."""
 _KEPT = 24
 _MOST_PROBLEMS = 2000
+_MOST_DRAWS = 100_000
+
+
+@contextmanager
+def reckoning() -> Iterator[None]:
+    """What is on a card was checked in its form only: numbers that make no sense are told."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise UsageError(
+            "the scorecard is damaged: no numbers follow from it", remedy="score the run again"
+        ) from None
 
 
 class ShownScore(Score):
@@ -123,6 +137,11 @@ class Calibration(Record):
 def get_card(run: OneRun) -> ShownCard:
     """The scores of a run, as `overread score` wrote them."""
     card = card_of(run)
+    with reckoning():
+        return _card(card)
+
+
+def _card(card: Card) -> ShownCard:
     drawing = card.signature["intervals"]
     return ShownCard(
         cases=card.cases,
@@ -140,9 +159,12 @@ def get_card(run: OneRun) -> ShownCard:
     )
 
 
-@router.get("/runs/{run}/breakdowns")
+@router.get("/runs/{run}/breakdowns", dependencies=[Depends(sees_truth)])
 def get_breakdowns(run: OneRun) -> list[ShownBreakdown]:
-    """The scores of a run over each group of its cases."""
+    """The scores of a run over each group of its cases.
+
+    Groups are named by the truth, and small ones tell of single cases.
+    """
     return [
         ShownBreakdown(
             name=name,
@@ -163,6 +185,11 @@ def get_calibration(run: OneRun) -> Calibration:
     With few cases in a bin this tells of single ones, so that it is truth.
     """
     card = card_of(run)
+    with reckoning():
+        return _calibration(card)
+
+
+def _calibration(card: Card) -> Calibration:
     units = units_of(card.statistics, measure_key(ACCURACY))
     rows = units.rows
     used = [p for p in range(BINS) if any(row.get(f"bin:{p}:n") for row in rows)]
@@ -172,7 +199,7 @@ def get_calibration(run: OneRun) -> Calibration:
     level = _number(drawing.get("level"), 0.95)
     draws = Draws(
         units.clusters,
-        draws=int(_number(drawing.get("draws"), 0)),
+        draws=min(int(_number(drawing.get("draws"), 0)), _MOST_DRAWS),
         seed=int(_number(drawing.get("seed"), 0)),
     )
     shares = {
@@ -202,9 +229,14 @@ def get_calibration(run: OneRun) -> Calibration:
     )
 
 
-@router.post("/runs/{run}/score", dependencies=[Depends(may_write)], status_code=202)
+@router.post(
+    "/runs/{run}/score", dependencies=[Depends(may_write), Depends(sees_truth)], status_code=202
+)
 def post_score(run: OneRun, shelf: OnShelf) -> Scoring:
-    """Score a run, as `overread score RUN` does; how far that is, the run's status tells."""
+    """Score a run, as `overread score RUN` does; how far that is, the run's status tells.
+
+    Whoever reads a single case and has it scored learns whether that was right: it tells truth.
+    """
     if run.dataset is None:
         raise UsageError(
             f"the dataset of the run {run.name} is not there, and its truth is needed",

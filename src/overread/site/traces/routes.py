@@ -34,6 +34,7 @@ from overread.site.traces.cutouts import TRUTH, Part, Pixels, Sight, drawn
 from overread.site.traces.judgements import JudgementTold, is_judged, judgements_of
 from overread.site.traces.reference import Reference, reference_of, truth_steps
 from overread.site.traces.steps import Eye, Find, FindingTold, PictureTold, StepTold
+from overread.site.unplaced import unplaced
 
 router = APIRouter(tags=["traces"], prefix="/runs/{run}/cases/{case}")
 
@@ -367,4 +368,4 @@ def _without_paths(error: str | None, run: Run, shelf: Shelf) -> str | None:
     for root in (run.spec.root, run.spec.pictures, *(str(d.root) for d in shelf.datasets.values())):
         if root and len(root) > 1:
             error = error.replace(root, "the dataset")
-    return error
+    return unplaced(error)

@@ -15,6 +15,7 @@ from overread.pixels.planes import Plane
 from overread.runs.kept import digest
 from overread.site.parts import OneDataset, OneEntry, OneSplit, OnShelf, Word, sees_truth
 from overread.site.shelf import Run, Shelf
+from overread.site.unplaced import unplaced
 from overread.site.volumes.cache import CACHE, Held
 from overread.site.volumes.cuts import STEP_MOST, Frame, cut_of, nifti_head
 from overread.site.volumes.mark_facts import (
@@ -309,7 +310,7 @@ def _made(
     if reading is None:
         return {}, "the run has no reading of this case"
     if reading.error is not None:
-        return {}, f"the reading failed: {reading.error}"
+        return {}, f"the reading failed: {unplaced(reading.error)}"
     return predicted_masks(found, reading, name, space), ""
 
 
