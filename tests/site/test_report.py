@@ -213,3 +213,12 @@ def test_a_report_opens_as_a_file(shelf_folder: Path, tmp_path: Path, browser: B
         assert not bad
         context.close()
     assert told == []
+
+
+def test_without_truth_a_run_that_repeats_it_is_refused(shelf_folder: Path) -> None:
+    """The oracle's readings are the truth; groups of a breakdown tell of single cases."""
+    with pytest.raises(UsageError, match="repeat the truth"):
+        report_on(shelf_folder, "medthinkvqa/oracle", truth=False)
+    for told in (True, False):
+        made = report_on(shelf_folder, "medthinkvqa/atlas", truth=told)
+        assert ('id="groups"' in made.html) is told

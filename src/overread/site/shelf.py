@@ -22,13 +22,8 @@ from overread.runs.spec import RunSpec, read_spec
 from overread.site.unplaced import unplaced
 from overread.site.walking import Found, walk
 
-_REPEAT: dict[str, frozenset[str] | None] = {
-    "oracle": None,
-    "random": frozenset({"mmrad"}),
-    "majority": frozenset({"mmrad"}),
-}
-"""Readers whose readings repeat the truth word for word, of the same case or of others, and on
-which benchmarks; None means all."""
+_REPEAT = frozenset({"oracle", "majority", "random"})
+"""Readers that open the release themselves, and may hand in its words, of any case."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +102,7 @@ class Run:
     @property
     def repeats_truth(self) -> bool:
         """Whether its readings say the truth, because the reader was given it."""
-        on = _REPEAT.get(self.spec.reader.name, frozenset())
-        told = on is None or self.spec.benchmark in on
-        return told or bool(self.spec.workflow.settings.get("reveal"))
+        return repeats_truth(self.spec)
 
 
 @dataclass(frozen=True)
@@ -286,6 +279,11 @@ class Shelf:
                 datasets[dataset.id] = dataset
                 return dataset.id if spec.split in one.splits else None
         return None
+
+
+def repeats_truth(spec: RunSpec) -> bool:
+    """Whether the readings of a run may say the truth, because the reader was given it."""
+    return spec.reader.name in _REPEAT or bool(spec.workflow.settings.get("reveal"))
 
 
 _Thing = TypeVar("_Thing")

@@ -16,9 +16,11 @@ type Breakdown = Schemas["ShownBreakdown"];
 const FEW = 4;
 
 export default function Breakdowns({ run, card }: { run: RunStatus; card: Card }) {
-  const asked = useApi<Breakdown[]>(api(["runs", run.id, "breakdowns"]));
+  const { shelf } = useShelf();
+  const asked = useApi<Breakdown[]>(shelf.rights.truth ? api(["runs", run.id, "breakdowns"]) : null);
   const [by, setBy] = useQuery("by");
   const [metric, setMetric] = useQuery("metric");
+  if (!shelf.rights.truth) return <Empty title="The truth is withheld on this page, and with it which group a case is in" />;
   if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the breakdowns" />;
   const found = asked.data.find((one) => one.name === by) ?? asked.data[0];
   if (!found) return <Empty title="The cases of this run fall into no groups" />;

@@ -186,6 +186,8 @@ function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
         <span class="quiet-text">
           This page is read-only: run <code>overread score</code> on it.
         </span>
+      ) : !shelf.rights.truth ? (
+        <span class="quiet-text">The truth is withheld on this page, so it cannot be scored here.</span>
       ) : (
         <button type="button" class="chief" onClick={() => void begin()}>
           {run.scored ? "Score it again" : "Score it"}

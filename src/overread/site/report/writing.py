@@ -30,6 +30,7 @@ from overread.site.report.scores import (
     problems_section,
     scores_section,
 )
+from overread.site.shelf import repeats_truth
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """The file loads nothing and runs nothing."""
@@ -82,6 +83,8 @@ class Report:
 def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None) -> Report:
     """One page about one or several runs on the same split; `watch` is told each case."""
     runs = _told(plan.runs)
+    if not plan.truth:
+        _refuse_telling(runs)
     first = runs[0]
     exam = cast(Benchmark, catalog.find("benchmarks", first.spec.benchmark))
     place = first.spec.place_now(plan.root, None)
@@ -95,7 +98,7 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
         how_section(runs),
         scores_section(runs),
         comparison_section(runs),
-        breakdowns_section(runs),
+        breakdowns_section(runs) if plan.truth else None,  # small groups tell of single cases
         audit_section(runs),
         problems_section(runs),
         _cases_section(cases, chosen, album, truth=plan.truth) if cases else None,
@@ -129,6 +132,16 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
         chosen=chosen,
         warnings=tuple(warnings),
     )
+
+
+def _refuse_telling(runs: Sequence[Told]) -> None:
+    """Refuse runs whose readings may be the truth itself, where that is not to be shown."""
+    for run in runs:
+        if repeats_truth(run.spec):
+            raise UsageError(
+                f"the readings of {run.name} may repeat the truth: its reader was given it",
+                remedy="leave the run out, or --no-truth",
+            )
 
 
 def _told(folders: Sequence[Path]) -> list[Told]:
