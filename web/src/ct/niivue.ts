@@ -7,6 +7,7 @@ import { writeHu } from "./nifti";
 import { type Scan, miniature } from "./scan";
 import { CLASSES, HU_UNIT, LABEL_UNIT, SLICE_SHADER } from "./shader";
 import { type Plane, type Triple, shareOf, voxelAt, within } from "./space";
+import { type Tile, tilesOf } from "./tiling";
 import type { Window } from "./windows";
 
 export type Layout = Plane | "planes" | "all" | "3d";
@@ -51,8 +52,7 @@ export class Viewer {
     this.nv = new Niivue({
       isRadiologicalConvention: true,
       sagittalNoseLeft: true,
-      showAllOrientationMarkers: true,
-      isOrientationTextVisible: false,
+      isOrientationTextVisible: false, // the page writes the sides: NiiVue's letters are cut off at the edges
       fontColor: new Float32Array([1, 0.85, 0.4, 1]),
       fontMinPx: 14,
       crosshairColor: [0.35, 0.85, 0.75, 0.8],
@@ -195,8 +195,6 @@ export class Viewer {
     this.layout = layout;
     if (layout === "3d" || layout === "all") await this.fill(SMALL_3D);
     this.nv.clearCustomLayout();
-    // Of a single plane the page writes the sides itself: NiiVue's are cut off at the edges there.
-    this.nv.opts.isOrientationTextVisible = layout === "planes" || layout === "all";
     if (layout === "3d") this.nv.setSliceType(SLICE_TYPE.RENDER);
     else if (layout === "planes" || layout === "all") this.nv.setCustomLayout(tiles(layout === "all"));
     else this.nv.setSliceType(SLICE[layout]);
@@ -301,12 +299,7 @@ function texture(gl: WebGL2RenderingContext, unit: number): WebGLTexture | null 
   return made;
 }
 
-/** The axial plane large, the others beside it. */
-function tiles(with3d: boolean): { sliceType: SLICE_TYPE; position: [number, number, number, number] }[] {
-  const height = with3d ? 1 / 3 : 1 / 2;
-  const beside = [SLICE_TYPE.CORONAL, SLICE_TYPE.SAGITTAL, ...(with3d ? [SLICE_TYPE.RENDER] : [])];
-  return [
-    { sliceType: SLICE_TYPE.AXIAL, position: [0, 0, 0.62, 1] },
-    ...beside.map((sliceType, n) => ({ sliceType, position: [0.63, n * height, 0.37, height] as [number, number, number, number] })),
-  ];
+function tiles(with3d: boolean): { sliceType: SLICE_TYPE; position: Tile }[] {
+  const types = [SLICE_TYPE.AXIAL, SLICE_TYPE.CORONAL, SLICE_TYPE.SAGITTAL, SLICE_TYPE.RENDER];
+  return tilesOf(with3d).map((position, n) => ({ sliceType: types[n] ?? SLICE_TYPE.RENDER, position }));
 }
