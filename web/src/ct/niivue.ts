@@ -17,6 +17,8 @@ export type Colour = readonly [number, number, number];
 const SLICE: Record<Plane, SLICE_TYPE> = { axial: SLICE_TYPE.AXIAL, coronal: SLICE_TYPE.CORONAL, sagittal: SLICE_TYPE.SAGITTAL };
 const PLANE_OF: Record<number, Plane> = { 0: "axial", 1: "coronal", 2: "sagittal" };
 const TOOL: Record<Tool, DRAG_MODE> = { look: DRAG_MODE.crosshair, measure: DRAG_MODE.measurement, pan: DRAG_MODE.pan };
+const LINE = 1.4;
+/** CSS pixels across the crosshair's lines. */
 const SMALL = 32;
 const SMALL_3D = 192;
 
@@ -246,6 +248,7 @@ export class Viewer {
     const mm = this.nv.frac2mm(this.nv.scene.crosshairPos);
     const one = (axis: 0 | 1 | 2) => (after === 1 ? 0 : (pan[axis] ?? 0) + (before - after) * (mm[axis] ?? 0));
     this.nv.setPan2Dxyzmm([one(0), one(1), one(2), after]);
+    this.draw();
   }
 
   private moved(): void {
@@ -271,16 +274,34 @@ export class Viewer {
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
       this.nv.drawScene();
+      if (this.thin()) this.nv.drawScene();
       this.onDrawn(this.scale());
     });
   }
 
+  /** Keep the crosshair as wide on the screen at any zoom: lines below a pixel come and go. */
+  private thin(): boolean {
+    const scale = Math.min(...this.planeScales());
+    const before = this.nv.opts.crosshairWidth;
+    const width = LINE / scale;
+    if (!Number.isFinite(width) || !before || Math.abs(width / before - 1) < 0.05) return false;
+    this.nv.opts.crosshairWidth = width;
+    this.nv.crosshairs3D = null; // made anew
+    return true;
+  }
+
   /** CSS pixels of a millimetre in the first plane. */
   private scale(): number {
-    const tile = this.nv.screenSlices.find((one) => one.axCorSag <= SLICE_TYPE.SAGITTAL && one.fovMM.length > 1);
-    const [width, mm] = [tile?.leftTopWidthHeight[2] ?? 0, Math.abs(tile?.fovMM[0] ?? 0)];
-    const across = width || (this.nv.canvas?.width ?? 0);
-    return tile && mm ? across / mm / (this.nv.uiData.dpr ?? 1) : 0;
+    return this.planeScales()[0] ?? 0;
+  }
+
+  private planeScales(): number[] {
+    const tiles = this.nv.screenSlices.filter((one) => one.axCorSag <= SLICE_TYPE.SAGITTAL && one.fovMM.length > 1);
+    return tiles.map((tile) => {
+      const mm = Math.abs(tile.fovMM[0] ?? 0);
+      const across = tile.leftTopWidthHeight[2] || (this.nv.canvas?.width ?? 0);
+      return mm ? across / mm / (this.nv.uiData.dpr ?? 1) : 0;
+    });
   }
 
   close(): void {
