@@ -88,7 +88,10 @@ def test_filters_narrow_and_stand_in_the_address(looking: Eyes) -> None:
     page = _opened(looking)
     side = page.get_by_role("complementary", name="Filters")
     counted = page.locator(".browser-count")
-    side.get_by_role("group", name="Longitudinal").get_by_role("button", name="more than").click()
+    told = side.get_by_role("group", name="Longitudinal")
+    expect(told).to_be_hidden()  # the truth tells it, and nobody has asked
+    side.get_by_text("Told by the truth").click()
+    told.get_by_role("button", name="more than").click()
     expect(counted).to_have_text("400 of 2,000 cases")
     side.get_by_role("group", name="Pictures").get_by_role("button", name="1 picture:").click()
     expect(counted).not_to_have_text("400 of 2,000 cases")
@@ -215,6 +218,7 @@ def test_scripts_in_a_dataset_are_texts(looking: Eyes) -> None:
     looking.see("1 unread")
     page.keyboard.press("t")
     expect(page.locator(".card-truth").first).to_contain_text("<script>")
+    page.get_by_text("Told by the truth").click()
     facet = page.get_by_role("group", name="ICD-10 chapter").get_by_role("button").first
     expect(facet).to_contain_text("<img src=x")
     facet.click()

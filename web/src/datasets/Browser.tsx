@@ -1,6 +1,6 @@
 // A dataset: all its cases as a grid, a search, facets as charts, and where its defects are.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Empty, Field, Tag, Trouble } from "../kit/kit";
@@ -237,6 +237,10 @@ interface TruthsProps {
 }
 
 function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
+  const [told, setTold] = useState(open);
+  useEffect(() => {
+    if (open) setTold(true);
+  }, [open]);
   const why = !mayTruth
     ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
     : !labels
@@ -247,7 +251,7 @@ function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
           ? `The truth of ${labels.withheld.toLocaleString("en")} cases is not in the release.`
           : "";
   return (
-    <details class="browser-truths" open={open}>
+    <details class="browser-truths" open={told} onToggle={(event) => setTold(event.currentTarget.open)}>
       <summary>Told by the truth</summary>
       {why ? <p class="quiet-text">{why}</p> : null}
       {children}
