@@ -109,7 +109,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
     <div class="browser-body">
       <aside class="browser-side" aria-label="Filters" tabIndex={-1}>
         <Facets facets={table.facets} chosen={chosen} counts={counts} onToggle={toggle} />
-        <Truths mayTruth={mayTruth} labels={labels} whole={whole} open={tells || truths.some((facet) => chosen.has(facet.key))}>
+        <Truths mayTruth={mayTruth} labels={labels} whole={whole} open={!mayTruth || tells || truths.some((facet) => chosen.has(facet.key))}>
           <Facets facets={truths} chosen={chosen} counts={counts} onToggle={toggle} />
         </Truths>
       </aside>
