@@ -139,6 +139,30 @@ def test_planes_are_radiological(browser: Browser, known: Site, case: str) -> No
             )
 
 
+def test_keys_of_the_scan_work_from_anywhere(browser: Browser, known: Site) -> None:
+    """With nothing focused the keys on the screen act on the scan, and none leaves the case."""
+    with Eyes.on(browser, known) as eyes:
+        opened(eyes, "test_1_a_1")
+        page = eyes.page
+        before = page.url
+        page.evaluate("() => document.activeElement?.blur()")
+        page.keyboard.press("c")
+        page.locator("button[aria-pressed=true]", has_text="Coronal").wait_for()
+        page.keyboard.press("n")
+        page.keyboard.press("p")
+        page.locator("button[aria-pressed=true]", has_text="Three planes").wait_for()
+        assert page.url == before
+        letters = page.locator(".ct-marker").all_inner_texts()
+        assert letters == [*"RALP", *"RSLI", *"ASPI"]
+        film = page.locator(".ct-film").bounding_box()
+        assert film is not None
+        for letter in page.locator(".ct-marker").all():
+            box = letter.bounding_box()
+            assert box is not None
+            assert film["x"] <= box["x"]
+            assert box["x"] + box["width"] <= film["x"] + film["width"]
+
+
 def test_a_slab_is_the_greatest_value(browser: Browser, known: Site) -> None:
     """The brightest and the darkest voxel over the slab, as numpy finds them."""
     ras = blocks()

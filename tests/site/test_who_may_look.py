@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from playwright.sync_api import Browser
 
 from commands import run
 from site_making import Site, served
@@ -92,7 +93,7 @@ def test_every_answer_forbids_scripts_from_elsewhere(site: Site) -> None:
             "wasm-unsafe-eval'", ""
         )
         assert told["x-content-type-options"] == "nosniff"
-        assert told["referrer-policy"] == "no-referrer"
+        assert told["referrer-policy"] == "same-origin"
 
 
 def chunks(site: Site, path: str, cookie: str, number: int) -> int:
@@ -207,6 +208,21 @@ def test_a_user_logs_in_with_a_password(guarded: Site) -> None:
     assert b'"user":"ada"' in body
     big = raw(guarded, "/login", method="POST", body=b"x" * 100_000)
     assert big[0] == 413
+
+
+def test_a_user_logs_in_through_the_browser(browser: Browser, guarded: Site) -> None:
+    """The form as Chromium sends it: a wrong password is told, the right one opens the page."""
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        page.goto(guarded.base + "/")
+        for password, seen in (("wrong", "do not go together"), ("correct horse", "Datasets")):
+            page.get_by_label("Name").fill("ada")
+            page.get_by_label("Password").fill(password)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_text(seen).first.wait_for()
+    finally:
+        context.close()
 
 
 def test_others_need_a_password_file(tmp_path: Path, shelf_folder: Path) -> None:

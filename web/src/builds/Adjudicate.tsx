@@ -30,7 +30,7 @@ export default function Adjudicate({ parts }: ViewProps) {
   const back = <Link href={to("builds", build)}>Back to the build</Link>;
   return (
     <>
-      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: name, href: to("builds", build) }, { text: "Questions" }]} />
+      <Crumbs trail={[{ text: name, href: to("builds", build) }, { text: "Questions" }]} />
       {read_only ? (
         <Empty title="This page is read-only: verdicts cannot be given here.">
           <p style={{ margin: "0 auto 0.5rem" }}>

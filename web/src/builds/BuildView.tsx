@@ -17,7 +17,7 @@ export default function BuildView({ parts }: ViewProps) {
   const asked = useApi<BuildTold>(api(["builds", build]));
   return (
     <div class="stack">
-      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: name }]} />
+      <Crumbs trail={[{ text: name }]} />
       <h1 style={{ margin: 0 }}>{name}</h1>
       {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
       {asked.data ? <Told told={asked.data} /> : asked.problem ? null : <Busy what="the build" />}

@@ -31,7 +31,7 @@ export default function CaseView({ parts }: ViewProps) {
   const { dataset = "", split = "", case: id = "" } = parts;
   const asked = useApi<CaseSeen>(api(["cases", dataset, split, id]));
   const name = shelf.datasets.find((one) => one.id === dataset)?.name ?? dataset;
-  const trail = [{ text: name }, { text: split, href: to("datasets", dataset, split) }, { text: id }];
+  const trail = [{ text: name, href: to("datasets", dataset, split) }, { text: split, href: to("datasets", dataset, split) }, { text: id }];
   return (
     <div class="case">
       <Crumbs trail={trail} />
@@ -98,8 +98,9 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     if (full !== null) return false;
     const letter = seen.options.find((one) => one.letter.toLowerCase() === key.toLowerCase());
     const nth = /^[1-9]$/.test(key) ? seen.options[Number(key) - 1] : undefined;
-    if (key === "j" || key === "n") step(seen.next);
-    else if (key === "k" || key === "p") step(seen.previous);
+    // In a scan n and p are the next lesion and the three planes, wherever the focus is.
+    if (key === "j" || (key === "n" && !volumes.length)) step(seen.next);
+    else if (key === "k" || (key === "p" && !volumes.length)) step(seen.previous);
     else if (key === "t") reveal();
     else if (key === "f" && flat[0]) setFull(flat[0].name);
     else if (writes && (letter ?? nth)) write({ ...draft, choice: (letter ?? nth)?.letter ?? "" });

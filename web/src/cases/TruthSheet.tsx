@@ -28,7 +28,8 @@ export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps)
   const facts = [truth.interval ? `interval: ${truth.interval}` : "", ...(truth.icd ?? []), truth.protocol ?? ""].filter(Boolean);
   return (
     <section class="sheet case-truth" aria-label="The truth">
-      <h2>{truth.title ?? "The truth"}</h2>
+      <h2>The truth</h2>
+      {truth.title ? <h3>{truth.title}</h3> : null}
       {truth.answer || truth.answer_text ? (
         <p>
           <strong>

@@ -5,6 +5,7 @@ import { useShelf } from "../shelf";
 import { FindingList } from "./FindingList";
 import { Legend } from "./Legend";
 import { Markers, Ruler } from "./Ruler";
+import { tileOf } from "./tiling";
 import { Choice, LAYOUTS, Sliders, SlabTools, TOOLS, WindowTools } from "./Tools";
 import { coloursFrom } from "./colours";
 import "./ct.css";
@@ -138,7 +139,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
         onContextMenuCapture={(event) => event.preventDefault()}
       >
         <canvas ref={canvas} tabIndex={0} role="img" aria-label={described(layout, case_, words, [...shown].length, mode)} aria-describedby={keys} />
-        {scan && planes.length === 1 && planes[0] ? <Markers plane={planes[0]} /> : null}
+        {scan ? tileOf(layout, planes).map(({ plane, tile }) => <Markers key={plane} plane={plane} tile={tile} />) : null}
         {pixels > 0 && layout !== "3d" ? <Ruler pixels={pixels} /> : null}
         {!scan && !problem ? (
           <p class="ct-waiting" role="status">

@@ -1,5 +1,6 @@
 // On the film: a ruler of as many centimetres as fit, and which side of the patient is where.
 import type { Plane } from "./space";
+import type { Tile } from "./tiling";
 
 const LENGTHS = [200, 100, 50, 20, 10, 5, 2, 1] as const;
 const ROOM = 180;
@@ -26,14 +27,15 @@ export const SIDES: Record<Plane, readonly [string, string, string, string]> = {
 };
 const EDGES = ["left", "top", "right", "bottom"] as const;
 
-export function Markers({ plane }: { plane: Plane }) {
+export function Markers({ plane, tile: [left, top, width, height] }: { plane: Plane; tile: Tile }) {
+  const share = (part: number) => `${100 * part}%`;
   return (
-    <>
+    <div class="ct-markers" style={{ left: share(left), top: share(top), width: share(width), height: share(height) }}>
       {SIDES[plane].map((letter, n) => (
         <span key={letter} class={`ct-marker ct-marker-${EDGES[n] ?? "left"}`} aria-hidden="true">
           {letter}
         </span>
       ))}
-    </>
+    </div>
   );
 }

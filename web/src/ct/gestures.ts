@@ -1,5 +1,6 @@
 // Mouse and keys over the scan: scrolling, windowing, zooming, and the shortcuts that stand below it.
 import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { LAYOUTS, TOOLS } from "./Tools";
 import type { Layout, Tool, Viewer } from "./niivue";
 import { AXIS, type Plane, type Space, type Triple } from "./space";
@@ -86,5 +87,25 @@ export function useGestures(now: Gestures) {
     event.preventDefault();
     event.stopPropagation(); // NiiVue has keys of its own
   };
+  usePageKeys(key);
   return { wheel, down, key };
+}
+
+/**
+ * The keys stand on the screen, so they work wherever the focus is, but in the scan that is there
+ * first; arrows and the like belong to whatever has the focus, if anything has.
+ */
+function usePageKeys(key: (event: KeyboardEvent) => void): void {
+  const latest = useRef(key);
+  latest.current = key;
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      const at = event.target instanceof Element ? event.target : null;
+      if (event.defaultPrevented || at?.closest(".ct, dialog, [contenteditable=true]")) return;
+      if (event.key.length > 1 && at !== document.body) return;
+      latest.current(event);
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
 }

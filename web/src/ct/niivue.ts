@@ -7,6 +7,7 @@ import { writeHu } from "./nifti";
 import { type Scan, miniature } from "./scan";
 import { CLASSES, HU_UNIT, LABEL_UNIT, SLICE_SHADER } from "./shader";
 import { type Plane, type Triple, shareOf, voxelAt, within } from "./space";
+import { type Tile, tilesOf } from "./tiling";
 import type { Window } from "./windows";
 
 export type Layout = Plane | "planes" | "all" | "3d";
@@ -16,6 +17,8 @@ export type Colour = readonly [number, number, number];
 const SLICE: Record<Plane, SLICE_TYPE> = { axial: SLICE_TYPE.AXIAL, coronal: SLICE_TYPE.CORONAL, sagittal: SLICE_TYPE.SAGITTAL };
 const PLANE_OF: Record<number, Plane> = { 0: "axial", 1: "coronal", 2: "sagittal" };
 const TOOL: Record<Tool, DRAG_MODE> = { look: DRAG_MODE.crosshair, measure: DRAG_MODE.measurement, pan: DRAG_MODE.pan };
+const LINE = 1.4;
+/** CSS pixels across the crosshair's lines. */
 const SMALL = 32;
 const SMALL_3D = 192;
 
@@ -51,8 +54,7 @@ export class Viewer {
     this.nv = new Niivue({
       isRadiologicalConvention: true,
       sagittalNoseLeft: true,
-      showAllOrientationMarkers: true,
-      isOrientationTextVisible: false,
+      isOrientationTextVisible: false, // the page writes the sides: NiiVue's letters are cut off at the edges
       fontColor: new Float32Array([1, 0.85, 0.4, 1]),
       fontMinPx: 14,
       crosshairColor: [0.35, 0.85, 0.75, 0.8],
@@ -195,8 +197,6 @@ export class Viewer {
     this.layout = layout;
     if (layout === "3d" || layout === "all") await this.fill(SMALL_3D);
     this.nv.clearCustomLayout();
-    // Of a single plane the page writes the sides itself: NiiVue's are cut off at the edges there.
-    this.nv.opts.isOrientationTextVisible = layout === "planes" || layout === "all";
     if (layout === "3d") this.nv.setSliceType(SLICE_TYPE.RENDER);
     else if (layout === "planes" || layout === "all") this.nv.setCustomLayout(tiles(layout === "all"));
     else this.nv.setSliceType(SLICE[layout]);
@@ -248,6 +248,7 @@ export class Viewer {
     const mm = this.nv.frac2mm(this.nv.scene.crosshairPos);
     const one = (axis: 0 | 1 | 2) => (after === 1 ? 0 : (pan[axis] ?? 0) + (before - after) * (mm[axis] ?? 0));
     this.nv.setPan2Dxyzmm([one(0), one(1), one(2), after]);
+    this.draw();
   }
 
   private moved(): void {
@@ -273,16 +274,34 @@ export class Viewer {
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
       this.nv.drawScene();
+      if (this.thin()) this.nv.drawScene();
       this.onDrawn(this.scale());
     });
   }
 
+  /** Keep the crosshair as wide on the screen at any zoom: lines below a pixel come and go. */
+  private thin(): boolean {
+    const scale = Math.min(...this.planeScales());
+    const before = this.nv.opts.crosshairWidth;
+    const width = LINE / scale;
+    if (!Number.isFinite(width) || !before || Math.abs(width / before - 1) < 0.05) return false;
+    this.nv.opts.crosshairWidth = width;
+    this.nv.crosshairs3D = null; // made anew
+    return true;
+  }
+
   /** CSS pixels of a millimetre in the first plane. */
   private scale(): number {
-    const tile = this.nv.screenSlices.find((one) => one.axCorSag <= SLICE_TYPE.SAGITTAL && one.fovMM.length > 1);
-    const [width, mm] = [tile?.leftTopWidthHeight[2] ?? 0, Math.abs(tile?.fovMM[0] ?? 0)];
-    const across = width || (this.nv.canvas?.width ?? 0);
-    return tile && mm ? across / mm / (this.nv.uiData.dpr ?? 1) : 0;
+    return this.planeScales()[0] ?? 0;
+  }
+
+  private planeScales(): number[] {
+    const tiles = this.nv.screenSlices.filter((one) => one.axCorSag <= SLICE_TYPE.SAGITTAL && one.fovMM.length > 1);
+    return tiles.map((tile) => {
+      const mm = Math.abs(tile.fovMM[0] ?? 0);
+      const across = tile.leftTopWidthHeight[2] || (this.nv.canvas?.width ?? 0);
+      return mm ? across / mm / (this.nv.uiData.dpr ?? 1) : 0;
+    });
   }
 
   close(): void {
@@ -301,12 +320,7 @@ function texture(gl: WebGL2RenderingContext, unit: number): WebGLTexture | null 
   return made;
 }
 
-/** The axial plane large, the others beside it. */
-function tiles(with3d: boolean): { sliceType: SLICE_TYPE; position: [number, number, number, number] }[] {
-  const height = with3d ? 1 / 3 : 1 / 2;
-  const beside = [SLICE_TYPE.CORONAL, SLICE_TYPE.SAGITTAL, ...(with3d ? [SLICE_TYPE.RENDER] : [])];
-  return [
-    { sliceType: SLICE_TYPE.AXIAL, position: [0, 0, 0.62, 1] },
-    ...beside.map((sliceType, n) => ({ sliceType, position: [0.63, n * height, 0.37, height] as [number, number, number, number] })),
-  ];
+function tiles(with3d: boolean): { sliceType: SLICE_TYPE; position: Tile }[] {
+  const types = [SLICE_TYPE.AXIAL, SLICE_TYPE.CORONAL, SLICE_TYPE.SAGITTAL, SLICE_TYPE.RENDER];
+  return tilesOf(with3d).map((position, n) => ({ sliceType: types[n] ?? SLICE_TYPE.RENDER, position }));
 }

@@ -1,6 +1,6 @@
 // A dataset: all its cases as a grid, a search, facets as charts, and where its defects are.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Empty, Field, Tag, Trouble } from "../kit/kit";
@@ -109,7 +109,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
     <div class="browser-body">
       <aside class="browser-side" aria-label="Filters" tabIndex={-1}>
         <Facets facets={table.facets} chosen={chosen} counts={counts} onToggle={toggle} />
-        <Truths mayTruth={mayTruth} labels={labels} whole={whole}>
+        <Truths mayTruth={mayTruth} labels={labels} whole={whole} open={!mayTruth || tells || truths.some((facet) => chosen.has(facet.key))}>
           <Facets facets={truths} chosen={chosen} counts={counts} onToggle={toggle} />
         </Truths>
       </aside>
@@ -227,7 +227,20 @@ function useKeys(truth: () => void) {
   return box;
 }
 
-function Truths({ mayTruth, labels, whole, children }: { mayTruth: boolean; labels: LabelTable | null; whole: number; children: ComponentChildren }) {
+interface TruthsProps {
+  mayTruth: boolean;
+  labels: LabelTable | null;
+  whole: number;
+  /** Asked for, by the labels on the cards or by a filter of the address. */
+  open: boolean;
+  children: ComponentChildren;
+}
+
+function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
+  const [told, setTold] = useState(open);
+  useEffect(() => {
+    if (open) setTold(true);
+  }, [open]);
   const why = !mayTruth
     ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
     : !labels
@@ -238,7 +251,7 @@ function Truths({ mayTruth, labels, whole, children }: { mayTruth: boolean; labe
           ? `The truth of ${labels.withheld.toLocaleString("en")} cases is not in the release.`
           : "";
   return (
-    <details class="browser-truths" open>
+    <details class="browser-truths" open={told} onToggle={(event) => setTold(event.currentTarget.open)}>
       <summary>Told by the truth</summary>
       {why ? <p class="quiet-text">{why}</p> : null}
       {children}

@@ -23,7 +23,7 @@ export default function AboutRun({ run }: { run: RunStatus }) {
           <Fact name="Workflow">{run.workflow ?? "none: it reads whole cases by itself"}</Fact>
           <Fact name="Readings of each case">{run.repeat}</Fact>
           <Fact name="Seed">{run.seed}</Fact>
-          <Fact name="Last written">{run.changed ? new Date(run.changed * 1000).toLocaleString() : "never"}</Fact>
+          <Fact name="Last written">{run.changed ? new Date(run.changed * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) : "never"}</Fact>
           <Fact name="Judged">{run.judged ? "yes" : "no"}</Fact>
         </dl>
       </Sheet>

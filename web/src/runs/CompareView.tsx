@@ -34,7 +34,7 @@ export default function CompareView() {
   const toggle = (id: string) => setGiven((ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).slice(0, MOST).join(","));
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: "Readers compared" }]} />
+      <Crumbs trail={[{ text: "Readers compared" }]} />
       <h1 style={{ margin: 0 }}>Readers compared</h1>
       {first ? (
         <Choose alike={alike} ids={ids} toggle={toggle}>

@@ -51,7 +51,7 @@ export default function RunView({ parts }: ViewProps) {
   ];
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: run.name }]} />
+      <Crumbs trail={[{ text: run.name }]} />
       <div class="row runs-head">
         <h1>{run.name}</h1>
         <Tag>{run.title}</Tag>

@@ -1,6 +1,7 @@
 // One case as several runs read it: answers, findings, reports and scores in columns.
 import { useState } from "preact/hooks";
 import { type Schemas, api, useApi } from "../api/client";
+import { useKeys } from "../cases/keys";
 import { Crumbs } from "../crumbs";
 import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
 import { Looks } from "./Looks";
@@ -25,10 +26,15 @@ export default function SideBySide({ parts }: ViewProps) {
   const asked = useApi<Beside>(ids.length > 1 ? api(["compare", "cases", name], { runs: given }) : null);
   const truth = useApi<Truth>(asking ? api(["compare", "cases", name, "truth"], { runs: given }) : null);
   const found = asked.data;
+  useKeys((key) => {
+    if (key !== "t" || !shelf.rights.truth) return false;
+    setAsking(!asking);
+    return true;
+  });
   if (ids.length < 2)
     return (
       <>
-        <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: name }]} />
+        <Crumbs trail={[{ text: name }]} />
         <p>
           Two runs are needed: <Link href="/compare">choose them</Link>.
         </p>
@@ -38,7 +44,7 @@ export default function SideBySide({ parts }: ViewProps) {
   const first = found.readings[0];
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: "Readers compared", href: compared(ids) }, { text: name }]} />
+      <Crumbs trail={[{ text: "Readers compared", href: compared(ids) }, { text: name }]} />
       <div class="row">
         <h1 style={{ margin: 0 }}>{name}</h1>
         <Tag>{found.benchmark}</Tag>
@@ -50,7 +56,7 @@ export default function SideBySide({ parts }: ViewProps) {
         ) : null}
         {shelf.rights.truth ? (
           <button type="button" aria-pressed={asking} onClick={() => setAsking(!asking)}>
-            {asking ? "Hide the truth" : "Show the truth"}
+            {asking ? "Hide the truth" : "Show the truth"} <kbd>t</kbd>
           </button>
         ) : null}
       </div>

@@ -21,7 +21,7 @@ export default function SweepView({ parts }: ViewProps) {
   const found = asked.data;
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Shelf", href: "/" }, { text: found.name }]} />
+      <Crumbs trail={[{ text: found.name }]} />
       <div class="row">
         <h1 style={{ margin: 0 }}>{found.name}</h1>
         {found.benchmark ? (

@@ -110,7 +110,7 @@ function Traced({ reading }: { reading: TracedReading }) {
           ) : null}
           {mayTruth ? (
             <button type="button" aria-pressed={Boolean(truth)} onClick={act.truth}>
-              Reference <kbd>t</kbd>
+              {truth ? "Hide the reference" : "Show the reference"} <kbd>t</kbd>
             </button>
           ) : null}
           {mayTruth && reading.judged ? (
