@@ -95,6 +95,19 @@ def titled(picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255))
     return np.asarray(canvas)
 
 
+def sided(picture: NDArray[Any], left: str, right: str) -> NDArray[Any]:
+    """The picture with a letter at its left and right edge: which side of the patient that is."""
+    canvas = Pillow.fromarray(colour(picture))
+    pen = ImageDraw.Draw(canvas)
+    font = ImageFont.load_default(size=16)
+    middle = canvas.height / 2 - 10
+    _write(pen, (5, middle), left, (255, 226, 90), font)
+    _write(
+        pen, (canvas.width - 5 - pen.textlength(right, font), middle), right, (255, 226, 90), font
+    )
+    return np.asarray(canvas)
+
+
 def _write(
     pen: ImageDraw.ImageDraw, at: tuple[float, float], text: str, tint: Colour, font: Any
 ) -> None:

@@ -53,7 +53,7 @@ export function Words({ seen, draft, write, truth }: WordsProps) {
       {queries.length ? (
         <>
           <h3>To be found in the pictures</h3>
-          <ol class="case-queries">
+          <ol class="case-queries" start={Number(queries[0]?.id) || 0}>
             {queries.map((query) => (
               <li key={query.id}>{query.text}</li>
             ))}

@@ -178,6 +178,8 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
       </p>
     </div>
   );
+  // As long as nothing is told beside the scan, it has all the room.
+  const beside = runs.length > 0 || mode || known.failed || known.problem || layers.problem;
   const side = (
     <div class="ct-side">
       {runs.length > 0 ? (
@@ -206,9 +208,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
           </div>
           <Legend mode={mode} chosen={entity !== undefined} />
         </>
-      ) : (
-        <p class="quiet-text">{truth ? "" : "The truth is hidden."}</p>
-      )}
+      ) : null}
       {known.failed ? <p class="quiet-text">{known.failed}</p> : null}
       {known.problem ? <Trouble problem={known.problem} /> : null}
       {layers.problem ? <Trouble problem={layers.problem} /> : null}
@@ -228,9 +228,9 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   );
   return (
     <div class="ct" onKeyDown={gestures.key}>
-      <div class="ct-parts">
+      <div class={`ct-parts${beside ? "" : " alone"}`}>
         {stage}
-        {side}
+        {beside ? side : null}
       </div>
     </div>
   );

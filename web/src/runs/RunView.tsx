@@ -79,7 +79,7 @@ function Progress({ run }: { run: RunStatus }) {
   return (
     <div class="sheet runs-progress" aria-label="How far the run is" role="group">
       <div class="row">
-        {run.live ? <Tag kind="good">being read now</Tag> : whole ? <Tag kind="good">complete</Tag> : run.asked === null ? <Tag>dataset not here</Tag> : <Tag kind="warn">stopped</Tag>}
+        {run.live ? <Tag kind="good">being read now</Tag> : whole ? <Tag kind={run.failed ? "warn" : "good"}>{run.failed ? "complete, with failures" : "complete"}</Tag> : run.asked === null ? <Tag>dataset not here</Tag> : <Tag kind="warn">stopped</Tag>}
         <span>
           <strong class="runs-read">{run.read.toLocaleString("en")}</strong>
           {run.asked !== null ? ` of ${counted(run.asked, "reading")}` : ` ${run.read === 1 ? "reading" : "readings"}`}

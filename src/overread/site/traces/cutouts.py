@@ -24,7 +24,17 @@ from overread.core import (
 )
 from overread.errors import PictureError
 from overread.pixels.casework import sheet
-from overread.pixels.draw import COLOURS, Colour, boxes, colour, crop, montage, outline, titled
+from overread.pixels.draw import (
+    COLOURS,
+    Colour,
+    boxes,
+    colour,
+    crop,
+    montage,
+    outline,
+    sided,
+    titled,
+)
 from overread.pixels.geometry import to_ras
 from overread.pixels.masks import read_channel
 from overread.pixels.montages import spread
@@ -43,6 +53,13 @@ _SMALLEST = 48
 """Pixels of a slice that a cut-out shows at least: less has no surroundings."""
 
 T = TypeVar("T")
+
+SIDES: dict[Plane, tuple[str, str]] = {
+    "axial": ("R", "L"),
+    "coronal": ("R", "L"),
+    "sagittal": ("A", "P"),
+}
+"""What lies at the left and the right edge of a slice as it is shown."""
 
 
 class Kept(Generic[T]):
@@ -205,7 +222,7 @@ def _slice(
 ) -> Pixels:
     grey = windowed(cut(volume, space, plane, index), window)
     shown = square(grey, space, plane, longest=longest, smooth=True)
-    return colour(titled(shown, f"{plane} {index}"))
+    return colour(titled(sided(shown, *SIDES[plane]), f"{plane} {index}"))
 
 
 def mask_slice(
@@ -241,7 +258,7 @@ def mask_slice(
         if mask is not None and mask.any():
             tile = outline(tile, _flat(mask, space, index), paint, fill=0.3)
     if part == "whole":
-        return colour(titled(tile, f"axial {index}"))
+        return colour(titled(sided(tile, *SIDES["axial"]), f"axial {index}"))
     top, bottom, left, right = _around(own)
     return np.ascontiguousarray(tile[top:bottom, left:right])
 
