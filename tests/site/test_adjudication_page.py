@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from browsing import Eyes
 from overread.build.adjudication import Queue, verify
@@ -259,6 +259,7 @@ def test_a_verdict_survives_a_server_that_is_gone(
         eyes.see("the server does not answer")
         eyes.page.get_by_role("button", name="2 reject", pressed=True).wait_for()
         eyes.page.unroute("**/queue/verdicts")
+        expect(eyes.page.get_by_role("button", name="Give")).to_be_enabled()
         keys(eyes, "Enter")
         told(eyes, "Kept on item1: reject")
     assert [one[1] for one in given(folder, "ann")] == ["reject"]

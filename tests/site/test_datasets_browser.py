@@ -214,7 +214,7 @@ def test_without_truth_the_page_says_why(browser: Browser, shelf_folder: Path) -
 def test_scripts_in_a_dataset_are_texts(looking: Eyes) -> None:
     """Histories, titles, chapters, columns and file names are shown as written, and run nothing."""
     page = _opened(looking, "hostile")
-    looking.see("onerror")
+    page.get_by_text("onerror").locator("visible=true").first.wait_for()
     looking.see("1 unread")
     page.keyboard.press("t")
     expect(page.locator(".card-truth").first).to_contain_text("<script>")

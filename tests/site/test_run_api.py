@@ -137,16 +137,18 @@ def test_no_path_of_the_machine_is_sent(site: Site, shelf_folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def withheld(shelf_folder: Path) -> Iterator[Site]:
-    """The page without truth."""
-    with served([shelf_folder], "--read-only", "--hide-truth") as found:
+def withheld(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The page without truth, on the runs and on a copy of one, since some are left out there."""
+    other = tmp_path_factory.mktemp("withheld") / "another"
+    shutil.copytree(shelf_folder / "runs" / "medthinkvqa" / "atlas", other)
+    with served([shelf_folder, other], "--read-only", "--hide-truth") as found:
         yield found
 
 
 def test_without_truth_no_case_tells_it(withheld: Site) -> None:
     """Scores of all cases together are there; what single cases score is not, nor their groups."""
     run = withheld.shelf_id("runs", "medthinkvqa/atlas")
-    other = withheld.shelf_id("runs", "medthinkvqa/random")
+    other = withheld.shelf_id("runs", "another")
     assert withheld.get(f"/api/runs/{run}/card")["scores"]
     table = withheld.get(f"/api/runs/{run}/cases")
     assert table["metrics"] == []
