@@ -1,4 +1,4 @@
-"""Hatch calls this for wheels and editable installs: it builds the page, where that is not current."""
+"""Hatch calls this for wheels and editable installs: it builds the page, where it is not current."""
 
 from __future__ import annotations
 
