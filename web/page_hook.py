@@ -1,4 +1,4 @@
-"""Hatch calls this for wheels and editable installs: it builds the page, where it is not current."""
+"""Hatch calls this for wheels and editable installs: it builds the page, if need be."""
 
 from __future__ import annotations
 
