@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from overread.pixels.geometry import ras_geometry
 from overread.pixels.planes import Plane
 from overread.runs.kept import digest
 from overread.site.parts import OneDataset, OneEntry, OneSplit, OnShelf, Word, sees_truth
-from overread.site.shelf import Run, Shelf
+from overread.site.shelf import Run
 from overread.site.unplaced import unplaced
 from overread.site.volumes.cache import CACHE, Held
 from overread.site.volumes.cuts import STEP_MOST, Frame, cut_of, nifti_head
@@ -100,6 +101,73 @@ def _picture(entry: Entry, name: str) -> Volume:
 
 OneVolume = Annotated[Held, Depends(_volume)]
 OneSpace = Annotated[Geometry, Depends(_space)]
+
+
+def _marked(
+    entry: OneEntry,
+    dataset: OneDataset,
+    shelf: OnShelf,
+    name: Word,
+    space: OneSpace,
+    run: OneRunName,
+    sample: Sample = 0,
+) -> tuple[dict[str, Marked], str]:
+    """What a run marked in a volume, and why there is nothing where that is so."""
+    found: Run = shelf.run(run)
+    if (found.dataset, found.spec.split) != (dataset.id, entry.case.split):
+        raise UsageError(f"the run {found.name} did not read this dataset and split")
+    reading = reading_of(found, entry.case.id, sample)
+    if reading is None:
+        return {}, "the run has no reading of this case"
+    if reading.error is not None:
+        return {}, f"the reading failed: {unplaced(reading.error)}"
+    return predicted_masks(found, reading, name, space), ""
+
+
+def _true(entry: OneEntry, split: OneSplit, name: Word, space: OneSpace) -> dict[str, Marked]:
+    return true_masks(split, entry, name, space)
+
+
+MadeByRun = Annotated[tuple[dict[str, Marked], str], Depends(_marked)]
+"""What the run of `?run=` marked, and why there is nothing where that is so."""
+TrueMarks = Annotated[dict[str, Marked], Depends(_true)]
+"""What is true of the volume; only for routes that may tell it."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The voxels on which labels were asked for, and by whom."""
+
+    request: Request
+    space: Geometry
+    frame: Frame
+    step: int
+
+    def labels(self, layer: Layer) -> Response:
+        """A layer as NIfTI, cut to the box around it."""
+        cut = layer.cut(self.space, frame=self.frame, step=self.step)
+        head = nifti_head(cut.shape, np.uint8, cut.affine(self.space))
+
+        def make() -> list[memoryview]:
+            labels = np.asfortranarray(layer.array(self.space, cut))
+            return [memoryview(head), labels.T.data.cast("B")]
+
+        length = len(head) + int(np.prod(cut.shape, dtype=np.int64))
+        tag = digest(layer.tag, cut.word, self.space.model_dump())
+        return answer(self.request, Bytes(tag, NIFTI, length, make, packs=True))
+
+
+def _grid(
+    request: Request,
+    space: OneSpace,
+    frame: Frame = "stored",
+    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
+) -> Grid:
+    return Grid(request, space, frame, step)
+
+
+OneGrid = Annotated[Grid, Depends(_grid)]
+"""The grid of `?frame=&step=`."""
 
 
 @router.get(f"{_AT}/geometry")
@@ -192,42 +260,22 @@ def volume_findings(
     true = true_masks(split, entry, name, space)
     if run is None:
         return FindingsBeside(findings=finding_facts(entry, true, None, space))
-    made, failed = _made(shelf, dataset.id, entry, run, sample, name, space)
+    made, failed = _marked(entry, dataset, shelf, name, space, run, sample)
     return FindingsBeside(findings=finding_facts(entry, true, made, space), failed=failed)
 
 
 @router.get(f"{_AT}/marks")
-def volume_marks(
-    entry: OneEntry,
-    dataset: OneDataset,
-    shelf: OnShelf,
-    name: Word,
-    space: OneSpace,
-    run: OneRunName,
-    sample: Sample = 0,
-) -> MarksBeside:
+def volume_marks(entry: OneEntry, space: OneSpace, marked: MadeByRun) -> MarksBeside:
     """What a run marked for each sentence of the case; says nothing of the truth."""
-    made, failed = _made(shelf, dataset.id, entry, run, sample, name, space)
+    made, failed = marked
     texts = {query.id: query.text for query in entry.case.queries}
     return MarksBeside(marks=prediction_facts(texts, made, space), failed=failed)
 
 
 @router.get(f"{_AT}/distances/{{query}}", dependencies=_TRUTH)
-def volume_distances(
-    entry: OneEntry,
-    dataset: OneDataset,
-    split: OneSplit,
-    shelf: OnShelf,
-    name: Word,
-    query: Word,
-    space: OneSpace,
-    run: OneRunName,
-    sample: Sample = 0,
-) -> Distances:
+def volume_distances(query: Word, space: OneSpace, true: TrueMarks, marked: MadeByRun) -> Distances:
     """How far what a run marked is from one finding of the truth, in millimetres."""
-    true = true_masks(split, entry, name, space)
-    made, _ = _made(shelf, dataset.id, entry, run, sample, name, space)
-    layer = chosen("compare", query, true, made)
+    layer = chosen("compare", query, true, marked[0])
     found = None
     if layer.truth is not None and layer.predicted is not None:
         found = distances(query, layer.truth, layer.predicted, space)
@@ -240,88 +288,22 @@ def volume_distances(
 @router.get(
     f"{_AT}/truth/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
 )
-def truth_mask(
-    request: Request,
-    entry: OneEntry,
-    split: OneSplit,
-    name: Word,
-    query: Word,
-    space: OneSpace,
-    frame: Frame = "stored",
-    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
-) -> Response:
+def truth_mask(query: Word, grid: OneGrid, true: TrueMarks) -> Response:
     """One finding of the truth as NIfTI labels (its entities), cut to the box around it."""
-    layer = chosen("truth", query, true_masks(split, entry, name, space), {})
-    return _labels(request, layer, space, frame, step)
+    return grid.labels(chosen("truth", query, true, {}))
 
 
 @router.head(f"{_AT}/prediction/{{query}}", include_in_schema=False)
 @router.get(f"{_AT}/prediction/{{query}}", response_class=Response, responses=_FILES)
-def predicted_mask(
-    request: Request,
-    entry: OneEntry,
-    dataset: OneDataset,
-    shelf: OnShelf,
-    name: Word,
-    query: Word,
-    space: OneSpace,
-    run: OneRunName,
-    sample: Sample = 0,
-    frame: Frame = "stored",
-    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
-) -> Response:
+def predicted_mask(query: Word, grid: OneGrid, marked: MadeByRun) -> Response:
     """What a run marked for one sentence as NIfTI labels, cut to the box around it."""
-    made, _ = _made(shelf, dataset.id, entry, run, sample, name, space)
-    return _labels(request, chosen("prediction", query, {}, made), space, frame, step)
+    return grid.labels(chosen("prediction", query, {}, marked[0]))
 
 
 @router.head(f"{_AT}/compare/{{query}}", dependencies=_TRUTH, include_in_schema=False)
 @router.get(
     f"{_AT}/compare/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
 )
-def compared_mask(
-    request: Request,
-    entry: OneEntry,
-    dataset: OneDataset,
-    split: OneSplit,
-    shelf: OnShelf,
-    name: Word,
-    query: Word,
-    space: OneSpace,
-    run: OneRunName,
-    sample: Sample = 0,
-    frame: Frame = "stored",
-    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
-) -> Response:
+def compared_mask(query: Word, grid: OneGrid, true: TrueMarks, marked: MadeByRun) -> Response:
     """Truth and prediction of one finding as NIfTI labels: 1 in both, 2 missed, 3 false alarm."""
-    true = true_masks(split, entry, name, space)
-    made, _ = _made(shelf, dataset.id, entry, run, sample, name, space)
-    return _labels(request, chosen("compare", query, true, made), space, frame, step)
-
-
-def _made(
-    shelf: Shelf, dataset: str, entry: Entry, run: str, sample: int, name: str, space: Geometry
-) -> tuple[dict[str, Marked], str]:
-    """What a run marked in a volume, and why there is nothing where that is so."""
-    found: Run = shelf.run(run)
-    if (found.dataset, found.spec.split) != (dataset, entry.case.split):
-        raise UsageError(f"the run {found.name} did not read this dataset and split")
-    reading = reading_of(found, entry.case.id, sample)
-    if reading is None:
-        return {}, "the run has no reading of this case"
-    if reading.error is not None:
-        return {}, f"the reading failed: {unplaced(reading.error)}"
-    return predicted_masks(found, reading, name, space), ""
-
-
-def _labels(request: Request, layer: Layer, space: Geometry, frame: Frame, step: int) -> Response:
-    cut = layer.cut(space, frame=frame, step=step)
-    head = nifti_head(cut.shape, np.uint8, cut.affine(space))
-
-    def make() -> list[memoryview]:
-        labels = np.asfortranarray(layer.array(space, cut))
-        return [memoryview(head), labels.T.data.cast("B")]
-
-    length = len(head) + int(np.prod(cut.shape, dtype=np.int64))
-    tag = digest(layer.tag, cut.word, space.model_dump())
-    return answer(request, Bytes(tag, NIFTI, length, make, packs=True))
+    return grid.labels(chosen("compare", query, true, marked[0]))
