@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from overread.phantom.sketch import write_sketch
-from site_fixtures import browser, eyes, own_shelf, shelf_folder, site
+from site_fixtures import asked_folder, browser, desk, eyes, own_shelf, shelf_folder, site
 
-__all__ = ["browser", "eyes", "own_shelf", "shelf_folder", "site"]
+__all__ = ["asked_folder", "browser", "desk", "eyes", "own_shelf", "shelf_folder", "site"]
 
 # Derandomised: a failure here is a failure everywhere, and CI does not roll dice.
 settings.register_profile(

@@ -64,3 +64,27 @@ def eyes(browser: Browser, site: Site) -> Iterator[Eyes]:
 
     with Eyes.on(browser, site) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A page where verdicts may be given; each test puts a folder of its own on its shelf."""
+    from question_folders import mixed_folder
+    from site_making import served
+
+    home = tmp_path_factory.mktemp("desk")
+    mixed_folder(home / "first")
+    with served([home]) as site:
+        site.home = home
+        yield site
+
+
+@pytest.fixture
+def asked_folder(desk: Site, request: pytest.FixtureRequest) -> Path:
+    """Two films, a scan and a text, read by nobody yet, on the shelf of the desk."""
+    from question_folders import mixed_folder
+
+    assert desk.home is not None
+    made = mixed_folder(desk.home / request.node.name[:60])
+    desk.get("/api/shelf?again=1")
+    return made

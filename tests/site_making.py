@@ -78,6 +78,8 @@ class Site:
     address: str
     """With the token."""
     process: subprocess.Popen[str]
+    home: Path | None = None
+    """The folder it was opened on, where a test puts more into it."""
     _jar: CookieJar = field(default_factory=CookieJar)
     _in: bool = False
 

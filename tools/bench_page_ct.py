@@ -3,7 +3,7 @@
 A 512×512×300 scan with three findings is made (smooth noise, so that it packs as real ones do),
 served with an empty cache, and opened in Chromium; then cuts of the warm volume are asked for.
 
-    python tools/bench_page_ct.py [--rounds 3]
+    python tools/bench_page_ct.py [--rounds 5]
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _asked(site: Site, path: str) -> tuple[float, float]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="how often the page is opened")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the page is opened")
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as folder:
         release = Path(folder, "release")

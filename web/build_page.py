@@ -27,7 +27,7 @@ def assets_of(web: Path) -> Path:
 def source_digest(web: Path) -> str:
     """A digest of everything the page is made from."""
     made = hashlib.sha256()
-    files = [web.parent / "docs" / "openapi.json"]
+    files = [web.parent / "docs" / "openapi.json", assets_of(web).with_name("tokens.css")]
     files += sorted(f for f in web.rglob("*") if f.is_file() and not _SKIP & set(f.parts))
     for file in files:
         if file.name == "schema.ts" or ".test." in file.name or file.suffix == ".py":

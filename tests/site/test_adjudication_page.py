@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from playwright.sync_api import Browser, expect
 
 from browsing import Eyes
@@ -16,28 +14,9 @@ from question_folders import mixed_folder
 from site_making import Site, served
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A page where verdicts may be given; each test puts a folder of its own on its shelf."""
-    home = tmp_path_factory.mktemp("desk")
-    mixed_folder(home / "first")
-    with served([home]) as site:
-        site.home = home  # type: ignore[attr-defined]
-        yield site
-
-
-@pytest.fixture
-def folder(desk: Site, request: pytest.FixtureRequest) -> Path:
-    """Two films, a scan and a text, read by nobody yet."""
-    home: Path = desk.home  # type: ignore[attr-defined]
-    made = mixed_folder(home / request.node.name[:60])
-    desk.get("/api/shelf?again=1")
-    return made
-
-
-def seated(eyes: Eyes, folder: Path, person: str) -> Eyes:
+def seated(eyes: Eyes, asked_folder: Path, person: str) -> Eyes:
     """Somebody who has said who they are, by keys."""
-    build = eyes.site.shelf_id("builds", folder.name)
+    build = eyes.site.shelf_id("builds", asked_folder.name)
     eyes.go(f"/builds/{build}/adjudicate")
     eyes.page.get_by_label("Your name or initials").wait_for()
     eyes.page.locator("input:focus").wait_for()
@@ -58,19 +37,19 @@ def told(eyes: Eyes, text: str) -> None:
     eyes.page.locator(".adjudicate-told", has_text=text).wait_for()
 
 
-def given(folder: Path, person: str) -> list[tuple[Any, ...]]:
+def given(asked_folder: Path, person: str) -> list[tuple[Any, ...]]:
     """What the log holds of a person."""
     return [
         (one.item, one.verdict, one.reasons, one.note, one.corrected)
-        for one in Queue(folder).standing()
+        for one in Queue(asked_folder).standing()
         if one.person == person
     ]
 
 
-def test_a_whole_read_by_keyboard_alone(browser: Browser, desk: Site, folder: Path) -> None:
+def test_a_whole_read_by_keyboard_alone(browser: Browser, desk: Site, asked_folder: Path) -> None:
     """Every question is read, with reasons, a note, 'cannot judge', putting off and undoing."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, folder, "ann")
+        seated(eyes, asked_folder, "ann")
         eyes.see("Does trace 1 hold?")
         keys(eyes, "Enter")
         told(eyes, "Choose a verdict first")
@@ -104,42 +83,44 @@ def test_a_whole_read_by_keyboard_alone(browser: Browser, desk: Site, folder: Pa
         keys(eyes, "Enter")
         eyes.see("You have given 4 verdicts")
     note = "the other lung; u and s are letters here"
-    assert given(folder, "ann") == [
+    assert given(asked_folder, "ann") == [
         ("item1", "reject", ("wrong-side",), note, None),
         ("item3", "cannot judge", (), "", None),
         ("item4", "none", (), "", None),
         ("item2", "accept", (), "", None),
     ]
-    found = verify(folder)
+    found = verify(asked_folder)
     assert found.intact
     assert found.lines == 8  # four, two undone, two given again
 
 
-def test_other_needs_words_as_at_the_terminal(browser: Browser, desk: Site, folder: Path) -> None:
+def test_other_needs_words_as_at_the_terminal(
+    browser: Browser, desk: Site, asked_folder: Path
+) -> None:
     """The refusal is told, nothing is lost, and with words the verdict is taken."""
     with Eyes.on(browser, desk) as eyes:
         eyes.expected.append("422")
-        seated(eyes, folder, "ann")
+        seated(eyes, asked_folder, "ann")
         eyes.see("Does trace 1 hold?")
         other = eyes.page.get_by_role("button", name="other", exact=False).last
         keys(eyes, "1", str(other.locator("kbd").text_content()))
         eyes.see("“other” needs words")
         keys(eyes, "Enter")
         eyes.see("the reason 'other' says nothing")
-        assert given(folder, "ann") == []
+        assert given(asked_folder, "ann") == []
         keys(eyes, "n")
         eyes.page.keyboard.type("it is odd")
         keys(eyes, "Escape", "Enter")
         told(eyes, "Kept on item1")
-    assert given(folder, "ann") == [("item1", "accept", ("other",), "it is odd", None)]
+    assert given(asked_folder, "ann") == [("item1", "accept", ("other",), "it is odd", None)]
 
 
 def test_a_box_is_corrected_by_keys_as_the_terminal_writes_it(
-    browser: Browser, desk: Site, folder: Path
+    browser: Browser, desk: Site, asked_folder: Path
 ) -> None:
     """The asked box is taken over, moved and resized by arrows, typed; two are 'boxes'."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, folder, "ann")
+        seated(eyes, asked_folder, "ann")
         eyes.see("Does trace 1 hold?")
         eyes.page.locator(".stage-picture").wait_for()
         keys(eyes, "2", "b")
@@ -164,15 +145,15 @@ def test_a_box_is_corrected_by_keys_as_the_terminal_writes_it(
         assert right > 90
         keys(eyes, "2", "b", "Escape", "Escape", "b", "Escape", "Escape", "Enter")
         told(eyes, "Kept on item2")
-    one, two = given(folder, "ann")
+    one, two = given(asked_folder, "ann")
     assert one[4] == {"box": [44, 50, right, bottom]}
     assert two[4] == {"boxes": [[40, 50, 90, 120], [60, 75, 100, 125]]}
 
 
-def test_a_box_is_drawn_with_the_mouse(browser: Browser, desk: Site, folder: Path) -> None:
+def test_a_box_is_drawn_with_the_mouse(browser: Browser, desk: Site, asked_folder: Path) -> None:
     """After drawing, the keys are the question's again."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, folder, "ann")
+        seated(eyes, asked_folder, "ann")
         eyes.see("Does trace 1 hold?")
         picture = eyes.page.locator(".stage-picture")
         picture.wait_for()
@@ -188,15 +169,15 @@ def test_a_box_is_drawn_with_the_mouse(browser: Browser, desk: Site, folder: Pat
         eyes.page.locator(".adjudicate-panel:focus").wait_for()
         keys(eyes, "1", "Enter")
         told(eyes, "Kept on item1: accept")
-    ((_, _, _, _, data),) = given(folder, "ann")
+    ((_, _, _, _, data),) = given(asked_folder, "ann")
     assert data is not None
     assert np.allclose(data["box"], [20, 30, 70, 90], atol=2)
 
 
-def test_slices_are_marked_on_a_scan(browser: Browser, desk: Site, folder: Path) -> None:
+def test_slices_are_marked_on_a_scan(browser: Browser, desk: Site, asked_folder: Path) -> None:
     """First and last slice, by keys, are the slices between them."""
     with Eyes.on(browser, desk) as eyes:
-        seated(eyes, folder, "ann")
+        seated(eyes, asked_folder, "ann")
         eyes.see("Does trace 1 hold?")
         keys(eyes, "s")
         eyes.see("Does trace 2 hold?")
@@ -211,18 +192,18 @@ def test_slices_are_marked_on_a_scan(browser: Browser, desk: Site, folder: Path)
         eyes.axe()
         keys(eyes, "1", "Enter")
         told(eyes, "Kept on item3: drawn")
-    assert given(folder, "ann") == [("item3", "drawn", (), "", {"slices": [6, 7, 8, 9]})]
+    assert given(asked_folder, "ann") == [("item3", "drawn", (), "", {"slices": [6, 7, 8, 9]})]
 
 
 def test_two_people_at_once_and_nothing_of_the_other(
-    browser: Browser, desk: Site, folder: Path
+    browser: Browser, desk: Site, asked_folder: Path
 ) -> None:
     """Two windows read the same questions in turn; neither shows anything of the other's read."""
     seen: list[str] = []
     with Eyes.on(browser, desk) as one, Eyes.on(browser, desk) as other:
         other.page.on("response", lambda answer: seen.append(_body(answer)))
-        seated(one, folder, "ann")
-        seated(other, folder, "bob")
+        seated(one, asked_folder, "ann")
+        seated(other, asked_folder, "bob")
         for number in (1, 2):
             for eyes in (one, other):
                 eyes.see(f"Does trace {number} hold?")
@@ -236,8 +217,8 @@ def test_two_people_at_once_and_nothing_of_the_other(
             assert "ann" not in other.page.locator("main").inner_text().split()
     assert len(seen) > 5
     assert not any("zebra" in body or '"ann"' in body for body in seen)
-    assert len(given(folder, "ann")) == len(given(folder, "bob")) == 2
-    assert verify(folder).lines == 4
+    assert len(given(asked_folder, "ann")) == len(given(asked_folder, "bob")) == 2
+    assert verify(asked_folder).lines == 4
 
 
 def _body(answer: Any) -> str:
@@ -246,12 +227,12 @@ def _body(answer: Any) -> str:
 
 
 def test_a_verdict_survives_a_server_that_is_gone(
-    browser: Browser, desk: Site, folder: Path
+    browser: Browser, desk: Site, asked_folder: Path
 ) -> None:
     """The draft stays, the page says what is wrong, and the same key sends it again."""
     with Eyes.on(browser, desk) as eyes:
         eyes.expected.append("ERR_")
-        seated(eyes, folder, "ann")
+        seated(eyes, asked_folder, "ann")
         eyes.see("Does trace 1 hold?")
         keys(eyes, "2")
         eyes.page.route("**/queue/verdicts", lambda route: route.abort())
@@ -262,7 +243,7 @@ def test_a_verdict_survives_a_server_that_is_gone(
         expect(eyes.page.get_by_role("button", name="Give")).to_be_enabled()
         keys(eyes, "Enter")
         told(eyes, "Kept on item1: reject")
-    assert [one[1] for one in given(folder, "ann")] == ["reject"]
+    assert [one[1] for one in given(asked_folder, "ann")] == ["reject"]
 
 
 def test_a_read_only_page_says_why_nothing_can_be_given(browser: Browser, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from http.client import HTTPException
 from http.cookiejar import CookieJar
 from pathlib import Path
@@ -24,40 +23,22 @@ from question_folders import Caller, film_question, mixed_folder, questions_fold
 from site_making import Site, served
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A page where verdicts may be given; each test puts a folder of its own on its shelf."""
-    home = tmp_path_factory.mktemp("desk")
-    mixed_folder(home / "first")
-    with served([home]) as site:
-        site.home = home  # type: ignore[attr-defined]
-        yield site
-
-
-@pytest.fixture
-def folder(desk: Site, request: pytest.FixtureRequest) -> Path:
-    """Two films, a scan and a text, read by nobody yet."""
-    home: Path = desk.home  # type: ignore[attr-defined]
-    made = mixed_folder(home / request.node.name[:60])
-    desk.get("/api/shelf?again=1")
-    return made
-
-
-def caller(desk: Site, folder: Path, person: str) -> Caller:
-    """Somebody who reads the questions of a folder."""
-    return Caller(desk, desk.shelf_id("builds", folder.name), person)
+def caller(desk: Site, asked_folder: Path, person: str) -> Caller:
+    """Somebody who reads the questions of a asked_folder."""
+    return Caller(desk, desk.shelf_id("builds", asked_folder.name), person)
 
 
 def test_two_people_at_once_lose_nothing(desk: Site, tmp_path: Path) -> None:
     """Two times fifty verdicts by threads are all in the log, each once, and the chain holds."""
-    home: Path = desk.home  # type: ignore[attr-defined]
-    folder = questions_folder(home / "fifty", [question(n) for n in range(50)])
+    home = desk.home
+    assert home is not None
+    asked_folder = questions_folder(home / "fifty", [question(n) for n in range(50)])
     desk.get("/api/shelf?again=1")
     wrong: list[object] = []
 
     def read(person: str) -> None:
         try:
-            own = caller(desk, folder, person)
+            own = caller(desk, asked_folder, person)
             for number in range(50):
                 asked = own.next()["question"]
                 answer = own.give(asked, "accept" if number % 3 else "reject", note=f"by {person}")
@@ -72,22 +53,22 @@ def test_two_people_at_once_lose_nothing(desk: Site, tmp_path: Path) -> None:
     for one in people:
         one.join()
     assert not wrong, wrong
-    queue = Queue(folder)
+    queue = Queue(asked_folder)
     assert len(queue.standing()) == 100
     assert len({(one.person, one.question) for one in queue.standing()}) == 100
     assert len(queue.decisions()) == 50  # both said the same on each
-    assert verify(folder).intact
-    assert verify(folder).lines == 100
+    assert verify(asked_folder).intact
+    assert verify(asked_folder).lines == 100
 
 
 def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> None:
     """SIGKILL while two people post: what was answered is there, and the chain holds."""
-    folder = questions_folder(tmp_path / "asked", [question(n) for n in range(400)])
+    asked_folder = questions_folder(tmp_path / "asked", [question(n) for n in range(400)])
     kept: set[tuple[str, str]] = set()
     for least in (3, 11, 25):
         with served([tmp_path]) as site:
             enough, reached = len(kept) + least, threading.Event()
-            callers = [caller(site, folder, name) for name in ("ann", "bob")]
+            callers = [caller(site, asked_folder, name) for name in ("ann", "bob")]
             people = [
                 threading.Thread(target=_post_until_killed, args=(own, kept, enough, reached))
                 for own in callers
@@ -99,9 +80,9 @@ def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> 
             site.process.wait()
             for one in people:
                 one.join()
-        found = verify(folder)
+        found = verify(asked_folder)
         assert found.intact, found.why
-        there = {(one.person, one.question) for one in Queue(folder).standing()}
+        there = {(one.person, one.question) for one in Queue(asked_folder).standing()}
         assert kept <= there, "a verdict that was answered is gone"
         assert len(there - kept) <= 2, "more than what was in flight"
         kept |= there  # what was in flight and arrived counts from now on
@@ -123,9 +104,9 @@ def _post_until_killed(
         return  # the server is gone
 
 
-def test_nobody_is_told_what_others_said(desk: Site, folder: Path) -> None:
+def test_nobody_is_told_what_others_said(desk: Site, asked_folder: Path) -> None:
     """Nothing that is sent to a second and a third reader holds the first one's words or name."""
-    ann, bob, cem = (caller(desk, folder, name) for name in ("annabel", "bob", "cem"))
+    ann, bob, cem = (caller(desk, asked_folder, name) for name in ("annabel", "bob", "cem"))
     asked = ann.next()["question"]
     before = bob.next()
     secret = {"reasons": ["wrong-side"], "note": "zebra", "corrected": {"box": [11, 22, 33, 44]}}
@@ -150,9 +131,9 @@ def test_nobody_is_told_what_others_said(desk: Site, folder: Path) -> None:
     assert told["groups"][0]["differ"] == 1
 
 
-def test_what_is_sent_twice_is_taken_once(desk: Site, folder: Path) -> None:
+def test_what_is_sent_twice_is_taken_once(desk: Site, asked_folder: Path) -> None:
     """The same again is as good as done, something else is refused, and so is undoing twice."""
-    ann = caller(desk, folder, "ann")
+    ann = caller(desk, asked_folder, "ann")
     asked = ann.next()["question"]
     more = {"reasons": ["wrong-side"], "corrected": {"box": [1, 2, 3, 4]}}
     first = ann.give(asked, "reject", **more)
@@ -160,34 +141,36 @@ def test_what_is_sent_twice_is_taken_once(desk: Site, folder: Path) -> None:
     assert (first.status, again.status) == (200, 200)
     assert (first.json()["again"], again.json()["again"]) == (False, True)
     assert first.json()["kept"] == again.json()["kept"]
-    loud = Caller(desk, desk.shelf_id("builds", folder.name), "  ANN ")
+    loud = Caller(desk, desk.shelf_id("builds", asked_folder.name), "  ANN ")
     assert loud.give(asked, "reject", **more).json()["again"] is True
     other = ann.give(asked, "accept")
     assert other.status == 409
     assert "read this question already" in other.json()["what"]
     assert ann.undo(asked["id"]).json()["undone"]["verdict"] == "reject"
     assert ann.undo(asked["id"]).json()["undone"] is None
-    assert verify(folder).lines == 2
+    assert verify(asked_folder).lines == 2
 
 
-def test_a_verdict_belongs_to_the_words_that_were_shown(desk: Site, folder: Path) -> None:
+def test_a_verdict_belongs_to_the_words_that_were_shown(desk: Site, asked_folder: Path) -> None:
     """Where the question changed meanwhile, the verdict is refused and the new words are shown."""
-    ann = caller(desk, folder, "ann")
+    ann = caller(desk, asked_folder, "ann")
     asked = ann.next()["question"]
-    write_questions(folder, [film_question(1).model_copy(update={"text": "Does it still hold?"})])
+    write_questions(
+        asked_folder, [film_question(1).model_copy(update={"text": "Does it still hold?"})]
+    )
     answer = ann.give(asked, "accept")
     assert answer.status == 409
     assert "has changed" in answer.json()["what"]
-    assert not (folder / LOG).exists()
+    assert not (asked_folder / LOG).exists()
     fresh = ann.next()["question"]
     assert fresh["text"] == "Does it still hold?"
     assert ann.give(fresh, "accept").status == 200
 
 
-def test_the_terminal_and_the_page_share_one_log(desk: Site, folder: Path) -> None:
+def test_the_terminal_and_the_page_share_one_log(desk: Site, asked_folder: Path) -> None:
     """A verdict of either is seen by the other at once."""
-    ann = caller(desk, folder, "ann")
-    queue = Queue(folder)
+    ann = caller(desk, asked_folder, "ann")
+    queue = Queue(asked_folder)
     queue.give("bob", "item1/verify-trace", "accept")
     assert ann.give(ann.next()["question"], "accept").status == 200
     assert queue.decisions()["item1/verify-trace"].people == ("bob", "ann")
@@ -222,23 +205,23 @@ BAD: list[tuple[dict[str, Any], int]] = [
 
 @pytest.mark.parametrize(("part", "status"), BAD)
 def test_a_bad_verdict_is_refused_in_one_sentence(
-    desk: Site, folder: Path, part: dict[str, Any], status: int
+    desk: Site, asked_folder: Path, part: dict[str, Any], status: int
 ) -> None:
     """Nothing of it is written, and nothing is an error of the server."""
-    ann = caller(desk, folder, "ann")
+    ann = caller(desk, asked_folder, "ann")
     asked = ann.next()["question"]
     answer = ann.give(asked, **({"verdict": "accept"} | part))
     assert answer.status == status, answer.body
     assert answer.json()["what"]
-    assert not (folder / LOG).exists() or verify(folder).lines == 0
+    assert not (asked_folder / LOG).exists() or verify(asked_folder).lines == 0
 
 
-def test_a_broken_chain_is_told_and_not_built_on(desk: Site, folder: Path) -> None:
+def test_a_broken_chain_is_told_and_not_built_on(desk: Site, asked_folder: Path) -> None:
     """An altered line is named, and no verdict is added to it."""
-    ann = caller(desk, folder, "ann")
+    ann = caller(desk, asked_folder, "ann")
     for _ in range(2):
         assert ann.give(ann.next()["question"], "accept").status == 200
-    log = folder / LOG
+    log = asked_folder / LOG
     log.write_bytes(log.read_bytes().replace(b"accept", b"reject", 1))
     found = desk.get(f"{ann.queue}/verify")
     assert (found["intact"], found["broken"]) == (False, 1)
@@ -248,8 +231,9 @@ def test_a_broken_chain_is_told_and_not_built_on(desk: Site, folder: Path) -> No
 
 def test_pictures_are_served_by_number_and_never_by_path(desk: Site, tmp_path: Path) -> None:
     """A question that names a file elsewhere shows none; planes and slices are bounded."""
-    home: Path = desk.home  # type: ignore[attr-defined]
-    folder = questions_folder(
+    home = desk.home
+    assert home is not None
+    asked_folder = questions_folder(
         home / "hostile",
         [
             question(1, shown={"image": "../first/film.png"}),
@@ -258,9 +242,9 @@ def test_pictures_are_served_by_number_and_never_by_path(desk: Site, tmp_path: P
             question(4, shown={"image": "questions.jsonl"}),
         ],
     )
-    (folder / "out.png").symlink_to(home / "first" / "film.png")
+    (asked_folder / "out.png").symlink_to(home / "first" / "film.png")
     desk.get("/api/shelf?again=1")
-    ann = caller(desk, folder, "ann")
+    ann = caller(desk, asked_folder, "ann")
 
     def status(part: str, number: int, **more: object) -> int:
         query = f"question={quote(f'item{number}/verify-trace', safe='')}"
@@ -292,11 +276,11 @@ def test_pictures_are_served_by_number_and_never_by_path(desk: Site, tmp_path: P
 
 def test_a_user_reads_as_nobody_else(tmp_path: Path) -> None:
     """Who is logged in gives verdicts under that name, sees no other's, and is refused another."""
-    folder = mixed_folder(tmp_path / "asked")
+    asked_folder = mixed_folder(tmp_path / "asked")
     users = tmp_path / "users"
     for name in ("ann", "bob"):
         add_password(users, name, f"{name}-password")
-    with served([folder], "--password-file", str(users)) as site:
+    with served([asked_folder], "--password-file", str(users)) as site:
         ask = _logged_in(site, "ann", "ann-password")
         build = json.loads(ask("/api/shelf")[1])["builds"][0]["id"]
         queue = f"/api/builds/{build}/queue"
@@ -310,7 +294,7 @@ def test_a_user_reads_as_nobody_else(tmp_path: Path) -> None:
         for path in (f"{queue}/next?person=bob", f"{queue}/given?person=bob"):
             assert ask(path)[0] == 403
         assert ask(f"{queue}/undo", {"question": asked["id"], "person": "bob"})[0] == 403
-    assert [one.person for one in Queue(folder).standing()] == ["ann"]
+    assert [one.person for one in Queue(asked_folder).standing()] == ["ann"]
 
 
 def _logged_in(site: Site, name: str, password: str) -> Any:
@@ -334,8 +318,8 @@ def _logged_in(site: Site, name: str, password: str) -> Any:
 
 def test_withheld_truth_and_read_only_keep_the_questions(tmp_path: Path) -> None:
     """Without the truth no question is sent; read-only takes no verdict."""
-    folder = mixed_folder(tmp_path / "asked")
-    with served([folder], "--hide-truth", "--read-only") as site:
+    asked_folder = mixed_folder(tmp_path / "asked")
+    with served([asked_folder], "--hide-truth", "--read-only") as site:
         build = site.get("/api/shelf")["builds"][0]["id"]
         queue = f"/api/builds/{build}/queue"
         for part in ("next?person=ann", "given?person=ann", "agreement", "picture?question=x"):

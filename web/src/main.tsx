@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { App } from "./app";
-import "./kit/tokens.css";
+// One list of colours for the page and for reports, which are written without it.
+import "../../src/overread/site/tokens.css";
 import "./kit/kit.css";
 
 render(<App />, document.getElementById("page")!);

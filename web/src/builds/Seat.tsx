@@ -5,7 +5,8 @@ import { Link, to } from "../router";
 import { Evidence, type EvidenceHands } from "./Evidence";
 import { Panel } from "./Panel";
 import { ShownData } from "./ShownData";
-import { isTyping, reasonKeys, verdictKeys } from "./keys";
+import { isTyping } from "../kit/typing";
+import { reasonKeys, verdictKeys } from "./keys";
 import { toggled } from "./draft";
 import { useSitting } from "./sitting";
 
@@ -32,7 +33,7 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
       sitting.give();
       return;
     }
-    if (isTyping(event.target)) return;
+    if (isTyping(event.target) || event.target instanceof HTMLInputElement) return; // a slider has keys of its own
     const control = event.target instanceof Element && event.target.matches("button, a, summary, [role=button], [role=tab]");
     const key = event.key.toLowerCase();
     const act = event.ctrlKey ? (key === "z" ? sitting.undo : null) : plainKey(event.key, key, control);

@@ -27,8 +27,3 @@ export function keyOf(keys: Map<string, string>, value: string): string | undefi
   for (const [key, own] of keys) if (own === value) return key;
   return undefined;
 }
-
-/** Whether keys are meant for a text, so that no shortcut may take them. */
-export function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches("input, textarea, select");
-}

@@ -1,11 +1,6 @@
 // Keys that work anywhere in a view, as long as nobody is typing.
 import { useEffect, useRef } from "preact/hooks";
-
-const TYPING = "input:not([type=radio]):not([type=checkbox]):not([type=range]), textarea, select, [contenteditable=true]";
-
-export function isTyping(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest(TYPING) !== null;
-}
+import { isTyping } from "../kit/typing";
 
 /** `pressed` is told each key; it answers whether the key was for it. */
 export function useKeys(pressed: (key: string) => boolean): void {

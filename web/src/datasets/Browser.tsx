@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Empty, Field, Tag, Trouble } from "../kit/kit";
+import { isTyping } from "../kit/typing";
 import { go, Link, to, useAddress, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
@@ -214,7 +215,7 @@ function useKeys(truth: () => void) {
   latest.current = truth;
   useEffect(() => {
     const key = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]), textarea, select");
+      const typing = isTyping(event.target);
       if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
       if (event.key === "t") latest.current();
       if (event.key !== "/") return;

@@ -9,9 +9,10 @@ import Differences from "./Differences";
 import Disagreements from "./Disagreements";
 import { groupsOf } from "./grouping";
 import { compared } from "./links";
-import { ARROWS, byReason } from "./numbers";
+import { ARROWS } from "./numbers";
 import Ranks from "./Ranks";
 import "./runs.css";
+import { Reasons } from "./Reasons";
 
 export type Comparison = Schemas["ComparisonShown"];
 const MOST = 20;
@@ -133,18 +134,7 @@ function Shown({ found }: { found: Comparison }) {
       <ComparedScores found={found} />
       <Differences found={found} />
       {found.runs.length > 2 ? <Ranks found={found} /> : null}
-      {Object.keys(found.left_out).length ? (
-        <details class="sheet">
-          <summary>Scores that are not compared</summary>
-          <ul>
-            {byReason(found.left_out).map(([why, names]) => (
-              <li key={why}>
-                {why}: <span class="quiet-text">{names.join(", ")}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      ) : null}
+      <Reasons title="Scores that are not compared" reasons={found.left_out} />
     </>
   );
 }

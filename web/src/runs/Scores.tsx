@@ -7,8 +7,9 @@ import { fileName, saveText } from "../charts/saving";
 import { Sheet, Tag } from "../kit/kit";
 import { Link } from "../router";
 import { casesBehind } from "./links";
-import { ARROWS, between, byReason, counted, placed, valued } from "./numbers";
+import { ARROWS, between, counted, placed, valued } from "./numbers";
 import { Num } from "./Num";
+import { Reasons } from "./Reasons";
 import type { Card, RunStatus } from "./RunView";
 
 type Score = Schemas["ShownScore"];
@@ -68,18 +69,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
           </Sheet>
         ) : null}
       </div>
-      {Object.keys(card.not_attempted).length ? (
-        <details class="sheet">
-          <summary>Not scored: {counted(Object.keys(card.not_attempted).length, "metric")}</summary>
-          <ul>
-            {byReason(card.not_attempted).map(([why, names]) => (
-              <li key={why}>
-                {why}: <span class="quiet-text">{names.join(", ")}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      ) : null}
+      <Reasons title={`Not scored: ${counted(Object.keys(card.not_attempted).length, "metric")}`} reasons={card.not_attempted} />
       <p class="quiet-text">{card.short}</p>
     </div>
   );

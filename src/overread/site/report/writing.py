@@ -289,7 +289,9 @@ def _contents(sections: Sequence[Markup]) -> Markup:
 
 
 def _page(title: str, body: Markup) -> str:
-    style = files("overread.site.report").joinpath("report.css").read_text("utf-8")
+    own = files("overread.site")
+    style = own.joinpath("tokens.css").read_text("utf-8")
+    style += own.joinpath("report", "report.css").read_text("utf-8")
     head = h(
         "head",
         h("meta", charset="utf-8"),
