@@ -20,6 +20,8 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import overread
 from overread import Plan
 from overread.phantom.making import claim, make_population
@@ -53,7 +55,10 @@ def made_once(folder: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
             shutil.rmtree(folder / "shelf", ignore_errors=True)
-            make_shelf(folder / "shelf")
+            # With a cache of its own: other tests use and sweep the user's meanwhile.
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("OVERREAD_CACHE", str(folder / "cache"))
+                make_shelf(folder / "shelf")
             done.touch()
     return folder / "shelf"
 
