@@ -14,7 +14,9 @@ from playwright.sync_api import Browser, expect
 from browsing import Eyes
 from overread.core import Reading
 from overread.runs.store import Store
+from overread.site.runs import routes, scoring_now
 from overread.site.runs.following import Following, is_written_now
+from overread.site.shelf import Shelf
 from site_making import served
 
 SLOW = """
@@ -79,6 +81,49 @@ def test_readings_come_while_one_looks(own_shelf: Path, browser: Browser) -> Non
 def reading(case: str, **more: object) -> Reading:
     """A reading of a case."""
     return Reading.model_validate({"case_id": case, "reader": "r", **more})
+
+
+def test_what_ends_while_it_is_asked_about_still_goes_on(
+    own_shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run or a scoring that ends amid the answer never reads as over with nothing left by it.
+
+    Whoever looks stops asking once nothing goes on.
+    """
+    folder = own_shelf / "runs" / "mmrad" / "atlas"
+    card = (folder / "card.json").read_bytes()
+    (folder / "card.json").unlink()
+    shelf = Shelf([own_shelf])
+    run = next(run for run in shelf.runs.values() if run.folder == folder)
+    look = Following.look
+    store = Store(folder)
+    store.__enter__()
+
+    def ends_after(follower: Following) -> object:
+        found = look(follower)
+        store.__exit__(None, None, None)
+        (folder / "card.json").write_bytes(card)
+        monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state="done"))
+        return found
+
+    monkeypatch.setattr(Following, "look", ends_after)
+    # The card lands just after it was looked for.
+    monkeypatch.setattr(routes, "written_at", lambda _file: None)
+    monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state="going"))
+    amid = routes._status(run, shelf)
+    assert (amid.live, amid.scored, amid.scoring) == (
+        True,
+        False,
+        scoring_now.Scoring(state="going"),
+    )
+    monkeypatch.undo()
+    monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state="done"))
+    after = routes._status(run, shelf)
+    assert (after.live, after.scored, after.scoring) == (
+        False,
+        True,
+        scoring_now.Scoring(state="done"),
+    )
 
 
 def test_following_takes_whole_lines_only(tmp_path: Path) -> None:

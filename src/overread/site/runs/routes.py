@@ -136,6 +136,8 @@ def get_run(
 
 def _status(run: Run, shelf: Shelf) -> RunStatus:
     spec = run.spec
+    # Whoever asks stops asking once nothing goes on, so that is asked before what was left by it.
+    live, scoring = is_written_now(run.folder), scoring_now.of(run)
     follower = following(run.folder)
     glances = follower.look()
     try:
@@ -169,14 +171,14 @@ def _status(run: Run, shelf: Shelf) -> RunStatus:
         read=len(glances),
         failed=sum(one.error is not None for one in glances.values()),
         damaged=follower.damaged,
-        live=is_written_now(run.folder),
+        live=live,
         changed=changed,
         usage=sum((one.usage for one in glances.values() if one.usage), Usage()),
         scored=scored is not None,
         stale=scored is not None and changed is not None and changed > scored,
         audited=(run.folder / "audit" / "audit.json").is_file(),
         judged=(run.folder / "verdicts.jsonl").is_file(),
-        scoring=scoring_now.of(run),
+        scoring=scoring,
     )
 
 
@@ -192,6 +194,7 @@ class _Head(BaseModel):
 
 
 def _summary(run: Run) -> RunSummary:
+    live = is_written_now(run.folder)  # first, as above
     head = _head(run.folder / "card.json")
     changed, scored = (written_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
     if head is not None and changed is not None and scored is not None and changed <= scored:
@@ -203,7 +206,7 @@ def _summary(run: Run) -> RunSummary:
     own = head.scores.get(metric) if head is not None else None
     return RunSummary(
         id=run.id,
-        live=is_written_now(run.folder),
+        live=live,
         read=read,
         failed=failed,
         metric=metric if own else None,
