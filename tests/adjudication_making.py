@@ -6,6 +6,9 @@ from pathlib import Path
 
 from overread.build.adjudication import Queue
 from overread.build.item import Question
+from overread.core.verdicts import StepVerdict, StepVerdicts
+from overread.runs.store import last_readings
+from overread.runs.verdict_store import VerdictStore
 
 NOON = "2026-02-01T12:00:00+00:00"
 
@@ -25,3 +28,16 @@ def question(number: int, kind: str = "verify-trace", **given: object) -> Questi
 def queue_of(folder: Path, questions: list[Question]) -> Queue:
     """A queue of its own, as another process would have, with a clock that stands still."""
     return Queue(folder, questions, clock=lambda: NOON)
+
+
+def judged_by_owl(run: Path) -> list[str]:
+    """Verdicts of a made-up judge on two steps of each reading of a run; the cases."""
+    cases = sorted({case for case, _ in last_readings(run)})
+    with VerdictStore(run) as store:
+        for case in cases:
+            steps = tuple(
+                StepVerdict(text=f"{word} of {case}.", factual=yes, explanation="zebra")
+                for word, yes in (("First", True), ("Second", False))
+            )
+            store.append(StepVerdicts(case_id=case, judge="owl", about="", rule="r", steps=steps))
+    return cases

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 
-def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> tuple[int, str, str]:
+def run(
+    *words: str | Path, cwd: Path | None = None, typed: str = "", **environment: str
+) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of one overread command in its own process."""
     done = subprocess.run(
         [sys.executable, "-m", "overread", *map(str, words)],
@@ -16,7 +18,7 @@ def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> tupl
         text=True,
         cwd=cwd,
         env={k: v for k, v in os.environ.items() if k != "COLUMNS"} | environment,
-        stdin=subprocess.DEVNULL,
+        input=typed,
         check=False,
     )
     assert "Traceback" not in done.stderr

@@ -328,6 +328,50 @@ def test_planes_and_3d(eyes: Eyes) -> None:
     eyes.shoot("ct-all")
 
 
+def test_the_scan_over_the_whole_window(eyes: Eyes) -> None:
+    """Large, by key or button: the same scan, nothing else to be reached, the next one large too."""
+    opened(eyes, "test_2_a_1")
+    small = film(eyes).shape
+    eyes.page.keyboard.press("ArrowUp")
+    at = voxel(eyes)
+    eyes.page.keyboard.press("l")
+    eyes.page.wait_for_selector(".ct.large:popover-open")
+    large = film(eyes)
+    assert large.shape[0] > small[0]
+    assert large.shape[1] > 1.4 * small[1]
+    assert (large.max(axis=2) > 200).mean() > 0.02  # the patient, not an empty canvas
+    assert voxel(eyes) == at
+    eyes.page.locator(".ct-notice", has_text="not for patient care").wait_for()
+    within = (
+        "() => !!document.activeElement.closest('.ct') || document.activeElement === document.body"
+    )
+    for _ in range(40):
+        eyes.page.keyboard.press("Tab")
+        assert eyes.page.evaluate(within)
+    eyes.axe()
+    eyes.shoot("ct-large", full=False)
+    eyes.page.locator(".ct-film canvas").focus()
+    eyes.page.keyboard.press("t")
+    eyes.page.locator(".ct-findings").wait_for()
+    eyes.shoot("ct-large-truth", full=False)
+    eyes.page.keyboard.press("j")
+    eyes.page.wait_for_selector('.ct.large .ct-film[data-state="whole"]')
+    assert eyes.page.locator(".ct").count() == 1
+    at = voxel(eyes)
+    eyes.page.keyboard.press("ArrowUp")
+    assert voxel(eyes) != at
+    eyes.page.keyboard.press("Escape")
+    eyes.page.wait_for_selector(".ct:not(.large)")
+    assert film(eyes).shape == small
+    assert eyes.page.locator("[inert]").count() == 0
+    eyes.page.get_by_role("button", name="Large").click()
+    eyes.page.wait_for_selector(".ct.large")
+    eyes.page.get_by_role("button", name="Large").click()
+    eyes.page.get_by_role("button", name="Previous").or_(
+        eyes.page.get_by_role("link", name="Previous")
+    ).wait_for()
+
+
 def test_a_scan_that_is_none_is_told(own_shelf: Path, browser: Browser) -> None:
     """A damaged file is told in one sentence, and the rest of the page stands."""
     (own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz").write_bytes(b"\x1f\x8bno scan at all")

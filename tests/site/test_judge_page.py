@@ -6,31 +6,16 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
+from adjudication_making import judged_by_owl
 from browsing import Eyes
 from overread.build.adjudication import Queue, verify
-from overread.core.verdicts import StepVerdict, StepVerdicts
-from overread.runs.store import last_readings
-from overread.runs.verdict_store import VerdictStore
 from site_making import served
-
-
-def judge_run(run: Path) -> list[str]:
-    """Verdicts of a made-up judge on two steps of each reading; the cases."""
-    cases = sorted({case for case, _ in last_readings(run)})
-    with VerdictStore(run) as store:
-        for case in cases:
-            steps = tuple(
-                StepVerdict(text=f"{word} of {case}.", factual=yes, explanation="zebra")
-                for word, yes in (("First", True), ("Second", False))
-            )
-            store.append(StepVerdicts(case_id=case, judge="owl", about="", rule="r", steps=steps))
-    return cases
 
 
 def test_people_check_a_judge(browser: Browser, own_shelf: Path) -> None:
     """The run offers it, the questions show case and pictures and no verdict, agreement is told."""
     run = own_shelf / "runs" / "medthinkvqa" / "atlas"
-    cases = judge_run(run)
+    cases = judged_by_owl(run)
     with served([own_shelf]) as site, Eyes.on(browser, site) as eyes:
         eyes.go(f"/runs/{site.shelf_id('runs', 'medthinkvqa/atlas')}")
         eyes.page.get_by_role("button", name="Have people check the judge").click()

@@ -2,12 +2,11 @@
 import { useEffect, useRef } from "preact/hooks";
 import { api, useApi } from "./api/client";
 import { Busy, Trouble } from "./kit/kit";
+import { NOTICE } from "./kit/notice";
 import { Link, useAddress } from "./router";
 import { viewOf } from "./routes";
 import { ShelfContext, type Shelved } from "./shelf";
 import { type Theme, useTheme } from "./theme";
-
-export const NOTICE = "Research and education only, not for patient care.";
 
 export function App() {
   const { path } = useAddress();

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Draws, Level, Seed
+from overread.cli.arguments import AsJson, Draws, Level, Moved, Seed
 
 if TYPE_CHECKING:
     from overread.build.adjudication import Progress
+    from overread.build.adjudication.judge_questions import JudgeAgreement
     from overread.build.adjudication.reads_agreement import GroupAgreement
 
 
 def adjudicate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `overread build`.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder of `overread build`, or a run that `overread judge` judged."
+        ),
+    ],
     person: Annotated[
         str | None, typer.Option("--as", help="Who reads: a name or initials.", metavar="NAME")
     ] = None,
@@ -47,12 +53,16 @@ def adjudicate(
     draws: Draws = 1000,
     level: Level = 0.95,
     seed: Seed = 0,
+    root: Moved = None,
     as_json: AsJson = False,
 ) -> None:
     """Read the questions of a build, one at a time: two people each, a third where they differ.
 
     Nobody sees what others said. Verdicts are appended to DIR/verdicts.jsonl, whose lines are tied
     to each other; the next `overread build` goes on with what was decided.
+
+    Of a run, the questions are whether the judge was right; they lie beside it, in
+    RUN-judge-checked, and --agreement says how far people agree with the judge, too.
     """
     from overread.errors import UsageError
 
@@ -70,6 +80,9 @@ def adjudicate(
         raise UsageError("--head goes with --verify")
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
+    if (folder / "spec.json").is_file():
+        anew = not (verify or agreement or progress or import_ is not None)
+        folder = _beside(folder, root, anew=anew)
     if verify:
         _verify(folder, head, as_json=as_json)
     elif agreement:
@@ -82,6 +95,33 @@ def adjudicate(
         _import(folder, import_, person, as_json=as_json)
     else:
         _read(folder, person, kind, as_json=as_json)
+
+
+def _beside(run: Path, root: Path | None, *, anew: bool) -> Path:
+    """The folder of the questions about a run's judge; `anew` with all that was judged by now."""
+    from overread.build.adjudication import judge_questions
+    from overread.cli.console import err, safe
+    from overread.errors import OverreadError, UsageError
+    from overread.runs.grading import entries_of
+    from overread.runs.spec import read_spec
+
+    folder = judge_questions.folder_beside(run)
+    if not anew:
+        if not folder.is_dir():
+            raise UsageError(
+                "nobody was asked about the judge of this run yet",
+                where=str(run),
+                remedy=f"begin with: overread adjudicate {run} --as NAME",
+            )
+        return folder
+    place = read_spec(run).place_now(root, None)
+    try:
+        about = judge_questions.about_cases(entries_of(place.open(), place).values())
+    except OverreadError as error:
+        err().print(f"note: the sentences stand alone, without their cases: {safe(error.what)}")
+        about = {}
+    judge_questions.write_judge_questions(run, folder, about)
+    return folder
 
 
 def _read(folder: Path, person: str | None, kind: str | None, *, as_json: bool) -> None:
@@ -184,17 +224,24 @@ def _progress(folder: Path, *, as_json: bool) -> None:
 
 
 def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_json: bool) -> None:
+    from overread.build.adjudication import Queue
+    from overread.build.adjudication.judge_questions import judge_agreement, judged_run
     from overread.build.adjudication.reads_agreement import agreement
     from overread.cli.console import out, print_json
 
     found = agreement(folder, kind=kind, **drawing)
+    run = judged_run(folder)
+    judged = judge_agreement(Queue(folder), run, **drawing) if run is not None else []
+    judged = [one for one in judged if kind is None or one.kind == kind]
     if as_json:
-        print_json([group.as_dict() for group in found])
+        print_json([group.as_dict() for group in found] + [one.as_dict() for one in judged])
         return
     if not found:
         out().print("no question has two reads yet")
     for group in found:
         _print_group(group)
+    for one in judged:
+        _print_judged(one)
 
 
 def _print_group(group: GroupAgreement) -> None:
@@ -218,6 +265,18 @@ def _print_group(group: GroupAgreement) -> None:
                 f"  {safe(both)}: {found.n:,} questions, agree {_span(found.share)}, "
                 f"kappa {_span(found.kappa)}"
             )
+
+
+def _print_judged(one: JudgeAgreement) -> None:
+    from overread.cli.console import out, safe
+
+    unsure = f", {one.cannot_judge:,} cannot be judged" if one.cannot_judge else ""
+    out().print(
+        f"[bold]{safe(one.kind)}[/]: {safe(one.who)} against the judge {safe(one.judge)}, "
+        f"{one.agreement.n:,} questions{unsure}"
+    )
+    for name, span in {"agree": one.agreement.share, "kappa": one.agreement.kappa}.items():
+        out().print(f"  {name:<6} {_span(span)}")
 
 
 def _span(span: Any) -> str:

@@ -1,6 +1,7 @@
 // One picture, or two side by side, over the whole window.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { NOTICE } from "../kit/notice";
 import { Stage, type StageProps } from "../stage/Stage";
 import { AS_STORED } from "../stage/looks";
 import { ALL } from "../stage/sight";
@@ -109,7 +110,7 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
         ))}
       </div>
       {note ?? <span />}
-      <p class="case-full-notice">Research and education only, not for patient care.</p>
+      <p class="case-full-notice">{NOTICE}</p>
     </dialog>
   );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { NOTICE, csvOf, defused } from "./csv";
+import { NOTICE } from "../kit/notice";
+import { csvOf, defused } from "./csv";
 import { fileName, standalone } from "./saving";
 import { cutTo, ends, ticksOf } from "./scale";
 

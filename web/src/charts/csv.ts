@@ -1,8 +1,7 @@
 // Tables as CSV. Every row carries the notice, so that no line of it travels without.
+import { NOTICE } from "../kit/notice";
 
 export type Cell = string | number | boolean | null | undefined;
-
-export const NOTICE = "Research and education only, not for patient care.";
 
 /** A text that a spreadsheet cannot take for a formula: names come from outside. */
 export function defused(text: string): string {

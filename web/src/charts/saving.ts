@@ -1,5 +1,5 @@
 // Saving a chart or a table as a file: SVG and PNG are drawn from what is on the screen.
-import { NOTICE } from "./csv";
+import { NOTICE } from "../kit/notice";
 
 const COPIED = [
   "fill",

@@ -1,6 +1,7 @@
 // A volume with findings over it: axial, coronal, sagittal and 3D. Loaded only where it is needed.
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { Field, Trouble } from "../kit/kit";
+import { NOTICE } from "../kit/notice";
 import { useShelf } from "../shelf";
 import { FindingList } from "./FindingList";
 import { Legend } from "./Legend";
@@ -15,6 +16,7 @@ import type { Layout, Tool } from "./niivue";
 import { huAt } from "./scan";
 import { PLANES, type Triple, indexOf, mmOf, placeWords } from "./space";
 import { type At, type Row, type Spot, canShow, useLayers, useRows } from "./useMarks";
+import { useLarge } from "./useLarge";
 import { useScan } from "./useScan";
 import { WINDOWS, type Window } from "./windows";
 
@@ -39,6 +41,8 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   const at: At = [dataset, split, case_, picture];
   const canvas = useRef<HTMLCanvasElement>(null);
   const film = useRef<HTMLDivElement>(null);
+  const whole = useRef<HTMLDivElement>(null);
+  const [large, setLarge] = useLarge(whole);
   const keys = useId();
   const { viewer, scan, voxel, share, problem } = useScan(canvas, at);
   const [layout, setLayout] = useState<Layout>("axial");
@@ -112,7 +116,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   const gestures = useGestures({
     viewer, canvas, space, voxel, planes, window: window_,
     onWindow: setWindow, onLayout: setLayout, onTool: setTool, onOutline: () => setOutline((on) => !on),
-    onFill: () => setFill((before) => (before ? 0 : 0.35)), onNext: next,
+    onFill: () => setFill((before) => (before ? 0 : 0.35)), onNext: next, large, onLarge: setLarge,
   }); // prettier-ignore
   const words = space ? placeWords(mmOf(space, voxel)) : "";
   const hu = scan ? huAt(scan, voxel) : null;
@@ -123,6 +127,11 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
       <div class="row ct-row">
         <Choice label="Planes" options={LAYOUTS.map((one) => ({ value: one.layout, name: one.name, key: one.key }))} value={layout} onChoose={setLayout} />
         <Choice label="What the left button does" options={TOOLS.map((one) => ({ value: one.tool, name: one.name, key: one.key }))} value={tool} onChoose={setTool} />
+        <div class="ct-choice">
+          <button type="button" aria-pressed={large} aria-keyshortcuts="l" onClick={() => setLarge(!large)}>
+            Large <kbd aria-hidden="true">l</kbd>
+          </button>
+        </div>
       </div>
       <div class="row ct-row">
         <WindowTools window={window_} onWindow={setWindow} />
@@ -174,7 +183,13 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
       {space ? <Sliders space={space} voxel={voxel} planes={planes} onGo={go} /> : null}
       <p class="quiet-text" id={keys}>
         <kbd>↑</kbd> <kbd>↓</kbd> one slice, <kbd>PgUp</kbd> <kbd>PgDn</kbd> ten, wheel scrolls, <kbd>Ctrl</kbd> wheel or <kbd>+</kbd> <kbd>−</kbd> zooms, <kbd>0</kbd> shows all,
-        right drag sets the window, middle drag moves, <kbd>n</kbd> <kbd>b</kbd> next and previous lesion, <kbd>o</kbd> outlines, <kbd>f</kbd> fill.
+        right drag sets the window, middle drag moves, <kbd>n</kbd> <kbd>b</kbd> next and previous lesion, <kbd>o</kbd> outlines, <kbd>f</kbd> fill, <kbd>l</kbd> large{large ? (
+          <>
+            {" "}
+            and small again, as does <kbd>Esc</kbd>
+          </>
+        ) : null}
+        .
       </p>
     </div>
   );
@@ -227,11 +242,12 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
     </div>
   );
   return (
-    <div class="ct" onKeyDown={gestures.key}>
+    <div class={`ct${large ? " large" : ""}`} ref={whole} onKeyDown={gestures.key}>
       <div class={`ct-parts${beside ? "" : " alone"}`}>
         {stage}
         {beside ? side : null}
       </div>
+      {large ? <p class="ct-notice">{NOTICE}</p> : null}
     </div>
   );
 }

@@ -19,6 +19,8 @@ export interface Gestures {
   onOutline: () => void;
   onFill: () => void;
   onNext: (by: number) => void;
+  large: boolean;
+  onLarge: (on: boolean) => void;
 }
 
 const STEPS: Record<string, number> = { ArrowUp: 1, ArrowDown: -1, ArrowRight: 1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
@@ -80,6 +82,8 @@ export function useGestures(now: Gestures) {
     else if (event.key === "f") now.onFill();
     else if (event.key === "n") now.onNext(1);
     else if (event.key === "b") now.onNext(-1);
+    else if (event.key === "l") now.onLarge(!now.large);
+    else if (event.key === "Escape" && now.large) now.onLarge(false);
     else if (event.key === "+" || event.key === "=") viewer.zoom(1.25);
     else if (event.key === "-") viewer.zoom(1 / 1.25);
     else if (event.key === "0") viewer.zoom(0);
@@ -102,7 +106,9 @@ function usePageKeys(key: (event: KeyboardEvent) => void): void {
     const listen = (event: KeyboardEvent) => {
       const at = event.target instanceof Element ? event.target : null;
       if (event.defaultPrevented || at?.closest(".ct, dialog, [contenteditable=true]")) return;
-      if (event.key.length > 1 && at !== document.body) return;
+      // A new view has the focus as a whole.
+      const free = at === document.body || at?.tagName === "MAIN" || event.key === "Escape";
+      if (event.key.length > 1 && !free) return;
       latest.current(event);
     };
     addEventListener("keydown", listen);

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,17 @@ from overread.build.adjudication.queue import Queue
 from overread.build.adjudication.reads import CANNOT_JUDGE, person_key
 from overread.build.adjudication.reasons import REASONS
 from overread.build.item import Data, Question
+from overread.core import Entry
 from overread.core.verdicts import StepVerdicts, Verdicts
 from overread.errors import OverreadError, UsageError
 from overread.metrics.agreement import Agreement, agree
+from overread.metrics.statistics.result import Result
 from overread.ontology import step_errors
 from overread.pixels.files import written
 from overread.runs.verdict_store import chosen_verdicts
 
+BESIDE = "-judge-checked"
+"""What is added to a run's name to name the folder of its questions, which lies beside it."""
 ABOUT = "judged.json"
 """Says which run's judge is checked in a folder."""
 STEP, SENTENCE = "judged-step", "judged-sentence"
@@ -35,7 +39,7 @@ DECIDED = "decided together"
 
 
 @dataclass(frozen=True)
-class JudgeAgreement:
+class JudgeAgreement(Result):
     """How far one person, or what people decided, agrees with the judge."""
 
     kind: str
@@ -44,6 +48,17 @@ class JudgeAgreement:
     agreement: Agreement
     cannot_judge: int
     """Verdicts 'cannot judge', which are not compared."""
+
+
+def folder_beside(run: Path) -> Path:
+    """Where the questions about the judge of a run lie."""
+    run = run.resolve()
+    return run.with_name(run.name + BESIDE)
+
+
+def about_cases(entries: Iterable[Entry]) -> dict[str, Data]:
+    """Case → what to show of it beside the sentence: what the judge was told of it, too."""
+    return {entry.case.id: _about(entry) for entry in entries}
 
 
 def judge_questions(run: Path, about: Mapping[str, Data] | None = None) -> list[Question]:
@@ -176,6 +191,21 @@ def _question(told: Verdicts, number: int, text: str, section: str, about: Data)
         shown=shown,
         choices=CHOICES[kind],
     )
+
+
+def _about(entry: Entry) -> Data:
+    case, truth = entry.case, entry.truth
+    shown: Data = {}
+    if case.history:
+        shown["history"] = case.history
+    if case.options:
+        shown["options"] = {option.letter: option.text for option in case.options}
+    if truth is not None and (truth.answer or truth.answer_text):
+        right = (truth.answer, truth.answer_text)
+        shown["right answer"] = ": ".join(part for part in right if part)
+    if truth is not None and truth.report:
+        shown["report"] = truth.report
+    return shown
 
 
 def _reasons() -> str:

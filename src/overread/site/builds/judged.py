@@ -5,12 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends
 
 from overread.build.adjudication.judge_questions import (
+    about_cases,
+    folder_beside,
     judge_agreement,
     judged_run,
     write_judge_questions,
 )
 from overread.build.item import Data
-from overread.core import Entry, Record
+from overread.core import Record
 from overread.core.verdicts import StepVerdicts
 from overread.errors import OverreadError, UsageError
 from overread.runs.verdict_store import chosen_verdicts
@@ -20,8 +22,6 @@ from overread.site.parts import OneRun, OnShelf, may_write, sees_truth
 from overread.site.shelf import Build, Run, Shelf
 
 router = APIRouter()
-BESIDE = "-judge-checked"
-"""What is added to a run's name to name the folder of its questions, which lies beside it."""
 
 
 class JudgeRow(Record):
@@ -66,7 +66,7 @@ def get_judged(run: OneRun, shelf: OnShelf) -> JudgedRun:
 @router.post("/runs/{run}/judged", dependencies=[Depends(may_write), Depends(sees_truth)])
 def check_judge(run: OneRun, shelf: OnShelf) -> JudgedRun:
     """Ask people what the judge was asked; the questions are written beside the run."""
-    folder = run.folder.with_name(run.folder.name + BESIDE)
+    folder = folder_beside(run.folder)
     write_judge_questions(run.folder, folder, _about(run, shelf))
     shelf.look_again()
     if _checking(run, shelf) is None:
@@ -107,29 +107,12 @@ def judge_rows(build: Build, shelf: Shelf, *, draws: int) -> list[JudgeRow]:
 
 
 def _checking(run: Run, shelf: Shelf) -> str | None:
-    folder = run.folder.with_name(run.folder.name + BESIDE)
+    folder = folder_beside(run.folder)
     return next((one.id for one in shelf.builds.values() if one.folder == folder), None)
 
 
 def _about(run: Run, shelf: Shelf) -> dict[str, Data]:
-    """What to show of each case beside the sentence: what the judge was told of it, too."""
     try:
-        entries = shelf.split_of(run).entries
+        return about_cases(shelf.split_of(run).entries.values())
     except OverreadError:
         return {}  # the dataset is not here: the sentences stand alone
-    return {case: _case(entry) for case, entry in entries.items()}
-
-
-def _case(entry: Entry) -> Data:
-    case, truth = entry.case, entry.truth
-    shown: Data = {}
-    if case.history:
-        shown["history"] = case.history
-    if case.options:
-        shown["options"] = {option.letter: option.text for option in case.options}
-    if truth is not None and (truth.answer or truth.answer_text):
-        right = (truth.answer, truth.answer_text)
-        shown["right answer"] = ": ".join(part for part in right if part)
-    if truth is not None and truth.report:
-        shown["report"] = truth.report
-    return shown
