@@ -1,4 +1,5 @@
 // Several runs on the same cases: scores, paired differences, ranks, and where they disagree.
+import { useMemo } from "preact/hooks";
 import { type Schemas, api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Empty, Field, Sheet, Tag, Trouble } from "../kit/kit";
@@ -13,6 +14,7 @@ import { ARROWS } from "./numbers";
 import Ranks from "./Ranks";
 import "./runs.css";
 import { Reasons } from "./Reasons";
+import { withShortNames } from "./short_names";
 
 export type Comparison = Schemas["ComparisonShown"];
 const MOST = 20;
@@ -27,7 +29,7 @@ export default function CompareView() {
   const first = shelf.runs.find((run) => run.id === ids[0]);
   const query = { runs: ids.join(","), baseline: ids.includes(baseline) ? baseline : undefined, metric: metric || undefined, common: common || undefined };
   const asked = useApi<Comparison>(ids.length > 1 ? api(["compare"], query) : null);
-  const found = asked.data;
+  const found = useMemo(() => asked.data && withShortNames(asked.data), [asked.data]);
   const groups = groupsOf(shelf);
   // Runs on another copy of the dataset can seldom be compared: they are here only if named.
   const same = (run: ShelfRun) => run.benchmark === first?.benchmark && run.split === first.split && run.dataset === first.dataset;

@@ -7,6 +7,7 @@ import { useShelf } from "../shelf";
 import { sideBySide } from "./links";
 import { placed } from "./numbers";
 import { type Column, RowTable } from "./RowTable";
+import { shortNames } from "./short_names";
 
 type Found = Schemas["Disagreements"];
 type Row = Schemas["Disagreement"];
@@ -26,7 +27,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="where they disagree" />;
   const found = asked.data;
   const apartOf = (row: Row) => (masks ? (far?.apart[row.case] ?? null) : row.apart);
-  const nameOf = (id: string) => shelf.runs.find((run) => run.id === id)?.name ?? id;
+  const names = shortNames(found.runs.map((id) => shelf.runs.find((run) => run.id === id)?.name ?? id));
   const some = (has: (row: Row) => boolean) => found.rows.some(has);
   const columns: Column<Row>[] = [
     { id: "case", head: "Case", width: 12, value: (row) => row.case, cell: (row) => <Link href={sideBySide(row.case, found.runs)}>{row.case}</Link> },
@@ -39,7 +40,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
     if (!some((row) => Boolean(row.answers[at]) || typeof row.values[at] === "number" || row.states[at] !== "read")) continue;
     columns.push({
       id: `run${at}`,
-      head: nameOf(run),
+      head: names[at] ?? run,
       width: 10,
       value: (row) => row.answers[at] ?? row.values[at] ?? null,
       cell: (row) => <Told row={row} at={at} />,

@@ -5,6 +5,7 @@ import { groupsOf } from "./grouping";
 import { between, byReason, pText, placed, signed, spanned } from "./numbers";
 import { sortedBy } from "./sorting";
 import { linesOf } from "./sweeping";
+import { shortNames } from "./short_names";
 import { piecesOf, shared } from "./words";
 
 describe("numbers", () => {
@@ -37,6 +38,17 @@ describe("order", () => {
   });
   it("sorts names as people do", () => {
     expect(sortedBy(["case10", "case2"], (row) => row, false)).toEqual(["case2", "case10"]);
+  });
+});
+
+describe("names of runs", () => {
+  it("leaves out the folders that all share, and never the last part", () => {
+    expect(shortNames(["runs/mmrad/atlas", "runs/mmrad/oracle"])).toEqual(["atlas", "oracle"]);
+    expect(shortNames(["runs/a/x", "runs/b/x"])).toEqual(["a/x", "b/x"]);
+    expect(shortNames(["runs/a", "runs/a/b"])).toEqual(["a", "a/b"]);
+    expect(shortNames(["x", "x"])).toEqual(["x", "x"]);
+    expect(shortNames(["runs/mmrad/atlas"])).toEqual(["runs/mmrad/atlas"]);
+    expect(shortNames([])).toEqual([]);
   });
 });
 
