@@ -21,6 +21,8 @@ const ROUTES: [shape: string, view: View][] = [
   ["/compare/:case", lazy(() => import("./runs/SideBySide"))],
   ["/sweeps/:sweep", lazy(() => import("./runs/SweepView"))],
   ["/builds/:build", lazy(() => import("./builds/BuildView"))],
+  ["/builds/:build/cases", lazy(() => import("./builds/BuildCases"))],
+  ["/builds/:build/history", lazy(() => import("./builds/CaseHistory"))],
   ["/builds/:build/adjudicate", lazy(() => import("./builds/Adjudicate"))],
 ];
 

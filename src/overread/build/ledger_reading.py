@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from overread.build.ledger import LedgerEntry, entry_of
-from overread.build.ledger_tables import looked_at, told
+from overread.build.ledger_tables import LedgerUnusable, looked_at, told
 from overread.catalog import unknown
 from overread.core import Reply
+
+_MESSAGES: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(list[dict[str, Any]])
 
 
 @dataclass
@@ -80,6 +86,21 @@ class Summary:
 
 
 @dataclass
+class Standing:
+    """Where one item stands: what a step decided on it."""
+
+    item: str
+    patient: str | None
+    step: str
+    outcome: str
+    reason: str
+    why: str
+    by: str
+    changes: int
+    """Alterations that the step made."""
+
+
+@dataclass
 class Asked:
     """One answer of a model in the history of an item."""
 
@@ -119,14 +140,27 @@ class History:
     """What is known of it in the end."""
 
 
-def summary(folder: Path) -> Summary:
-    """The build in a folder as it stands."""
+@contextmanager
+def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The ledger of a folder, to be looked at; what no build has written there is told."""
     base = looked_at(folder)
     try:
         with told(folder):
-            return _summary(folder, base)
+            yield base
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise LedgerUnusable(
+            f"the ledger holds something that no build writes ({type(error).__name__})",
+            where=str(folder),
+            remedy="move it away and build again",
+        ) from error
     finally:
         base.close()
+
+
+def summary(folder: Path) -> Summary:
+    """The build in a folder as it stands."""
+    with _opened(folder) as base:
+        return _summary(folder, base)
 
 
 def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
@@ -187,14 +221,30 @@ def _spending(base: sqlite3.Connection) -> list[Spending]:
     return [Spending(*row) for row in rows]
 
 
+def standings(folder: Path, step: str | None = None) -> list[Standing]:
+    """What a step decided on each item that came to it; without one, where each item stands now.
+
+    Items that no step has come to are not among them.
+    """
+    with _opened(folder) as base:
+        steps = [row[0] for row in base.execute("SELECT name FROM steps ORDER BY place")]
+        if step is not None and step not in steps:
+            raise unknown("step of this build", step, steps)
+        rows = base.execute(
+            "SELECT f.item, i.patient, f.step, e.outcome, e.reason, e.why, e.by, "
+            "json_array_length(e.changes), max(s.place) "
+            "FROM flow f JOIN entries e ON e.id = f.entry JOIN steps s ON s.name = f.step "
+            "LEFT JOIN items i ON i.id = f.item WHERE ? IS NULL OR f.step = ? "
+            "GROUP BY f.item ORDER BY i.place, f.item",
+            (step, step),
+        )
+        return [Standing(*row[:-1]) for row in rows]
+
+
 def history(folder: Path, item: str) -> History:
     """All that is on record of one item, by its id or its place in the source ('#3')."""
-    base = looked_at(folder)
-    try:
-        with told(folder):
-            return _history(base, item)
-    finally:
-        base.close()
+    with _opened(folder) as base:
+        return _history(base, item)
 
 
 def _history(base: sqlite3.Connection, name: str) -> History:
@@ -240,7 +290,7 @@ def _asked(base: sqlite3.Connection, entry: int) -> list[Asked]:
             problem=problem,
             repaired=repaired,
             known=bool(known),
-            asked=json.loads(asked) if asked else [],
+            asked=_MESSAGES.validate_python(json.loads(asked)) if asked else [],
             reply=Reply.model_validate_json(reply) if reply else None,
         )
         for role, reader, prompt, problem, repaired, known, asked, reply in rows

@@ -6,6 +6,7 @@ import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import { Flow } from "./Flow";
+import { casesOf } from "./links";
 import { People } from "./People";
 import type { BuildLedger, BuildTold } from "./types";
 import "./builds.css";
@@ -38,10 +39,10 @@ function Told({ told }: { told: BuildTold }) {
     ) : (
       <p>Questions to people, without a build around them.</p>
     );
-  return <Ledger ledger={told.ledger} />;
+  return <Ledger build={told.id} ledger={told.ledger} />;
 }
 
-function Ledger({ ledger }: { ledger: BuildLedger }) {
+function Ledger({ build, ledger }: { build: string; ledger: BuildLedger }) {
   const { shelf } = useShelf();
   const release = shelf.datasets.find((one) => one.id === ledger.release);
   const split = release?.splits[0];
@@ -67,8 +68,8 @@ function Ledger({ ledger }: { ledger: BuildLedger }) {
           </span>
         )}
       </div>
-      <Sheet title="How the cases went">
-        <Flow items={ledger.items} steps={ledger.steps} />
+      <Sheet title="How the cases went" tools={shelf.rights.truth ? <Link href={casesOf(build)}>Where every case stands</Link> : null}>
+        <Flow build={build} items={ledger.items} steps={ledger.steps} />
         <Counts title="Rows of the source that make no case" counts={ledger.defects} />
       </Sheet>
       {ledger.spending.length ? <Spending ledger={ledger} /> : null}

@@ -1,5 +1,9 @@
 // The steps of a build as bars: what came, what went on, and why the rest did not.
+import type { ComponentChildren } from "preact";
 import { Tag } from "../kit/kit";
+import { Link } from "../router";
+import { useShelf } from "../shelf";
+import { type Behind, casesOf } from "./links";
 import type { BuildStep } from "./types";
 
 const ENDS = [
@@ -8,7 +12,17 @@ const ENDS = [
   ["failed", "bad"],
 ] as const;
 
-export function Flow({ items, steps }: { items: number; steps: BuildStep[] }) {
+export function Flow({ build, items, steps }: { build: string; items: number; steps: BuildStep[] }) {
+  const { truth } = useShelf().shelf.rights;
+  /** A number leads to its cases, where they may be seen. */
+  const led = (behind: Behind, label: string, told: ComponentChildren) =>
+    truth ? (
+      <Link href={casesOf(build, behind)} aria-label={`${label}: the cases`}>
+        {told}
+      </Link>
+    ) : (
+      told
+    );
   const most = Math.max(1, items, ...steps.map((step) => step.came));
   return (
     <div class="scrolls" tabIndex={0} role="region" aria-label="How the cases went">
@@ -35,19 +49,21 @@ export function Flow({ items, steps }: { items: number; steps: BuildStep[] }) {
                 {step.together ? <span class="quiet-text"> all together</span> : null}
                 {step.about ? <div class="quiet-text">{step.about}</div> : null}
               </td>
-              <td class="number">{step.came.toLocaleString("en")}</td>
-              <td class="number">{step.kept.toLocaleString("en")}</td>
+              <td class="number">{led({ step: step.name }, `${step.came} came to ${step.name}`, step.came.toLocaleString("en"))}</td>
+              <td class="number">{led({ step: step.name, outcome: "kept" }, `${step.kept} kept at ${step.name}`, step.kept.toLocaleString("en"))}</td>
               <td>
                 <Bar step={step} most={most} />
               </td>
               <td>
                 {ENDS.flatMap(([end, kind]) =>
-                  Object.entries(step[end]).map(([reason, count]) => (
-                    <Tag key={end + reason} kind={kind}>
-                      {count.toLocaleString("en")} {end === "dropped" ? "" : `${end}: `}
-                      {reason}
-                    </Tag>
-                  )),
+                  Object.entries(step[end]).map(([reason, count]) => {
+                    const told = `${count.toLocaleString("en")} ${end === "dropped" ? "" : `${end}: `}${reason}`;
+                    return (
+                      <Tag key={end + reason} kind={kind}>
+                        {led({ step: step.name, outcome: end, reason }, `${told} at ${step.name}`, told)}
+                      </Tag>
+                    );
+                  }),
                 )}
               </td>
               <td class="number">{step.changes ? step.changes.toLocaleString("en") : ""}</td>

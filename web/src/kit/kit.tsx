@@ -56,6 +56,15 @@ export function Tag({ kind = "", children }: { kind?: "" | "good" | "warn" | "ba
   return <span class={`tag ${kind}`}>{children}</span>;
 }
 
+/** Words exactly as they were; long ones scroll, also by the keyboard. */
+export function Verbatim({ what, text }: { what: string; text: string }) {
+  return (
+    <pre tabIndex={0} role="region" aria-label={what}>
+      {text}
+    </pre>
+  );
+}
+
 /** A labelled field. */
 export function Field({ label, children }: { label: string; children: ComponentChildren }) {
   return (

@@ -1,6 +1,6 @@
 // The prompt and the raw reply behind a step, loaded when somebody asks for them.
 import { api, type Schemas, useApi } from "../api/client";
-import { Busy, Tag, Trouble, shown } from "../kit/kit";
+import { Busy, Tag, Trouble, Verbatim, shown } from "../kit/kit";
 import type { TracedReading } from "./rows";
 
 type Told = Schemas["ExchangeTold"];
@@ -71,15 +71,6 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
         )}
       </div>
     </div>
-  );
-}
-
-/** Words exactly as they were; long ones scroll, also by the keyboard. */
-function Verbatim({ what, text }: { what: string; text: string }) {
-  return (
-    <pre tabIndex={0} role="region" aria-label={what}>
-      {text}
-    </pre>
   );
 }
 

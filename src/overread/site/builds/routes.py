@@ -7,13 +7,13 @@ from fastapi import APIRouter
 from overread.build.adjudication.question_file import LEDGER
 from overread.build.ledger_reading import Spending, StepFlow, Summary, summary
 from overread.core import Record
-from overread.site.builds import adjudicating, agreeing, evidence, judged
+from overread.site.builds import adjudicating, agreeing, evidence, histories, judged
 from overread.site.builds.parts import OneBuild
 from overread.site.parts import OnShelf
 from overread.site.shelf import Build, Shelf
 
 router = APIRouter(tags=["builds"])
-for _part in (adjudicating, agreeing, evidence, judged):
+for _part in (adjudicating, agreeing, evidence, histories, judged):
     router.include_router(_part.router)
 
 

@@ -1,0 +1,218 @@
+"""The cases behind the numbers of a build, and all that is on record of one of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import JsonValue, ValidationError
+
+from overread.build.ledger_reading import Asked, Decided, History, history, standings
+from overread.core import Record, Shown
+from overread.site.builds.parts import LONGEST_ID, OneBuild
+from overread.site.parts import sees_truth
+from overread.site.traces.steps import told
+from overread.site.unplaced import unplaced
+
+# A case of a build has what will be the truth of a benchmark in it.
+router = APIRouter(dependencies=[Depends(sees_truth)])
+Became = Literal["kept", "dropped", "waiting", "failed"]
+Name = Annotated[str, Query(min_length=1, max_length=LONGEST_ID)]
+
+
+class BuildCase(Record):
+    """Where one case stands, or what one step decided on it."""
+
+    case: str
+    patient: str | None
+    step: str
+    outcome: str
+    reason: str
+    why: str
+    by: str
+    changes: int
+    """Alterations that the step made."""
+
+
+class BuildChange(Record):
+    """Something that a step altered."""
+
+    what: str
+    before: JsonValue
+    after: JsonValue
+    by: str
+    why: str
+
+
+class BuildMessage(Record):
+    """What somebody said to a model."""
+
+    role: str
+    parts: list[str]
+    """Words as they were; pictures are told."""
+
+
+class BuildAnswer(Record):
+    """One answer of a model that a decision rests on."""
+
+    role: str
+    reader: str
+    prompt: str
+    known: bool
+    """Whether it was there already when the decision was made."""
+    problem: str
+    """Why it could not be used; empty where it could."""
+    repaired: str
+    """What had to be mended before it could be read."""
+    asked: list[BuildMessage]
+    reply: str
+    reasoning: str
+
+
+class BuildDecision(Record):
+    """What one step decided on the case."""
+
+    step: str
+    outcome: str
+    reason: str
+    why: str
+    by: str
+    at: str
+    current: bool
+    """Whether the build as it stands rests on it."""
+    new: list[str]
+    """Fields that it added or replaced."""
+    changes: list[BuildChange]
+    people: dict[str, str | None]
+    """Questions to people → what they had decided by then."""
+    answers: list[BuildAnswer]
+
+
+class BuildHistory(Record):
+    """All that is on record of one case."""
+
+    case: str
+    patient: str | None
+    source: dict[str, JsonValue]
+    """The fields with which it came."""
+    now: dict[str, JsonValue]
+    """What is known of it in the end."""
+    defects: list[str]
+    decisions: list[BuildDecision]
+
+
+@router.get("/builds/{build}/cases")
+def get_cases(
+    build: OneBuild,
+    step: Annotated[str | None, Query(max_length=200)] = None,
+    outcome: Became | None = None,
+    reason: Annotated[str | None, Query(max_length=LONGEST_ID)] = None,
+) -> list[BuildCase]:
+    """The cases that came to a step, by what it decided; without one, where every case stands."""
+    return [
+        BuildCase(
+            case=_text(one.item),
+            patient=_text(one.patient) if one.patient is not None else None,
+            step=one.step,
+            outcome=one.outcome,
+            reason=_text(one.reason),
+            why=_text(one.why),
+            by=_text(one.by),
+            changes=one.changes,
+        )
+        for one in standings(build.folder, step)
+        if outcome in (None, one.outcome) and reason in (None, one.reason)
+    ]
+
+
+@router.get("/builds/{build}/history")
+def get_history(build: OneBuild, case: Name) -> BuildHistory:
+    """What each step decided on a case and why, with every answer of a model."""
+    found: History = history(build.folder, case)
+    return BuildHistory(
+        case=_text(found.item),
+        patient=_text(found.patient) if found.patient is not None else None,
+        source={_text(key): _plain(value) for key, value in found.source.items()},
+        now={_text(key): _plain(value) for key, value in found.now.items()},
+        defects=[_text(defect) for defect in found.defects],
+        decisions=[_decision(one) for one in found.decisions],
+    )
+
+
+def _decision(one: Decided) -> BuildDecision:
+    entry = one.entry
+    return BuildDecision(
+        step=entry.step,
+        outcome=entry.outcome,
+        reason=_text(entry.reason),
+        why=_text(entry.why),
+        by=_text(entry.by),
+        at=entry.at,
+        current=one.current,
+        new=[_text(name) for name in entry.data],
+        changes=[
+            BuildChange(
+                what=_text(change.what),
+                before=_plain(change.before),
+                after=_plain(change.after),
+                by=_text(change.by),
+                why=_text(change.why),
+            )
+            for change in entry.changes
+        ],
+        people={
+            _text(question): None if verdict is None else _text(verdict)
+            for question, verdict in entry.verdicts.items()
+        },
+        answers=[_answer(call) for call in one.asked],
+    )
+
+
+def _answer(call: Asked) -> BuildAnswer:
+    return BuildAnswer(
+        role=_text(call.role),
+        reader=_text(call.reader),
+        prompt=_text(call.prompt),
+        known=call.known,
+        problem=_text(call.problem or ""),
+        repaired=_text(call.repaired or ""),
+        asked=[_message(message) for message in call.asked],
+        reply=_text(call.reply.text) if call.reply else "",
+        reasoning=_text(call.reply.reasoning or "") if call.reply else "",
+    )
+
+
+def _message(message: dict[str, Any]) -> BuildMessage:
+    parts = message.get("parts")
+    return BuildMessage(
+        role=_text(str(message.get("role", ""))),
+        parts=[_part(part) for part in parts] if isinstance(parts, list) else [],
+    )
+
+
+def _part(part: object) -> str:
+    """Words, or which picture was shown."""
+    if isinstance(part, str):
+        return _text(part)
+    try:
+        shown = Shown.model_validate(part)
+    except ValidationError:
+        return "[something that was no word]"
+    return f"[{_text(told(shown.region))}, {shown.width} × {shown.height} pixels]"
+
+
+def _text(text: str) -> str:
+    """A text as it can be sent: no path of this machine, no half letters."""
+    return unplaced(text.encode("utf-8", "replace").decode())
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """Any JSON as it can be sent; numbers that are none are left out."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {_text(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,51 @@
+// The cases behind a number of a build: who came to a step, who went on, who did not and why.
+import { api, useApi } from "../api/client";
+import { Crumbs } from "../crumbs";
+import { Busy, Tag, Trouble } from "../kit/kit";
+import { Link, to, useAddress } from "../router";
+import type { ViewProps } from "../routes";
+import { type Column, RowTable } from "../runs/RowTable";
+import { useShelf } from "../shelf";
+import { historyOf } from "./links";
+import type { BuildCase } from "./types";
+
+export const KINDS: Record<string, "" | "good" | "warn" | "bad"> = { kept: "good", dropped: "bad", waiting: "warn", failed: "bad" };
+
+export default function BuildCases({ parts }: ViewProps) {
+  const build = parts.build ?? "";
+  const { shelf } = useShelf();
+  const { query } = useAddress();
+  const [step, outcome, reason] = ["step", "outcome", "reason"].map((name) => query.get(name) ?? undefined);
+  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const asked = useApi<BuildCase[]>(api(["builds", build, "cases"], { step, outcome, reason }));
+  const title = step ? `Cases that ${outcome ? `${DONE[outcome] ?? outcome} at` : "came to"} ${step}` : "Where every case stands";
+  const columns: Column<BuildCase>[] = [
+    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={historyOf(build, row.case)}>{row.case}</Link> },
+    { id: "patient", head: "Patient", width: 9, value: (row) => row.patient, hidden: !(asked.data ?? []).some((row) => row.patient) },
+    { id: "step", head: "Step", width: 9, value: (row) => row.step, hidden: step !== undefined },
+    { id: "outcome", head: "Outcome", width: 8, value: (row) => row.outcome, cell: (row) => <Tag kind={KINDS[row.outcome] ?? ""}>{row.outcome}</Tag> },
+    { id: "reason", head: "Reason", width: 10, value: (row) => row.reason },
+    { id: "why", head: "In words", width: 24, value: (row) => row.why, cell: (row) => <span title={row.why}>{row.why}</span> },
+    { id: "by", head: "By", width: 8, value: (row) => row.by },
+    { id: "changes", head: "Changes", width: 6, number: true, value: (row) => row.changes },
+  ];
+  return (
+    <div class="stack">
+      <Crumbs trail={[{ text: name, href: to("builds", build) }, { text: "Cases" }]} />
+      <h1 style={{ margin: 0 }}>{title}</h1>
+      {reason ? (
+        <p class="row">
+          Only <Tag>{reason}</Tag>
+        </p>
+      ) : null}
+      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? (
+        <RowTable label={title} name="cases-of-the-build" columns={columns} rows={asked.data} keyOf={(row) => row.case} />
+      ) : asked.problem ? null : (
+        <Busy what="the cases" />
+      )}
+    </div>
+  );
+}
+
+const DONE: Record<string, string> = { kept: "were kept", dropped: "were dropped", waiting: "wait", failed: "failed" };

@@ -1,0 +1,174 @@
+// All that is on record of one case of a build: what each step decided, why, and what models said.
+import { useState } from "preact/hooks";
+import { api, useApi } from "../api/client";
+import { Crumbs } from "../crumbs";
+import { Busy, Sheet, Tag, Trouble, Verbatim } from "../kit/kit";
+import { to, useAddress } from "../router";
+import type { ViewProps } from "../routes";
+import { piecesOf } from "../runs/words";
+import { useShelf } from "../shelf";
+import { KINDS } from "./BuildCases";
+import { casesOf } from "./links";
+import { ShownData } from "./ShownData";
+import type { BuildAnswer, BuildChange, BuildDecision, BuildHistory } from "./types";
+import "./builds.css";
+
+export default function CaseHistory({ parts }: ViewProps) {
+  const build = parts.build ?? "";
+  const { shelf } = useShelf();
+  const { query } = useAddress();
+  const id = query.get("case") ?? "";
+  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const asked = useApi<BuildHistory>(id ? api(["builds", build, "history"], { case: id }) : null);
+  const trail = [{ text: name, href: to("builds", build) }, { text: "Cases", href: casesOf(build) }, { text: id }];
+  return (
+    <div class="stack">
+      <Crumbs trail={trail} />
+      <h1 style={{ margin: 0, overflowWrap: "anywhere" }}>{id || "Which case?"}</h1>
+      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? <Told found={asked.data} /> : id && !asked.problem ? <Busy what="the history" /> : null}
+    </div>
+  );
+}
+
+function Told({ found }: { found: BuildHistory }) {
+  const [old, setOld] = useState(false);
+  const outdated = found.decisions.filter((one) => !one.current).length;
+  const shown = old ? found.decisions : found.decisions.filter((one) => one.current);
+  return (
+    <>
+      {found.patient ? <p style={{ margin: 0 }}>Patient {found.patient}</p> : null}
+      {found.defects.map((told) => (
+        <p key={told}>
+          <Tag kind="bad">defect of the source</Tag> {told}
+        </p>
+      ))}
+      <div class="history">
+        <Sheet
+          title="What became of it"
+          tools={
+            outdated ? (
+              <label>
+                <input type="checkbox" checked={old} onChange={(event) => setOld(event.currentTarget.checked)} /> also {outdated} that no longer count
+              </label>
+            ) : null
+          }
+        >
+          {shown.length ? (
+            <ol class="history-steps">
+              {shown.map((one, at) => (
+                <Decision key={at} one={one} />
+              ))}
+            </ol>
+          ) : (
+            <p class="quiet-text">No step has come to it yet.</p>
+          )}
+        </Sheet>
+        <div class="stack">
+          <Sheet title="What is known of it in the end">
+            <ShownData shown={found.now} />
+          </Sheet>
+          <Sheet>
+            <details>
+              <summary>As it came</summary>
+              <ShownData shown={found.source} />
+            </details>
+          </Sheet>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Decision({ one }: { one: BuildDecision }) {
+  return (
+    <li>
+      <div class="row">
+        <strong>{one.step}</strong>
+        <Tag kind={KINDS[one.outcome] ?? ""}>{one.outcome}</Tag>
+        {one.reason ? <Tag>{one.reason}</Tag> : null}
+        {one.current ? null : <Tag kind="warn">no longer counts</Tag>}
+        <span class="quiet-text">
+          {one.by ? `by ${one.by}, ` : ""}
+          {one.at.slice(0, 19).replace("T", " ")} UTC
+        </span>
+      </div>
+      {one.why ? <p>{one.why}</p> : null}
+      {one.changes.map((change, at) => (
+        <Changed key={at} change={change} />
+      ))}
+      {!one.changes.length && one.outcome === "kept" && one.new.length ? <p class="quiet-text">New: {one.new.join(", ")}.</p> : null}
+      {Object.entries(one.people).map(([question, verdict]) => (
+        <p key={question} class="quiet-text">
+          People on {question}: {verdict ?? "not decided by then"}
+        </p>
+      ))}
+      {one.answers.map((answer, at) => (
+        <Answer key={at} answer={answer} />
+      ))}
+    </li>
+  );
+}
+
+function Changed({ change }: { change: BuildChange }) {
+  const { before, after } = change;
+  const words = typeof before === "string" && typeof after === "string" && before !== after;
+  return (
+    <div class="history-change">
+      <div>
+        <strong>{change.what}</strong>{" "}
+        <span class="quiet-text">
+          by {change.by}
+          {change.why ? `: ${change.why}` : ""}
+        </span>
+      </div>
+      {words ? (
+        <>
+          <p>{piecesOf(before, after).map((piece, at) => (piece.only ? <del key={at}>{piece.text}</del> : piece.text))}</p>
+          <p>{piecesOf(after, before).map((piece, at) => (piece.only ? <ins key={at}>{piece.text}</ins> : piece.text))}</p>
+        </>
+      ) : JSON.stringify(before) === JSON.stringify(after) ? (
+        <p>{plain(before)}</p>
+      ) : (
+        <p>
+          {before === null ? null : <del>{plain(before)}</del>} {after === null ? null : <ins>{plain(after)}</ins>}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function plain(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value).replaceAll(",", ", ");
+}
+
+function Answer({ answer }: { answer: BuildAnswer }) {
+  return (
+    <details class="history-answer">
+      <summary>
+        Asked the {answer.role}, {answer.reader} {answer.problem ? <Tag kind="bad">no good</Tag> : null}
+        {answer.repaired ? <Tag kind="warn">mended</Tag> : null}
+        {answer.known ? <Tag>known already</Tag> : null}
+      </summary>
+      {answer.problem ? <p>No good: {answer.problem}</p> : null}
+      {answer.repaired ? <p>Mended: {answer.repaired}</p> : null}
+      <p class="quiet-text">
+        Prompt <code>{answer.prompt}</code>
+      </p>
+      {answer.asked.map((message, at) => (
+        <div key={at}>
+          <span class="quiet-text">{message.role}</span>
+          <Verbatim what={`${message.role}, message ${at + 1}`} text={message.parts.join("\n")} />
+        </div>
+      ))}
+      {answer.reasoning ? (
+        <>
+          <span class="quiet-text">thought aloud</span>
+          <Verbatim what="thoughts" text={answer.reasoning} />
+        </>
+      ) : null}
+      <span class="quiet-text">reply, as it came</span>
+      <Verbatim what="reply" text={answer.reply || "(no words)"} />
+    </details>
+  );
+}

@@ -1,0 +1,18 @@
+// Addresses within a build: the cases behind its numbers, and the history of one of them.
+import { to } from "../router";
+
+export interface Behind {
+  step?: string;
+  outcome?: "kept" | "dropped" | "waiting" | "failed";
+  reason?: string;
+}
+
+export function casesOf(build: string, behind: Behind = {}): string {
+  const query = new URLSearchParams(Object.entries(behind).filter(([, value]) => value !== undefined));
+  return to("builds", build, "cases") + (query.size ? `?${query.toString()}` : "");
+}
+
+/** Ids of cases may hold anything, so they stand in the query. */
+export function historyOf(build: string, name: string): string {
+  return `${to("builds", build, "history")}?${new URLSearchParams({ case: name }).toString()}`;
+}
