@@ -76,8 +76,38 @@ def test_what_cannot_be_asked_is_said(read: Path, tmp_path: Path) -> None:
     shutil.move(tmp_path / "medthinkvqa", moved)
     code, _, err = command("adjudicate", read, "--as", "ann", typed="q\n")
     assert code == 0
-    assert "note: the sentences stand alone, without their cases" in err
+    assert "note: new sentences stand alone, without their cases" in err
     assert "right answer" not in err
     code, _, err = command("adjudicate", read, "--as", "ann", "--root", moved, typed="q\n")
     assert code == 0
     assert "right answer" in err
+
+
+def test_a_dataset_that_is_away_costs_no_verdict(read: Path, tmp_path: Path) -> None:
+    """Questions that were asked with their cases stay so; only new ones stand alone."""
+    cases = judged_by_owl(read)
+    file = read / "verdicts.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text(lines[0])
+    assert command("adjudicate", read, "--as", "ann", typed="f\nf\n")[0] == 0
+    file.write_text("".join(lines))
+    shutil.move(tmp_path / "medthinkvqa", tmp_path / "away")
+    code, out, _ = command("adjudicate", read, "--as", "bob", typed="f\nq\n")
+    assert (code, out) == (0, f"bob: 1 given, {2 * len(cases) - 1} left\n")
+    code, out, _ = command("adjudicate", read, "--export", tmp_path / "all.csv")
+    assert (code, out.split()[0]) == (0, "3")
+    code, out, _ = command("adjudicate", read, "--progress", "--json")
+    told = json.loads(out)
+    assert (told["outdated"], told["given"]) == (0, {"ann": 2, "bob": 1})
+
+
+def test_a_row_that_is_no_case_spoils_no_other(read: Path, tmp_path: Path) -> None:
+    """The terminal shows of a damaged dataset what the page shows of it."""
+    judged_by_owl(read)
+    file = tmp_path / "medthinkvqa" / "test.jsonl"
+    rows = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*rows, "no row\n", rows[0]]))
+    code, _, err = command("adjudicate", read, "--as", "ann", typed="q\n")
+    assert code == 0
+    assert "right answer" in err
+    assert "note:" not in err

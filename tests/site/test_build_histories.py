@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -88,6 +89,93 @@ def test_a_history_is_the_ledgers(built: Path) -> None:
         assert any("Audit" in part for part in answers[0]["asked"][-1]["parts"])
 
 
+def spoil(folder: Path, *orders: str) -> None:
+    """Change a ledger behind the build's back."""
+    base = sqlite3.connect(folder / "ledger.sqlite")
+    with base:
+        for order in orders:
+            base.execute(order)
+    base.close()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A build of one's own, to be changed."""
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(demo_build, tmp_path).result()
+
+
+def test_a_step_that_decided_anew_undoes_no_later_one(own: Path) -> None:
+    """What is known in the end follows the order of the steps, not that of writing."""
+    case = next(one.item for one in standings(own) if one.step == "audit")
+    later = history(own, case)
+    assert [one.entry.step for one in later.decisions] == ["tidy", "sort", "audit"]
+    spoil(
+        own,
+        "UPDATE entries SET data = '{\"text\": \"after\"}' WHERE step = 'sort'",
+        "INSERT INTO entries SELECT 1000 + id, item, step, key || 'x', version + 1, outcome, reason, "
+        'why, by, \'{"text": "before"}\', changes, verdicts, at, sitting FROM entries '
+        "WHERE step = 'tidy'",
+        "UPDATE flow SET entry = 1000 + entry WHERE step = 'tidy'",
+    )
+    again = history(own, case)
+    steps = [(one.entry.step, one.current) for one in again.decisions]
+    assert steps == [("tidy", False), ("tidy", True), ("sort", True), ("audit", True)]
+    assert again.now["text"] == "after"
+
+
+def test_cases_that_no_step_has_come_to_are_told(own: Path) -> None:
+    """A build that was stopped: some have not begun, some were kept so far."""
+    spoil(
+        own,
+        "DELETE FROM flow WHERE item = 'r1'",
+        "DELETE FROM flow WHERE item = 'r2' AND step = 'audit'",
+    )
+    with served([own], "--read-only") as site:
+        told = {one["case"]: one for one in behind(site)}
+        assert len(told) == 6
+        assert (told["r1"]["step"], told["r1"]["outcome"]) == ("", "")
+        assert (told["r2"]["step"], told["r2"]["outcome"], told["r2"]["goes_on"]) == (
+            *("sort", "kept"),
+            True,
+        )
+        assert not told["r3"]["goes_on"]
+        assert len(behind(site, outcome="waiting")) == 2
+
+
+def test_names_that_look_like_paths_lead_to_their_history(own: Path) -> None:
+    """The id of a case is free text, and is asked for as it was told."""
+    spoil(
+        own,
+        *(f"UPDATE {table} SET item = '/p10/s1/' || item" for table in ("flow", "entries")),
+        "UPDATE items SET id = '/p10/s1/' || id",
+    )
+    with served([own], "--read-only") as site:
+        build = site.shelf_id("builds", "built")
+        cases = [one["case"] for one in behind(site)]
+        assert sorted(cases)[0] == "/p10/s1/r1"
+        for case in cases:
+            told = site.get(f"/api/builds/{build}/history?case={quote(case, safe='')}")
+            assert told["case"] == case
+
+
+def test_what_people_put_in_its_place_is_told_with_their_verdict(own: Path) -> None:
+    """A correction is no question of its own."""
+    key = {"r1/audit": "accept", "r1/audit\ncorrected": "[1, 2]", "x": None, "x\ncorrected": None}
+    spoil(own, f"UPDATE entries SET verdicts = '{json.dumps(key)}' WHERE step = 'audit'")
+    with served([own], "--read-only") as site:
+        build = site.shelf_id("builds", "built")
+        told = site.get(f"/api/builds/{build}/history?case=r1")["decisions"][-1]["people"]
+    assert told == [
+        {"question": "r1/audit", "verdict": "accept", "corrected": "[1, 2]"},
+        {"question": "x", "verdict": None, "corrected": None},
+    ]
+    out = command("ledger", own, "r1")[1]
+    assert "people on r1/audit: accept, in its place [1, 2]" in out
+    assert "people on x: not yet" in out
+    assert out.count("people on") == 2
+
+
 def test_withheld_truth_shows_no_cases(built: Path) -> None:
     """What will be the truth of a benchmark is not sent, and no link leads there."""
     with served([built], "--hide-truth") as site:
@@ -108,26 +196,28 @@ SPOILT = {
     "reply": "UPDATE replies SET reply = 'no'",
     "deep": f"UPDATE items SET data = '{'[' * 90_000}'",
     "verdicts": "UPDATE entries SET verdicts = '7'",
+    "no fields": "UPDATE items SET data = '[]'",
+    "pairs": "UPDATE items SET data = '[[\"a\", 1]]'",
+    "nested": f"UPDATE items SET data = '{{\"a\": {'[' * 500}{']' * 500}}}'",
+    "bytes of why": "UPDATE entries SET why = x'6869', reason = x'6869'",
+    "bytes of patient": "UPDATE items SET patient = x'6869'",
+    "bytes of defects": "INSERT INTO defects SELECT 1, 'x', id, x'6869', '{}' FROM items",
+    "bytes of attempts": "UPDATE attempts SET role = x'6869', problem = 7",
 }
 
 
 @pytest.mark.parametrize("spoilt", SPOILT)
-def test_a_ledger_that_no_build_wrote_is_told(tmp_path: Path, spoilt: str) -> None:
+def test_a_ledger_that_no_build_wrote_is_told(own: Path, spoilt: str) -> None:
     """Whatever stands in the file: an answer or one sentence, on the page and at the terminal."""
-    with ThreadPoolExecutor() as pool:
-        folder = pool.submit(demo_build, tmp_path).result()
-    case = standings(folder)[-1].item
-    base = sqlite3.connect(folder / "ledger.sqlite")
-    with base:
-        base.execute(SPOILT[spoilt])
-    base.close()
-    with served([folder]) as site:
+    case = standings(own)[0].item
+    spoil(own, SPOILT[spoilt])
+    with served([own]) as site:
         build = site.shelf_id("builds", "built")
         for part in ("", "/cases", "/cases?step=tidy", f"/history?case={case}"):
             answer = site.ask(f"/api/builds/{build}{part}")
             assert answer.status in (200, 404, 422), (part, answer.body[:300])
-            assert str(tmp_path) not in answer.body.decode()
-    for words in ((folder,), (folder, case)):
+            assert str(own.parent) not in answer.body.decode()
+    for words in ((own,), (own, case)):
         code, _, err = command("ledger", *words)
         assert code in (0, 1, 2)
         assert len(err.splitlines()) <= 6

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -366,6 +367,25 @@ def test_the_scan_over_the_whole_window(eyes: Eyes) -> None:
     assert eyes.page.locator("[inert]").count() == 0
     eyes.page.get_by_role("button", name="Large").click()
     eyes.page.wait_for_selector(".ct.large")
+    for key in ("Escape", "l", "l"):  # whatever has the focus
+        eyes.page.get_by_label("axial slice").focus()
+        eyes.page.keyboard.press(key)
+        eyes.page.wait_for_selector(".ct:not(.large)" if key == "Escape" else ".ct")
+    eyes.page.wait_for_selector(".ct:not(.large)")
+    eyes.page.keyboard.press("l")
+    eyes.page.wait_for_selector(".ct.large")
+    for width, height in ((640, 400), (390, 800), (800, 600)):  # as at 200 %, as on a telephone
+        eyes.page.set_viewport_size({"width": width, "height": height})
+        settle(eyes)
+        boxes = [
+            eyes.page.locator(f".ct {part}").bounding_box()
+            for part in (".ct-film", ".ct-place", ".ct-sliders", ".ct-stage > p", ".ct-notice")
+        ]
+        for above, below in pairwise(boxes):
+            assert above is not None
+            assert below is not None
+            assert above["y"] + above["height"] <= below["y"] + 1
+    eyes.page.set_viewport_size({"width": 1440, "height": 900})
     eyes.page.get_by_role("button", name="Large").click()
     eyes.page.get_by_role("button", name="Previous").or_(
         eyes.page.get_by_role("link", name="Previous")

@@ -11,14 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
+from overread.build.item import Data
 from overread.build.ledger import LedgerEntry, entry_of
 from overread.build.ledger_tables import LedgerUnusable, looked_at, told
 from overread.catalog import unknown
 from overread.core import Reply
 
-_MESSAGES: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(list[dict[str, Any]])
+# SQLite keeps whatever it is given in any column, and a ledger may come from anybody.
+_STRICT = ConfigDict(strict=True)
+_STANDING = TypeAdapter(tuple[str, str | None, str, str, str, str, str, int], config=_STRICT)
+_FLOW = TypeAdapter(tuple[str, str, str, int, int | None], config=_STRICT)
+_CALL = TypeAdapter(
+    tuple[str, str, str, str | None, str | None, int, str | None, str | None], config=_STRICT
+)
+_DATA: TypeAdapter[Data] = TypeAdapter(Data, config=_STRICT)
+_TEXT: TypeAdapter[str | None] = TypeAdapter(str | None, config=_STRICT)
+_TEXTS = TypeAdapter(list[str], config=_STRICT)
+_COUNTS = TypeAdapter(dict[str, int], config=_STRICT)
+_MESSAGES = TypeAdapter(list[dict[str, Any]])
 
 
 @dataclass
@@ -92,6 +104,7 @@ class Standing:
     item: str
     patient: str | None
     step: str
+    """Empty where no step has come to it yet; so are the others, then."""
     outcome: str
     reason: str
     why: str
@@ -174,7 +187,7 @@ def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
         "SELECT f.step, e.outcome, e.reason, count(*), sum(json_array_length(e.changes)) "
         "FROM flow f JOIN entries e ON e.id = f.entry GROUP BY f.step, e.outcome, e.reason"
     )
-    for name, outcome, reason, count, changes in rows:
+    for name, outcome, reason, count, changes in map(_FLOW.validate_python, rows):
         flow = steps[name]
         flow.came += count
         flow.changes += changes or 0
@@ -199,10 +212,10 @@ def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
         items=items,
         left=flows[-1].kept if flows else items,
         steps=flows,
-        defects=Counter(dict(defects.fetchall())),
-        defects_told=[
-            row[0] for row in base.execute("SELECT told FROM defects ORDER BY place LIMIT 20")
-        ],
+        defects=Counter(_COUNTS.validate_python(dict(defects.fetchall()))),
+        defects_told=_TEXTS.validate_python(
+            [row[0] for row in base.execute("SELECT told FROM defects ORDER BY place LIMIT 20")]
+        ),
         questions=base.execute(
             "SELECT count(DISTINCT q.id) FROM questions q JOIN flow f ON f.entry = q.entry"
         ).fetchone()[0],
@@ -222,10 +235,7 @@ def _spending(base: sqlite3.Connection) -> list[Spending]:
 
 
 def standings(folder: Path, step: str | None = None) -> list[Standing]:
-    """What a step decided on each item that came to it; without one, where each item stands now.
-
-    Items that no step has come to are not among them.
-    """
+    """What a step decided on each item that came to it; without one, where each item stands now."""
     with _opened(folder) as base:
         steps = [row[0] for row in base.execute("SELECT name FROM steps ORDER BY place")]
         if step is not None and step not in steps:
@@ -238,7 +248,20 @@ def standings(folder: Path, step: str | None = None) -> list[Standing]:
             "GROUP BY f.item ORDER BY i.place, f.item",
             (step, step),
         )
-        return [Standing(*row[:-1]) for row in rows]
+        found = [_STANDING.validate_python(row[:-1]) for row in rows]
+        if step is None:
+            begun = {one[0] for one in found}
+            every = base.execute("SELECT id, patient FROM items ORDER BY place")
+            rest = [(item, patient) for item, patient in every if item not in begun]
+            found += [_STANDING.validate_python((*row, "", "", "", "", "", 0)) for row in rest]
+        return [Standing(*row) for row in found]
+
+
+def last_step(folder: Path) -> str | None:
+    """The last step of a build: whom it kept went through."""
+    with _opened(folder) as base:
+        row = base.execute("SELECT name FROM steps ORDER BY place DESC LIMIT 1").fetchone()
+        return _TEXT.validate_python(row[0]) if row else None
 
 
 def history(folder: Path, item: str) -> History:
@@ -256,20 +279,26 @@ def _history(base: sqlite3.Connection, name: str) -> History:
         raise unknown("case of this build", name, ids)
     current = {row[0] for row in base.execute("SELECT entry FROM flow WHERE item = ?", (name,))}
     row = base.execute("SELECT patient, data FROM items WHERE id = ?", (name,)).fetchone()
-    source = json.loads(row[1]) if row else {}
+    source = _DATA.validate_python(json.loads(row[1])) if row else {}
+    places = dict(base.execute("SELECT name, place FROM steps").fetchall())
     decisions = [
         Decided(entry, entry.id in current, _asked(base, entry.id))
         for entry in map(entry_of, entries)
     ]
+    # As the steps follow each other: one that decided anew, and the same, comes before those that
+    # did not have to, whatever was written last.
+    decisions.sort(key=lambda one: (places.get(one.entry.step, len(places)), one.entry.id))
     known = dict(source)
     for decided in decisions:
         if decided.current:
             known.update(decided.entry.data)
     return History(
         item=name,
-        patient=row[0] if row else None,
+        patient=_TEXT.validate_python(row[0]) if row else None,
         source=source,
-        defects=[r[0] for r in base.execute("SELECT told FROM defects WHERE item = ?", (name,))],
+        defects=_TEXTS.validate_python(
+            [r[0] for r in base.execute("SELECT told FROM defects WHERE item = ?", (name,))]
+        ),
         decisions=decisions,
         now=known,
     )
@@ -293,5 +322,7 @@ def _asked(base: sqlite3.Connection, entry: int) -> list[Asked]:
             asked=_MESSAGES.validate_python(json.loads(asked)) if asked else [],
             reply=Reply.model_validate_json(reply) if reply else None,
         )
-        for role, reader, prompt, problem, repaired, known, asked, reply in rows
+        for role, reader, prompt, problem, repaired, known, asked, reply in map(
+            _CALL.validate_python, rows
+        )
     ]

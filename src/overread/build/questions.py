@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +43,22 @@ def questions_of(folder: Path, *, waiting: bool = False) -> list[Question]:
 def corrected_key(question: str) -> str:
     """Under what name the verdicts hold what people put in the place of what they were shown."""
     return f"{question}\ncorrected"
+
+
+def looked_up(
+    verdicts: Mapping[str, str | None],
+) -> list[tuple[str, str | None, str | None]]:
+    """Each question that a step looked up: what people decided, and what they put in its place.
+
+    >>> looked_up({"a": "accept", "a\\ncorrected": "[1]", "b": None, "b\\ncorrected": None})
+    [('a', 'accept', '[1]'), ('b', None, None)]
+    """
+    beside = {corrected_key(question) for question in verdicts}
+    return [
+        (question, verdict, verdicts.get(corrected_key(question)))
+        for question, verdict in verdicts.items()
+        if question not in beside
+    ]
 
 
 def settled_verdicts(folder: Path) -> dict[str, str]:

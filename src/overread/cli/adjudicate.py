@@ -81,8 +81,7 @@ def adjudicate(
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
     if (folder / "spec.json").is_file():
-        anew = not (verify or agreement or progress or import_ is not None)
-        folder = _beside(folder, root, anew=anew)
+        folder = _beside(folder, root, sits=not asked)
     if verify:
         _verify(folder, head, as_json=as_json)
     elif agreement:
@@ -97,16 +96,18 @@ def adjudicate(
         _read(folder, person, kind, as_json=as_json)
 
 
-def _beside(run: Path, root: Path | None, *, anew: bool) -> Path:
-    """The folder of the questions about a run's judge; `anew` with all that was judged by now."""
+def _beside(run: Path, root: Path | None, *, sits: bool) -> Path:
+    """The folder of the questions about a run's judge.
+
+    Who sits down to read is asked all that was judged by now; everything else leaves it as it is.
+    """
     from overread.build.adjudication import judge_questions
     from overread.cli.console import err, safe
     from overread.errors import OverreadError, UsageError
-    from overread.runs.grading import entries_of
     from overread.runs.spec import read_spec
 
     folder = judge_questions.folder_beside(run)
-    if not anew:
+    if not sits:
         if not folder.is_dir():
             raise UsageError(
                 "nobody was asked about the judge of this run yet",
@@ -115,11 +116,12 @@ def _beside(run: Path, root: Path | None, *, anew: bool) -> Path:
             )
         return folder
     place = read_spec(run).place_now(root, None)
+    about = None
     try:
-        about = judge_questions.about_cases(entries_of(place.open(), place).values())
+        rows = place.open().scan()
+        about = judge_questions.about_cases(row.entry for row in rows if row.entry is not None)
     except OverreadError as error:
-        err().print(f"note: the sentences stand alone, without their cases: {safe(error.what)}")
-        about = {}
+        err().print(f"note: new sentences stand alone, without their cases: {safe(error.what)}")
     judge_questions.write_judge_questions(run, folder, about)
     return folder
 

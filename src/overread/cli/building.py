@@ -206,6 +206,8 @@ def _print_next(console: Console, outcome: BuildOutcome) -> None:
 
 def print_decision(console: Console, entry: LedgerEntry, note: str = "") -> None:
     """What a step decided on an item, and everything that it changed."""
+    from overread.build.questions import looked_up
+
     because = f" ({safe(entry.reason)})" if entry.reason else ""
     by = f" by {safe(entry.by)}" if entry.by else ""
     console.print(f"  [bold]{safe(entry.step)}[/]: {entry.outcome}{because}{by}{note}")
@@ -213,14 +215,15 @@ def print_decision(console: Console, entry: LedgerEntry, note: str = "") -> None
         console.print(f"    {safe(entry.why)}")
     for change in entry.changes:
         why = f": {safe(change.why)}" if change.why else ""
-        arrow = f"{_value(change.before)} → {_value(change.after)}"
-        if change.before == change.after:  # found and left as it was: a note
-            arrow = _value(change.before)
-        console.print(f"    {safe(change.what)}: {arrow}, by {safe(change.by)}{why}")
+        arrow = f": {_value(change.before)} → {_value(change.after)}"
+        if change.before == change.after:  # a note: found and left as it was, or on nothing at all
+            arrow = "" if change.before is None else f": {_value(change.before)}"
+        console.print(f"    {safe(change.what)}{arrow}, by {safe(change.by)}{why}")
     if entry.outcome == "kept" and entry.data and not entry.changes:
         console.print(f"    new: {', '.join(safe(name) for name in entry.data)}")
-    for question, verdict in entry.verdicts.items():
-        console.print(f"    people on {safe(question)}: {safe(verdict or 'not yet')}")
+    for question, verdict, corrected in looked_up(entry.verdicts):
+        instead = f", in its place {safe(corrected)}" if corrected else ""
+        console.print(f"    people on {safe(question)}: {safe(verdict or 'not yet')}{instead}")
 
 
 def _value(value: Any) -> str:

@@ -66,12 +66,12 @@ function Told({ found }: { found: BuildHistory }) {
         </Sheet>
         <div class="stack">
           <Sheet title="What is known of it in the end">
-            <ShownData shown={found.now} />
+            <ShownData shown={found.now} none="Nothing." />
           </Sheet>
           <Sheet>
             <details>
               <summary>As it came</summary>
-              <ShownData shown={found.source} />
+              <ShownData shown={found.source} none="Nothing, or it is no longer in the source." />
             </details>
           </Sheet>
         </div>
@@ -98,9 +98,10 @@ function Decision({ one }: { one: BuildDecision }) {
         <Changed key={at} change={change} />
       ))}
       {!one.changes.length && one.outcome === "kept" && one.new.length ? <p class="quiet-text">New: {one.new.join(", ")}.</p> : null}
-      {Object.entries(one.people).map(([question, verdict]) => (
-        <p key={question} class="quiet-text">
-          People on {question}: {verdict ?? "not decided by then"}
+      {one.people.map((asked) => (
+        <p key={asked.question} class="quiet-text">
+          People on {asked.question}: {asked.verdict ?? "not decided by then"}
+          {asked.corrected ? `; they put in its place: ${asked.corrected}` : ""}
         </p>
       ))}
       {one.answers.map((answer, at) => (
@@ -112,7 +113,6 @@ function Decision({ one }: { one: BuildDecision }) {
 
 function Changed({ change }: { change: BuildChange }) {
   const { before, after } = change;
-  const words = typeof before === "string" && typeof after === "string" && before !== after;
   return (
     <div class="history-change">
       <div>
@@ -122,19 +122,33 @@ function Changed({ change }: { change: BuildChange }) {
           {change.why ? `: ${change.why}` : ""}
         </span>
       </div>
-      {words ? (
-        <>
-          <p>{piecesOf(before, after).map((piece, at) => (piece.only ? <del key={at}>{piece.text}</del> : piece.text))}</p>
-          <p>{piecesOf(after, before).map((piece, at) => (piece.only ? <ins key={at}>{piece.text}</ins> : piece.text))}</p>
-        </>
+      {typeof before === "string" && typeof after === "string" && before !== after ? (
+        <Edited before={before} after={after} />
       ) : JSON.stringify(before) === JSON.stringify(after) ? (
-        <p>{plain(before)}</p>
+        before === null ? null : <p>{plain(before)}</p> // a note on what was left as it was, or on nothing at all
       ) : (
         <p>
           {before === null ? null : <del>{plain(before)}</del>} {after === null ? null : <ins>{plain(after)}</ins>}
         </p>
       )}
     </div>
+  );
+}
+
+/** Words as they were and as they are; those that went and came are marked, to the last sign. */
+function Edited({ before, after }: { before: string; after: string }) {
+  const [went, came] = [piecesOf(before, after, true), piecesOf(after, before, true)];
+  if (![...went, ...came].some((piece) => piece.only))
+    return (
+      <p>
+        {after} <span class="quiet-text">(only spaces or their order changed)</span>
+      </p>
+    );
+  return (
+    <>
+      <p>{went.map((piece, at) => (piece.only ? <del key={at}>{piece.text}</del> : piece.text))}</p>
+      <p>{came.map((piece, at) => (piece.only ? <ins key={at}>{piece.text}</ins> : piece.text))}</p>
+    </>
   );
 }
 

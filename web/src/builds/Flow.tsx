@@ -49,8 +49,8 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
                 {step.together ? <span class="quiet-text"> all together</span> : null}
                 {step.about ? <div class="quiet-text">{step.about}</div> : null}
               </td>
-              <td class="number">{led({ step: step.name }, `${step.came} came to ${step.name}`, step.came.toLocaleString("en"))}</td>
-              <td class="number">{led({ step: step.name, outcome: "kept" }, `${step.kept} kept at ${step.name}`, step.kept.toLocaleString("en"))}</td>
+              <td class="number">{led({ step: step.name }, `${step.came.toLocaleString("en")} came to ${step.name}`, step.came.toLocaleString("en"))}</td>
+              <td class="number">{led({ step: step.name, outcome: "kept" }, `${step.kept.toLocaleString("en")} kept at ${step.name}`, step.kept.toLocaleString("en"))}</td>
               <td>
                 <Bar step={step} most={most} />
               </td>

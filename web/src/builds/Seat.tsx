@@ -6,6 +6,7 @@ import { Evidence, type EvidenceHands } from "./Evidence";
 import { Panel } from "./Panel";
 import { ShownData } from "./ShownData";
 import { isTyping } from "../kit/typing";
+import { useKeydown } from "../kit/useKeydown";
 import { reasonKeys, verdictKeys } from "./keys";
 import { toggled } from "./draft";
 import { useSitting } from "./sitting";
@@ -55,13 +56,7 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
     return hands.current?.key(key) ?? null;
   };
 
-  const latest = useRef(pressed);
-  latest.current = pressed;
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => latest.current(event);
-    document.addEventListener("keydown", listen);
-    return () => document.removeEventListener("keydown", listen);
-  }, []);
+  useKeydown(pressed);
 
   if (!now) return sitting.problem ? <Trouble problem={sitting.problem} again={sitting.again} /> : <Busy what="the first question" />;
   const all = now.given + now.left;

@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 
 const LONGEST = 20_000;
 
-export function ShownData({ shown }: { shown: Record<string, unknown> }) {
+export function ShownData({ shown, none = "The question shows nothing else." }: { shown: Record<string, unknown>; none?: string }) {
   const names = Object.keys(shown).filter((name) => !isNothing(shown[name]));
-  if (!names.length) return <p class="quiet-text">The question shows nothing else.</p>;
+  if (!names.length) return <p class="quiet-text">{none}</p>;
   return (
     <dl class="shown-data">
       {names.map((name) => (

@@ -1,6 +1,7 @@
 // Mouse and keys over the scan: scrolling, windowing, zooming, and the shortcuts that stand below it.
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { isTyping } from "../kit/typing";
+import { useKeydown } from "../kit/useKeydown";
 import { LAYOUTS, TOOLS } from "./Tools";
 import type { Layout, Tool, Viewer } from "./niivue";
 import { AXIS, type Plane, type Space, type Triple } from "./space";
@@ -64,9 +65,18 @@ export function useGestures(now: Gestures) {
   };
   const key = (event: KeyboardEvent) => {
     const { viewer, space, planes } = now;
-    if (!viewer || !space || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement;
-    if (TYPING.has(target.tagName) && (target as HTMLInputElement).type !== "checkbox") return;
+    const typing = TYPING.has(target.tagName) && (target as HTMLInputElement).type !== "checkbox";
+    // One must get out of it, whatever has the focus and whether or not there is a scan.
+    const large = event.key === "Escape" && now.large ? false : event.key === "l" && !isTyping(target) ? !now.large : null;
+    if (large !== null) {
+      event.preventDefault();
+      event.stopPropagation();
+      now.onLarge(large);
+      return;
+    }
+    if (!viewer || !space || typing) return;
     const plane = planes[0];
     const layout = LAYOUTS.find((one) => one.key === event.key)?.layout;
     const tool = TOOLS.find((one) => one.key === event.key)?.tool;
@@ -82,8 +92,6 @@ export function useGestures(now: Gestures) {
     else if (event.key === "f") now.onFill();
     else if (event.key === "n") now.onNext(1);
     else if (event.key === "b") now.onNext(-1);
-    else if (event.key === "l") now.onLarge(!now.large);
-    else if (event.key === "Escape" && now.large) now.onLarge(false);
     else if (event.key === "+" || event.key === "=") viewer.zoom(1.25);
     else if (event.key === "-") viewer.zoom(1 / 1.25);
     else if (event.key === "0") viewer.zoom(0);
@@ -100,18 +108,12 @@ export function useGestures(now: Gestures) {
  * first; arrows and the like belong to whatever has the focus, if anything has.
  */
 function usePageKeys(key: (event: KeyboardEvent) => void): void {
-  const latest = useRef(key);
-  latest.current = key;
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      const at = event.target instanceof Element ? event.target : null;
-      if (event.defaultPrevented || at?.closest(".ct, dialog, [contenteditable=true]")) return;
-      // A new view has the focus as a whole.
-      const free = at === document.body || at?.tagName === "MAIN" || event.key === "Escape";
-      if (event.key.length > 1 && !free) return;
-      latest.current(event);
-    };
-    addEventListener("keydown", listen);
-    return () => removeEventListener("keydown", listen);
-  }, []);
+  useKeydown((event) => {
+    const at = event.target instanceof Element ? event.target : null;
+    if (event.defaultPrevented || at?.closest(".ct, dialog, [contenteditable=true]")) return;
+    // A new view has the focus as a whole.
+    const free = at === document.body || at?.tagName === "MAIN" || event.key === "Escape";
+    if (event.key.length > 1 && !free) return;
+    key(event);
+  });
 }

@@ -5,6 +5,7 @@ import { api, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Busy, Empty, Field, Tag, Trouble } from "../kit/kit";
 import { isTyping } from "../kit/typing";
+import { useKeydown } from "../kit/useKeydown";
 import { go, Link, to, useAddress, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
@@ -211,20 +212,13 @@ function useSearch(dataset: string, split: string, words: string): Hits | null {
 /** The keys of the view: "/" leads to the box that is given back, "t" to the truth. */
 function useKeys(truth: () => void) {
   const box = useRef<HTMLInputElement>(null);
-  const latest = useRef(truth);
-  latest.current = truth;
-  useEffect(() => {
-    const key = (event: KeyboardEvent) => {
-      const typing = isTyping(event.target);
-      if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
-      if (event.key === "t") latest.current();
-      if (event.key !== "/") return;
-      event.preventDefault();
-      box.current?.focus();
-    };
-    addEventListener("keydown", key);
-    return () => removeEventListener("keydown", key);
-  }, []);
+  useKeydown((event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (event.key === "t") truth();
+    if (event.key !== "/") return;
+    event.preventDefault();
+    box.current?.focus();
+  });
   return box;
 }
 

@@ -59,6 +59,14 @@ describe("words of two readers", () => {
     expect(pieces.map((piece) => piece.text).join("")).toBe(text);
     expect(pieces.filter((piece) => piece.only).map((piece) => piece.text)).toEqual(["left"]);
   });
+  it("tells numbers and signs apart, and every sign where it must be exact", () => {
+    const marked = (one: string, other: string, exact = false) => piecesOf(one, other, exact).filter((piece) => piece.only).map((piece) => piece.text);
+    expect(marked("a 15 cm mass", "a 1.5 cm mass")).toEqual(["15"]);
+    expect(marked("<5 mm", ">5 mm")).toEqual(["<5"]);
+    expect(marked("(Left) lobe.", "left lobe")).toEqual([]);
+    expect(marked("Left lobe.", "left lobe", true)).toEqual(["Left lobe."]);
+    expect(marked("left  lobe", "left lobe", true)).toEqual([]);
+  });
   it("goes by order, and by number for very long texts", () => {
     expect(piecesOf("a b a", "a").filter((piece) => piece.only).length).toBe(1);
     const long = Array.from({ length: 2000 }, (_, n) => `w${n}`).join(" ");

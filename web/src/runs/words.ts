@@ -17,11 +17,17 @@ export function shared(pieces: readonly Piece[]): number {
   return letters(pieces.filter((piece) => !piece.only)) / Math.max(1, letters(pieces));
 }
 
-/** A text cut into pieces that the other has, and pieces that only this one has. */
-export function piecesOf(text: string, other: string): Piece[] {
+/**
+ * A text cut into pieces that the other has, and pieces that only this one has. `exact` is for what
+ * was edited: there every sign counts.
+ */
+export function piecesOf(text: string, other: string, exact = false): Piece[] {
   const mine = text.match(/\s*\S+/g) ?? [];
   const theirs = other.match(/\S+/g) ?? [];
-  const kept = mine.length > MOST || theirs.length > MOST ? inBag(mine, theirs) : inOrder(mine, theirs);
+  const as = exact ? (word: string) => word.trim() : plain;
+  const one = mine.map(as);
+  const two = theirs.map(as);
+  const kept = mine.length > MOST || theirs.length > MOST ? inBag(one, two) : inOrder(one, two);
   const pieces: Piece[] = [];
   for (const [at, word] of mine.entries()) {
     const only = !kept[at];
@@ -39,14 +45,12 @@ export function piecesOf(text: string, other: string): Piece[] {
   return pieces;
 }
 
-/** A word as it is compared: neither case nor punctuation matters. */
+/** A word as it is compared: neither case nor the punctuation around it matters; 1.5 is not 15, <5 not 5. */
 function plain(word: string): string {
-  return word.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "") || word.trim();
+  return word.trim().toLowerCase().replace(/^[.,;:!?()[\]"'“”‘’]+|[.,;:!?()[\]"'“”‘’]+$/gu, "") || word.trim();
 }
 
-function inOrder(mine: string[], theirs: string[]): boolean[] {
-  const one = mine.map(plain);
-  const two = theirs.map(plain);
+function inOrder(one: string[], two: string[]): boolean[] {
   const wide = two.length + 1;
   const longest = new Uint16Array((one.length + 1) * wide);
   for (let i = one.length - 1; i >= 0; i--)
@@ -68,8 +72,8 @@ function inOrder(mine: string[], theirs: string[]): boolean[] {
 /** For very long texts: whether the other has the word anywhere, as often. */
 function inBag(mine: string[], theirs: string[]): boolean[] {
   const left = new Map<string, number>();
-  for (const word of theirs.map(plain)) left.set(word, (left.get(word) ?? 0) + 1);
-  return mine.map(plain).map((word) => {
+  for (const word of theirs) left.set(word, (left.get(word) ?? 0) + 1);
+  return mine.map((word) => {
     const many = left.get(word) ?? 0;
     left.set(word, many - 1);
     return many > 0;

@@ -1,5 +1,5 @@
 // Keys of the view of a reading; a field that is being typed into keeps its own.
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useKeydown } from "../kit/useKeydown";
 
 export type Move = "down" | "up" | "open" | "truth" | "verdicts" | "close" | "next" | "previous";
 
@@ -29,18 +29,11 @@ export function moveOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
   return move;
 }
 
-/** Listens before the view is first seen, so that no key is lost. */
 export function useKeys(act: (move: Move) => void): void {
-  const latest = useRef(act);
-  latest.current = act;
-  useLayoutEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      const move = moveOf(event);
-      if (!move) return;
-      event.preventDefault();
-      latest.current(move);
-    };
-    addEventListener("keydown", listen);
-    return () => removeEventListener("keydown", listen);
-  }, []);
+  useKeydown((event) => {
+    const move = moveOf(event);
+    if (!move) return;
+    event.preventDefault();
+    act(move);
+  });
 }

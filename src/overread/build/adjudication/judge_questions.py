@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from overread.build.adjudication.question_file import write_questions
+from overread.build.adjudication.question_file import has_questions, questions_of, write_questions
 from overread.build.adjudication.queue import Queue
 from overread.build.adjudication.reads import CANNOT_JUDGE, person_key
 from overread.build.adjudication.reasons import REASONS
@@ -57,8 +57,14 @@ def folder_beside(run: Path) -> Path:
 
 
 def about_cases(entries: Iterable[Entry]) -> dict[str, Data]:
-    """Case → what to show of it beside the sentence: what the judge was told of it, too."""
-    return {entry.case.id: _about(entry) for entry in entries}
+    """Case → what to show of it beside the sentence: what the judge was told of it, too.
+
+    Of two cases with one name the first counts.
+    """
+    found: dict[str, Data] = {}
+    for entry in entries:
+        found.setdefault(entry.case.id, _about(entry))
+    return found
 
 
 def judge_questions(run: Path, about: Mapping[str, Data] | None = None) -> list[Question]:
@@ -71,9 +77,14 @@ def write_judge_questions(
 ) -> list[Question]:
     """Write the questions into a folder of their own, which is made; again, in place of the old.
 
-    Verdicts on questions that are the same as before go on to count.
+    Verdicts on questions that are the same as before go on to count. Where nothing is known of the
+    cases (`about` is None), questions that were asked before stay as they were: what was shown
+    belongs to a question, so that without it the verdicts given would no longer count.
     """
     questions = judge_questions(run, about)
+    if about is None and (folder / ABOUT).is_file() and has_questions(folder):
+        asked = {question.id: question for question in questions_of(folder)}
+        questions = [asked.get(question.id, question) for question in questions]
     if not questions:
         raise UsageError(
             "nothing of this run was judged yet",

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query
 from pydantic import JsonValue, ValidationError
 
-from overread.build.ledger_reading import Asked, Decided, History, history, standings
+from overread.build.ledger_reading import Asked, Decided, History, history, last_step, standings
+from overread.build.questions import looked_up
 from overread.core import Record, Shown
 from overread.site.builds.parts import LONGEST_ID, OneBuild
 from overread.site.parts import sees_truth
@@ -27,7 +28,10 @@ class BuildCase(Record):
     case: str
     patient: str | None
     step: str
+    """Empty where no step has come to it yet."""
     outcome: str
+    goes_on: bool
+    """Whether steps that it has not come to follow the one that kept it."""
     reason: str
     why: str
     by: str
@@ -70,6 +74,16 @@ class BuildAnswer(Record):
     reasoning: str
 
 
+class PeopleAsked(Record):
+    """A question to people that a step looked up."""
+
+    question: str
+    verdict: str | None
+    """What they had decided by then."""
+    corrected: str | None
+    """What they put in the place of what they were shown, as JSON."""
+
+
 class BuildDecision(Record):
     """What one step decided on the case."""
 
@@ -84,8 +98,7 @@ class BuildDecision(Record):
     new: list[str]
     """Fields that it added or replaced."""
     changes: list[BuildChange]
-    people: dict[str, str | None]
-    """Questions to people → what they had decided by then."""
+    people: list[PeopleAsked]
     answers: list[BuildAnswer]
 
 
@@ -110,18 +123,21 @@ def get_cases(
     reason: Annotated[str | None, Query(max_length=LONGEST_ID)] = None,
 ) -> list[BuildCase]:
     """The cases that came to a step, by what it decided; without one, where every case stands."""
+    every = standings(build.folder, step)
+    last = last_step(build.folder) if step is None else None
     return [
         BuildCase(
-            case=_text(one.item),
+            case=_whole(one.item),
             patient=_text(one.patient) if one.patient is not None else None,
             step=one.step,
             outcome=one.outcome,
+            goes_on=last is not None and one.outcome == "kept" and one.step != last,
             reason=_text(one.reason),
             why=_text(one.why),
             by=_text(one.by),
             changes=one.changes,
         )
-        for one in standings(build.folder, step)
+        for one in every
         if outcome in (None, one.outcome) and reason in (None, one.reason)
     ]
 
@@ -131,7 +147,7 @@ def get_history(build: OneBuild, case: Name) -> BuildHistory:
     """What each step decided on a case and why, with every answer of a model."""
     found: History = history(build.folder, case)
     return BuildHistory(
-        case=_text(found.item),
+        case=_whole(found.item),
         patient=_text(found.patient) if found.patient is not None else None,
         source={_text(key): _plain(value) for key, value in found.source.items()},
         now={_text(key): _plain(value) for key, value in found.now.items()},
@@ -161,10 +177,14 @@ def _decision(one: Decided) -> BuildDecision:
             )
             for change in entry.changes
         ],
-        people={
-            _text(question): None if verdict is None else _text(verdict)
-            for question, verdict in entry.verdicts.items()
-        },
+        people=[
+            PeopleAsked(
+                question=_text(question),
+                verdict=None if verdict is None else _text(verdict),
+                corrected=None if corrected is None else _text(corrected),
+            )
+            for question, verdict, corrected in looked_up(entry.verdicts)
+        ],
         answers=[_answer(call) for call in one.asked],
     )
 
@@ -202,9 +222,14 @@ def _part(part: object) -> str:
     return f"[{_text(told(shown.region))}, {shown.width} × {shown.height} pixels]"
 
 
+def _whole(text: str) -> str:
+    """A name as it can be sent, and asked for again: without half letters."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _text(text: str) -> str:
     """A text as it can be sent: no path of this machine, no half letters."""
-    return unplaced(text.encode("utf-8", "replace").decode())
+    return unplaced(_whole(text))
 
 
 def _plain(value: JsonValue) -> JsonValue:

@@ -111,8 +111,8 @@ def _checking(run: Run, shelf: Shelf) -> str | None:
     return next((one.id for one in shelf.builds.values() if one.folder == folder), None)
 
 
-def _about(run: Run, shelf: Shelf) -> dict[str, Data]:
+def _about(run: Run, shelf: Shelf) -> dict[str, Data] | None:
     try:
         return about_cases(shelf.split_of(run).entries.values())
     except OverreadError:
-        return {}  # the dataset is not here: the sentences stand alone
+        return None  # the dataset is not here: new sentences stand alone
