@@ -9,7 +9,7 @@ import { piecesOf } from "../runs/words";
 import { useShelf } from "../shelf";
 import { KINDS } from "./BuildCases";
 import { casesOf } from "./links";
-import { ShownData } from "./ShownData";
+import { ShownData, Value, isNothing } from "./ShownData";
 import type { BuildAnswer, BuildChange, BuildDecision, BuildHistory } from "./types";
 import "./builds.css";
 
@@ -125,11 +125,18 @@ function Changed({ change }: { change: BuildChange }) {
       {typeof before === "string" && typeof after === "string" && before !== after ? (
         <Edited before={before} after={after} />
       ) : JSON.stringify(before) === JSON.stringify(after) ? (
-        before === null ? null : <p>{plain(before)}</p> // a note on what was left as it was, or on nothing at all
+        isNothing(before) ? null : <Value value={before} listed /> // a note on what was left as it was, or on nothing at all
+      ) : areWords(before) && areWords(after) ? (
+        <Listed before={before} after={after} />
       ) : (
-        <p>
-          {before === null ? null : <del>{plain(before)}</del>} {after === null ? null : <ins>{plain(after)}</ins>}
-        </p>
+        <>
+          {isNothing(before) ? null : (
+            <del>
+              <Value value={before} listed />
+            </del>
+          )}
+          {isNothing(after) ? null : <Value value={after} listed />}
+        </>
       )}
     </div>
   );
@@ -152,8 +159,20 @@ function Edited({ before, after }: { before: string; after: string }) {
   );
 }
 
-function plain(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value).replaceAll(",", ", ");
+function areWords(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+/** A list as it is now, with what went from it. */
+function Listed({ before, after }: { before: string[]; after: string[] }) {
+  const all = [...before, ...after.filter((one) => !before.includes(one))];
+  return (
+    <ul class="history-list">
+      {all.map((one, at) => (
+        <li key={at}>{!after.includes(one) ? <del>{one}</del> : before.includes(one) ? one : <ins>{one}</ins>}</li>
+      ))}
+    </ul>
+  );
 }
 
 function Answer({ answer }: { answer: BuildAnswer }) {

@@ -1,3 +1,4 @@
+import { inOneLine } from "./ShownData";
 import { describe, expect, it } from "vitest";
 import { EMPTY, corrected, draftOf, fitted, freshId, markedSlices, toggled } from "./draft";
 import { RESERVED, reasonKeys, verdictKeys } from "./keys";
@@ -59,4 +60,15 @@ it("toggles reasons, names boxes apart, keeps boxes in the picture", () => {
   expect(toggled(toggled([], "a"), "a")).toEqual([]);
   expect(freshId([{ id: "draft-2", x1: 0, y1: 0, x2: 1, y2: 1 }])).toBe("draft-3");
   expect(fitted({ x1: -5, y1: 3, x2: NaN, y2: 999 }, 100, 50)).toEqual({ x1: 0, y1: 3, x2: 1, y2: 50 });
+});
+
+it("tells short lists and records in one line, and leaves the rest to be laid out", () => {
+  expect(inOneLine(["right lung", [58, 68, 285, 570]])).toBe("right lung, [58, 68, 285, 570]");
+  expect(inOneLine([58, 67, 509, 570])).toBe("[58, 67, 509, 570]");
+  expect(inOneLine({ verdict: "accept", problem: "", look: 2, regions: ["spine", "carina"] })).toBe("verdict: accept · look: 2 · regions: spine, carina");
+  expect(inOneLine(["one", "two"])).toBeNull();
+  expect(inOneLine([{ a: 1 }])).toBeNull();
+  expect(inOneLine({ text: "Clear.", told: { lungs: ["left", "right"] }, rest: {} })).toBe("text: Clear. · told: (lungs: left, right)");
+  expect(inOneLine({ a: [[1]] })).toBeNull();
+  expect(inOneLine(Array.from({ length: 99 }, (_, n) => n))).toBeNull();
 });
