@@ -94,7 +94,8 @@ def measure(browser: Browser, site: Site, address: str) -> dict[str, float]:
         begin = time.perf_counter()
         page.get_by_role("searchbox").fill("haemoptysis trauma")
         page.locator(".browser-count", has_text=" of 8,000").wait_for()
-        page.get_by_role("button", name="Ultrasound").click()
+        pictures = page.get_by_role("group", name="Pictures")
+        pictures.get_by_role("button", name="1 picture:").click()
         page.locator(".browser-chips button").nth(2).wait_for()
         found["search"] = time.perf_counter() - begin
     return found
