@@ -19,3 +19,8 @@ export function useShelf(): OnShelf {
   if (!found) throw new Error("the shelf is asked for outside the page");
   return found;
 }
+
+/** What a build is called; its id where it is not on the shelf. */
+export function useBuildName(build: string): string {
+  return useShelf().shelf.builds.find((one) => one.id === build)?.name ?? build;
+}

@@ -14,23 +14,10 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from overread.build.item import Data
-from overread.build.ledger import LedgerEntry, entry_of
+from overread.build.ledger import Became, LedgerEntry, entry_of
 from overread.build.ledger_tables import LedgerUnusable, looked_at, told
 from overread.catalog import unknown
 from overread.core import Reply
-
-# SQLite keeps whatever it is given in any column, and a ledger may come from anybody.
-_STRICT = ConfigDict(strict=True)
-_STANDING = TypeAdapter(tuple[str, str | None, str, str, str, str, str, int], config=_STRICT)
-_FLOW = TypeAdapter(tuple[str, str, str, int, int | None], config=_STRICT)
-_CALL = TypeAdapter(
-    tuple[str, str, str, str | None, str | None, int, str | None, str | None], config=_STRICT
-)
-_DATA: TypeAdapter[Data] = TypeAdapter(Data, config=_STRICT)
-_TEXT: TypeAdapter[str | None] = TypeAdapter(str | None, config=_STRICT)
-_TEXTS = TypeAdapter(list[str], config=_STRICT)
-_COUNTS = TypeAdapter(dict[str, int], config=_STRICT)
-_MESSAGES = TypeAdapter(list[dict[str, Any]])
 
 
 @dataclass
@@ -103,14 +90,16 @@ class Standing:
 
     item: str
     patient: str | None
-    step: str
+    step: str = ""
     """Empty where no step has come to it yet; so are the others, then."""
-    outcome: str
-    reason: str
-    why: str
-    by: str
-    changes: int
+    outcome: str = ""
+    reason: str = ""
+    why: str = ""
+    by: str = ""
+    changes: int = 0
     """Alterations that the step made."""
+    goes_on: bool = False
+    """Whether this is where it stands now, and more steps follow."""
 
 
 @dataclass
@@ -153,6 +142,22 @@ class History:
     """What is known of it in the end."""
 
 
+# SQLite keeps whatever it is given in any column, and a ledger may come from anybody.
+_STRICT = ConfigDict(strict=True)
+_ITEM = TypeAdapter(tuple[str, str | None], config=_STRICT)
+_STANDING = TypeAdapter(tuple[str, str | None, str, Became, str, str, str, int], config=_STRICT)
+_SPENT = TypeAdapter(tuple[str, int, int, int, int, int, float | None, str], config=_STRICT)
+_FLOW = TypeAdapter(tuple[str, Became, str, int, int | None], config=_STRICT)
+_CALL = TypeAdapter(
+    tuple[str, str, str, str | None, str | None, int, str | None, str | None], config=_STRICT
+)
+_DATA: TypeAdapter[Data] = TypeAdapter(Data, config=_STRICT)
+_TEXT: TypeAdapter[str | None] = TypeAdapter(str | None, config=_STRICT)
+_TEXTS = TypeAdapter(list[str], config=_STRICT)
+_COUNTS = TypeAdapter(dict[str, int], config=_STRICT)
+_MESSAGES = TypeAdapter(list[dict[str, Any]])
+
+
 @contextmanager
 def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The ledger of a folder, to be looked at; what no build has written there is told."""
@@ -160,7 +165,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     try:
         with told(folder):
             yield base
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # what is read is checked
         raise LedgerUnusable(
             f"the ledger holds something that no build writes ({type(error).__name__})",
             where=str(folder),
@@ -185,7 +190,8 @@ def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
     }
     rows = base.execute(
         "SELECT f.step, e.outcome, e.reason, count(*), sum(json_array_length(e.changes)) "
-        "FROM flow f JOIN entries e ON e.id = f.entry GROUP BY f.step, e.outcome, e.reason"
+        "FROM flow f JOIN entries e ON e.id = f.entry JOIN steps s ON s.name = f.step "
+        "GROUP BY f.step, e.outcome, e.reason"
     )
     for name, outcome, reason, count, changes in map(_FLOW.validate_python, rows):
         flow = steps[name]
@@ -196,7 +202,7 @@ def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
         else:
             getattr(flow, outcome)[reason] += count
     asked = base.execute(
-        "SELECT f.step, count(*), count(a.problem) FROM flow f "
+        "SELECT f.step, count(*), count(a.problem) FROM flow f JOIN steps s ON s.name = f.step "
         "JOIN attempts a ON a.entry = f.entry GROUP BY f.step"
     )
     for name, calls, refused in asked:
@@ -231,7 +237,7 @@ def _spending(base: sqlite3.Connection) -> list[Spending]:
         "SELECT reader, count(*), sum(calls), sum(input_tokens), sum(output_tokens), "
         "sum(pictures), sum(cost), max(currency) FROM replies GROUP BY reader ORDER BY reader"
     )
-    return [Spending(*row) for row in rows]
+    return [Spending(*_SPENT.validate_python(row)) for row in rows]
 
 
 def standings(folder: Path, step: str | None = None) -> list[Standing]:
@@ -248,20 +254,15 @@ def standings(folder: Path, step: str | None = None) -> list[Standing]:
             "GROUP BY f.item ORDER BY i.place, f.item",
             (step, step),
         )
-        found = [_STANDING.validate_python(row[:-1]) for row in rows]
+        found = [Standing(*_STANDING.validate_python(row[:-1])) for row in rows]
         if step is None:
-            begun = {one[0] for one in found}
+            for one in found:
+                one.goes_on = one.outcome == "kept" and one.step != steps[-1]
+            begun = {one.item for one in found}
             every = base.execute("SELECT id, patient FROM items ORDER BY place")
-            rest = [(item, patient) for item, patient in every if item not in begun]
-            found += [_STANDING.validate_python((*row, "", "", "", "", "", 0)) for row in rest]
-        return [Standing(*row) for row in found]
-
-
-def last_step(folder: Path) -> str | None:
-    """The last step of a build: whom it kept went through."""
-    with _opened(folder) as base:
-        row = base.execute("SELECT name FROM steps ORDER BY place DESC LIMIT 1").fetchone()
-        return _TEXT.validate_python(row[0]) if row else None
+            items = map(_ITEM.validate_python, every)
+            found += [Standing(item, patient) for item, patient in items if item not in begun]
+        return found
 
 
 def history(folder: Path, item: str) -> History:

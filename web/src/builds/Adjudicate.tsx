@@ -5,7 +5,7 @@ import { Crumbs } from "../crumbs";
 import { Busy, Empty, Field, Sheet, Trouble } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
-import { useShelf } from "../shelf";
+import { useBuildName, useShelf } from "../shelf";
 import { Seat } from "./Seat";
 import { type QueueProgress, queueApi } from "./types";
 import "./builds.css";
@@ -15,7 +15,7 @@ const KEPT = "overread-person";
 export default function Adjudicate({ parts }: ViewProps) {
   const build = parts.build ?? "";
   const { shelf } = useShelf();
-  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const name = useBuildName(build);
   const { read_only, truth, user } = shelf.rights;
   // In this window alone, so that two people may sit at two windows.
   const [typed, setTyped] = useState(() => sessionStorage.getItem(KEPT) ?? "");

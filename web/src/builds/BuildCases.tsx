@@ -5,18 +5,16 @@ import { Busy, Tag, Trouble } from "../kit/kit";
 import { Link, to, useAddress } from "../router";
 import type { ViewProps } from "../routes";
 import { type Column, RowTable } from "../runs/RowTable";
-import { useShelf } from "../shelf";
+import { useBuildName } from "../shelf";
 import { historyOf } from "./links";
+import { KINDS } from "./outcomes";
 import type { BuildCase } from "./types";
-
-export const KINDS: Record<string, "" | "good" | "warn" | "bad"> = { kept: "good", dropped: "bad", waiting: "warn", failed: "bad" };
 
 export default function BuildCases({ parts }: ViewProps) {
   const build = parts.build ?? "";
-  const { shelf } = useShelf();
   const { query } = useAddress();
   const [step, outcome, reason] = ["step", "outcome", "reason"].map((name) => query.get(name) ?? undefined);
-  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const name = useBuildName(build);
   const asked = useApi<BuildCase[]>(api(["builds", build, "cases"], { step, outcome, reason }));
   const title = step ? `Cases that ${outcome ? `${DONE[outcome] ?? outcome} at` : "came to"} ${step}` : "Where every case stands";
   const columns: Column<BuildCase>[] = [

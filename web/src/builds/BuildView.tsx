@@ -4,7 +4,7 @@ import { Crumbs } from "../crumbs";
 import { Busy, Sheet, Tag, Trouble, shown } from "../kit/kit";
 import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
-import { useShelf } from "../shelf";
+import { useBuildName, useShelf } from "../shelf";
 import { Flow } from "./Flow";
 import { casesOf } from "./links";
 import { People } from "./People";
@@ -13,8 +13,7 @@ import "./builds.css";
 
 export default function BuildView({ parts }: ViewProps) {
   const build = parts.build ?? "";
-  const { shelf } = useShelf();
-  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const name = useBuildName(build);
   const asked = useApi<BuildTold>(api(["builds", build]));
   return (
     <div class="stack">

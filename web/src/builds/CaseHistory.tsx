@@ -6,19 +6,18 @@ import { Busy, Sheet, Tag, Trouble, Verbatim } from "../kit/kit";
 import { to, useAddress } from "../router";
 import type { ViewProps } from "../routes";
 import { piecesOf } from "../runs/words";
-import { useShelf } from "../shelf";
-import { KINDS } from "./BuildCases";
+import { useBuildName } from "../shelf";
 import { casesOf } from "./links";
+import { KINDS } from "./outcomes";
 import { ShownData, Value, isNothing } from "./ShownData";
 import type { BuildAnswer, BuildChange, BuildDecision, BuildHistory } from "./types";
 import "./builds.css";
 
 export default function CaseHistory({ parts }: ViewProps) {
   const build = parts.build ?? "";
-  const { shelf } = useShelf();
   const { query } = useAddress();
   const id = query.get("case") ?? "";
-  const name = shelf.builds.find((one) => one.id === build)?.name ?? build;
+  const name = useBuildName(build);
   const asked = useApi<BuildHistory>(id ? api(["builds", build, "history"], { case: id }) : null);
   const trail = [{ text: name, href: to("builds", build) }, { text: "Cases", href: casesOf(build) }, { text: id }];
   return (

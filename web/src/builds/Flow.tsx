@@ -4,13 +4,10 @@ import { Tag } from "../kit/kit";
 import { Link } from "../router";
 import { useShelf } from "../shelf";
 import { type Behind, casesOf } from "./links";
+import { KINDS } from "./outcomes";
 import type { BuildStep } from "./types";
 
-const ENDS = [
-  ["dropped", "bad"],
-  ["waiting", "warn"],
-  ["failed", "bad"],
-] as const;
+const ENDS = ["dropped", "waiting", "failed"] as const;
 
 export function Flow({ build, items, steps }: { build: string; items: number; steps: BuildStep[] }) {
   const { truth } = useShelf().shelf.rights;
@@ -55,11 +52,11 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
                 <Bar step={step} most={most} />
               </td>
               <td>
-                {ENDS.flatMap(([end, kind]) =>
+                {ENDS.flatMap((end) =>
                   Object.entries(step[end]).map(([reason, count]) => {
                     const told = `${count.toLocaleString("en")} ${end === "dropped" ? "" : `${end}: `}${reason}`;
                     return (
-                      <Tag key={end + reason} kind={kind}>
+                      <Tag key={end + reason} kind={KINDS[end] ?? ""}>
                         {led({ step: step.name, outcome: end, reason }, `${told} at ${step.name}`, told)}
                       </Tag>
                     );

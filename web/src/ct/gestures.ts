@@ -25,7 +25,6 @@ export interface Gestures {
 }
 
 const STEPS: Record<string, number> = { ArrowUp: 1, ArrowDown: -1, ArrowRight: 1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
-const TYPING = new Set(["INPUT", "SELECT", "TEXTAREA"]);
 const LINE = 40;
 /** Pixels of a wheel that make one slice; a notch of most mice is more than that. */
 
@@ -66,17 +65,17 @@ export function useGestures(now: Gestures) {
   const key = (event: KeyboardEvent) => {
     const { viewer, space, planes } = now;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const target = event.target as HTMLElement;
-    const typing = TYPING.has(target.tagName) && (target as HTMLInputElement).type !== "checkbox";
+    if (event.key === "Escape" ? !now.large : isTyping(event.target)) return;
     // One must get out of it, whatever has the focus and whether or not there is a scan.
-    const large = event.key === "Escape" && now.large ? false : event.key === "l" && !isTyping(target) ? !now.large : null;
-    if (large !== null) {
+    if (event.key === "l" || event.key === "Escape") {
       event.preventDefault();
       event.stopPropagation();
-      now.onLarge(large);
+      now.onLarge(!now.large);
       return;
     }
-    if (!viewer || !space || typing) return;
+    // Arrows and the like belong to a slider, if that has the focus.
+    const slider = event.target instanceof Element && event.target.matches("input[type=range]");
+    if (!viewer || !space || (slider && event.key.length > 1)) return;
     const plane = planes[0];
     const layout = LAYOUTS.find((one) => one.key === event.key)?.layout;
     const tool = TOOLS.find((one) => one.key === event.key)?.tool;

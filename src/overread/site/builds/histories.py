@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import JsonValue, ValidationError
 
-from overread.build.ledger_reading import Asked, Decided, History, history, last_step, standings
+from overread.build.ledger import Became
+from overread.build.ledger_reading import Asked, Decided, history, standings
 from overread.build.questions import looked_up
 from overread.core import Record, Shown
 from overread.site.builds.parts import LONGEST_ID, OneBuild
@@ -18,7 +19,6 @@ from overread.site.unplaced import unplaced
 
 # A case of a build has what will be the truth of a benchmark in it.
 router = APIRouter(dependencies=[Depends(sees_truth)])
-Became = Literal["kept", "dropped", "waiting", "failed"]
 Name = Annotated[str, Query(min_length=1, max_length=LONGEST_ID)]
 
 
@@ -31,7 +31,7 @@ class BuildCase(Record):
     """Empty where no step has come to it yet."""
     outcome: str
     goes_on: bool
-    """Whether steps that it has not come to follow the one that kept it."""
+    """Whether this is where it stands now, and more steps follow."""
     reason: str
     why: str
     by: str
@@ -123,21 +123,19 @@ def get_cases(
     reason: Annotated[str | None, Query(max_length=LONGEST_ID)] = None,
 ) -> list[BuildCase]:
     """The cases that came to a step, by what it decided; without one, where every case stands."""
-    every = standings(build.folder, step)
-    last = last_step(build.folder) if step is None else None
     return [
         BuildCase(
             case=_whole(one.item),
-            patient=_text(one.patient) if one.patient is not None else None,
+            patient=_or_none(one.patient),
             step=one.step,
             outcome=one.outcome,
-            goes_on=last is not None and one.outcome == "kept" and one.step != last,
+            goes_on=one.goes_on,
             reason=_text(one.reason),
             why=_text(one.why),
             by=_text(one.by),
             changes=one.changes,
         )
-        for one in every
+        for one in standings(build.folder, step)
         if outcome in (None, one.outcome) and reason in (None, one.reason)
     ]
 
@@ -145,10 +143,10 @@ def get_cases(
 @router.get("/builds/{build}/history")
 def get_history(build: OneBuild, case: Name) -> BuildHistory:
     """What each step decided on a case and why, with every answer of a model."""
-    found: History = history(build.folder, case)
+    found = history(build.folder, case)
     return BuildHistory(
         case=_whole(found.item),
-        patient=_text(found.patient) if found.patient is not None else None,
+        patient=_or_none(found.patient),
         source={_text(key): _plain(value) for key, value in found.source.items()},
         now={_text(key): _plain(value) for key, value in found.now.items()},
         defects=[_text(defect) for defect in found.defects],
@@ -180,8 +178,8 @@ def _decision(one: Decided) -> BuildDecision:
         people=[
             PeopleAsked(
                 question=_text(question),
-                verdict=None if verdict is None else _text(verdict),
-                corrected=None if corrected is None else _text(corrected),
+                verdict=_or_none(verdict),
+                corrected=_or_none(corrected),
             )
             for question, verdict, corrected in looked_up(entry.verdicts)
         ],
@@ -230,6 +228,10 @@ def _whole(text: str) -> str:
 def _text(text: str) -> str:
     """A text as it can be sent: no path of this machine, no half letters."""
     return unplaced(_whole(text))
+
+
+def _or_none(text: str | None) -> str | None:
+    return None if text is None else _text(text)
 
 
 def _plain(value: JsonValue) -> JsonValue:
