@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PIL import Image
 
 from browsing import Eyes
+from ct_looking import film, opened, slide, voxel
 from overread.pixels.nifti import write_volume
 from site_making import Site, served
 
@@ -48,46 +46,6 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "dataset.json").write_text(json.dumps({"train": [], "val": [], "test": rows}))
     with served([folder], "--read-only") as site:
         yield site
-
-
-def opened(eyes: Eyes, case: str, *, truth: bool = False) -> None:
-    """Open a case and wait until the whole scan is there."""
-    datasets = eyes.site.get("/api/shelf")["datasets"]
-    dataset = next(one["id"] for one in datasets if one["benchmark"] == "rexgroundingct")
-    eyes.go(f"/cases/{dataset}/test/{case}")
-    eyes.page.wait_for_selector('.ct-film[data-state="whole"]')
-    if truth:
-        eyes.page.get_by_role("button", name="Show the truth").click()
-        eyes.page.wait_for_function(
-            "() => !['', 'waiting'].includes(document.querySelector('.ct-film').dataset.marks)"
-        )
-    settle(eyes)
-
-
-def settle(eyes: Eyes) -> None:
-    """Wait until what was asked for has been drawn."""
-    eyes.page.evaluate(
-        "() => new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(d))))"
-    )
-
-
-def film(eyes: Eyes) -> NDArray[Any]:
-    """What is seen on the film."""
-    settle(eyes)
-    with Image.open(io.BytesIO(eyes.page.locator(".ct-film canvas").screenshot())) as image:
-        return np.asarray(image.convert("RGB")).astype(int)
-
-
-def voxel(eyes: Eyes) -> tuple[int, ...]:
-    """Where the crosshair is."""
-    settle(eyes)
-    text = eyes.page.locator("output[data-voxel]").get_attribute("data-voxel") or ""
-    return tuple(map(int, text.split()))
-
-
-def slide(eyes: Eyes, plane: str, to: int) -> None:
-    """Move a slider, as the keyboard does."""
-    eyes.page.get_by_label(f"{plane} slice").fill(str(to))
 
 
 def pixels_a_mm(eyes: Eyes) -> float:
@@ -327,69 +285,6 @@ def test_planes_and_3d(eyes: Eyes) -> None:
         part = picture[int(row * height) :, int(column * width) :][: height // 3, : width // 3]
         assert (part.max(axis=2) > 60).mean() > 0.02, (row, column)
     eyes.shoot("ct-all")
-
-
-def test_the_scan_over_the_whole_window(eyes: Eyes) -> None:
-    """Large, by key or button: the same scan, nothing else to be reached, the next one large too."""
-    opened(eyes, "test_2_a_1")
-    small = film(eyes).shape
-    eyes.page.keyboard.press("ArrowUp")
-    at = voxel(eyes)
-    eyes.page.keyboard.press("l")
-    eyes.page.wait_for_selector(".ct.large:popover-open")
-    large = film(eyes)
-    assert large.shape[0] > small[0]
-    assert large.shape[1] > 1.4 * small[1]
-    assert (large.max(axis=2) > 200).mean() > 0.02  # the patient, not an empty canvas
-    assert voxel(eyes) == at
-    eyes.page.locator(".ct-notice", has_text="not for patient care").wait_for()
-    within = (
-        "() => !!document.activeElement.closest('.ct') || document.activeElement === document.body"
-    )
-    for _ in range(40):
-        eyes.page.keyboard.press("Tab")
-        assert eyes.page.evaluate(within)
-    eyes.axe()
-    eyes.shoot("ct-large", full=False)
-    eyes.page.locator(".ct-film canvas").focus()
-    eyes.page.keyboard.press("t")
-    eyes.page.locator(".ct-findings").wait_for()
-    eyes.shoot("ct-large-truth", full=False)
-    eyes.page.keyboard.press("j")
-    eyes.page.wait_for_selector('.ct.large .ct-film[data-state="whole"]')
-    assert eyes.page.locator(".ct").count() == 1
-    at = voxel(eyes)
-    eyes.page.keyboard.press("ArrowUp")
-    assert voxel(eyes) != at
-    eyes.page.keyboard.press("Escape")
-    eyes.page.wait_for_selector(".ct:not(.large)")
-    assert film(eyes).shape == small
-    assert eyes.page.locator("[inert]").count() == 0
-    eyes.page.get_by_role("button", name="Large").click()
-    eyes.page.wait_for_selector(".ct.large")
-    for key in ("Escape", "l", "l"):  # whatever has the focus
-        eyes.page.get_by_label("axial slice").focus()
-        eyes.page.keyboard.press(key)
-        eyes.page.wait_for_selector(".ct:not(.large)" if key == "Escape" else ".ct")
-    eyes.page.wait_for_selector(".ct:not(.large)")
-    eyes.page.keyboard.press("l")
-    eyes.page.wait_for_selector(".ct.large")
-    for width, height in ((640, 400), (390, 800), (800, 600)):  # as at 200 %, as on a telephone
-        eyes.page.set_viewport_size({"width": width, "height": height})
-        settle(eyes)
-        boxes = [
-            eyes.page.locator(f".ct {part}").bounding_box()
-            for part in (".ct-film", ".ct-place", ".ct-sliders", ".ct-stage > p", ".ct-notice")
-        ]
-        for above, below in pairwise(boxes):
-            assert above is not None
-            assert below is not None
-            assert above["y"] + above["height"] <= below["y"] + 1
-    eyes.page.set_viewport_size({"width": 1440, "height": 900})
-    eyes.page.get_by_role("button", name="Large").click()
-    eyes.page.get_by_role("button", name="Previous").or_(
-        eyes.page.get_by_role("link", name="Previous")
-    ).wait_for()
 
 
 def test_a_scan_that_is_none_is_told(own_shelf: Path, browser: Browser) -> None:

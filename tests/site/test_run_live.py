@@ -6,7 +6,9 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -96,34 +98,30 @@ def test_what_ends_while_it_is_asked_about_still_goes_on(
     shelf = Shelf([own_shelf])
     run = next(run for run in shelf.runs.values() if run.folder == folder)
     look = Following.look
-    store = Store(folder)
-    store.__enter__()
+    writing = ExitStack()
+    writing.enter_context(Store(folder))
+
+    def scoring(state: Literal["going", "done"]) -> None:
+        monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state=state))
+
+    def told() -> tuple[bool, bool, str | None]:
+        found = routes._status(run, shelf)
+        return found.live, found.scored, found.scoring.state if found.scoring else None
 
     def ends_after(follower: Following) -> object:
         found = look(follower)
-        store.__exit__(None, None, None)
+        writing.close()
         (folder / "card.json").write_bytes(card)
-        monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state="done"))
+        scoring("done")
         return found
 
-    monkeypatch.setattr(Following, "look", ends_after)
-    # The card lands just after it was looked for.
-    monkeypatch.setattr(routes, "written_at", lambda _file: None)
-    monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state="going"))
-    amid = routes._status(run, shelf)
-    assert (amid.live, amid.scored, amid.scoring) == (
-        True,
-        False,
-        scoring_now.Scoring(state="going"),
-    )
-    monkeypatch.undo()
-    monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state="done"))
-    after = routes._status(run, shelf)
-    assert (after.live, after.scored, after.scoring) == (
-        False,
-        True,
-        scoring_now.Scoring(state="done"),
-    )
+    with monkeypatch.context() as amid:
+        amid.setattr(Following, "look", ends_after)
+        # The card lands just after it was looked for.
+        amid.setattr(routes, "written_at", lambda _file: None)
+        scoring("going")
+        assert told() == (True, False, "going")
+    assert told() == (False, True, "done")
 
 
 def test_following_takes_whole_lines_only(tmp_path: Path) -> None:
