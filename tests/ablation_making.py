@@ -19,9 +19,9 @@ from pydantic import JsonValue
 from conftest import read_rows, write_rows
 from engine_rows import write_cases
 from misbehaving_server import Behaviour, Seen, Server, completion, packed, serving
-from overread.core import Case, Pictures, Place, Reading, Reply, Request
-from overread.prompts.replies import plain_text
-from overread.runs.engine import Outcome, Plan, run_async
+from overread.core import Case, Pictures, Reading, ReleaseRef, Reply, Request
+from overread.prompts.replies import text_parser
+from overread.runs.engine import RunOutcome, RunPlan, run_async
 from overread.session import Session
 
 
@@ -120,13 +120,13 @@ def answers(choose: Any) -> Behaviour:
     return behave
 
 
-def served(root: Path, out: Path, choose: Any, **more: Any) -> tuple[Outcome, list[Sent]]:
+def served(root: Path, out: Path, choose: Any, **more: Any) -> tuple[RunOutcome, list[Sent]]:
     """A run with the real SDK against a scripted model, and all that the model was sent."""
 
-    async def go() -> tuple[Outcome, Server]:
+    async def go() -> tuple[RunOutcome, Server]:
         async with serving(answers(choose)) as server:
             arguments = {"base_url": server.url, "model": "m", **more.pop("arguments", {})}
-            plan = Plan("medthinkvqa", root, "openai", arguments, use_cache=False, **more)
+            plan = RunPlan("medthinkvqa", root, "openai", arguments, use_cache=False, **more)
             return await run_async(plan, out), server
 
     outcome, server = asyncio.run(go())
@@ -170,13 +170,13 @@ class Counting:
         """Nothing to let go of."""
 
 
-def make_counting(arguments: Mapping[str, str], *, place: Place | None = None) -> Counting:
+def make_counting(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Counting:
     """The reader that counts pictures; `enough` says how many it needs."""
-    from overread.catalog import unknown
+    from overread.catalog import unknown_name
 
     for name in arguments:
         if name not in ("enough", "allow_remote"):
-            raise unknown("reader argument", name, ("enough",))
+            raise unknown_name("reader argument", name, ("enough",))
     enough = int(arguments.get("enough", "3"))
     return Counting(enough, identity={"reader": "counting", "enough": enough})
 
@@ -187,6 +187,6 @@ async def telling(case: Case, session: Session) -> Reading:
     told += [session.hints.summary] if session.hints.summary else []
     values = {"history": case.history or "", "options": "\n".join(["options", *told])}
     said = await session.ask(
-        "choose", values, plain_text(), task="choose", show=await session.look()
+        "choose", values, text_parser(), task="choose", show=await session.show_async()
     )
     return session.reading(choice=json.loads(said)["answer"])

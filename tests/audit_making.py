@@ -19,24 +19,24 @@ from engine_rows import write_cases
 from overread.core import (
     Box,
     Case,
-    Drawn,
+    DrawnMask,
     Finding,
     Mask,
     Pictures,
-    Place,
     Reading,
     Region,
+    ReleaseRef,
     Reply,
     Request,
-    Shown,
+    SentImage,
     Slices,
     Step,
     Trace,
     Volume,
     Whole,
 )
-from overread.pixels.edits_places import rough_tissues
-from overread.prompts.replies import letter
+from overread.pixels.edits_places import find_tissues
+from overread.prompts.replies import letter_parser
 from overread.runs.reading_room import Workflow
 from overread.session import Session
 
@@ -136,7 +136,7 @@ class Model:
     async def read(self, request: Request) -> Reply:
         """A letter."""
         self.asked += 1
-        shown = [p for m in request.messages for p in m.parts if isinstance(p, Shown)]
+        shown = [p for m in request.messages for p in m.parts if isinstance(p, SentImage)]
         choice = self._eye([opened(request.images[part.sha256]) for part in shown])
         lots = "".join(part.sha256 for part in shown) + f"{request.case.history} {request.sample}"
         dice = np.random.default_rng(list(hashlib.sha256(lots.encode()).digest()))
@@ -155,11 +155,11 @@ def citing(*regions: Region) -> Workflow:
     async def cites(case: Case, session: Session) -> Reading:
         options = "\n".join(f"{option.letter}. {option.text}" for option in case.options)
         values = {"history": case.history or "", "options": options}
-        shown = await session.look()
+        shown = await session.show_async()
         choice = await session.ask(
-            "choose", values, letter(case.options), task="choose", show=shown
+            "choose", values, letter_parser(case.options), task="choose", show=shown
         )
-        session.note("conclude", f"It is {choice}.", regions)
+        session.add_step("conclude", f"It is {choice}.", regions)
         return session.reading(choice=choice)
 
     return cites
@@ -175,7 +175,7 @@ async def cite_box(case: Case, session: Session) -> Reading:
 
 async def draw_all(case: Case, session: Session) -> Reading:
     """A mask for every sentence."""
-    found = [session.grounded(query, await session.draw(query)) for query in case.queries]
+    found = [session.finding_for(query, await session.draw(query)) for query in case.queries]
     return session.reading(findings=tuple(found))
 
 
@@ -184,13 +184,13 @@ RANGE = Slices(picture="ct", first=20, last=29)
 
 async def look_and_draw(case: Case, session: Session) -> Reading:
     """The same, after a look at some slices."""
-    session.note("look", "These slices.", [RANGE])
+    session.add_step("look", "These slices.", [RANGE])
     return await draw_all(case, session)
 
 
 def dense_in_lungs(hu: NDArray[Any], space: Any) -> NDArray[np.bool_]:
     """What is dense within the lungs: the lesions of a sketched chest."""
-    lungs, _ = rough_tissues(hu, space)
+    lungs, _ = find_tissues(hu, space)
     return np.asarray(lungs & (hu > -300))
 
 
@@ -206,10 +206,10 @@ class Drawing:
         self.identity: Mapping[str, JsonValue] = {"hand": self.name}
         self._hand = hand
 
-    async def read(self, request: Request) -> Drawn:
+    async def read(self, request: Request) -> DrawnMask:
         """The mask of one sentence, the same for all of them."""
         ct = request.case.pictures[0]
-        return Drawn(self._hand(request.pictures.pixels(ct), request.pictures.geometry(ct)))
+        return DrawnMask(self._hand(request.pictures.pixels(ct), request.pictures.geometry(ct)))
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -266,7 +266,7 @@ class Threshold:
     def _found(self, case: Case, ct: Volume, pictures: Pictures) -> tuple[Reading, list[Any]]:
         hu, space = pictures.pixels(ct), pictures.geometry(ct)
         mask = dense_in_lungs(hu, space)
-        lungs = rough_tissues(hu, space)[0]
+        lungs = find_tissues(hu, space)[0]
         asked = len(case.queries)
         findings = tuple(Finding(text=query.text, query=query.id) for query in case.queries)
         step = Step(
@@ -280,7 +280,7 @@ class Threshold:
         return reading, [*([mask] * asked), lungs]
 
 
-def make_threshold(arguments: Mapping[str, str], *, place: Place | None = None) -> Threshold:
+def make_threshold(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Threshold:
     """The computing reader."""
     return Threshold()
 

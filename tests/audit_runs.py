@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from overread.runs.audit import Audit, AuditPlan, audit
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.reading_room import Workflow
 from overread.session import SessionSettings
 
@@ -23,7 +23,7 @@ def audited(
     """A run of a reader and its audit."""
     settings = more.pop("settings", SessionSettings())
     way: dict[str, Any] = {"workflow": workflow} if workflow else {}
-    plan = Plan(benchmark, root, reader, settings=settings, use_cache=False, **way)
+    plan = RunPlan(benchmark, root, reader, settings=settings, use_cache=False, **way)
     assert run(plan, out).tally.failed == 0
     return audit(AuditPlan(out, reader=reader, draws=200, use_cache=False, **way, **more))
 

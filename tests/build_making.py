@@ -16,13 +16,13 @@ from pydantic import BaseModel
 
 from misbehaving_server import Seen, says, serving
 from misbehaving_server import fails as fails_with
-from overread.build.item import Change, Dropped, Item, Kept, Outcome, Question, Waits
+from overread.build.item import Change, Drop, Item, Keep, Question, StepResult, Wait
 from overread.build.plan import BuildOutcome, BuildPlan
 from overread.build.runner import build_async
-from overread.build.staff import Hired
-from overread.build.step import Desk, Gather, Recipe, Step
+from overread.build.staff import RoleSpec
+from overread.build.step import BatchStep, Recipe, Step, StepContext
 from overread.core import Defect
-from overread.prompts.replies import json_object
+from overread.prompts.replies import json_parser
 from overread.session import SessionSettings
 from scripted_model import Asked, Script, opened
 
@@ -52,16 +52,16 @@ def read_reports(source: Path, settings: Mapping[str, str]) -> Iterable[Item | D
             yield Item(id=row["id"], patient=row.get("patient"), data={"text": row["text"]})
 
 
-async def tidy_text(item: Item, desk: Desk) -> Outcome:
+async def tidy_text(item: Item, desk: StepContext) -> StepResult:
     """Spaces out; reports without words are dropped."""
     before = str(item.data["text"])
     after = " ".join(before.split())
     if not after:
-        return Dropped(reason="empty-report", why="the report has no words")
+        return Drop(reason="empty-report", why="the report has no words")
     if after == "raise":
         raise ValueError("a planted bug")
     changes = (Change(what="text", before=before, after=after),) if after != before else ()
-    return Kept(data={"text": after}, changes=changes)
+    return Keep(data={"text": after}, changes=changes)
 
 
 def not_e(found: Sorted) -> str | None:
@@ -69,63 +69,63 @@ def not_e(found: Sorted) -> str | None:
     return "E is no category" if found.answer == "E" else None
 
 
-async def sort(item: Item, desk: Desk) -> Outcome:
+async def sort(item: Item, desk: StepContext) -> StepResult:
     """By a model, or by the first letter."""
     text = str(item.data["text"])
     if not desk.has():
-        return Kept(data={"letter": text[0].upper()})
-    found = await desk.ask("demo-sort", {"report": text}, json_object(Sorted), check=not_e)
+        return Keep(data={"letter": text[0].upper()})
+    found = await desk.ask("demo-sort", {"report": text}, json_parser(Sorted), check=not_e)
     change = Change(what="letter", after=found.answer, by=desk.name())
-    return Kept(data={"letter": found.answer}, changes=(change,))
+    return Keep(data={"letter": found.answer}, changes=(change,))
 
 
-async def audit(item: Item, desk: Desk) -> Outcome:
+async def audit(item: Item, desk: StepContext) -> StepResult:
     """By another model; where it disagrees, people decide."""
     letter = str(item.data["letter"])
     if not desk.has("auditor"):
-        return Kept(data={})
+        return Keep(data={})
     values = {"letter": letter, "report": str(item.data["text"])}
-    found = await desk.ask("demo-audit", values, json_object(Sorted), role="auditor")
+    found = await desk.ask("demo-audit", values, json_parser(Sorted), role="auditor")
     if found.answer != "disagree":
-        return Kept(data={"audit": found.answer})
+        return Keep(data={"audit": found.answer})
     question = f"{item.id}/audit"
     verdict = desk.verdict(question)
     if verdict is None:
         asked = Question(id=question, item=item.id, kind="letter", text=f"Is it {letter}?")
-        return Waits(questions=(asked,))
+        return Wait(questions=(asked,))
     if verdict != "accept":
-        return Dropped(reason="rejected", why="people rejected the letter", by="people")
-    corrected = desk.corrected(question) or {}
-    return Kept(data={"audit": "people", **corrected})
+        return Drop(reason="rejected", why="people rejected the letter", by="people")
+    corrected = desk.correction(question) or {}
+    return Keep(data={"audit": "people", **corrected})
 
 
-async def rank(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+async def rank(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
     """A number to each, in the order of letters."""
     ordered = sorted(items, key=lambda item: (str(item.data["letter"]), item.id))
-    return {item.id: Kept(data={"rank": number}) for number, item in enumerate(ordered, 1)}
+    return {item.id: Keep(data={"rank": number}) for number, item in enumerate(ordered, 1)}
 
 
-async def look_again(item: Item, desk: Desk) -> Outcome:
+async def look_again(item: Item, desk: StepContext) -> StepResult:
     """A second question about each, once all are ranked."""
     if not desk.has():
-        return Kept(data={"again": ""})
+        return Keep(data={"again": ""})
     text = f"{item.data['rank']} {item.data['text']}"
-    found = await desk.ask("demo-sort", {"report": text}, json_object(Sorted))
-    return Kept(data={"again": found.answer})
+    found = await desk.ask("demo-sort", {"report": text}, json_parser(Sorted))
+    return Keep(data={"again": found.answer})
 
 
-def release(items: Sequence[Item], folder: Path, desk: Desk) -> Sequence[Change]:
+def release(items: Sequence[Item], folder: Path, desk: StepContext) -> Sequence[Change]:
     """One line an item."""
     rows = [json.dumps({"id": item.id, **item.data}) for item in items]
     (folder / "items.jsonl").write_text("".join(f"{row}\n" for row in rows))
     return (Change(what="items.jsonl", after=len(rows)),)
 
 
-STEPS: tuple[Step | Gather, ...] = (
+STEPS: tuple[Step | BatchStep, ...] = (
     Step("tidy", tidy_text, reads=("text",), roles=()),
     Step("sort", sort, reads=("text",), prompts=("demo-sort",), about="Into letters."),
     Step("audit", audit, prompts=("demo-audit",), roles=("auditor",)),
-    Gather("rank", rank, roles=()),
+    BatchStep("rank", rank, roles=()),
     Step("again", look_again, prompts=("demo-sort",)),
 )
 DEMO = Recipe("demo", "A demonstration.", read_reports, STEPS, release, {"tone": "plain"})
@@ -217,7 +217,7 @@ def scripted_build(
     async def building() -> BuildOutcome:
         async with serving(behave, file=socket) as server:
             hired = {
-                role: Hired(
+                role: RoleSpec(
                     "openai", {"model": (models or {}).get(role, role), "base_url": server.url}
                 )
                 for role in roles

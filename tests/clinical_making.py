@@ -30,8 +30,8 @@ SIZES: dict[str, Any] = {
 def forget_models() -> None:
     """Nothing that was loaded or read before is remembered."""
     memories: tuple[Any, ...] = (
-        chexbert._loaded, chexbert._read, bertscore._loaded, bertscore._score,
-        radgraph._loaded, radgraph._read, ratescore._loaded, green._loaded,
+        chexbert._load_cached, chexbert._read_cached, bertscore._load_cached, bertscore._score_cached,
+        radgraph._load_cached, radgraph._read_cached, ratescore._load_cached, green._load_cached,
     )  # fmt: skip
     for memory in memories:
         memory.cache_clear()

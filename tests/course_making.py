@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from overread.core import Option
 from overread.phantom.body.anatomy import Body
 from overread.phantom.case.course import draw_days
-from overread.phantom.illness.draft import Draft, Look, Turn
-from overread.phantom.population import Plan, stream
-from overread.phantom.visit import Person, Settings, Visit
+from overread.phantom.illness.draft import Draft, PictureSpec, Turn
+from overread.phantom.population import FindingPlan, seed_for
+from overread.phantom.visit import PatientBody, Settings, Visit
 
 SEED = 3
 
 
 def draft_of(
-    plans: Sequence[Plan],
+    plans: Sequence[FindingPlan],
     turns: Sequence[Turn] = (),
     *,
     beyond: Sequence[str] = (),
     beyond_turns: Sequence[Turn] = (),
-    looks: Sequence[Look] = (),
+    looks: Sequence[PictureSpec] = (),
     number: int = 1,
 ) -> Draft:
     """A draft whose text does not matter; with turns it has two time points."""
@@ -31,22 +31,22 @@ def draft_of(
         group="made up",
         history="Cough.",
         options=tuple(Option(letter=letter, text=f"Diagnosis {letter}") for letter in "ABCDE"),
-        looks=tuple(looks),
+        pictures=tuple(looks),
         interval="six weeks" if turns else None,
         answer="A",
         disease="made up",
         plans=tuple(plans),
-        beyond=tuple(beyond),
+        extrapulmonary=tuple(beyond),
         turns=tuple(turns),
-        beyond_turns=tuple(beyond_turns),
+        extrapulmonary_turns=tuple(beyond_turns),
         illness_plans=len(plans),
-        illness_beyond=len(beyond),
+        illness_extrapulmonary=len(beyond),
     )
 
 
-def person_of(number: int = 1) -> Person:
+def person_of(number: int = 1) -> PatientBody:
     """A patient of a population that no other test draws."""
-    return Person(number, Settings(seed=SEED), Body(stream(SEED, number, "body")), spurs=0)
+    return PatientBody(number, Settings(seed=SEED), Body(seed_for(SEED, number, "body")), spurs=0)
 
 
 def days_of(draft: Draft) -> tuple[Visit, ...]:

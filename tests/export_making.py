@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import overread
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.made import MemoryRelease
 from overread.core import Case, Entry, Finding, Mask, Query, Truth, Volume
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
@@ -88,5 +88,5 @@ def release_of(
         )
         files = {name: scratch / name, file: scratch / "mask.nii.gz"}
         entry = Entry(case=case, truth=Truth(findings=findings, protocol="protocol1"))
-        overread.write(MadeRelease("rexgroundingct", split, [entry], files.__getitem__), out)
+        overread.write(MemoryRelease("rexgroundingct", split, [entry], files.__getitem__), out)
     return out

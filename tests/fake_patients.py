@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.canvas import NUMBER, Canvas, Grid
+from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas, Grid
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.difficulty import difficulty
+from overread.phantom.difficulty import find_difficulty
 from overread.phantom.film.shadows import Shadows
 from overread.phantom.findings.scan import Entity, Scan
 from overread.phantom.patient import Patient, PatientFinding, Settings
-from overread.phantom.population import stream
-from overread.phantom.reports import Report
-from overread.phantom.sentences import Sentence
+from overread.phantom.population import seed_for
+from overread.phantom.reports import CtReport
+from overread.phantom.sentences import FindingSentence
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Visit
 
@@ -38,17 +38,17 @@ def entity(z: tuple[int, int], y: tuple[int, int], x: tuple[int, int]) -> Entity
 def finding(statement: Statement, *entities: Entity) -> PatientFinding:
     """A finding whose sentence says its category and nothing else."""
     text = f"Something of category {statement.category}"
-    words = Sentence(text=text, wording="something", said=("category",))
+    words = FindingSentence(text=text, wording="something", said=("category",))
     return PatientFinding(statement, words, entities)
 
 
 def fake_patient(number: int, settings: Settings, *findings: PatientFinding) -> Patient:
     """A patient with these findings, or with a nodule whose place hangs on number and seed."""
-    rng = np.random.default_rng(stream(settings.seed, number, "fake"))
+    rng = np.random.default_rng(seed_for(settings.seed, number, "fake"))
     organs, lobes, segments = (np.zeros(GRID.shape, np.uint8) for _ in range(3))
     for code, cut in _LOBE_BOXES.items():
         lobes[cut] = LOBES.index(code) + 1
-        organs[cut] = NUMBER["right lung" if code[0] == "R" else "left lung"]
+        organs[cut] = ORGAN_NUMBERS["right lung" if code[0] == "R" else "left lung"]
     lower = _LOBE_BOXES["RLL"]
     segments[lower] = SEGMENTS.index("RS10") + 1
     segments[(slice(12, 20), *lower[1:])] = SEGMENTS.index("RS6") + 1
@@ -57,7 +57,7 @@ def fake_patient(number: int, settings: Settings, *findings: PatientFinding) -> 
         category="2d", kind="solid", side="right", lobes=("RLL",), segments=("RS10",), size_mm=30,
         countable=True,
     )  # fmt: skip
-    body = Body(stream(settings.seed, number, "fake body"), {"age": 60})
+    body = Body(seed_for(settings.seed, number, "fake body"), {"age": 60})
     canvas = Canvas(GRID)
     canvas.organs, canvas.lobes, canvas.segments = organs, lobes, segments
     made = findings or (finding(nodule, entity((at, at + 3), (11, 14), (at, at + 3))),)
@@ -65,15 +65,15 @@ def fake_patient(number: int, settings: Settings, *findings: PatientFinding) -> 
         number=number,
         settings=settings,
         body=body,
-        scan=Scan(body, canvas, difficulty(settings.difficulty)),
-        drawn=(),
+        scan=Scan(body, canvas, find_difficulty(settings.difficulty)),
+        drawn_findings=(),
         findings=made,
-        beyond=(),
+        extrapulmonary=(),
         shadows=Shadows(canvas),
         spurs=0.0,
     )
     return Patient(
         visit=visit,
         hu=rng.integers(-1024, 400, GRID.shape).astype(np.int16),
-        report=Report(technique="Drawn.", findings="Something.", impression='A "thing".'),
+        report=CtReport(technique="Drawn.", findings="Something.", impression='A "thing".'),
     )

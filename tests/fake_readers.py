@@ -16,19 +16,19 @@ from pydantic import JsonValue
 
 from overread.core import (
     Case,
-    Drawn,
+    DrawnMask,
     Finding,
     Mask,
     Message,
     Pictures,
-    Place,
     Reading,
+    ReleaseRef,
     Reply,
     Request,
     Usage,
 )
 from overread.errors import ReaderError
-from overread.session import Parsed, Session
+from overread.session import ParsedReply, Session
 
 ANSWER = json.dumps({"answer": "B", "explanation": "It fits."})
 
@@ -147,11 +147,11 @@ class Drawer:
         self.arguments = dict(arguments)
         self.identity: Mapping[str, JsonValue] = {"corner": 2}
 
-    async def read(self, request: Request) -> Drawn:
+    async def read(self, request: Request) -> DrawnMask:
         """Never called: the engine has it computed."""
         raise AssertionError(request.task)
 
-    def compute(self, request: Request) -> Drawn:
+    def compute(self, request: Request) -> DrawnMask:
         """The mask of one sentence."""
         once = self.arguments.get("once")
         if request.case.id == self.arguments.get("dies") and not (once and Path(once).exists()):
@@ -162,13 +162,13 @@ class Drawer:
         mask = np.zeros(shape, bool)
         mask[:2, :2, :2] = True
         here = multiprocessing.current_process().name
-        return Drawn(mask, note="at home" if here == "MainProcess" else "in a worker")
+        return DrawnMask(mask, note="at home" if here == "MainProcess" else "in a worker")
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
 
-def make_drawer(arguments: Mapping[str, str], *, place: Place | None = None) -> Drawer:
+def make_drawer(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Drawer:
     """The computing reader."""
     assert place is not None
     return Drawer(arguments)
@@ -186,7 +186,7 @@ class Stubborn(Echo):
             raise
 
 
-def make_echo(arguments: Mapping[str, str], *, place: Place | None = None) -> Echo:
+def make_echo(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Echo:
     """The plain reader, with a delay in seconds, a case that it fails on, or a strong will."""
     failing = arguments.get("fails")
 
@@ -201,7 +201,7 @@ def make_echo(arguments: Mapping[str, str], *, place: Place | None = None) -> Ec
 
 async def draw_all(case: Case, session: Session) -> Reading:
     """A mask for every sentence."""
-    found = [session.grounded(query, await session.draw(query)) for query in case.queries]
+    found = [session.finding_for(query, await session.draw(query)) for query in case.queries]
     return session.reading(findings=tuple(found))
 
 
@@ -210,5 +210,5 @@ async def thrice(case: Case, session: Session) -> Reading:
     said = []
     for turn in ("first", "second", "third"):
         values = {"history": f"{turn} look: {case.history}", "options": str(case.options)}
-        said.append(await session.ask("choose", values, Parsed[str], task="choose"))
+        said.append(await session.ask("choose", values, ParsedReply[str], task="choose"))
     return session.reading(choice=json.loads(said[-1])["answer"], rationale=" ".join(said))

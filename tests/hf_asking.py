@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from openai_asking import CASE
-from overread.core import Message, Pictures, Reply, Request, Shown, Whole
+from overread.core import Message, Pictures, Reply, Request, SentImage, Whole
 from overread.readers.hf import HFReader, make
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ def question(
 
 def asked_of(data: Sequence[bytes], words: str, *, system: str = "", seed: int = 0) -> Request:
     shown = [
-        Shown(
+        SentImage(
             region=Whole(picture=f"image-{number}"),
             media="image/png",
             sha256=hashlib.sha256(one).hexdigest(),

@@ -33,12 +33,12 @@ from overread.core.verdicts import (
     StepVerdict,
     StepVerdicts,
     Verdicts,
-    digest_of,
     discussion_of,
     explanation_of,
+    text_digest,
 )
 from overread.errors import TryAgain
-from overread.ontology import education
+from overread.ontology import education_dimensions
 from overread.session import Session, SessionSettings
 
 EXPLANATION = (
@@ -221,11 +221,13 @@ def perfect_verdicts(one: Reading) -> tuple[Verdicts, ...]:
     """What the friendliest judge would say of a reading."""
     steps = (StepVerdict(text="All of it.", factual=True, critical=True),)
     said = tuple(SentenceVerdict(text="It.", section=name, correct=True) for name in SECTIONS)
-    given = tuple(EducationMark(dimension=term.code, mark=2) for term in education().item)
+    given = tuple(
+        EducationMark(dimension=term.code, mark=2) for term in education_dimensions().item
+    )
     own = {"case_id": one.case_id, "sample": one.sample, "judge": "friend"}
     return (
-        StepVerdicts(**own, about=digest_of(explanation_of(one)), steps=steps),
+        StepVerdicts(**own, about=text_digest(explanation_of(one)), steps=steps),
         DiscussionVerdicts(
-            **own, about=digest_of(discussion_of(one)), sentences=said, education=given
+            **own, about=text_digest(discussion_of(one)), sentences=said, education=given
         ),
     )

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.boxes import nested
-from overread.phantom.difficulty import difficulty
+from overread.phantom.body.boxes import to_outer
+from overread.phantom.difficulty import find_difficulty
 from overread.phantom.film.shadows import Shadows
-from overread.phantom.findings.beyond import Beyond
-from overread.phantom.findings.measure import measure
-from overread.phantom.findings.scan import Drawn, Entity, Scan, box_of
-from overread.phantom.population import stream
-from overread.phantom.sentences import Sentence
-from overread.phantom.statement import BEYOND, Statement
+from overread.phantom.findings.beyond import ExtrapulmonaryFinding
+from overread.phantom.findings.measure import measure_finding
+from overread.phantom.findings.scan import DrawnFinding, Entity, Scan, bounding_box
+from overread.phantom.population import seed_for
+from overread.phantom.sentences import FindingSentence
+from overread.phantom.statement import EXTRAPULMONARY, Statement
 from overread.phantom.visit import PatientFinding, Settings, Visit
 
 Ball = tuple[tuple[float, float, float], float]
@@ -25,7 +25,7 @@ Ball = tuple[tuple[float, float, float], float]
 
 def body_of(number: int, differs: Mapping[str, Any] | None = None) -> Body:
     """The body of a patient of a population that no other test draws."""
-    return Body(stream(31, number, "body"), differs)
+    return Body(seed_for(31, number, "body"), differs)
 
 
 def visit_with(
@@ -39,40 +39,41 @@ def visit_with(
 ) -> Visit:
     """A patient whose findings are balls, and who is said to have things beyond the lung."""
     body = body_of(number, differs)
-    canvas = body.draw(body.grid(step), spurs=spurs)
-    scan = Scan(body, canvas, difficulty("medium"))
+    canvas = body.draw(body.make_grid(step), spurs=spurs)
+    scan = Scan(body, canvas, find_difficulty("medium"))
     shadows = Shadows(canvas)
     drawn = []
     for n, balls in enumerate(findings):
         entities = []
         for place, diameter in balls:
-            centre = body.habitus.patient(np.array(place))
-            cut = scan.cut(centre, diameter / 2 + 2 * step)
+            centre = body.habitus.to_patient(np.array(place))
+            cut = scan.box_around(centre, diameter / 2 + 2 * step)
             assert cut is not None
-            x, y, z = scan.at(cut)
+            x, y, z = scan.coordinates(cut)
             far = np.sqrt((x - centre[0]) ** 2 + (y - centre[1]) ** 2 + (z - centre[2]) ** 2)
             depth = (np.float32(diameter / 2) - far).astype(np.float32)
-            scan.mix(cut, scan.soft(depth), 30.0)
+            scan.blend(cut, scan.soft_cover(depth), 30.0)
             mask = depth > 0
-            inner = box_of(mask)
+            inner = bounding_box(mask)
             assert inner is not None
-            entities.append(Entity(nested(cut, inner), mask[inner]))
-        shadows.note(f"finding-{n}")
-        drawn.append(Drawn("2d", "solid", entities, countable=True, sized=True, plan=n))
-    said = Sentence(text="", wording="", said=())
+            entities.append(Entity(to_outer(cut, inner), mask[inner]))
+        shadows.record(f"finding-{n}")
+        drawn.append(DrawnFinding("2d", "solid", entities, countable=True, sized=True, plan=n))
+    said = FindingSentence(text="", wording="", said=())
     others = [
-        Beyond(Statement(category=BEYOND[name], kind=name), (0.0, 0.0, 0.0)) for name in beyond
+        ExtrapulmonaryFinding(Statement(category=EXTRAPULMONARY[name], kind=name), (0.0, 0.0, 0.0))
+        for name in beyond
     ]
     return Visit(
         number=number,
         settings=Settings(seed=31),
         body=body,
         scan=scan,
-        drawn=tuple(drawn),
+        drawn_findings=tuple(drawn),
         findings=tuple(
-            PatientFinding(measure(scan, one), said, tuple(one.entities)) for one in drawn
+            PatientFinding(measure_finding(scan, one), said, tuple(one.entities)) for one in drawn
         ),
-        beyond=tuple(others),
+        extrapulmonary=tuple(others),
         shadows=shadows,
         spurs=spurs,
     )

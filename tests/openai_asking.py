@@ -23,7 +23,7 @@ from overread.core import (
     Reader,
     Reply,
     Request,
-    Shown,
+    SentImage,
     Whole,
 )
 from overread.errors import ReaderError
@@ -48,9 +48,9 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def shown(data: bytes) -> Shown:
+def shown(data: bytes) -> SentImage:
     digest = hashlib.sha256(data).hexdigest()
-    return Shown(
+    return SentImage(
         region=Whole(picture="image-1"), media="image/png", sha256=digest, width=2, height=1
     )
 

@@ -12,14 +12,14 @@ import pytest
 import overread
 from judge_making import perfect_verdicts
 from overread import catalog
-from overread.core import Place, Reader, Reading, Release, Submission
+from overread.core import Reader, Reading, Release, ReleaseRef, Submission
 from overread.errors import MissingPart
 from overread.metrics import Metric, Sample, Statistics, Subject
 from overread.metrics.contract import Files
 from overread.metrics.masks.scores import METRICS as MASK_METRICS
 from overread.pixels.fence import Fence
 from overread.runs.card import measure_key
-from overread.runs.engine import Outcome, Plan, run
+from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.store import last_readings
 
 WITHOUT_MODEL = ("oracle", "random", "majority", "longest", "nothing")
@@ -52,16 +52,16 @@ def questions(folder: Path) -> Path:
     return folder
 
 
-def made(name: str, place: Place | None, /, **arguments: str) -> Any:
+def made(name: str, place: ReleaseRef | None, /, **arguments: str) -> Any:
     """A reader as the catalog makes it."""
     return catalog.find("readers", name)(arguments, place=place)
 
 
-def ran(reader: str | Reader, benchmark: str, root: Path, out: Path, **more: Any) -> Outcome:
+def ran(reader: str | Reader, benchmark: str, root: Path, out: Path, **more: Any) -> RunOutcome:
     """A run of a reader over the split test."""
-    place = Place(benchmark, root, more.get("split", "test"))
+    place = ReleaseRef(benchmark, root, more.get("split", "test"))
     who = made(reader, place) if isinstance(reader, str) else reader
-    return run(Plan(benchmark=benchmark, root=root, reader=who, **more), out)
+    return run(RunPlan(benchmark=benchmark, root=root, reader=who, **more), out)
 
 
 def readings_in(folder: Path, sample: int = 0) -> dict[str, Reading]:

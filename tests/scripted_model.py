@@ -21,7 +21,7 @@ from PIL import Image as Pillow
 
 from misbehaving_server import Seen, says, serving
 from overread.core import Reading
-from overread.runs.engine import Outcome, Plan, run_async
+from overread.runs.engine import RunOutcome, RunPlan, run_async
 from overread.runs.store import last_readings
 from overread.session import SessionSettings
 
@@ -53,7 +53,7 @@ class Record:
     """What a run over a scripted server left."""
 
     asked: list[Asked]
-    outcome: Outcome
+    outcome: RunOutcome
     readings: dict[str, Reading]
     folder: Path
 
@@ -88,9 +88,9 @@ def scripted(
             raise
         await says(text)(seen, writer)
 
-    async def reading() -> Outcome:
+    async def reading() -> RunOutcome:
         async with serving(behave) as server:
-            plan = Plan(
+            plan = RunPlan(
                 benchmark,
                 root,
                 "openai",

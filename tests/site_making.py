@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 
 import overread
-from overread import Plan
-from overread.phantom.making import claim, make_population
+from overread import RunPlan
+from overread.phantom.making import claim_folder, make_population
 from overread.phantom.visit import Settings
 from overread.runs.audit import audit
 from overread.runs.audit_record import AuditPlan
@@ -37,12 +37,12 @@ _NUMBERS = (2, 7, 1, 3)
 
 def make_shelf(folder: Path) -> None:
     """Patients in all three shapes, three readers on each, scored; one audit."""
-    claim(folder)
+    claim_folder(folder)
     make_population(folder, _NUMBERS, Settings(seed=0, mix="illness"))
     for name in BENCHMARKS:
         for reader in READERS:
             run = folder / "runs" / name / reader
-            overread.run(Plan(name, folder / name, reader), run)
+            overread.run(RunPlan(name, folder / name, reader), run)
             overread.score(run)
     audit(AuditPlan(folder / "runs" / "medthinkvqa" / "atlas", arms=("hidden", "other"), limit=2))
 

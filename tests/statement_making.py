@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from overread.ontology import lungs
-from overread.phantom.statement import BEYOND, KINDS, SPREADS, Side, Statement
+from overread.ontology import lung_anatomy
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, Side, Statement
 
 THINGS = ("2d", "2h")
 PLEURA = ("2e", "2g")
@@ -44,7 +44,7 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Stat
         side = draw(st.sampled_from(("right", "left", "both")))
         count = draw(st.integers(2 if side == "both" else 1, 3))
         return Statement(side=side, count=count, severity=draw(st.sampled_from(GRADES)), **shared)
-    order = [lobe.code for lobe in lungs().lobes]
+    order = [lobe.code for lobe in lung_anatomy().lobes]
     chosen = draw(st.sets(st.sampled_from(order), min_size=1))
     lobes = tuple(code for code in order if code in chosen)
     side = side_of(lobes)
@@ -52,7 +52,7 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Stat
     if len(lobes) <= 3 and draw(st.booleans()):
         segments = tuple(
             code
-            for code, lobe in lungs().by_code.items()
+            for code, lobe in lung_anatomy().by_code.items()
             if lobe.code in lobes and code != lobe.code and draw(st.booleans())
         )
     things = category in THINGS
@@ -71,11 +71,11 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Stat
 @st.composite
 def statements_beyond(draw: st.DrawFn) -> Statement:
     """A finding beyond the lung."""
-    kind = draw(st.sampled_from(sorted(BEYOND)))
+    kind = draw(st.sampled_from(sorted(EXTRAPULMONARY)))
     counted = kind in ("rib fracture", "lymph nodes")
     side: Side | None = draw(st.sampled_from(("right", "left"))) if kind == "rib fracture" else None
     return Statement(
-        category=BEYOND[kind],
+        category=EXTRAPULMONARY[kind],
         kind=kind,
         side=side,
         count=draw(st.integers(1, 5)) if counted else 1,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import overread
-from overread.pixels.masks import tally, write_mask
+from overread.pixels.masks import count_voxels, write_mask
 from overread.pixels.nifti import read_slices, write_volume
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ def test_a_full_scan_and_its_mask(tmp_path: Path) -> None:
         values, sizes = np.unique(labels[labels > 0], return_counts=True)
         expected.append(dict(zip(values.tolist(), sizes.tolist(), strict=True)))
     write_mask(tmp_path / "m.nii.gz", channels, np.eye(4))
-    assert tally(tmp_path / "m.nii.gz", shape, 3) == expected
+    assert count_voxels(tmp_path / "m.nii.gz", shape, 3) == expected
     scan = np.broadcast_to(np.arange(300, dtype=np.int16), shape)
     write_volume(tmp_path / "s.nii.gz", scan, np.eye(4))
     assert (read_slices(tmp_path / "s.nii.gz", 100, 109) == np.arange(100, 110)).all()

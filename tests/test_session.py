@@ -12,9 +12,9 @@ import pytest
 from PIL import Image as Pillow
 
 from fake_readers import Echo
-from overread.core import Box, Case, Drawn, Image, Query, Request, Volume, Whole
+from overread.core import Box, Case, DrawnMask, Image, Query, Request, Volume, Whole
 from overread.errors import OverreadError, PictureError, UnknownName, UsageError
-from overread.pixels.spots import Spot, spot
+from overread.pixels.spots import SparseMask, to_sparse_mask
 from overread.runs.arrays import write_masks
 from overread.session import Session, SessionSettings
 
@@ -69,17 +69,17 @@ def test_the_loop_goes_on_while_pictures_are_encoded() -> None:
     async def both() -> list[Any]:
         pictures = Waiting()
         at_work = session(pictures)
-        looking = asyncio.create_task(at_work.look())
+        looking = asyncio.create_task(at_work.show_async())
         await asyncio.sleep(0.01)
         assert not looking.done()
         pictures.said.set()
         shown = await looking
         assert pictures.opened == ["image-1", "image-2", "image-3"]
         assert threading.current_thread().name not in pictures.threads
-        assert await at_work.look() == shown == at_work.show_all()
+        assert await at_work.show_async() == shown == at_work.show_all()
         assert len(pictures.opened) == 3  # once each
         box = Box(picture="image-2", x1=1, y1=2, x2=11, y2=8)
-        whole, part = await at_work.look(Whole(picture="image-1"), box)
+        whole, part = await at_work.show_async(Whole(picture="image-1"), box)
         assert whole == shown[0]
         assert (part.width, part.height, part.region) == (10, 6, box)
         return shown
@@ -100,7 +100,7 @@ def test_pictures_of_many_cases_are_opened_in_their_order() -> None:
             CASE.model_copy(update={"pictures": (Image(name=f"image-{n}", file="x"),)})
             for n in range(10)
         ]
-        await asyncio.gather(*(session(pictures, case).look() for case in cases))
+        await asyncio.gather(*(session(pictures, case).show_async() for case in cases))
         return pictures.opened
 
     assert asyncio.run(many()) == [f"image-{n}" for n in range(10)]
@@ -114,7 +114,7 @@ def test_errors_of_pictures_come_through() -> None:
             raise PictureError(f"the file of {image.name} is not there")
 
     with pytest.raises(PictureError, match="image-1"):
-        asyncio.run(session(Lost()).look())
+        asyncio.run(session(Lost()).show_async())
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_spot_is_its_mask(kind: Any) -> None:
         mask = np.zeros((7, 6, 5), kind)
         for _ in range(int(dice.integers(0, 4))):
             mask[tuple(dice.integers(0, (7, 6, 5)))] = 3
-        kept = spot(mask)
+        kept = to_sparse_mask(mask)
         expected = mask if kind is np.uint8 else mask != 0
         assert (np.asarray(kept) == expected).all()
         assert np.asarray(kept).dtype == np.uint8
@@ -160,7 +160,7 @@ def test_a_drawn_mask_is_held_small() -> None:
         async def read(self, request: Request) -> Any:
             mask = np.zeros((200, 200, 100), bool)
             mask[50:60, 50:60, 50] = True
-            return Drawn(mask, note="here")
+            return DrawnMask(mask, note="here")
 
     case = Case(
         id="c",
@@ -173,7 +173,7 @@ def test_a_drawn_mask_is_held_small() -> None:
     region = asyncio.run(at_work.draw(case.queries[0]))
     assert (region.channel, region.channels) == (0, 1)
     [kept] = at_work.masks.values()
-    assert isinstance(kept, Spot)
+    assert isinstance(kept, SparseMask)
     assert kept.block.nbytes == 100
     assert np.asarray(kept).sum() == 100
 
@@ -183,9 +183,9 @@ def test_a_mask_of_another_shape_is_told_before_it_is_made(tmp_path: Any) -> Non
 
     class Space(Waiting):
         def geometry(self, image: Any) -> Any:
-            from overread.pixels.geometry import geometry
+            from overread.pixels.geometry import make_geometry
 
-            return geometry((4, 4, 4), np.eye(4), where="here")
+            return make_geometry((4, 4, 4), np.eye(4), where="here")
 
     case = Case(
         id="c",
@@ -194,6 +194,6 @@ def test_a_mask_of_another_shape_is_told_before_it_is_made(tmp_path: Any) -> Non
         pictures=(Volume(name="ct", file="ct.nii.gz"),),
         queries=(Query(id="0", text="A nodule"),),
     )
-    far = Spot((10**6, 10**6, 10**6), (0, 0, 0), np.zeros((1, 1, 1), np.uint8))
+    far = SparseMask((10**6, 10**6, 10**6), (0, 0, 0), np.zeros((1, 1, 1), np.uint8))
     with pytest.raises(OverreadError, match="was drawn for a CT of shape"):
         write_masks(tmp_path / "m.nii.gz", case, Space(), {"0": far})

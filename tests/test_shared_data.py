@@ -14,7 +14,7 @@ import overread
 from overread.core import Case
 from overread.pixels.flat import verify_image
 from overread.pixels.formats import read_picture
-from overread.pixels.masks import read_channel, tally
+from overread.pixels.masks import count_voxels, read_channel
 
 pytestmark = pytest.mark.shared
 
@@ -34,7 +34,7 @@ def test_real_cts_and_masks_equal_nibabels(shared: Path) -> None:
         file = f"segmentations/{volume.file}"
         count = len(entry.case.queries)
         masks = np.asarray(nib.load(release.source(file)).dataobj)
-        counted = tally(release.source(file), space.shape, count)
+        counted = count_voxels(release.source(file), space.shape, count)
         for channel, finding in enumerate(entry.truth.findings):
             found = read_channel(release.source(file), channel, space.shape, count)
             np.testing.assert_array_equal(found, masks[channel])

@@ -9,7 +9,7 @@ from judge_making import Scripted, split, verdict, verdicts
 from overread.core import Box, Finding, Mask, Reading, Slices, Step, Trace, Whole
 from overread.runs.judging import JudgePlan, judge
 from overread.runs.spec import ReaderSpec, RunSpec, WorkflowSpec, write_spec
-from overread.runs.store import Store
+from overread.runs.store import ReadingStore
 from scripted_model import Asked, js, scripted
 
 HOSTILE = "<img src=x onerror=alert(1)> a mass."
@@ -118,7 +118,7 @@ def _write(
     write_spec(folder, spec)
     step = Step.model_validate({"kind": "look", "text": "There.", "regions": places})
     finding = Finding.model_validate({"text": "It.", "regions": places})
-    with Store(folder) as store:
+    with ReadingStore(folder) as store:
         store.append(
             Reading(case_id=case, reader="clumsy", trace=Trace(steps=(step,)), findings=(finding,))
         )

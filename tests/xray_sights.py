@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from overread.ontology import xray_regions
-from overread.phantom.film.sign import Corners, Seen, Sight, Sign, View
-from overread.phantom.statement import BEYOND, KINDS, Severity, Side, Statement
+from overread.phantom.film.sign import FilmBox, FilmContents, Sign, View, Visibility
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, Severity, Side, Statement
 
 ALL_KINDS = [(category, kind) for category, kinds in KINDS.items() for kind in kinds]
-BEYOND_KINDS = [(code, kind) for kind, code in BEYOND.items()]
+BEYOND_KINDS = [(code, kind) for kind, code in EXTRAPULMONARY.items()]
 SIDES = ("right", "left")
 LEVELS = ("apical zone", "upper lung zone", "mid lung zone", "lower lung zone")
 THINGS = ("2d", "2h")
@@ -31,7 +31,7 @@ _DOWN = {
     "cardiophrenic angle": (390, 440),
     "upper abdomen": (430, 560),
 }
-_MIDDLE: dict[str, Corners] = {
+_MIDDLE: dict[str, FilmBox] = {
     "mediastinum": (230, 60, 420, 440),
     "upper mediastinum": (250, 60, 390, 200),
     "aortic arch": (320, 150, 380, 210),
@@ -46,9 +46,9 @@ _MIDDLE: dict[str, Corners] = {
 }
 
 
-def regions() -> dict[str, Corners]:
+def regions() -> dict[str, FilmBox]:
     """A box for each of the regions."""
-    found: dict[str, Corners] = {}
+    found: dict[str, FilmBox] = {}
     for name in xray_regions().names:
         side, _, part = name.partition(" ")
         if name in _MIDDLE:
@@ -60,9 +60,11 @@ def regions() -> dict[str, Corners]:
     return found
 
 
-def sign(category: str, kind: str, seen: Seen, rng: np.random.Generator, number: int = 0) -> Sign:
+def sign(
+    category: str, kind: str, seen: Visibility, rng: np.random.Generator, number: int = 0
+) -> Sign:
     """One sign as the rule of visibility may give it: zones, sides and numbers fit each other."""
-    beyond = kind in BEYOND and BEYOND[kind] == category
+    beyond = kind in EXTRAPULMONARY and EXTRAPULMONARY[kind] == category
     side: Side | None = None
     zones: list[str] = []
     sides: tuple[str, ...] = ()
@@ -113,12 +115,12 @@ def sign(category: str, kind: str, seen: Seen, rng: np.random.Generator, number:
     )
 
 
-def sight(seed: int, *, most: int = 5, view: View | None = None) -> Sight:
+def sight(seed: int, *, most: int = 5, view: View | None = None) -> FilmContents:
     """A film with up to `most` signs of lung and pleura, and up to three beyond."""
     rng = np.random.default_rng([7, seed])
-    states: tuple[Seen, ...] = ("seen", "doubtful", "hidden")
+    states: tuple[Visibility, ...] = ("seen", "doubtful", "hidden")
 
-    def state() -> Seen:
+    def state() -> Visibility:
         return states[int(rng.choice(3, p=(0.6, 0.2, 0.2)))]
 
     signs = []
@@ -129,7 +131,7 @@ def sight(seed: int, *, most: int = 5, view: View | None = None) -> Sight:
         code, kind = BEYOND_KINDS[int(at)]
         signs.append(sign(code, kind, state(), rng))
     wide = any(one.statement.kind == "cardiomegaly" and one.seen != "hidden" for one in signs)
-    return Sight(
+    return FilmContents(
         view=view or ("AP supine" if rng.random() < 0.25 else "PA"),
         columns=WIDTH,
         rows=HEIGHT,

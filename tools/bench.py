@@ -198,14 +198,14 @@ PEERS = {
 }
 
 
-def cases(folder: Path) -> int:
+def count_cases(folder: Path) -> int:
     """Iterate the cases of the train split and keep none."""
     import overread
 
     return sum(1 for _ in overread.load("medthinkvqa", folder, "train"))
 
 
-def pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
+def make_pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
     """For each name in PEERS: the work as overread does it, and as the peer does it."""
     import nibabel as nib
     import numpy as np
@@ -239,7 +239,7 @@ def pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
         (lambda: nifti.read_volume(ct)[0], lambda: voxels(ct)),
         (our_geometry, geometry),
         (lambda: nifti.read_slices(ct, 0, 9), lambda: np.asarray(nib.load(ct).dataobj[..., :10])),
-        (lambda: masks.tally(mask, CT, FINDINGS), tally),
+        (lambda: masks.count_voxels(mask, CT, FINDINGS), tally),
         (
             lambda: masks.read_channel(mask, 1, CT, FINDINGS),
             lambda: np.asarray(nib.load(mask).dataobj[1]),
@@ -252,20 +252,20 @@ def pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
 # ---- jobs, each in a process of its own ----------------------------------------------------
 
 
-def timed(work: Work) -> float:
+def time_once(work: Work) -> float:
     """Seconds of one run."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
-def best_pair(ours: Work, peer: Work) -> list[float]:
+def time_pair(ours: Work, peer: Work) -> list[float]:
     """Best of five of ours and of the peer, in turns, after they were seen to agree."""
     import numpy as np
 
     if not _same(ours(), peer(), np.array_equal):
         raise SystemExit("ours and the peer's result differ")
-    times = [(timed(ours), timed(peer)) for _ in range(ROUNDS)]
+    times = [(time_once(ours), time_once(peer)) for _ in range(ROUNDS)]
     return [min(column) for column in zip(*times, strict=True)]
 
 
@@ -273,7 +273,7 @@ def _same(one: Any, other: Any, arrays: Callable[[Any, Any], bool]) -> bool:
     return arrays(one, other) if hasattr(one, "dtype") else bool(one == other)
 
 
-def growth(work: Work) -> float:
+def memory_growth(work: Work) -> float:
     """Megabytes by which the peak of this process grows while it works."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     work()
@@ -281,32 +281,36 @@ def growth(work: Work) -> float:
     return (after - before) / (MEGABYTE if sys.platform == "darwin" else 1024)
 
 
-def traced(work: Work) -> float:
+def traced_memory(work: Work) -> float:
     """Megabytes of Python objects alive at once while it works."""
     tracemalloc.start()
     work()
     return tracemalloc.get_traced_memory()[1] / MEGABYTE
 
 
-def do(kind: str, name: str, folder: Path, seed: int) -> Any:
+def run_job(kind: str, name: str, folder: Path, seed: int) -> Any:
     """One job, in this process."""
     if kind == "make":
         make_rows(folder, seed)
         return make_pixels(folder, seed)
     if kind in ("ours", "peer", "pair"):
-        ours, peer = pairs(folder)[name]
-        return best_pair(ours, peer) if kind == "pair" else growth(ours if kind == "ours" else peer)
+        ours, peer = make_pairs(folder)[name]
+        return (
+            time_pair(ours, peer)
+            if kind == "pair"
+            else memory_growth(ours if kind == "ours" else peer)
+        )
     # What the packages themselves take is not what is measured.
     importlib.import_module("overread.benchmarks.medthinkvqa")
-    how = {"growth": growth, "traced": traced}.get(name)
+    how = {"growth": memory_growth, "traced": traced_memory}.get(name)
     if how is not None:
-        return how(lambda: cases(folder))
-    if cases(folder) != ROWS:
+        return how(lambda: count_cases(folder))
+    if count_cases(folder) != ROWS:
         raise SystemExit("not every row became a case")
-    return min(timed(lambda: cases(folder)) for _ in range(ROUNDS))
+    return min(time_once(lambda: count_cases(folder)) for _ in range(ROUNDS))
 
 
-def ask(kind: str, name: str, folder: Path, seed: int) -> Any:
+def start_job(kind: str, name: str, folder: Path, seed: int) -> Any:
     """One job, in a process of its own."""
     words = [__file__, "--seed", str(seed), "--job", kind, name, str(folder)]
     done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True, check=True)
@@ -316,7 +320,7 @@ def ask(kind: str, name: str, folder: Path, seed: int) -> Any:
 # ---- the table -----------------------------------------------------------------------------
 
 
-def fresh(*words: str, expected: str = "") -> float:
+def time_process(*words: str, expected: str = "") -> float:
     """Best of five seconds of a whole process, which must succeed and say what is expected."""
 
     def run() -> None:
@@ -324,29 +328,31 @@ def fresh(*words: str, expected: str = "") -> float:
         if done.returncode or expected not in done.stdout:
             raise SystemExit(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
 
-    return min(timed(run) for _ in range(ROUNDS))
+    return min(time_once(run) for _ in range(ROUNDS))
 
 
 def measure(folder: Path, seed: int) -> Iterator[Line]:
     """All measurements, one by one."""
     overread = str(Path(sys.executable).with_name("overread"))
-    yield Line("start-up: python -c pass (the floor)", fresh(sys.executable, "-c", "pass"), "s")
-    started = fresh(sys.executable, "-c", "import overread")
+    yield Line(
+        "start-up: python -c pass (the floor)", time_process(sys.executable, "-c", "pass"), "s"
+    )
+    started = time_process(sys.executable, "-c", "import overread")
     yield Line("start-up: import overread", started, "s", limit=0.3)
-    yield Line("start-up: overread --help", fresh(overread, "--help"), "s", limit=0.3)
-    ask("make", "", folder, seed)
+    yield Line("start-up: overread --help", time_process(overread, "--help"), "s", limit=0.3)
+    start_job("make", "", folder, seed)
     rows = f"{ROWS:,} rows as cases"
-    yield Line(rows, ask("cases", "time", folder, seed), "s", limit=3)
+    yield Line(rows, start_job("cases", "time", folder, seed), "s", limit=3)
     for name, title in (("growth", "peak growth"), ("traced", "Python objects")):
-        yield Line(f"{rows}, {title}", ask("cases", name, folder, seed), "MB", limit=300)
+        yield Line(f"{rows}, {title}", start_job("cases", name, folder, seed), "MB", limit=300)
     words = (overread, "check", "medthinkvqa", str(folder), "--split", "train", "--no-pixels")
-    checked = fresh(*words, expected=" 0 error(s), 0 warning(s)")
+    checked = time_process(*words, expected=" 0 error(s), 0 warning(s)")
     yield Line(f"{ROWS:,} rows checked, pictures unopened", checked, "s", limit=6)
     for name, peer_name in PEERS.items():
-        best, peer = ask("pair", name, folder, seed)
+        best, peer = start_job("pair", name, folder, seed)
         yield Line(name, best, "s", peer=peer, peer_name=peer_name)
         if name.startswith("mask"):
-            best, peer = (ask(whose, name, folder, seed) for whose in ("ours", "peer"))
+            best, peer = (start_job(whose, name, folder, seed) for whose in ("ours", "peer"))
             yield Line(f"{name}, peak", best, "MB", peer=peer, peer_name=peer_name)
 
 
@@ -359,7 +365,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.job:
         kind, name, folder = options.job
-        print(json.dumps(do(kind, name, Path(folder), options.seed)))
+        print(json.dumps(run_job(kind, name, Path(folder), options.seed)))
         return
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:

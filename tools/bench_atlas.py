@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from overread import Card, Plan, compare, grade, run, score
+from overread import Card, RunPlan, compare, grade, run, score
 from overread.phantom.baseline import baseline_mask
 from overread.phantom.exam_ct import split_of
 from overread.phantom.making import make_population
@@ -28,45 +28,45 @@ from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import read_volume
-from overread.runs.comparing import Comparison
+from overread.runs.comparing import CardComparison
 
 TRAIN = 20
 """Patients for `majority` to count in."""
-LEAST = 10
+MIN_FINDINGS = 10
 """Findings that each category must have in the two populations of CTs together."""
 BOUNDS = ("atlas", "random", "majority", "nothing", "oracle")
 DICE = "honest_global_only_mean_global_dice_per_finding"
 """Of the mask as it was drawn; what is missing counts 0."""
 
 
-def numbers(split: str) -> Iterable[int]:
+def patient_numbers(split: str) -> Iterable[int]:
     """The numbers of the patients of a split."""
     return (number for number in count(1) if split_of(number) == split)
 
 
-def made(out: Path, patients: int, mix: Mix, seed: int, exams: Sequence[str]) -> Path:
+def make_patients(out: Path, patients: int, mix: Mix, seed: int, exams: Sequence[str]) -> Path:
     """So many patients in test, and a few in train."""
-    chosen = [*islice(numbers("test"), patients), *islice(numbers("train"), TRAIN)]
+    chosen = [*islice(patient_numbers("test"), patients), *islice(patient_numbers("train"), TRAIN)]
     done = make_population(out, chosen, Settings(seed=seed, mix=mix), exams=exams)
     if done.failed:
         raise SystemExit(f"{len(done.failed)} patients could not be made: {done.failed}")
     return out
 
 
-def read(benchmark: str, root: Path, runs: Path, readers: Sequence[str]) -> dict[str, Card]:
+def run_readers(benchmark: str, root: Path, runs: Path, readers: Sequence[str]) -> dict[str, Card]:
     """The scorecards of several readers."""
     cards = {}
     for reader in readers:
         folder = runs / reader
-        outcome = run(Plan(benchmark, root, reader), folder)
+        outcome = run(RunPlan(benchmark, root, reader), folder)
         if outcome.tally.failed:
             raise SystemExit(f"{reader} failed on {outcome.tally.failed} cases of {benchmark}")
         cards[reader] = score(folder, workers=2)
     return cards
 
 
-def plain(root: Path, out: Path) -> Card:
-    """The scorecard of the baseline: a band of HU in the true lobes that the sentence names."""
+def grade_baseline(root: Path, out: Path) -> Card:
+    """Scorecard of the baseline: an HU range inside the true lobes that the sentence names."""
     out.mkdir(parents=True, exist_ok=True)
     for line in (root / "phantom.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -91,7 +91,7 @@ def plain(root: Path, out: Path) -> Card:
     return grade("rexgroundingct", root, out, reader="baseline", workers=2)
 
 
-def more(found: Comparison, metric: str, name: str) -> tuple[float, float, float]:
+def atlas_lead(found: CardComparison, metric: str, name: str) -> tuple[float, float, float]:
     """What atlas has more than another reader, and the interval of that.
 
     `compare` takes the others minus the baseline, which here is atlas.
@@ -103,35 +103,35 @@ def more(found: Comparison, metric: str, name: str) -> tuple[float, float, float
     return -less.value, -less.high, -less.low
 
 
-def beats(found: Comparison, metric: str) -> bool:
+def beats(found: CardComparison, metric: str) -> bool:
     """Whether atlas is above everybody but the oracle, all intervals above 0."""
     others = (name for name in found.cards if name not in ("atlas", "oracle"))
-    return all(more(found, metric, name)[1] > 0 for name in others)
+    return all(atlas_lead(found, metric, name)[1] > 0 for name in others)
 
 
-def told(found: Comparison, metric: str) -> list[str]:
+def format_rows(found: CardComparison, metric: str) -> list[str]:
     """The rows of a table: each reader, and what atlas has more than it."""
     lines = []
     for name in found.cards:
         own = found.cards[name].scores[metric]
         line = f"| {name} | {own.value:.3f} ({own.low:.3f} to {own.high:.3f}) |"
         if name != "atlas":
-            value, low, high = more(found, metric, name)
+            value, low, high = atlas_lead(found, metric, name)
             line += f" {value:+.3f} ({low:+.3f} to {high:+.3f}) |"
         lines.append(line if name != "atlas" else f"{line} |")
     return lines
 
 
-def table(title: str, cards: dict[str, Card], metric: str) -> Comparison:
+def print_comparison(title: str, cards: dict[str, Card], metric: str) -> CardComparison:
     """Compare and print."""
     found = compare(list(cards.values()), names=list(cards), baseline="atlas", metrics=[metric])
     print(f"\n{title}: {metric}, n = {cards['atlas'].scores[metric].n}\n")
     print("| reader | score (95 %) | atlas has more (95 %, paired) |\n|---|---|---|")
-    print("\n".join(told(found, metric)), flush=True)
+    print("\n".join(format_rows(found, metric)), flush=True)
     return found
 
 
-def by_category(populations: dict[str, dict[str, Card]]) -> None:
+def print_by_category(populations: dict[str, dict[str, Card]]) -> None:
     """Mean Dice by category, for each population; every category must be met often enough."""
     met: dict[str, int] = {}
     for title, cards in populations.items():
@@ -143,11 +143,13 @@ def by_category(populations: dict[str, dict[str, Card]]) -> None:
             met[category] = met.get(category, 0) + many
             values = [own[category].scores[DICE].value or 0.0 for own in groups.values()]
             print(f"| {category} | {many} | {' | '.join(f'{v:.3f}' for v in values)} |")
-    few = [name for name, many in met.items() if many < LEAST]
-    print(f"\n{len(met)} categories; fewer than {LEAST} findings: {', '.join(few) or 'none'}")
+    few = [name for name, many in met.items() if many < MIN_FINDINGS]
+    print(
+        f"\n{len(met)} categories; fewer than {MIN_FINDINGS} findings: {', '.join(few) or 'none'}"
+    )
 
 
-def ct(out: Path, given: argparse.Namespace) -> bool:
+def compare_ct(out: Path, given: argparse.Namespace) -> bool:
     """Both populations of CTs, and the table by category."""
     populations, kept = {}, True
     plans: tuple[tuple[Mix, int, tuple[str, ...]], ...] = (
@@ -155,31 +157,35 @@ def ct(out: Path, given: argparse.Namespace) -> bool:
         ("even", given.even, ("rexgroundingct",)),
     )
     for mix, patients, exams in plans:
-        root = made(out / mix, patients, mix, given.seed, exams) / "rexgroundingct"
-        cards = read("rexgroundingct", root, out / f"{mix}-runs", BOUNDS)
-        cards["baseline"] = plain(root, out / f"{mix}-baseline")
-        found = table(f"CT, mix {mix}", cards, DICE)
+        root = make_patients(out / mix, patients, mix, given.seed, exams) / "rexgroundingct"
+        cards = run_readers("rexgroundingct", root, out / f"{mix}-runs", BOUNDS)
+        cards["baseline"] = grade_baseline(root, out / f"{mix}-baseline")
+        found = print_comparison(f"CT, mix {mix}", cards, DICE)
         populations[f"mix {mix}"] = cards
-        kept &= more(found, DICE, "baseline")[0] >= 0.10 and beats(found, DICE)
-    by_category(populations)
+        kept &= atlas_lead(found, DICE, "baseline")[0] >= 0.10 and beats(found, DICE)
+    print_by_category(populations)
     return kept
 
 
-def films(out: Path, given: argparse.Namespace) -> bool:
+def compare_films(out: Path, given: argparse.Namespace) -> bool:
     """The reports of the radiographs of the real mix."""
-    root = made(out / "real", given.patients, "real", given.seed, ("rexgroundingct", "mmrad"))
-    cards = read("mmrad", root / "mmrad", out / "film-runs", BOUNDS)
-    return beats(table("Radiographs", cards, "clinical_f1"), "clinical_f1")
+    root = make_patients(
+        out / "real", given.patients, "real", given.seed, ("rexgroundingct", "mmrad")
+    )
+    cards = run_readers("mmrad", root / "mmrad", out / "film-runs", BOUNDS)
+    return beats(print_comparison("Radiographs", cards, "clinical_f1"), "clinical_f1")
 
 
-def cases(out: Path, given: argparse.Namespace) -> bool:
+def compare_cases(out: Path, given: argparse.Namespace) -> bool:
     """The choices among diagnoses."""
-    root = made(out / "cases", given.cases, "illness", given.seed, ("medthinkvqa",))
-    cards = read("medthinkvqa", root / "medthinkvqa", out / "case-runs", (*BOUNDS, "longest"))
-    return beats(table("Cases", cards, "accuracy"), "accuracy")
+    root = make_patients(out / "cases", given.cases, "illness", given.seed, ("medthinkvqa",))
+    cards = run_readers(
+        "medthinkvqa", root / "medthinkvqa", out / "case-runs", (*BOUNDS, "longest")
+    )
+    return beats(print_comparison("Cases", cards, "accuracy"), "accuracy")
 
 
-PARTS = {"ct": ct, "films": films, "cases": cases}
+PARTS = {"ct": compare_ct, "films": compare_films, "cases": compare_cases}
 
 
 def main() -> None:

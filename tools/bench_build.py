@@ -25,7 +25,7 @@ from typing import Any
 from overread.build.rexgroundingct import RECIPE
 from overread.build.rexgroundingct.extract import phrase_problems
 from overread.build.runner import run_build
-from overread.language.numerals import numerals
+from overread.language.numerals import find_numerals
 
 LIMIT = 60.0
 """Seconds for 1,000 reports on two cores."""
@@ -44,7 +44,7 @@ def main() -> int:
         begun = time.monotonic()
         outcome = run_build(RECIPE, told.reports, out, limit=told.limit)
         took = time.monotonic() - begun
-        counts, lost = gone_through(out)
+        counts, lost = count_losses(out)
     busy = resource.getrusage(resource.RUSAGE_SELF)
     print(f"{counts['reports']} reports in {took:.1f} s ({busy.ru_utime:.0f} s of one core, "
           f"{busy.ru_maxrss / 1024:.0f} MB)")  # fmt: skip
@@ -59,8 +59,8 @@ def main() -> int:
     return int(bool(lost) or took * scale > LIMIT)
 
 
-def gone_through(out: Path) -> tuple[Counter[str], Counter[str]]:
-    """What there is in a build, and what of it was lost."""
+def count_losses(out: Path) -> tuple[Counter[str], Counter[str]]:
+    """Counts of what a build holds, and of what was lost on the way."""
     counts: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     for data in _items(out):
@@ -71,8 +71,8 @@ def gone_through(out: Path) -> tuple[Counter[str], Counter[str]]:
         counts["sentences"] += len(data["sentences"])
         lost["sentences"] += len(data["sentences"].keys() - told)
         whole = f"{data['findings']}\n\n{data.get('impressions') or ''}"
-        before = Counter(number.meaning for number in numerals(whole))
-        after = Counter(n.meaning for text in data["coded"].values() for n in numerals(text))
+        before = Counter(number.meaning for number in find_numerals(whole))
+        after = Counter(n.meaning for text in data["coded"].values() for n in find_numerals(text))
         counts["numbers"] += before.total()
         lost["numbers"] += (before - after).total()
         rows = {key: tuple(row) for key, row in data["phrases"].items()}

@@ -23,13 +23,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-HOUSE = Path(__file__).resolve().parents[1]
-INSPECT = HOUSE / ".venv-inspect" / "bin" / "python"
+ROOT = Path(__file__).resolve().parents[1]
+INSPECT = ROOT / ".venv-inspect" / "bin" / "python"
 AT_ONCE = 32
-TEXTS = 2000
-PICTURED = 500
+TEXT_CASES = 2000
+PICTURE_CASES = 500
 PICTURES = 4
-MANY = 20_000
+MANY_CASES = 20_000
 DISTINCT = 64
 ROUNDS = 3
 HALF = 0.5
@@ -41,34 +41,34 @@ MEGABYTE = 1 << 20
 
 def make_releases(folder: Path) -> None:
     """Cases without pictures, and cases with four PNGs of about 190 kB each."""
-    sys.path.insert(0, str(HOUSE / "tests"))
+    sys.path.insert(0, str(ROOT / "tests"))
     import numpy as np
     from PIL import Image
 
     from engine_rows import write_cases
 
-    write_cases(folder / "texts", MANY)
-    pictured = write_cases(folder / "pictured", PICTURED, pictures=PICTURES)
+    write_cases(folder / "texts", MANY_CASES)
+    pictured = write_cases(folder / "pictured", PICTURE_CASES, pictures=PICTURES)
     dice = np.random.default_rng(0)
     store = folder / "distinct"
     store.mkdir()
     for number in range(DISTINCT):
         noise = dice.integers(0, 256, (440, 440), dtype=np.uint8)
         Image.fromarray(noise).save(store / f"{number}.png")
-    for at, row in enumerate(rows_of(pictured)):
+    for at, row in enumerate(load_rows(pictured)):
         for slot in range(1, PICTURES + 1):
             path = pictured / row[f"image_{slot:02d}_path"]
             path.parent.mkdir(parents=True, exist_ok=True)
             os.link(store / f"{(at * PICTURES + slot) % DISTINCT}.png", path)
 
 
-def rows_of(root: Path, limit: int | None = None) -> list[dict[str, Any]]:
+def load_rows(root: Path, limit: int | None = None) -> list[dict[str, Any]]:
     """Rows of a release."""
     with (root / "test.jsonl").open(encoding="utf-8") as file:
         return [json.loads(line) for at, line in enumerate(file) if limit is None or at < limit]
 
 
-def question(row: dict[str, Any]) -> str:
+def format_question(row: dict[str, Any]) -> str:
     """A question about a row, as long as ours."""
     options = "\n".join(f"{letter}. {text}" for letter, text in row["options"].items())
     return (
@@ -77,15 +77,15 @@ def question(row: dict[str, Any]) -> str:
     )
 
 
-def files_of(root: Path, row: dict[str, Any]) -> list[Path]:
+def picture_files(root: Path, row: dict[str, Any]) -> list[Path]:
     """The pictures of a row."""
     return [root / row[f"image_{n:02d}_path"] for n in range(1, row["image_count"] + 1)]
 
 
 @contextmanager
-def served() -> Iterator[str]:
+def start_server() -> Iterator[str]:
     """The instant server, in a process of its own."""
-    script = HOUSE / "tests" / "runs" / "reading_server.py"
+    script = ROOT / "tests" / "runs" / "reading_server.py"
     with subprocess.Popen(
         [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -99,21 +99,21 @@ def served() -> Iterator[str]:
 # ---- the three ways ------------------------------------------------------------------------
 
 
-def bare(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
+def run_bare_sdk(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
     """The SDK in a loop of 32 tasks; answers are parsed and thrown away."""
     import openai
 
-    rows = iter(rows_of(root, count))
+    rows = iter(load_rows(root, count))
 
     async def ask(client: Any) -> None:
         for row in rows:
             content: list[dict[str, Any]] = []
-            for path in files_of(root, row):
+            for path in picture_files(root, row):
                 data = base64.b64encode(path.read_bytes()).decode()
                 content.append(
                     {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
                 )
-            content.append({"type": "text", "text": question(row)})
+            content.append({"type": "text", "text": format_question(row)})
             reply = await client.chat.completions.create(
                 model="served", messages=[{"role": "user", "content": content}]
             )
@@ -128,16 +128,16 @@ def bare(root: Path, address: str, count: int, folder: Path) -> dict[str, float]
     return {"rate": count / asyncio.run(all_of_it())}
 
 
-def ours(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
+def run_engine(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
     """The engine with the reader `openai` and the workflow `direct`; then again, from the cache."""
     from overread import catalog
-    from overread.runs.engine import Plan, run
+    from overread.runs.engine import RunPlan, run
 
     catalog.TABLES["readers"].setdefault("openai", "overread.readers.openai:make")
     catalog.TABLES["workflows"].setdefault("direct", "overread.workflows.direct:direct")
     import openai  # noqa: F401  # the bare loop's time is without its import too
 
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa",
         root,
         "openai",
@@ -158,7 +158,7 @@ def ours(root: Path, address: str, count: int, folder: Path) -> dict[str, float]
     return rates
 
 
-def inspected(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
+def run_inspect(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
     """inspect_ai with the plainest task of the same questions."""
     os.environ |= {"OPENAI_API_KEY": "none", "INSPECT_LOG_LEVEL": "error"}
     from inspect_ai import Task, eval  # noqa: A004
@@ -178,14 +178,14 @@ def inspected(root: Path, address: str, count: int, folder: Path) -> dict[str, f
             input=[
                 ChatMessageUser(
                     content=[
-                        *(ContentImage(image=str(path)) for path in files_of(root, row)),
-                        ContentText(text=question(row)),
+                        *(ContentImage(image=str(path)) for path in picture_files(root, row)),
+                        ContentText(text=format_question(row)),
                     ]
                 )
             ],
             target="A",
         )
-        for number, row in enumerate(rows_of(root, count), 1)
+        for number, row in enumerate(load_rows(root, count), 1)
     ]
     task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
     model = get_model("openai/served", base_url=address, responses_api=False)
@@ -204,13 +204,13 @@ def inspected(root: Path, address: str, count: int, folder: Path) -> dict[str, f
     return {"rate": count / seconds, "bytes": size}
 
 
-def memory(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
+def measure_memory(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
     """Peak memory of a run with a reader that answers at once, in megabytes."""
-    sys.path.insert(0, str(HOUSE / "tests"))
+    sys.path.insert(0, str(ROOT / "tests"))
     from fake_readers import ANSWER, Echo
     from overread import catalog
     from overread.core import Reply, Request
-    from overread.runs.engine import Plan, run
+    from overread.runs.engine import RunPlan, run
 
     catalog.TABLES["workflows"].setdefault("direct", "overread.workflows.direct:direct")
 
@@ -221,7 +221,7 @@ def memory(root: Path, address: str, count: int, folder: Path) -> dict[str, floa
             """The same answer for everybody."""
             return Reply(text=ANSWER, model="instant")
 
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa",
         root,
         Instant(),
@@ -234,10 +234,10 @@ def memory(root: Path, address: str, count: int, folder: Path) -> dict[str, floa
     return {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE}
 
 
-JOBS = {"bare": bare, "ours": ours, "inspect": inspected, "memory": memory}
+JOBS = {"bare": run_bare_sdk, "ours": run_engine, "inspect": run_inspect, "memory": measure_memory}
 
 
-def job(name: str, root: Path, address: str, count: int) -> dict[str, float]:
+def start_job(name: str, root: Path, address: str, count: int) -> dict[str, float]:
     """One job in a process of its own."""
     python = str(INSPECT) if name == "inspect" else sys.executable
     done = subprocess.run(
@@ -250,13 +250,13 @@ def job(name: str, root: Path, address: str, count: int) -> dict[str, float]:
     return told
 
 
-def best(names: list[str], root: Path, count: int) -> dict[str, dict[str, float]]:
+def best_of_rounds(names: list[str], root: Path, count: int) -> dict[str, dict[str, float]]:
     """The best of a few rounds of several jobs in turn, each against a fresh server."""
     found: dict[str, dict[str, float]] = {name: {} for name in names}
     for _ in range(ROUNDS):
         for name in names:
-            with served() as address:
-                told = job(name, root, address, count)
+            with start_server() as address:
+                told = start_job(name, root, address, count)
             for key, value in told.items():
                 pick = min if key == "bytes" else max
                 found[name][key] = pick(value, found[name].get(key, value))
@@ -267,7 +267,7 @@ def best(names: list[str], root: Path, count: int) -> dict[str, dict[str, float]
 
 
 class Table:
-    """Prints lines with a verdict, and remembers whether one was bad."""
+    """Prints measurements with a verdict, and remembers whether any missed its limit."""
 
     def __init__(self) -> None:
         """Nothing is bad yet."""
@@ -301,37 +301,37 @@ def main() -> None:
         folder = Path(made)
         make_releases(folder)
         texts, pictured = folder / "texts", folder / "pictured"
-        words = best(["bare", "ours"], texts, TEXTS)
-        name = f"engine, {TEXTS:,} text cases"
+        words = best_of_rounds(["bare", "ours"], texts, TEXT_CASES)
+        name = f"engine, {TEXT_CASES:,} text cases"
         table.rates(name, words["ours"]["rate"], "bare SDK", words["bare"]["rate"], HALF)
         again = words["ours"]["again"]
         table.line(
-            f"engine, {TEXTS:,} text cases from the cache", f"{again:,.0f}/s",
+            f"engine, {TEXT_CASES:,} text cases from the cache", f"{again:,.0f}/s",
             f"at least 2,000/s ({words['ours']['again alone']:,.0f}/s of processor time)",
             holds=again >= 2000,
         )  # fmt: skip
-        shown = best(["bare", "ours"], pictured, PICTURED)
-        name = f"engine, {PICTURED} cases × {PICTURES} PNGs"
+        shown = best_of_rounds(["bare", "ours"], pictured, PICTURE_CASES)
+        name = f"engine, {PICTURE_CASES} cases × {PICTURES} PNGs"
         table.rates(name, shown["ours"]["rate"], "bare SDK", shown["bare"]["rate"], HALF)
         size = shown["ours"]["bytes"] / MEGABYTE
         table.line(
-            f"engine, folder of {PICTURED} cases × {PICTURES} PNGs", f"{size:.2f} MB",
+            f"engine, folder of {PICTURE_CASES} cases × {PICTURES} PNGs", f"{size:.2f} MB",
             "under 2 MB", holds=size < 2,
         )  # fmt: skip
         if INSPECT.exists():
             count = options.inspect_samples
-            with served() as address:
-                theirs = job("inspect", texts, address, count)
-                looked = job("inspect", pictured, address, min(count, PICTURED))
+            with start_server() as address:
+                theirs = start_job("inspect", texts, address, count)
+                looked = start_job("inspect", pictured, address, min(count, PICTURE_CASES))
             rate = words["ours"]["rate"]
             table.rates("engine, text cases", rate, "inspect_ai", theirs["rate"], 1)
             table.rates(name, shown["ours"]["rate"], "inspect_ai", looked["rate"], 4)
             print(f"  inspect_ai's log of {count} of them: {looked['bytes'] / MEGABYTE:,.0f} MB")
-        few = job("memory", texts, "", TEXTS)["peak"]
-        many = job("memory", texts, "", MANY)["peak"]
+        few = start_job("memory", texts, "", TEXT_CASES)["peak"]
+        many = start_job("memory", texts, "", MANY_CASES)["peak"]
         table.line(
-            f"engine, peak memory of {MANY:,} cases", f"{many:.0f} MB",
-            f"{TEXTS:,} cases {few:.0f} MB, 10 MB more at most", holds=many - few <= 10,
+            f"engine, peak memory of {MANY_CASES:,} cases", f"{many:.0f} MB",
+            f"{TEXT_CASES:,} cases {few:.0f} MB, 10 MB more at most", holds=many - few <= 10,
         )  # fmt: skip
     sys.exit(table.over)
 

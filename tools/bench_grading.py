@@ -15,7 +15,7 @@ CASES = 720
 LIMIT = 2.0
 
 
-def make(folder: Path, seed: int) -> Path:
+def make_files(folder: Path, seed: int) -> Path:
     """A test split of the published size and predictions of it, some of them right."""
     bench.make_rows(folder, seed, rows=CASES, split="test")
     dice = random.Random(seed)
@@ -35,9 +35,9 @@ def main() -> None:
     overread = str(Path(sys.executable).with_name("overread"))
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:
         folder = Path(made)
-        predictions = make(folder, seed=7)
+        predictions = make_files(folder, seed=7)
         words = (overread, "grade", "medthinkvqa", str(folder), str(predictions))
-        best = bench.fresh(*words, "--draws", "1000", expected="accuracy")
+        best = bench.time_process(*words, "--draws", "1000", expected="accuracy")
         told = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True)
     right = json.loads(told.stdout)["accuracy"] * CASES
     if abs(right - round(right)) > 1e-9:

@@ -53,7 +53,7 @@ class Line:
 # ---- the work ------------------------------------------------------------------------------
 
 
-def make(folder: Path) -> None:
+def make_files(folder: Path) -> None:
     """The files of all jobs."""
     import mask_making
 
@@ -62,7 +62,7 @@ def make(folder: Path) -> None:
         mask_making.make_pair(folder / name, SEEDS[name], plans)
 
 
-def subject(folder: Path) -> Any:
+def make_subject(folder: Path) -> Any:
     """One case whose masks lie in the folder, its findings categorised as they were planned."""
     import mask_making
     from overread.core import Case, Entry, Finding, Geometry, Mask, Query, Reading, Truth, Volume
@@ -111,15 +111,15 @@ def subject(folder: Path) -> Any:
     return Subject(entry, reading, here, here)
 
 
-def ours(folder: Path) -> Work:
+def score_with_overread(folder: Path) -> Work:
     """The official suite, its ceiling and the challenge's distances, from the files."""
     from overread.metrics.masks.measure import measure_masks
 
-    case = subject(folder)
+    case = make_subject(folder)
     return lambda: measure_masks(case)
 
 
-def inflating(folder: Path) -> Work:
+def inflate_only(folder: Path) -> Work:
     """Both files inflated with zlib-ng into a buffer that is used again."""
     from zlib_ng import gzip_ng
 
@@ -194,49 +194,49 @@ def panoptica_scores(folder: Path) -> Work:
 # ---- jobs, each in a process of its own ----------------------------------------------------
 
 
-def timed(work: Work) -> float:
+def time_once(work: Work) -> float:
     """Seconds of one run."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Megabytes that this process has held at most."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / ((1 << 20) if sys.platform == "darwin" else 1024)
 
 
-def memory(folder: Path) -> list[float]:
+def measure_memory(folder: Path) -> list[float]:
     """Megabytes by which the peak grows while one case is scored, and in all."""
-    work = ours(folder)
-    before = peak()
+    work = score_with_overread(folder)
+    before = peak_memory()
     work()
-    return [peak() - before, peak()]
+    return [peak_memory() - before, peak_memory()]
 
 
-def in_turns(folder: Path, rounds: int) -> list[float]:
+def time_in_turns(folder: Path, rounds: int) -> list[float]:
     """Best seconds of ours and of inflating alone, in turns, after one run to warm up."""
-    works = [ours(folder), inflating(folder)]
+    works = [score_with_overread(folder), inflate_only(folder)]
     for work in works:
         work()
-    times = [[timed(work) for work in works] for _ in range(rounds)]
+    times = [[time_once(work) for work in works] for _ in range(rounds)]
     return [min(column) for column in zip(*times, strict=True)]
 
 
-def do(kind: str, folder: Path, rounds: int) -> Any:
+def run_job(kind: str, folder: Path, rounds: int) -> Any:
     """One job, in this process."""
     if kind == "make":
-        return make(folder)
+        return make_files(folder)
     if kind == "memory":
-        return memory(folder)
+        return measure_memory(folder)
     if kind == "turns":
-        return in_turns(folder, rounds)
+        return time_in_turns(folder, rounds)
     work = {"nibabel": nibabel_dice, "panoptica": panoptica_scores}[kind](folder)
-    return min(timed(work) for _ in range(rounds))
+    return min(time_once(work) for _ in range(rounds))
 
 
-def ask(kind: str, folder: Path, rounds: int, python: str = sys.executable) -> Any:
+def start_job(kind: str, folder: Path, rounds: int, python: str = sys.executable) -> Any:
     """One job, in a process of its own; what it prints besides its result is passed over."""
     words = [python, __file__, "--rounds", str(rounds), "--job", kind, str(folder)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
@@ -248,25 +248,25 @@ def ask(kind: str, folder: Path, rounds: int, python: str = sys.executable) -> A
 
 def measure(folder: Path, rounds: int, peers: Path) -> Iterator[Line]:
     """All measurements, one by one."""
-    ask("make", folder, 1)
-    best, floor = ask("turns", folder / "usual", rounds)
+    start_job("make", folder, 1)
+    best, floor = start_job("turns", folder / "usual", rounds)
     yield Line("both files inflated with zlib-ng", floor, "s")
     yield Line("official suite, ceiling and distances", best, "s")
     yield Line("  times inflating", best / floor, "×", limit=5)
-    slow = ask("nibabel", folder / "usual", rounds)
+    slow = start_job("nibabel", folder / "usual", rounds)
     yield Line("nibabel, contiguous copies, numpy Dice alone", slow, "s")
     yield Line("  ours to it", best / slow, "×", limit=1 / 25, note=f"{slow / best:.0f}× faster")
     if peers.exists():
-        slow = ask("panoptica", folder / "usual", rounds, str(peers))
+        slow = start_job("panoptica", folder / "usual", rounds, str(peers))
         yield Line("panoptica, Dice and matching", slow, "s")
         faster = f"{slow / best:.0f}× faster"
         yield Line("  ours to it", best / slow, "×", limit=1 / 30, note=faster)
     else:
         yield Line("panoptica", None, "s", note=f"not there: no interpreter at {peers}")
-    growth, total = ask("memory", folder / "usual", 1)
+    growth, total = start_job("memory", folder / "usual", 1)
     yield Line("peak memory, growth while scoring", growth, "MB", limit=200)
     yield Line("peak memory, the whole process", total, "MB", limit=200)
-    best, _ = ask("turns", folder / "diffuse", rounds)
+    best, _ = start_job("turns", folder / "diffuse", rounds)
     yield Line("a diffuse finding of 300 specks", best, "s", limit=2)
 
 
@@ -282,7 +282,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.job:
         kind, folder = options.job
-        print(json.dumps(do(kind, Path(folder), options.rounds)))
+        print(json.dumps(run_job(kind, Path(folder), options.rounds)))
         return
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:

@@ -42,7 +42,7 @@ FIRST_GOAL, CUT_GOAL = 3.0, 50.0
 """Seconds to the first slices from a cold cache, milliseconds of a warm crop."""
 
 
-def scan() -> NDArray[np.int16]:
+def make_scan() -> NDArray[np.int16]:
     """A body of soft tissue with two lungs, and the noise of a scanner in it."""
     rng = np.random.default_rng(0)
     i, j = np.ogrid[:512, :512]
@@ -62,7 +62,7 @@ def make_release(folder: Path) -> float:
     name = "test_1_a_1.nii.gz"
     for part in ("images", "segmentations"):
         (folder / part).mkdir(parents=True)
-    write_volume(folder / "images" / name, scan(), AFFINE)
+    write_volume(folder / "images" / name, make_scan(), AFFINE)
     rng = np.random.default_rng(1)
     channels = [np.zeros(SHAPE, np.uint8) for _ in range(3)]
     for labels in channels:
@@ -76,14 +76,14 @@ def make_release(folder: Path) -> float:
     return (folder / "images" / name).stat().st_size / 1e6
 
 
-def opening(folder: Path) -> tuple[float, float]:
+def time_opening(folder: Path) -> tuple[float, float]:
     """Seconds until the first slices and until the whole scan are drawn, from an empty cache."""
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as cache:
         os.environ["OVERREAD_CACHE"] = cache
         with served([folder], "--read-only") as site, launched() as browser:
             dataset = site.get("/api/shelf")["datasets"][0]["id"]
             with Eyes.on(browser, site) as eyes:
-                eyes.page.get_by_text("What there is to look at").wait_for()
+                eyes.page.get_by_text("Datasets, runs and builds").wait_for()
                 begin = time.perf_counter()
                 eyes.page.goto(f"{site.base}/cases/{dataset}/test/test_1_a_1")
                 eyes.page.wait_for_selector(".ct-ruler", timeout=60_000)  # drawn with the slices
@@ -92,7 +92,7 @@ def opening(folder: Path) -> tuple[float, float]:
                 return first, time.perf_counter() - begin
 
 
-def cutting(folder: Path) -> dict[str, tuple[float, float]]:
+def time_cuts(folder: Path) -> dict[str, tuple[float, float]]:
     """Cut → milliseconds (best of five) and megabytes, from a warm cache."""
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as cache:
         os.environ["OVERREAD_CACHE"] = cache
@@ -102,10 +102,10 @@ def cutting(folder: Path) -> dict[str, tuple[float, float]]:
             begin = time.perf_counter()
             site.ask(f"{base}?bbox=0,1,0,1,0,1")
             found = {"first voxel from a cold cache": (1000 * (time.perf_counter() - begin), 0.0)}
-            return found | {name: _asked(site, base + query) for name, query in CUTS.items()}
+            return found | {name: _time_request(site, base + query) for name, query in CUTS.items()}
 
 
-def _asked(site: Site, path: str) -> tuple[float, float]:
+def _time_request(site: Site, path: str) -> tuple[float, float]:
     best, size = float("inf"), 0
     for _ in range(6):  # the first warms
         begin = time.perf_counter()
@@ -126,10 +126,10 @@ def main() -> None:
         size = make_release(release)
         print(f"a CT of {'×'.join(map(str, SHAPE))} with 3 findings, {size:.0f} MB on disk")
         for number in range(rounds):
-            first, whole = opening(release)
+            first, whole = time_opening(release)
             print(f"  page opened, cold ({number + 1}): first slices {first:5.2f} s "
                   f"(goal {FIRST_GOAL:g} s), whole scan {whole:5.2f} s")  # fmt: skip
-        for name, (ms, megabytes) in cutting(release).items():
+        for name, (ms, megabytes) in time_cuts(release).items():
             print(f"  {name:32s} {ms:8.1f} ms {megabytes:8.2f} MB")
         print(f"  (crops: goal {CUT_GOAL:g} ms)")
 

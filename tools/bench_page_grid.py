@@ -55,7 +55,7 @@ async ([step, frames]) => {
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
+def launch_browser() -> Iterator[Browser]:
     """A Chromium that draws by itself: an emulated graphics card would be measured instead."""
     found = os.environ.get("OVERREAD_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
@@ -75,7 +75,7 @@ def measure(browser: Browser, site: Site, address: str) -> dict[str, float]:
     found["bytes"] = len(answer.body)
     with Eyes.on(browser, site) as eyes:
         page = eyes.page
-        page.get_by_text("What there is to look at").wait_for()
+        page.get_by_text("Datasets, runs and builds").wait_for()
         begin = time.perf_counter()
         eyes.go(address)
         page.locator(".card img").nth(8).wait_for()
@@ -109,7 +109,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["OVERREAD_CACHE"] = str(Path(scratch) / "cache")
         make_many(Path(scratch) / "many", CASES)
-        with served([Path(scratch) / "many"], "--read-only") as site, launched() as browser:
+        with served([Path(scratch) / "many"], "--read-only") as site, launch_browser() as browser:
             begin = time.perf_counter()
             name = site.shelf_id("datasets", "many")
             address = f"/datasets/{name}/test"

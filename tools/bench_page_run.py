@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 
 import bench
 import overread
-from overread import Plan
+from overread import RunPlan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -28,17 +28,17 @@ READY = 3.0
 _PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
-def make(folder: Path, seed: int) -> Path:
+def make_run(folder: Path, seed: int) -> Path:
     """A split of the published size, read by lot and scored with 1,000 draws."""
     (folder / "medthinkvqa").mkdir()
     bench.make_rows(folder / "medthinkvqa", seed, rows=CASES, split="test")
     out = folder / "runs" / "random"
-    overread.run(Plan("medthinkvqa", folder / "medthinkvqa", "random", seed=seed), out)
+    overread.run(RunPlan("medthinkvqa", folder / "medthinkvqa", "random", seed=seed), out)
     overread.score(out)
     return folder
 
 
-def once(browser: Browser, site: Site) -> tuple[float, float]:
+def time_page(browser: Browser, site: Site) -> tuple[float, float]:
     """Seconds until something is painted, and until a tab answers with all cases."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     try:
@@ -58,12 +58,12 @@ def once(browser: Browser, site: Site) -> tuple[float, float]:
 def main() -> None:
     """Make the run, open it five times, print the best; exit code 1 where it is too slow."""
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:
-        folder = make(Path(made), seed=7)
+        folder = make_run(Path(made), seed=7)
         found = []
         with launched() as browser:
             for _ in range(bench.ROUNDS):
                 with served([folder], "--read-only") as site:
-                    found.append(once(browser, site))
+                    found.append(time_page(browser, site))
     lines = [
         bench.Line(
             f"a run of {CASES} cases: first paint", min(f[0] for f in found), "s", FIRST_PAINT

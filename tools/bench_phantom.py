@@ -26,17 +26,17 @@ LIMITS = {
 """Seconds and GB a patient, by size and exams: the CT alone, or all three."""
 
 
-def one(size: str, exams: str, number: int) -> None:
+def time_patient(size: str, exams: str, number: int) -> None:
     """Make and write one patient here; print seconds and GB as JSON."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    from overread.phantom.examining import EXAMS, examine
+    from overread.phantom.examining import EXAMS, write_exams
     from overread.phantom.visit import Settings
 
     every = exams == "all"
     settings = Settings.model_validate({"size": size, "mix": "illness" if every else "real"})
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as folder:
         begin = time.perf_counter()
-        examine(number, settings, EXAMS if every else ("rexgroundingct",), Path(folder))
+        write_exams(number, settings, EXAMS if every else ("rexgroundingct",), Path(folder))
         seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(json.dumps([seconds, peak]))
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        one(options.size, options.exams, options.one)
+        time_patient(options.size, options.exams, options.one)
         return
     over = False
     for (size, exams), (seconds, gigabytes) in LIMITS.items():

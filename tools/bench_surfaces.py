@@ -22,7 +22,7 @@ from scipy import ndimage
 from overread.metrics.masks.surfaces import surface_statistics
 
 ROUNDS = 5
-TIMES = 5.0
+MIN_SPEEDUP = 5.0
 """So many times faster it must be."""
 SPACING = (0.7, 0.7, 1.0)
 TOLERANCES = (1.0, 2.0, 5.0)
@@ -30,7 +30,7 @@ TOLERANCES = (1.0, 2.0, 5.0)
 Mask = NDArray[np.bool_]
 
 
-def lesion(size: int, seed: int) -> tuple[Mask, Mask]:
+def make_lesion(size: int, seed: int) -> tuple[Mask, Mask]:
     """A ragged lesion so many voxels across, and a reader's version of it."""
     rng = np.random.default_rng(seed)
     place = np.indices((size, size, size)) - (size - 1) / 2
@@ -42,14 +42,14 @@ def lesion(size: int, seed: int) -> tuple[Mask, Mask]:
     return shape < 0.75, shape + 0.1 * second / second.std() < 0.75
 
 
-def beside(size: int, shift: int, seed: int) -> tuple[Mask, Mask]:
+def make_shifted_lesion(size: int, shift: int, seed: int) -> tuple[Mask, Mask]:
     """A lesion, and its mirror image so many voxels beside it."""
-    truth, _ = lesion(size, seed)
+    truth, _ = make_lesion(size, seed)
     room = ((0, shift), (0, 0), (0, 0))
     return np.pad(truth, room), np.roll(np.pad(truth[::-1], room), shift, axis=0)
 
 
-def diffuse(pieces: int, seed: int) -> tuple[Mask, Mask]:
+def make_diffuse_finding(pieces: int, seed: int) -> tuple[Mask, Mask]:
     """Many specks over 300 × 300 × 200 voxels; some are missed, some invented, none met exactly."""
     rng = np.random.default_rng(seed)
     truth, predicted = np.zeros((2, 300, 300, 200), bool)
@@ -64,16 +64,16 @@ def diffuse(pieces: int, seed: int) -> tuple[Mask, Mask]:
     return truth, predicted
 
 
-def cases(seed: int) -> Iterator[tuple[str, tuple[Mask, Mask], bool]]:
+def make_cases(seed: int) -> Iterator[tuple[str, tuple[Mask, Mask], bool]]:
     """What is measured: a name, the masks, and whether the limit holds for them."""
     for size in (20, 40, 80):
-        yield f"a lesion {size} voxels across", lesion(size, seed), True
-    yield "a diffuse finding of 150 pieces", diffuse(150, seed), True
-    yield "80 voxels across, 10 beside", beside(80, 10, seed), False
-    yield "80 voxels across, 40 beside", beside(80, 40, seed), False
+        yield f"a lesion {size} voxels across", make_lesion(size, seed), True
+    yield "a diffuse finding of 150 pieces", make_diffuse_finding(150, seed), True
+    yield "80 voxels across, 10 beside", make_shifted_lesion(80, 10, seed), False
+    yield "80 voxels across, 40 beside", make_shifted_lesion(80, 40, seed), False
 
 
-def peer(truth: Mask, predicted: Mask) -> dict[str, float]:
+def peer_scores(truth: Mask, predicted: Mask) -> dict[str, float]:
     """What surface-distance says."""
     import surface_distance as package
 
@@ -87,7 +87,7 @@ def peer(truth: Mask, predicted: Mask) -> dict[str, float]:
     return numbers
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def time_once(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds of the processor, and what came out."""
     begin = time.thread_time()
     made = work()
@@ -102,19 +102,19 @@ def main() -> None:
     # The package asks scipy for names that scipy no longer likes.
     warnings.simplefilter("ignore", DeprecationWarning)
     slow = False
-    for name, (truth, predicted), held in cases(options.seed):
+    for name, (truth, predicted), held in make_cases(options.seed):
         best = [np.inf, np.inf]
         theirs: dict[str, float] = {}
         for _ in range(ROUNDS if truth.size < 1e7 else 2):
-            seconds, ours = timed(lambda: surface_statistics(truth, predicted, SPACING))  # noqa: B023
+            seconds, ours = time_once(lambda: surface_statistics(truth, predicted, SPACING))  # noqa: B023
             best[0] = min(best[0], seconds)
-            seconds, theirs = timed(lambda: peer(truth, predicted))  # noqa: B023
+            seconds, theirs = time_once(lambda: peer_scores(truth, predicted))  # noqa: B023
             best[1] = min(best[1], seconds)
         for key, value in theirs.items():
             if not np.isclose(ours[key], value, rtol=1e-9, atol=1e-12):
                 raise SystemExit(f"{name}: {key} is {ours[key]}, surface-distance says {value}")
         ratio = best[1] / best[0]
-        verdict = ("ok" if ratio >= TIMES else "slow") if held else ""
+        verdict = ("ok" if ratio >= MIN_SPEEDUP else "slow") if held else ""
         slow |= verdict == "slow"
         dice = 2 * (truth & predicted).sum() / (truth.sum() + predicted.sum())
         print(

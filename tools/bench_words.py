@@ -28,11 +28,11 @@ from overread.core import Case, Entry, Reading, Truth
 from overread.metrics import Sample, Subject
 from overread.metrics.words import corpus_bleu, counting, radcliq_bleu2, rouge, scores, tokens
 from overread.metrics.words.cider_scores import cider_of_words
-from overread.metrics.words.memory import Memory
+from overread.metrics.words.memory import WordCache
 from overread.metrics.words.tokens import radcliq_words
-from overread.phantom.reports import report
-from overread.phantom.sentences import sentence
-from overread.phantom.statement import BEYOND, KINDS, Statement
+from overread.phantom.reports import write_ct_report
+from overread.phantom.sentences import write_sentence
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, Statement
 
 ROUNDS = 5
 PAIRS = 5000
@@ -79,15 +79,15 @@ def phantom_pairs(seed: int, count: int) -> Pairs:
     for _ in range(count):
         found = [_statement(rng) for _ in range(rng.integers(1, 5))]
         seen = [one for one in found if rng.random() < 0.85]
-        pairs.append((_written(found, rng), _written(seen, rng)))
+        pairs.append((_write_report(found, rng), _write_report(seen, rng)))
     return pairs
 
 
 def _statement(rng: np.random.Generator) -> Statement:
     if rng.random() < 0.2:
-        kind = str(rng.choice(sorted(BEYOND)))
+        kind = str(rng.choice(sorted(EXTRAPULMONARY)))
         side = "left" if kind == "rib fracture" else None
-        return Statement(category=BEYOND[kind], kind=kind, side=side)
+        return Statement(category=EXTRAPULMONARY[kind], kind=kind, side=side)
     category = str(rng.choice(sorted(KINDS)))
     kind = str(rng.choice(KINDS[category]))
     lobe = str(rng.choice(list(LOBES)))
@@ -98,9 +98,9 @@ def _statement(rng: np.random.Generator) -> Statement:
     return Statement.model_validate({"category": category, "kind": kind, **where})
 
 
-def _written(statements: list[Statement], rng: np.random.Generator) -> str:
-    lung = [sentence(one, rng).text for one in statements if one.kind not in BEYOND]
-    whole = report(statements, lung, rng)
+def _write_report(statements: list[Statement], rng: np.random.Generator) -> str:
+    lung = [write_sentence(one, rng).text for one in statements if one.kind not in EXTRAPULMONARY]
+    whole = write_ct_report(statements, lung, rng)
     # Five sentences and the impression: the length of an ordinary report.
     return " ".join([*(f"{part}." for part in whole.findings.split(". ")[:5]), whole.impression])
 
@@ -118,62 +118,64 @@ def real_pairs(path: Path, seed: int, count: int) -> Pairs:
 # ---- ours and the peers' -------------------------------------------------------------------
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Start as a fresh process does."""
     for module in (tokens, counting):
         for value in vars(module).values():
-            if isinstance(value, Memory):
+            if isinstance(value, WordCache):
                 value.clear()
 
 
-def timed(work: Callable[[], Any]) -> float:
+def time_once(work: Callable[[], Any]) -> float:
     """Seconds of one run."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
-def close(found: Any, wanted: Any) -> bool:
+def almost_equal(found: Any, wanted: Any) -> bool:
     """Whether two results are the same but for the order of additions."""
     return bool(np.allclose(found, wanted, rtol=1e-12, atol=1e-12))
 
 
-def equal(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:
+def exactly_equal(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:
     """Whether all scores are the same to the last bit."""
     return found == [{kind: tuple(score) for kind, score in one.items()} for one in wanted]
 
 
-def best(
-    ours: Callable[[], Any], peer: Callable[[], Any], agree: Callable[[Any, Any], bool] = close
+def best_of_rounds(
+    ours: Callable[[], Any],
+    peer: Callable[[], Any],
+    agree: Callable[[Any, Any], bool] = almost_equal,
 ) -> tuple[float, float]:
     """Best of five of each, in turns, after they were seen to agree."""
     if not agree(ours(), peer()):
         raise SystemExit("ours and the peer's result differ")
     mine, theirs = [], []
     for _ in range(ROUNDS):
-        forget()
-        mine.append(timed(ours))
-        theirs.append(timed(peer))
+        clear_caches()
+        mine.append(time_once(ours))
+        theirs.append(time_once(peer))
     return min(mine), min(theirs)
 
 
-def compared(pairs: Pairs) -> Iterator[Line]:
+def compare_peers(pairs: Pairs) -> Iterator[Line]:
     """All comparisons, one by one."""
     truth, own = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
-    times = best(
+    times = best_of_rounds(
         lambda: [rouge(*pair) for pair in pairs],
         lambda: [scorer.score(*pair) for pair in pairs],
-        equal,
+        exactly_equal,
     )
     yield Line("ROUGE-1/2/L, stemmed", *times, "rouge-score", ROUGE_AT_LEAST)
-    times = best(
+    times = best_of_rounds(
         lambda: corpus_bleu(truth, own).score,
         lambda: BLEU(force=True).corpus_score(own, [truth]).score,
     )
     yield Line("corpus BLEU-4", *times, "sacrebleu")
     method = SmoothingFunction().method1
-    times = best(
+    times = best_of_rounds(
         lambda: [radcliq_bleu2(*pair) for pair in pairs],
         lambda: [
             nltk_bleu(
@@ -183,7 +185,7 @@ def compared(pairs: Pairs) -> Iterator[Line]:
         ],
     )
     yield Line("BLEU-2 of RadCliQ", *times, "nltk")
-    times = best(
+    times = best_of_rounds(
         lambda: cider_of_words([[t.split()] for t in truth], [t.split() for t in own]),
         lambda: Cider().compute_score(
             {i: [t] for i, t in enumerate(truth)}, {i: [t] for i, t in enumerate(own)}
@@ -192,7 +194,7 @@ def compared(pairs: Pairs) -> Iterator[Line]:
     yield Line("CIDEr-D", *times, "pycocoevalcap")
 
 
-def whole(pairs: Pairs) -> tuple[float, float, float]:
+def measure_all_metrics(pairs: Pairs) -> tuple[float, float, float]:
     """Seconds to measure 720 cases, seconds to draw all report metrics 1,000 times, bytes a row."""
     subjects = [
         Subject(
@@ -202,7 +204,7 @@ def whole(pairs: Pairs) -> tuple[float, float, float]:
         for i, (truth, own) in enumerate(pairs[:CASES])
     ]
     metrics = [m for m in scores.METRICS.values() if m.settings["part"] == "report"]
-    forget()
+    clear_caches()
     begin = time.perf_counter()
     rows = [row for one in subjects for row in metrics[0].measure(one).values()]
     measured = time.perf_counter() - begin
@@ -228,10 +230,10 @@ def main() -> None:
     words = np.mean([len(text.split()) for pair in pairs for text in pair])
     print(f"{len(pairs):,} pairs of reports, {words:.0f} words each on average")
     lines: list[Line] = []
-    for line in compared(pairs):
+    for line in compare_peers(pairs):
         lines.append(line)
         print(line, flush=True)
-    measured, drawn, size = whole(pairs)
+    measured, drawn, size = measure_all_metrics(pairs)
     print(
         f"all report metrics, {CASES} cases: measured in {measured:.3f} s, {size:.0f} bytes a row; "
         f"{DRAWS:,} draws in {drawn:.3f} s"

@@ -19,11 +19,11 @@ PATIENTS, ROUNDS = 40_000, 8
 
 def main() -> None:
     """Print the calibrated weights as TOML, and how far off the last round was."""
-    facts = population.facts()
+    facts = population.load_population_tables()
     total = sum(facts["shares"].values())
     wanted = {name: share / total for name, share in facts["shares"].items()}
     for number in range(ROUNDS):
-        population._weights.cache_clear()
+        population._category_weights.cache_clear()
         rng = np.random.default_rng(number)
         seen = Counter(
             plan.category for _ in range(PATIENTS) for plan in population.draw_plans(rng)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from scipy import ndimage
 
-from overread.phantom.film.room import FilmRoom
+from overread.phantom.film.room import FilmRenderer
 from overread.phantom.film.sign import View
 from overread.phantom.patient import Settings, make_patient
 
@@ -37,7 +37,7 @@ REGIONS = ("film", "lungs", "between")
 
 
 @dataclass
-class Measured:
+class FilmMeasurement:
     """What was measured on one film."""
 
     name: str
@@ -53,7 +53,7 @@ class Measured:
     shares: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
 
-def small(pixels: NDArray[np.uint8]) -> Greys:
+def shrink_film(pixels: NDArray[np.uint8]) -> Greys:
     """A film of 256 columns, without the empty frame that some have."""
     picture = Pillow.fromarray(pixels)
     rows = round(WIDTH * picture.height / picture.width)
@@ -95,9 +95,9 @@ def find_lungs(grey: Greys) -> tuple[Bools, Bools] | None:
     return None
 
 
-def measure(pixels: NDArray[np.uint8], name: str, view: str) -> Measured | None:
+def measure(pixels: NDArray[np.uint8], name: str, view: str) -> FilmMeasurement | None:
     """All that is measured on one film; None where no lungs are found on it."""
-    grey = small(pixels)
+    grey = shrink_film(pixels)
     lungs = find_lungs(grey)
     if lungs is None:
         return None
@@ -118,14 +118,14 @@ def measure(pixels: NDArray[np.uint8], name: str, view: str) -> Measured | None:
         if len(one) and len(other):
             between[row, one.max() + 1 : other.min()] = True
     parts = {"film": np.ones_like(both), "lungs": both, "between": between}
-    return Measured(
+    return FilmMeasurement(
         name=name,
         view=view,
         ratio=heart / chest,
         tall=(foot - top) / grey.shape[0],
         slender=(foot - top) / chest,
         boxes=tuple(boxes),
-        shares={key: _shares(grey[part]) for key, part in parts.items()},
+        shares={key: _grey_histogram(grey[part]) for key, part in parts.items()},
     )
 
 
@@ -148,13 +148,13 @@ def heart_width(lungs: tuple[Bools, Bools], top: float, foot: float) -> float | 
     return float(rightward + leftward)
 
 
-def _shares(values: Greys) -> NDArray[np.float64]:
+def _grey_histogram(values: Greys) -> NDArray[np.float64]:
     counts = np.histogram(values, BINS)[0].astype(float)
     shares: NDArray[np.float64] = counts / max(counts.sum(), 1)
     return shares
 
 
-def common(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def histogram_overlap(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """How much of two histograms is common, 0 to 1."""
     return float(np.minimum(one, other).sum())
 
@@ -176,12 +176,12 @@ def make_films(count: int, seed: int) -> list[tuple[str, str, NDArray[np.uint8]]
     films = []
     for number in range(1, count + 1):
         view: View = "AP supine" if number % 4 == 0 else "PA"
-        room = FilmRoom(make_patient(number, Settings(seed=seed)).visit)
-        films.append((f"phantom-{number}", view[:2], room.film(view).pixels))
+        room = FilmRenderer(make_patient(number, Settings(seed=seed)).visit)
+        films.append((f"phantom-{number}", view[:2], room.render(view).pixels))
     return films
 
 
-def sheet(
+def draw_sheet(
     real: list[tuple[str, str, NDArray[np.uint8]]],
     made: list[tuple[str, str, NDArray[np.uint8]]],
     side: int = 300,
@@ -200,7 +200,7 @@ def sheet(
     return page
 
 
-def box_agreement(root: Path, found: list[Measured]) -> list[float]:
+def box_agreement(root: Path, found: list[FilmMeasurement]) -> list[float]:
     """Overlap over union of the lungs' boxes with those of the data set, where it has them."""
     path = root / "lung_boxes.json"
     if not path.exists():
@@ -229,7 +229,9 @@ def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     return both / max(areas - both, 1)
 
 
-def table(real: list[Measured], made: list[Measured]) -> dict[str, dict[str, object]]:
+def comparison_table(
+    real: list[FilmMeasurement], made: list[FilmMeasurement]
+) -> dict[str, dict[str, object]]:
     """The comparison: quartiles of both kinds, and what their grey levels have in common."""
     rows: dict[str, dict[str, object]] = {}
     for name in ("ratio", "tall", "slender"):
@@ -242,15 +244,16 @@ def table(real: list[Measured], made: list[Measured]) -> dict[str, dict[str, obj
         ours = np.mean([m.shares[region] for m in made], axis=0)
         theirs = [m.shares[region] for m in real]
         alone = [
-            common(one, np.mean([o for o in theirs if o is not one], axis=0)) for one in theirs
+            histogram_overlap(one, np.mean([o for o in theirs if o is not one], axis=0))
+            for one in theirs
         ]
-        singles = [common(m.shares[region], np.mean(theirs, axis=0)) for m in made]
+        singles = [histogram_overlap(m.shares[region], np.mean(theirs, axis=0)) for m in made]
         middles = [
             round(float(np.mean([m.shares[region] @ (BINS[:-1] + 4) for m in kind])), 0)
             for kind in (real, made)
         ]
         rows[f"greys of {region}"] = {
-            "common of both": round(common(ours, np.mean(theirs, axis=0)), 2),
+            "common of both": round(histogram_overlap(ours, np.mean(theirs, axis=0)), 2),
             "one real and the others": np.round(np.quantile(alone, (0.1, 0.5, 0.9)), 2).tolist(),
             "one phantom and the real": np.round(np.quantile(singles, (0.1, 0.5, 0.9)), 2).tolist(),
             "mean grey, real and phantom": middles,
@@ -269,7 +272,7 @@ def main() -> int:
     given = parser.parse_args()
     theirs, ours = read_real(given.real), make_films(given.patients, given.seed)
     if given.save:
-        sheet(theirs, ours).save(given.save)
+        draw_sheet(theirs, ours).save(given.save)
     real, made = (
         [m for m in (measure(pixels, name, view) for name, view, pixels in films) if m]
         for films in (theirs, ours)
@@ -278,7 +281,7 @@ def main() -> int:
         print("no lungs were found on the films of one kind", file=sys.stderr)
         return 1
     overlaps = box_agreement(given.real, real)
-    found = table(real, made)
+    found = comparison_table(real, made)
     if given.json:
         each = [{k: v for k, v in asdict(m).items() if k != "shares"} for m in (*real, *made)]
         print(json.dumps({"table": found, "films": each}, indent=1))

@@ -39,12 +39,12 @@ TISSUES = ("lung", "air", "fat", "muscle", "bone", "liver")
 BINS = np.arange(-1100, 1610, 10)
 SLICES = 60
 """Slices looked at: more of them change no median."""
-SHORTEST = 300
+MIN_VOXELS = 300
 """Voxels under which a tissue was not seen."""
 
 
 @dataclass
-class Measured:
+class CTMeasurement:
     """What was measured in one CT."""
 
     name: str
@@ -57,12 +57,12 @@ class Measured:
     shares: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
 
-def rounded(mm: float, spacing: float) -> int:
+def mm_to_voxels(mm: float, spacing: float) -> int:
     """Millimetres as steps of one voxel, at least one."""
     return max(1, round(mm / spacing))
 
 
-def between(mask: Bools) -> Bools:
+def fill_between(mask: Bools) -> Bools:
     """The mask with all that lies between two of its pixels in the same row or column."""
     out = mask.copy()
     for axis in (0, 1):
@@ -72,29 +72,29 @@ def between(mask: Bools) -> Bools:
     return out
 
 
-def trunk(hu: NDArray[Any], lungs: Bools, pixel: float) -> Bools:
+def find_trunk(hu: NDArray[Any], lungs: Bools, pixel: float) -> Bools:
     """The trunk in one axial slice: the largest part, without table, clothes and arms."""
     dense = (hu > -300) | lungs
     # Opened so that a table that touches the skin comes off.
-    parts, count = ndimage.label(ndimage.binary_opening(dense, iterations=rounded(4, pixel)))
+    parts, count = ndimage.label(ndimage.binary_opening(dense, iterations=mm_to_voxels(4, pixel)))
     if not count:
         return np.zeros(hu.shape, bool)
     largest = int(np.argmax(np.bincount(parts.ravel())[1:])) + 1
     return np.asarray(ndimage.binary_fill_holes(parts == largest), bool)
 
 
-def tissues(hu: NDArray[Any], lungs: Bools, body: Bools, pixel: float) -> dict[str, Bools]:
+def find_tissues(hu: NDArray[Any], lungs: Bools, body: Bools, pixel: float) -> dict[str, Bools]:
     """Where each tissue is in one axial slice, well inside its borders."""
     mean = ndimage.uniform_filter(hu.astype(np.float32), 3)
-    inner = between(lungs)
-    chest = ndimage.binary_dilation(inner, iterations=rounded(8, pixel))
+    inner = fill_between(lungs)
+    chest = ndimage.binary_dilation(inner, iterations=mm_to_voxels(8, pixel))
     wall = body & ~chest
-    deep = ndimage.binary_erosion(wall, iterations=rounded(3, pixel), border_value=1)
+    deep = ndimage.binary_erosion(wall, iterations=mm_to_voxels(3, pixel), border_value=1)
 
     def core(mask: Bools, mm: float) -> Bools:
-        return np.asarray(ndimage.binary_erosion(mask, iterations=rounded(mm, pixel)), bool)
+        return np.asarray(ndimage.binary_erosion(mask, iterations=mm_to_voxels(mm, pixel)), bool)
 
-    away = ~ndimage.binary_dilation(body, iterations=rounded(15, pixel))
+    away = ~ndimage.binary_dilation(body, iterations=mm_to_voxels(15, pixel))
     # In front of the body only: behind it are the table and its mattress.
     away[:, : int(np.flatnonzero(body.any(axis=0)).mean())] = False
     dense, count = ndimage.label((hu > 150) & body & ~lungs)
@@ -113,7 +113,7 @@ def tissues(hu: NDArray[Any], lungs: Bools, body: Bools, pixel: float) -> dict[s
     }
 
 
-def noise(hu: NDArray[Any], mask: Bools, lag: int) -> list[NDArray[np.float64]]:
+def noise_differences(hu: NDArray[Any], mask: Bools, lag: int) -> list[NDArray[np.float64]]:
     """Differences between pixels of the mask that lie `lag` apart, along both axes."""
     found = []
     for axis in (0, 1):
@@ -135,7 +135,7 @@ def liver_mask(release: Release, entry: Entry, space: Geometry) -> Bools | None:
     return None
 
 
-def measure(release: Release, entry: Entry) -> Measured:
+def measure(release: Release, entry: Entry) -> CTMeasurement:
     """All that is measured in one CT."""
     volume = entry.case.pictures[0]
     space = release.pictures.geometry(volume)
@@ -156,7 +156,7 @@ def measure(release: Release, entry: Entry) -> Measured:
     cropped = False
     for level in levels.tolist():
         slab, inside = hu[:, :, level], lungs[:, :, level]
-        body = trunk(slab, inside, pixel)
+        body = find_trunk(slab, inside, pixel)
         if not body.any():
             continue
         if area[level] >= area.max() / 2:  # the chest, without the shoulders
@@ -165,15 +165,15 @@ def measure(release: Release, entry: Entry) -> Measured:
             depth = max(depth, (along[-1] - along[0] + 1) * spacing[1])
             rim = body[[0, -1]].any() or body[:, [0, -1]].any()
             cropped |= bool(rim)
-        masks = tissues(slab, inside, body, pixel)
+        masks = find_tissues(slab, inside, body, pixel)
         if liver is not None:
-            inner = ndimage.binary_erosion(liver[:, :, level], iterations=rounded(4, pixel))
+            inner = ndimage.binary_erosion(liver[:, :, level], iterations=mm_to_voxels(4, pixel))
             masks["liver"] = np.asarray(inner, bool)
         for tissue, mask in masks.items():
             seen[tissue].append(slab[mask])
         for lag, found in steps.items():
-            found.extend(noise(slab, masks["muscle"], lag))
-    out = Measured(
+            found.extend(noise_differences(slab, masks["muscle"], lag))
+    out = CTMeasurement(
         entry.case.id,
         float(lungs.sum() * np.prod(spacing) / 1e6),
         width,
@@ -182,7 +182,7 @@ def measure(release: Release, entry: Entry) -> Measured:
     )
     for tissue, parts in seen.items():
         values = np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
-        if len(values) < SHORTEST:
+        if len(values) < MIN_VOXELS:
             continue
         low, middle, high = np.percentile(values, [5, 50, 95])
         line = {"median": middle, "p5": low, "p95": high, "sd": values.std()}
@@ -195,7 +195,7 @@ def measure(release: Release, entry: Entry) -> Measured:
     return out
 
 
-def measured(root: Path, splits: list[str]) -> Iterator[Measured]:
+def measure_folder(root: Path, splits: list[str]) -> Iterator[CTMeasurement]:
     """Each CT of a folder, told on stderr as it is done."""
     for split in splits:
         release = overread.load("rexgroundingct", root, split)
@@ -204,18 +204,18 @@ def measured(root: Path, splits: list[str]) -> Iterator[Measured]:
             yield measure(release, entry)
 
 
-def pooled(rows: list[Measured], tissue: str) -> NDArray[np.float64] | None:
+def mean_histogram(rows: list[CTMeasurement], tissue: str) -> NDArray[np.float64] | None:
     """The mean histogram of a tissue: every CT counts the same, however large it is."""
     shares = [row.shares[tissue] for row in rows if tissue in row.shares]
     return np.mean(shares, axis=0) if shares else None
 
 
-def common(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+def histogram_overlap(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
     """The share that two histograms have in common."""
     return round(float(np.minimum(one, two).sum()), 3)
 
 
-def summary(real: list[Measured], phantom: list[Measured]) -> dict[str, dict[str, Any]]:
+def summary(real: list[CTMeasurement], phantom: list[CTMeasurement]) -> dict[str, dict[str, Any]]:
     """For each tissue the range of medians and spreads in both, and their common histogram."""
     out: dict[str, dict[str, Any]] = {}
     for tissue in TISSUES:
@@ -226,15 +226,16 @@ def summary(real: list[Measured], phantom: list[Measured]) -> dict[str, dict[str
                 known = [value for value in values if value is not None]
                 if known:
                     line[f"{side}_{key}"] = [min(known), max(known)]
-        a, b = pooled(real, tissue), pooled(phantom, tissue)
+        a, b = mean_histogram(real, tissue), mean_histogram(phantom, tissue)
         if a is not None and b is not None:
-            line["overlap"] = common(a, b)
+            line["overlap"] = histogram_overlap(a, b)
         # Real CTs differ too: one of them against the others is what a phantom can hope for.
         alone = [
-            common(row.shares[tissue], others)
+            histogram_overlap(row.shares[tissue], others)
             for row in real
             if tissue in row.shares
-            and (others := pooled([one for one in real if one is not row], tissue)) is not None
+            and (others := mean_histogram([one for one in real if one is not row], tissue))
+            is not None
         ]
         if alone:
             line["overlap_one_real_with_the_others"] = [min(alone), max(alone)]
@@ -243,7 +244,7 @@ def summary(real: list[Measured], phantom: list[Measured]) -> dict[str, dict[str
     return out
 
 
-def histograms(real: list[Measured], phantom: list[Measured]) -> Pillow.Image:
+def draw_histograms(real: list[CTMeasurement], phantom: list[CTMeasurement]) -> Pillow.Image:
     """One panel a tissue: each CT as a thin line, the mean of each side as a filled one."""
     wide, tall, gap = 560, 220, 34
     page = Pillow.new("RGB", (2 * (wide + gap) + gap, 3 * (tall + gap) + gap), (255, 255, 255))
@@ -252,7 +253,7 @@ def histograms(real: list[Measured], phantom: list[Measured]) -> Pillow.Image:
     for number, tissue in enumerate(TISSUES):
         left = gap + (number % 2) * (wide + gap)
         top = gap + (number // 2) * (tall + gap)
-        sides = {"real": pooled(real, tissue), "phantom": pooled(phantom, tissue)}
+        sides = {"real": mean_histogram(real, tissue), "phantom": mean_histogram(phantom, tissue)}
         known = [shares for shares in sides.values() if shares is not None]
         pen.rectangle((left, top, left + wide, top + tall), outline=(190, 190, 190))
         pen.text((left, top - 20), tissue, fill=(0, 0, 0), font=font)
@@ -284,7 +285,7 @@ def histograms(real: list[Measured], phantom: list[Measured]) -> Pillow.Image:
     return page
 
 
-def printed(real: list[Measured], phantom: list[Measured]) -> None:
+def print_tables(real: list[CTMeasurement], phantom: list[CTMeasurement]) -> None:
     """The tables for a person."""
     for side, rows in (("real", real), ("phantom", phantom)):
         for row in rows:
@@ -301,7 +302,7 @@ def printed(real: list[Measured], phantom: list[Measured]) -> None:
         print(f"  {tissue:7s} " + "  ".join(f"{key} {value}" for key, value in found.items()))
 
 
-def plain(row: Measured) -> dict[str, Any]:
+def to_json(row: CTMeasurement) -> dict[str, Any]:
     """One CT for JSON, without its histograms."""
     return {
         "name": row.name,
@@ -324,21 +325,23 @@ def main() -> int:
     given = parser.parse_args()
     splits = given.split or ["train", "val", "test"]
     try:
-        real = list(measured(given.real, splits))
-        phantom = list(measured(given.phantom, splits)) if given.phantom else []
+        real = list(measure_folder(given.real, splits))
+        phantom = list(measure_folder(given.phantom, splits)) if given.phantom else []
     except OverreadError as error:
         print(f"compare_with_real: {error}", file=sys.stderr)
         return 1
     if given.json:
         sides = {"real": real, "phantom": phantom}
-        told: dict[str, Any] = {side: [plain(row) for row in rows] for side, rows in sides.items()}
+        told: dict[str, Any] = {
+            side: [to_json(row) for row in rows] for side, rows in sides.items()
+        }
         print(json.dumps({**told, "summary": summary(real, phantom)}, indent=2))
     else:
-        printed(real, phantom)
+        print_tables(real, phantom)
     if given.save:
         given.save.mkdir(parents=True, exist_ok=True)
         path = given.save / "histograms.png"
-        histograms(real, phantom).save(path)
+        draw_histograms(real, phantom).save(path)
         print(f"saved {path}", file=sys.stderr)
     return 0
 

@@ -22,22 +22,22 @@ from scipy import ndimage
 import overread
 from overread.core import Geometry
 from overread.errors import OverreadError
-from overread.pixels.casework import marked_voxels
-from overread.pixels.draw import COLOURS, colour, montage, outline, titled
+from overread.pixels.casework import truth_labels
+from overread.pixels.draw import COLOURS, draw_outline, draw_title, make_montage, to_rgb
 from overread.pixels.encode import encode
-from overread.pixels.files import written
-from overread.pixels.geometry import ras_geometry, to_ras, world
-from overread.pixels.planes import Plane, cut, square
-from overread.pixels.windows import window
+from overread.pixels.files import open_atomic
+from overread.pixels.geometry import ras_geometry, to_ras, voxel_to_world
+from overread.pixels.planes import Plane, extract_slice, resample_square
+from overread.pixels.windows import apply_window
 
 AXES: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
-SHOWN: tuple[tuple[Plane, int], ...] = (("axial", 6), ("coronal", 3), ("sagittal", 3))
+PLANES: tuple[tuple[Plane, int], ...] = (("axial", 6), ("coronal", 3), ("sagittal", 3))
 SETTINGS = ("lung", "mediastinum")
 BODY = -300
 """HU above which a voxel counts as body when the planes are spread over it."""
 
 
-def levels(volume: NDArray[Any], space: Geometry) -> Iterator[tuple[Plane, int]]:
+def choose_planes(volume: NDArray[Any], space: Geometry) -> Iterator[tuple[Plane, int]]:
     """Planes spread evenly over the body, so that no tile is spent on the air around it."""
     ras: NDArray[Any] = to_ras(volume, space)
     dense = ras > BODY
@@ -46,7 +46,7 @@ def levels(volume: NDArray[Any], space: Geometry) -> Iterator[tuple[Plane, int]]
     largest = int(np.argmax(np.bincount(parts.ravel())[1:])) + 1 if count else 0
     body = np.repeat(np.repeat(parts == largest, 2, axis=0), 2, axis=1)
     body = body[: dense.shape[0], : dense.shape[1]]
-    for plane, count in SHOWN:
+    for plane, count in PLANES:
         across = tuple(axis for axis in range(3) if axis != AXES[plane])
         filled = np.flatnonzero(body.mean(axis=across) > 0.02)
         first, last = (filled[0], filled[-1]) if len(filled) else (0, body.shape[AXES[plane]] - 1)
@@ -54,7 +54,7 @@ def levels(volume: NDArray[Any], space: Geometry) -> Iterator[tuple[Plane, int]]
             yield plane, round(first + (last - first) * (number + 0.5) / count)
 
 
-def tile(
+def draw_tile(
     volume: NDArray[Any],
     space: Geometry,
     plane: Plane,
@@ -67,22 +67,22 @@ def tile(
 ) -> NDArray[Any]:
     """One plane in one window, its findings outlined, its place written in the corner."""
     ras = ras_geometry(space)
-    grey = window(cut(volume, space, plane, index), setting)
+    grey = apply_window(extract_slice(volume, space, plane, index), setting)
     # `square` scales by the longer side, so one scale for all tiles needs that side in mm.
     sides = [n * mm for axis, (n, mm) in enumerate(zip(ras.shape, ras.spacing, strict=True))
              if axis != AXES[plane]]  # fmt: skip
     longest = max(1, round(max(sides) * pixels_per_mm))
-    picture = colour(square(grey, space, plane, longest=longest, smooth=True))
+    picture = to_rgb(resample_square(grey, space, plane, longest=longest, smooth=True))
     if numbers is not None:
-        slab = cut(numbers, space, plane, index)
-        shown = square(slab, space, plane, longest=longest, smooth=False)
+        slab = extract_slice(numbers, space, plane, index)
+        shown = resample_square(slab, space, plane, longest=longest, smooth=False)
         for number in np.unique(shown[shown > 0]).tolist():
-            picture = outline(picture, shown == number, COLOURS[(number - 1) % len(COLOURS)])
+            picture = draw_outline(picture, shown == number, COLOURS[(number - 1) % len(COLOURS)])
     middle = [(n - 1) / 2 for n in ras.shape]
     middle[AXES[plane]] = index
-    place = world(ras, (middle[0], middle[1], middle[2]))[AXES[plane]]
+    place = voxel_to_world(ras, (middle[0], middle[1], middle[2]))[AXES[plane]]
     words = f"{plane} {index}/{ras.shape[AXES[plane]]}, {place:.0f} mm, {setting}"
-    return titled(titled(picture, title), f"\n{words}" if title else words)
+    return draw_title(draw_title(picture, title), f"\n{words}" if title else words)
 
 
 def contact_sheet(
@@ -96,9 +96,9 @@ def contact_sheet(
     """The sheet of one CT: two rows a window, the widest tile `longest` pixels."""
     ras = ras_geometry(space)
     scale = longest / max(n * mm for n, mm in zip(ras.shape, ras.spacing, strict=True))
-    places = list(levels(volume, space))
+    places = list(choose_planes(volume, space))
     tiles = [
-        tile(
+        draw_tile(
             volume,
             space,
             plane,
@@ -111,10 +111,10 @@ def contact_sheet(
         for setting in SETTINGS
         for plane, index in places
     ]
-    return montage(tiles, columns=6)
+    return make_montage(tiles, columns=6)
 
 
-def sheets(root: Path, out: Path, *, splits: list[str], cases: int | None, masks: bool,
+def write_sheets(root: Path, out: Path, *, splits: list[str], cases: int | None, masks: bool,
            longest: int) -> int:  # fmt: skip
     """Write the sheets of the splits; how many were written."""
     done = 0
@@ -130,10 +130,10 @@ def sheets(root: Path, out: Path, *, splits: list[str], cases: int | None, masks
                 space,
                 title=entry.case.id,
                 longest=longest,
-                numbers=marked_voxels(release, entry, space) if masks else None,
+                numbers=truth_labels(release, entry, space) if masks else None,
             )
             path = out / f"{entry.case.id}.png"
-            with written(path) as stream:
+            with open_atomic(path) as stream:
                 stream.write(encode(sheet))
             done += 1
             print(f"saved {path}", file=sys.stderr)
@@ -151,7 +151,7 @@ def main() -> int:
     parser.add_argument("--tile", type=int, default=340, help="longest side of a tile in pixels")
     given = parser.parse_args()
     try:
-        done = sheets(
+        done = write_sheets(
             given.root,
             given.out,
             splits=given.split or ["train", "val", "test"],

@@ -12,16 +12,16 @@ import numpy as np
 from pydicom import uid
 from pydicom.dataset import Dataset, FileMetaDataset
 
-from deid_reports import SECRET, a_name
+from deid_reports import SECRET, draw_name
 from overread.build.deid.dicom_files import clean_dicom
 from overread.build.deid.record import Options
 from overread.build.deid.words import fold
 
 
-def a_header(rng: random.Random) -> tuple[bytes, set[str]]:
+def make_header(rng: random.Random) -> tuple[bytes, set[str]]:
     """A made-up DICOM file, and every value planted in its header."""
-    given, family = a_name(rng, listed=rng.random() < 0.5)
-    doctor = a_name(rng, listed=rng.random() < 0.5)
+    given, family = draw_name(rng, listed=rng.random() < 0.5)
+    doctor = draw_name(rng, listed=rng.random() < 0.5)
     dataset = Dataset()
     dataset.file_meta = FileMetaDataset()
     dataset.file_meta.TransferSyntaxUID = rng.choice(
@@ -132,7 +132,7 @@ def measure_headers(count: int, seed: int) -> dict[str, Any]:
     planted = left = 0
     shown: list[str] = []
     for _ in range(count):
-        data, values = a_header(rng)
+        data, values = make_header(rng)
         made = clean_dicom(data, SECRET, Options())
         pixels = made.data.rfind(b"\xe0\x7f\x10\x00")
         text = fold(made.data[:pixels].decode("utf-8", errors="replace"))

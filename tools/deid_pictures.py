@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from deid_reports import a_date, a_name
+from deid_reports import draw_date, draw_name
 from overread.build.deid.picture import clean_picture
 
 
-def a_picture(rng: random.Random) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], str]:
+def make_picture(rng: random.Random) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], str]:
     """A made-up picture with print on it, where its ink is, and how it is written."""
     seeds = np.random.default_rng(rng.randrange(1 << 30))
     rows, columns = rng.choice([(512, 512), (640, 512), (760, 900)])
@@ -29,12 +29,12 @@ def a_picture(rng: random.Random) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
     draw = ImageDraw.Draw(picture)
     size = rng.choice([12, 14, 18, 24, 30])
     font = ImageFont.load_default(size=size)
-    given, family = a_name(rng, listed=rng.random() < 0.5)
+    given, family = draw_name(rng, listed=rng.random() < 0.5)
     text = rng.choice(
         [
             f"{family}, {given}",
             f"ID: {rng.randrange(10**6, 10**7)}",
-            a_date(rng),
+            draw_date(rng),
             "ST AGNES HOSPITAL",
             f"{family.upper()}^{given.upper()}",
         ]
@@ -76,7 +76,7 @@ def measure_pictures(count: int, seed: int) -> dict[str, Any]:
     beside: list[float] = []
     shown: list[str] = []
     for _ in range(count):
-        pixels, ink, how = a_picture(rng)
+        pixels, ink, how = make_picture(rng)
         mask = np.zeros(ink.shape, dtype=bool)
         for box in clean_picture(pixels).boxes:
             mask[box.top : box.bottom, box.left : box.right] = True

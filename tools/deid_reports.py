@@ -11,11 +11,11 @@ from datetime import date, timedelta
 from typing import Any
 
 from overread.build.deid.record import Options
-from overread.build.deid.secret import Secret
+from overread.build.deid.secret import DeidSecret
 from overread.build.deid.text import clean_text
-from overread.build.deid.words import fold, is_family, is_given, is_town
+from overread.build.deid.words import fold, is_family_name, is_given_name, is_town
 
-SECRET = Secret(b"a key for measuring, nothing else")
+SECRET = DeidSecret(b"a key for measuring, nothing else")
 LISTED_GIVEN = """
 Margaret Kevin Deborah Ayşe Mehmet Hüseyin Zeynep Mustafa Elif Jürgen Helga Wolfgang Ursula José
 María Carmen Javier François Thérèse Giuseppe Chiara Katarzyna Piotr Svetlana Dmitri Fatima
@@ -43,7 +43,7 @@ Chastain Lafontaine Bellincioni Cantalamessa Scognamiglio Pappalardo Venkatarama
 Balasubramaniam Chattopadhyay Wickramasinghe Kuroda Tsukamoto Hirayama Zhuang Ouedraogo Nkemelu
 Mutombo Achterberg Steenhuis Hjálmarsson Ragnarsdóttir Brixen Kirkeby
 """.split()
-TOLD = """\
+FINDING_SENTENCES = """\
 The heart is enlarged. A 12 x 9 mm nodule is seen in the right upper lobe (series 3, image 45).
 Small left pleural effusion, unchanged. Kerley B lines at both bases. No pneumothorax.
 Findings are in keeping with Hodgkin lymphoma. Bochdalek hernia on the left, 3.5 cm.
@@ -52,11 +52,11 @@ Follow-up by the Fleischner Society guidelines. Wegener granulomatosis cannot be
 Coronary calcification, Agatston score 1240. T11-T12 disc narrowing. Grade 2/4 steatosis.""".split(
     "\n"
 )
-KEPT = (
+MUST_STAY = (
     "12 x 9 mm|series 3, image 45|Kerley B|Hodgkin lymphoma|3.5 cm|-12 HU|Swan-Ganz|Fleischner|"
     "Wegener|1240|T11-T12|2/4"
 ).split("|")
-NAMED: list[Callable[[str, str], str]] = [
+PATIENT_LINES: list[Callable[[str, str], str]] = [
     lambda g, f: f"Patient name: {g} {f}\n",
     lambda g, f: f"Name: {f.upper()}, {g.upper()}\n",
     lambda g, f: f"PATIENT: {g} {f}\n",
@@ -72,7 +72,7 @@ NAMED: list[Callable[[str, str], str]] = [
     lambda g, f: f"In comparison with the scan of {g} {f} there is no change. ",
     lambda g, f: f"Her daughter {g} {f} was present. ",
 ]
-SIGNED: list[Callable[[str, str], str]] = [
+PHYSICIAN_LINES: list[Callable[[str, str], str]] = [
     lambda g, f: f"Dictated by Dr. {g} {f}. ",
     lambda g, f: f"Electronically signed by {g} {f}, MD ",
     lambda g, f: f"\nReported by: {g[0]}. {f}\n",
@@ -90,7 +90,7 @@ SIGNED: list[Callable[[str, str], str]] = [
 ]
 
 
-OTHERS = """\
+UNSEEN_LINES = """\
 Spoke with {g} {f} at 3 pm regarding the results.
 Report prepared for {g} {f}'s family physician.
 Images were compared with those of {g} {f} obtained elsewhere.
@@ -120,7 +120,7 @@ Mother ({g} {f}) consented.""".splitlines()
 
 
 @dataclass
-class Planted:
+class PlantedReport:
     """One made-up report and what was planted in it."""
 
     text: str
@@ -132,14 +132,14 @@ class Planted:
     places: list[str] = field(default_factory=list)
 
 
-def a_name(rng: random.Random, *, listed: bool) -> tuple[str, str]:
+def draw_name(rng: random.Random, *, listed: bool) -> tuple[str, str]:
     """A given and a family name, of our lists or of none."""
     if listed:
         return rng.choice(LISTED_GIVEN), rng.choice(LISTED_FAMILY)
     return rng.choice(UNLISTED_GIVEN), rng.choice(UNLISTED_FAMILY)
 
 
-def a_date(rng: random.Random) -> str:
+def draw_date(rng: random.Random) -> str:
     """A day in one of the ways in which it is written."""
     day = date(2001, 1, 1) + timedelta(rng.randrange(8000))
     forms = [
@@ -156,7 +156,7 @@ def a_date(rng: random.Random) -> str:
     return day.strftime(rng.choice(forms))
 
 
-def an_id(rng: random.Random) -> tuple[str, str]:
+def draw_id(rng: random.Random) -> tuple[str, str]:
     """A number of a hospital, and the words that it stands in."""
     digits = "".join(rng.choice("0123456789") for _ in range(8))
     forms = [
@@ -176,14 +176,14 @@ def an_id(rng: random.Random) -> tuple[str, str]:
     return value, form.format(value)
 
 
-def a_report(rng: random.Random) -> Planted:
+def make_report(rng: random.Random) -> PlantedReport:
     """A made-up report with names, ids, dates, a telephone and a hospital in it."""
-    report = Planted("")
-    for forms in (NAMED, SIGNED):
+    report = PlantedReport("")
+    for forms in (PATIENT_LINES, PHYSICIAN_LINES):
         listed = rng.random() < 0.5
-        given, family = a_name(rng, listed=listed)
+        given, family = draw_name(rng, listed=listed)
         if rng.random() < 0.4:
-            other = rng.choice(OTHERS).replace("|", "\n")
+            other = rng.choice(UNSEEN_LINES).replace("|", "\n")
             written = f"\n{other.format(g=given, f=family)}\n"
         else:
             written = rng.choice(forms)(given, family)
@@ -194,9 +194,9 @@ def a_report(rng: random.Random) -> Planted:
         ]
         report.names += held
         report.unlisted += [] if listed else held
-        told = " ".join(rng.sample(TOLD, rng.randint(1, 3)))
-        value, number = an_id(rng)
-        when = a_date(rng)
+        told = " ".join(rng.sample(FINDING_SENTENCES, rng.randint(1, 3)))
+        value, number = draw_id(rng)
+        when = draw_date(rng)
         report.ids.append(value)
         report.dates.append(when)
         extra = rng.choice(
@@ -242,7 +242,7 @@ def measure_reports(count: int, seed: int) -> dict[str, Any]:
     shown: list[str] = []
     kept = lost = 0
     for _ in range(count):
-        report = a_report(rng)
+        report = make_report(rng)
         tags = clean_text(report.text, SECRET, Options(replace="tags"), patient="p").text
         moved = clean_text(report.text, SECRET, Options(), patient="p").text
         groups = {
@@ -264,7 +264,7 @@ def measure_reports(count: int, seed: int) -> dict[str, Any]:
                     at = report.text.lower().find(value.lower())
                     around = report.text[max(0, at - 60) : at + 60]
                     shown.append(f"{group}: {value} in {around!r}")
-        for piece in KEPT:
+        for piece in MUST_STAY:
             if piece in report.text:
                 kept += piece in tags
                 lost += piece not in tags
@@ -277,8 +277,10 @@ def measure_reports(count: int, seed: int) -> dict[str, Any]:
     }
 
 
-def held_out() -> list[str]:
-    """Names said to be in no list that are in one; for the test of this very tool."""
+def listed_by_mistake() -> list[str]:
+    """Names of the unlisted half that are in a list after all; must be empty (tested)."""
     return [
-        n for n in UNLISTED_GIVEN + UNLISTED_FAMILY if is_given(n) or is_family(n) or is_town(n)
+        n
+        for n in UNLISTED_GIVEN + UNLISTED_FAMILY
+        if is_given_name(n) or is_family_name(n) or is_town(n)
     ]

@@ -32,13 +32,13 @@ from overread.readers.atlas.wanted import understood
 MARK, TRUTH = np.array([230, 70, 50]), np.array([90, 220, 120])
 SIDE, TITLE = 300, 62
 """Pixels of one picture, and of the words above it."""
-AROUND = 45.0
+MARGIN_MM = 45.0
 """Millimetres that are shown around mark and reference."""
 LUNG_WINDOW = (-1100.0, 300.0)
 
 
 @dataclass(frozen=True)
-class Shown:
+class MarkedFinding:
     """One finding as it is to be drawn, in the axes of the patient."""
 
     name: str
@@ -61,7 +61,7 @@ class Shown:
         return float(mask.sum()) * float(np.prod(self.spacing)) / 1000
 
 
-def shown_findings(folder: Path) -> list[Shown]:
+def read_findings(folder: Path) -> list[MarkedFinding]:
     """The findings of lung and pleura of a release, read by the embedded reader."""
     release = overread.load("rexgroundingct", folder, "val")
     out = []
@@ -83,7 +83,7 @@ def shown_findings(folder: Path) -> list[Shown]:
             source = release.source(region.file)
             truth = read_channel(source, region.channel, space.shape, region.channels) > 0
             out.append(
-                Shown(
+                MarkedFinding(
                     entry.case.id,
                     finding.text,
                     hu,
@@ -96,14 +96,14 @@ def shown_findings(folder: Path) -> list[Shown]:
     return out
 
 
-def drawn(shown: Shown, *, pixels: bool) -> Image.Image:
+def draw_finding(shown: MarkedFinding, *, pixels: bool) -> Image.Image:
     """The slice that shows most of the reference, with mark and outline."""
     level = int(shown.truth.sum(axis=(0, 1)).argmax())
     both = shown.own[:, :, level] | shown.truth[:, :, level]
     cut = []
     for axis in range(2):
         there = np.flatnonzero(both.any(axis=1 - axis))
-        margin = round(AROUND / shown.spacing[axis])
+        margin = round(MARGIN_MM / shown.spacing[axis])
         cut.append(slice(max(0, int(there[0]) - margin), int(there[-1]) + margin + 1))
     of = (shown.hu, shown.lungs, shown.own, shown.truth)
     # As radiologists look at it: the patient's front above, his right on the left.
@@ -138,11 +138,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pixels", action="store_true")
     args = parser.parse_args()
-    found = shown_findings(args.data)
+    found = read_findings(args.data)
     rows = 2 if args.pixels else 1
     sheet = Image.new("RGB", (len(found) * SIDE, TITLE + rows * SIDE))
     for place, shown in enumerate(found):
-        sheet.paste(drawn(shown, pixels=args.pixels), (place * SIDE, 0))
+        sheet.paste(draw_finding(shown, pixels=args.pixels), (place * SIDE, 0))
         print(
             f"{shown.name}: {shown.text!r}: marked {shown.millilitres(shown.own):.1f} ml, "
             f"reference {shown.millilitres(shown.truth):.1f} ml, Dice {shown.dice:.3f}"

@@ -19,7 +19,7 @@ from browsing import Eyes, launched
 from site_making import Site, served
 
 SIZE = (1280, 800)
-SHOWN = (880, 550)
+THUMBNAIL = (880, 550)
 
 
 def first_case(site: Site, run: str) -> str:
@@ -62,10 +62,10 @@ def main() -> None:
                     2500
                 )  # a picture for people: fonts and masks have settled
                 shots.append(Image.open(io.BytesIO(eyes.page.screenshot())).convert("RGB"))
-    sheet = Image.new("RGB", (2 * SHOWN[0] + 12, 2 * SHOWN[1] + 12), (128, 136, 144))
+    sheet = Image.new("RGB", (2 * THUMBNAIL[0] + 12, 2 * THUMBNAIL[1] + 12), (128, 136, 144))
     for place, shot in enumerate(shots):
-        small = shot.resize(SHOWN, Image.Resampling.LANCZOS)
-        sheet.paste(small, ((place % 2) * (SHOWN[0] + 12), (place // 2) * (SHOWN[1] + 12)))
+        small = shot.resize(THUMBNAIL, Image.Resampling.LANCZOS)
+        sheet.paste(small, ((place % 2) * (THUMBNAIL[0] + 12), (place // 2) * (THUMBNAIL[1] + 12)))
     sheet.save(out / "page.jpg", quality=88, optimize=True)
 
 

@@ -19,21 +19,21 @@ import overread
 from overread.phantom.making import make_population
 from overread.phantom.patient import Settings
 from overread.phantom.sketch import write_sketch
-from overread.pixels.casework import case_pictures
-from overread.pixels.draw import colour, montage
+from overread.pixels.casework import draw_case
+from overread.pixels.draw import make_montage, to_rgb
 
 HEIGHT = 440
 INK, PAPER = (230, 235, 240), (18, 22, 28)
 
 
-def fitted(picture: NDArray[Any], height: int) -> NDArray[Any]:
+def fit_height(picture: NDArray[Any], height: int) -> NDArray[Any]:
     """The picture in colour, scaled to a height."""
-    image = Pillow.fromarray(colour(picture))
+    image = Pillow.fromarray(to_rgb(picture))
     size = (round(image.width * height / image.height), height)
     return np.asarray(image.resize(size, Pillow.Resampling.LANCZOS))
 
 
-def panel(title: str, words: str, picture: NDArray[Any]) -> Pillow.Image:
+def draw_panel(title: str, words: str, picture: NDArray[Any]) -> Pillow.Image:
     """One exam: its title, what it asks, its picture."""
     sheet = Pillow.new("RGB", (picture.shape[1] + 24, HEIGHT + 78), PAPER)
     pen = ImageDraw.Draw(sheet)
@@ -43,11 +43,11 @@ def panel(title: str, words: str, picture: NDArray[Any]) -> Pillow.Image:
     return sheet
 
 
-def exam(root: Path, benchmark: str, *, truth: bool) -> list[NDArray[Any]]:
+def load_pictures(root: Path, benchmark: str, *, truth: bool) -> list[NDArray[Any]]:
     """The pictures of the last training case."""
     release = overread.load(benchmark, root / benchmark, "train")
     entry = list(release.entries())[-1]
-    return [pixels for _, pixels in case_pictures(release, entry, truth=truth)]
+    return [pixels for _, pixels in draw_case(release, entry, truth=truth)]
 
 
 def main(out: Path) -> None:
@@ -56,18 +56,23 @@ def main(out: Path) -> None:
         write_sketch(Path(folder), exams=("medthinkvqa", "mmrad"))
         make_population(Path(folder) / "phantom", 2, Settings(seed=4, mix="even"))
         shots = [
-            fitted(shot, HEIGHT // 2 - 2) for shot in exam(Path(folder), "medthinkvqa", truth=False)
+            fit_height(shot, HEIGHT // 2 - 2)
+            for shot in load_pictures(Path(folder), "medthinkvqa", truth=False)
         ]
-        (scan,) = exam(Path(folder) / "phantom", "rexgroundingct", truth=True)
-        (film,) = exam(Path(folder), "mmrad", truth=True)
+        (scan,) = load_pictures(Path(folder) / "phantom", "rexgroundingct", truth=True)
+        (film,) = load_pictures(Path(folder), "mmrad", truth=True)
     panels = [
-        panel(
+        draw_panel(
             "MedThinkVQA",
             "several images and a history: which of five?",
-            montage(shots[:2], columns=1),
+            make_montage(shots[:2], columns=1),
         ),
-        panel("ReXGroundingCT", "a sentence of a report: where in the CT?", fitted(scan, HEIGHT)),
-        panel("MMRad-IVL-22K", "looks and words in turn, then the report", fitted(film, HEIGHT)),
+        draw_panel(
+            "ReXGroundingCT", "a sentence of a report: where in the CT?", fit_height(scan, HEIGHT)
+        ),
+        draw_panel(
+            "MMRad-IVL-22K", "looks and words in turn, then the report", fit_height(film, HEIGHT)
+        ),
     ]
     whole = Pillow.new("RGB", (sum(p.width for p in panels), panels[0].height), PAPER)
     left = 0

@@ -23,7 +23,7 @@ class Target:
     gates: tuple[Gate, ...]
 
 
-def target(
+def make_target(
     label: str, phrases: str, *, needs: str = "", unless: str = "", name: str = ""
 ) -> Target:
     words = tuple(part.strip() for part in phrases.split("|"))
@@ -37,7 +37,7 @@ NOT_LUNG = (
 LUNG = r"lung|lobe|pulmon|parenchym|segment|fissur|pleura|apex|apical|basal|lingul|thora"
 
 TARGETS: tuple[Target, ...] = (
-    target(
+    make_target(
         "Medical material",
         "catheter* | port | stent* | pacemaker* | pace maker | prosthe* | suture* | sutura* |"
         " implant* | cannula* | electrode* | nasogastric* | endotracheal tube |"
@@ -67,7 +67,7 @@ TARGETS: tuple[Target, ...] = (
             Gate("Coronary artery wall calcification", needs=r"coronar|\blad\b|\brca\b|circumflex"),
         ),
     ),
-    target(
+    make_target(
         "Cardiomegaly",
         "cardiomegal* | enlarged heart | heart enlargement | cardiac enlargement |"
         " heart is enlarged | heart is larger | heart was larger | heart size increased |"
@@ -79,7 +79,7 @@ TARGETS: tuple[Target, ...] = (
         " heart is above | heart is minimally | heart is slightly | larger heart |"
         " increase in heart size | increased heart size | cardiac size increased",
     ),
-    target(
+    make_target(
         "Cardiomegaly",
         "cardiothoracic | cardio thoracic | ctr | heart | cardiac",
         name="heart size",
@@ -88,59 +88,59 @@ TARGETS: tuple[Target, ...] = (
         r"(?:heart|cardiac) siz|increas[^.]*favou?r of[^.]*heart|ctr[^.]*increas|increas[^.]*ctr",
         unless=r"normal",
     ),
-    target(
+    make_target(
         "Pericardial effusion",
         "pericardial | pericardium | pericard*",
         needs=r"effusion|fluid|smear",
     ),
-    target("Hiatal hernia", "hiatal hernia* | hiatus hernia* | hiatal | hiatus"),
-    target(
+    make_target("Hiatal hernia", "hiatal hernia* | hiatus hernia* | hiatal | hiatus"),
+    make_target(
         "Lymphadenopathy",
         "lymph node* | lymphnode* | lymphadenopath* | lap | laps | lymphadenomegal* |"
         " adenopath* | lymphoid node* | lymph gland*",
         unless=r"intrapulmonary|intraparenchymal|\(lymph node|lymph node\?",
     ),
-    target("Emphysema", "emphysem* | bulla | bullae | bullous | bleb*", unless=r"subcutan"),
-    target("Atelectasis", "atelecta* | collapse* | aeration loss"),
-    target(
+    make_target("Emphysema", "emphysem* | bulla | bullae | bullous | bleb*", unless=r"subcutan"),
+    make_target("Atelectasis", "atelecta* | collapse* | aeration loss"),
+    make_target(
         "Lung nodule",
         "nodul* | micronodul*",
         unless=rf"^(?!.*(?:{LUNG})).*(?:{NOT_LUNG})|thyroid|adrenal|schmorl"
         r"|nodular (?:ground|consol|dens|infiltr|thick|calcif|opaci)",
     ),
-    target("Lung opacity", "ground glass* | groundglass | frosted glass | opacit* | opacif*"),
-    target(
+    make_target("Lung opacity", "ground glass* | groundglass | frosted glass | opacit* | opacif*"),
+    make_target(
         "Lung opacity",
         "density increase* | increased density | increases in density | increase in density",
         name="denser",
         needs=r"lung|lobe|segment|parenchym",
         unless=r"sequela|fibrotic|fatty|pleuroparenchym|peribronchial dens|bone|consolidat|nodul",
     ),
-    target(
+    make_target(
         "Pulmonary fibrotic sequela",
         "sequela* | sequel | fibrot* | fibros* | fibroatelect* | pleuroparenchymal |"
         " pleuro parenchymal | scar* | parenchymal band* | fibro*",
         unless=r"fracture|fibroaden|^(?!.*(?:lung|lobe|apex|apical|parench|segment|basal)).*rib",
     ),
-    target(
+    make_target(
         "Pleural effusion",
         "effusion* | hydrothorax | hydropneumothorax | pleural fluid | hemothorax | empyema |"
         " fluid*",
         needs=r"pleur|hemithora|lung|thora|bilateral|both side|effusion",
         unless=r"pericardi(?!.*(?:pleur|hemithora|bilateral))|abdom|pelvi|perihepat|intra-?abd",
     ),
-    target("Mosaic attenuation pattern", "mosaic*"),
-    target(
+    make_target("Mosaic attenuation pattern", "mosaic*"),
+    make_target(
         "Peribronchial thickening",
         "peribronch*",
         needs=r"peribronch\w*\W+(?:\w+\W+){0,4}?(?:thick|sheath|cuff)"
         r"|(?:thick|sheath|cuff)\w*\W+(?:\w+\W+){0,4}?peribronch",
     ),
-    target("Consolidation", "consolidat*"),
-    target(
+    make_target("Consolidation", "consolidat*"),
+    make_target(
         "Bronchiectasis", "bronchiecta* | bronchioloectas* | bronchial dilat* | ectatic bronch*"
     ),
-    target(
+    make_target(
         "Interlobular septal thickening",
         "interlobular | septal | interlobular septa* | inter lobular | septa | septum",
         needs=r"(?:interlobular|inter-lobular|septa\w*)\W+(?:\w+\W+){0,4}?(?:thick|promin|increas|clarif)"

@@ -23,7 +23,7 @@ Labels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FindingPlan:
     """What one finding is made of."""
 
     instances: int
@@ -34,16 +34,16 @@ class Plan:
     """Code in the finding ontology."""
 
 
-USUAL = (Plan(3, 0.0004, "2d"), Plan(8, 0.01, "2c"), Plan(12, 0.03, "1c"))
+USUAL = (FindingPlan(3, 0.0004, "2d"), FindingPlan(8, 0.01, "2c"), FindingPlan(12, 0.03, "1c"))
 """Three findings that fill about .04, 1 and 3 per cent of the chest."""
-DIFFUSE = (Plan(300, 0.0015, "1e"),)
+DIFFUSE = (FindingPlan(300, 0.0015, "1e"),)
 """One finding of 300 specks."""
 
 
 def make_pair(
     folder: Path,
     seed: int,
-    plans: tuple[Plan, ...] = USUAL,
+    plans: tuple[FindingPlan, ...] = USUAL,
     *,
     shape: tuple[int, int, int] = SHAPE,
 ) -> tuple[Path, Path]:
@@ -62,51 +62,57 @@ def make_pair(
     return paths
 
 
-def draw_finding(truth: Labels, predicted: Labels, plan: Plan, dice: np.random.Generator) -> None:
+def draw_finding(
+    truth: Labels, predicted: Labels, plan: FindingPlan, dice: np.random.Generator
+) -> None:
     """Draw the lesions of one finding, and what a reader makes of them."""
     voxels = plan.chest_part * CHEST * truth.size
     sizes = dice.dirichlet(np.full(plan.instances, 2.0)) * voxels
     for number, size in enumerate(sizes):
         # Few annotators number beyond a byte; the last numbers are shared by several lesions.
         label = min(number + 1, 250)
-        centre = _somewhere(truth.shape, dice)
-        field, corner, radius = _field(float(size), dice)
+        centre = _random_voxel(truth.shape, dice)
+        field, corner, radius = _make_field(float(size), dice)
         missed = dice.random() < 0.12
         _paint(truth, field, corner, centre, label)
         if not missed:
             # Off by one to four voxels, inwards here and outwards there, and a little all over.
             off = min(dice.uniform(1, 4) / radius, 0.5)
-            error = _smooth(field.shape, float(dice.uniform(3, 6)), dice) + dice.normal(0, 0.5)
+            error = _smooth_noise(field.shape, float(dice.uniform(3, 6)), dice) + dice.normal(
+                0, 0.5
+            )
             slip = np.rint(dice.normal(0, 0.6, 3)).astype(int)
             _paint(predicted, field + off * error, corner, centre + slip, 1)
         if dice.random() < 0.15:
-            field, corner, _ = _field(float(size) * 0.5, dice)
-            _paint(predicted, field, corner, _somewhere(truth.shape, dice), 1)
+            field, corner, _ = _make_field(float(size) * 0.5, dice)
+            _paint(predicted, field, corner, _random_voxel(truth.shape, dice), 1)
         if dice.random() < 0.3:
-            i, j, k = _somewhere(truth.shape, dice)
+            i, j, k = _random_voxel(truth.shape, dice)
             predicted[i : i + 2, j : j + 2, k] = 1
 
 
-def _somewhere(shape: tuple[int, ...], dice: np.random.Generator) -> NDArray[np.int_]:
+def _random_voxel(shape: tuple[int, ...], dice: np.random.Generator) -> NDArray[np.int_]:
     """A voxel of the chest."""
     angle, radius = dice.uniform(0, 2 * np.pi), 0.85 * np.sqrt(dice.uniform())
     place = (0.5 + 0.45 * radius * np.cos(angle), 0.5 + 0.325 * radius * np.sin(angle))
     return (np.array([*place, dice.uniform(0.1, 0.9)]) * shape).astype(int)
 
 
-def _field(size: float, dice: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int_], float]:
+def _make_field(
+    size: float, dice: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[np.int_], float]:
     """A field that is positive in about `size` voxels; its corner from its centre; its radius."""
     axes = dice.uniform(0.7, 1.5, 3) * np.array([1.0, 1.0, 0.7])
     axes *= (max(size, 6.0) / (4 / 3 * np.pi * axes.prod())) ** (1 / 3)
     half = np.ceil(axes * 1.5 + 1).astype(int)
     grids = np.ogrid[tuple(slice(-n, n + 1) for n in half)]
     radius = np.sqrt(sum((grid / axis) ** 2 for grid, axis in zip(grids, axes, strict=True)))
-    rough = _smooth(radius.shape, float(np.clip(axes.mean() / 3, 0.8, 6)), dice) * 0.22
+    rough = _smooth_noise(radius.shape, float(np.clip(axes.mean() / 3, 0.8, 6)), dice) * 0.22
     rough += dice.normal(0, 0.03, (1, 1, radius.shape[2]))
     return (1.0 - radius + rough).astype(np.float32), -half, float(axes.mean())
 
 
-def _smooth(shape: tuple[int, ...], width: float, dice: np.random.Generator) -> NDArray[Any]:
+def _smooth_noise(shape: tuple[int, ...], width: float, dice: np.random.Generator) -> NDArray[Any]:
     from scipy import ndimage
 
     noise = ndimage.gaussian_filter(dice.standard_normal(shape, np.float32), width, mode="wrap")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Case, Geometry, Query, Volume
-from overread.phantom.baseline import baseline_mask, dice
+from overread.phantom.baseline import baseline_mask, dice_score
 from overread.phantom.patient import Settings, make_patient
 from overread.readers.atlas import make
 
@@ -46,7 +46,7 @@ class OnePicture:
 
 
 @dataclass(frozen=True)
-class Score:
+class FindingScore:
     """One finding: both Dice values."""
 
     patient: int
@@ -56,7 +56,7 @@ class Score:
     baseline: float
 
 
-def patient_scores(number: int, settings: Settings) -> tuple[list[Score], float]:
+def patient_scores(number: int, settings: Settings) -> tuple[list[FindingScore], float]:
     """The findings of one patient, and the seconds of a core that the reader took."""
     patient = make_patient(number, settings)
     queries = tuple(
@@ -70,7 +70,7 @@ def patient_scores(number: int, settings: Settings) -> tuple[list[Score], float]
         queries=queries,
     )
     # The phantom's arrays are (z, y, x); a file's are (x, y, z).
-    ct = OnePicture(np.ascontiguousarray(patient.hu.transpose(2, 1, 0)), patient.space)
+    ct = OnePicture(np.ascontiguousarray(patient.hu.transpose(2, 1, 0)), patient.geometry)
     start = time.process_time()
     _, masks = make({}).compute_reading(case, ct, seed=0)
     spent = time.process_time() - start
@@ -83,12 +83,14 @@ def patient_scores(number: int, settings: Settings) -> tuple[list[Score], float]
         own = np.zeros(truth.shape, bool) if mask is None else np.asarray(mask).transpose(2, 1, 0)
         state = finding.statement
         scores.append(
-            Score(number, state.category, state.kind, dice(own, truth), dice(plain, truth))
+            FindingScore(
+                number, state.category, state.kind, dice_score(own, truth), dice_score(plain, truth)
+            )
         )
     return scores, spent
 
 
-def interval(scores: list[Score], seed: int = 0) -> tuple[float, float, float]:
+def interval(scores: list[FindingScore], seed: int = 0) -> tuple[float, float, float]:
     """The mean paired difference and its 95 % interval, patients drawn whole."""
     by_patient: dict[int, list[float]] = defaultdict(list)
     for score in scores:
@@ -102,9 +104,9 @@ def interval(scores: list[Score], seed: int = 0) -> tuple[float, float, float]:
     return float(sums.sum() / counts.sum()), float(low), float(high)
 
 
-def table(scores: list[Score]) -> None:
+def print_table(scores: list[FindingScore]) -> None:
     """Print a line for each category, and one for all."""
-    groups: dict[str, list[Score]] = defaultdict(list)
+    groups: dict[str, list[FindingScore]] = defaultdict(list)
     for score in scores:
         groups[score.category].append(score)
     print("category    n  atlas  baseline  difference (95 %)")
@@ -136,7 +138,7 @@ def main() -> None:
         size=args.size,
         wordings=args.wordings,
     )
-    scores: list[Score] = []
+    scores: list[FindingScore] = []
     seconds: list[float] = []
     with ProcessPoolExecutor(args.workers) as pool:
         numbers = range(1, args.patients + 1)
@@ -147,7 +149,7 @@ def main() -> None:
         f"{args.size}, {args.difficulty}, mix {args.mix}, {args.patients} patients, "
         f"seed {args.seed}"
     )
-    table(scores)
+    print_table(scores)
     print(f"seconds of a core a CT: median {np.median(seconds):.2f}, most {max(seconds):.2f}")
 
 

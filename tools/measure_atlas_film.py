@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from overread.language.compare import compare
+from overread.language.compare import compare_reports
 from overread.readers.atlas.film_signs import FilmSigns, read_signs
 from overread.readers.atlas.film_words import report_of, sentences
 
@@ -43,7 +43,7 @@ def measure_phantom(folder: Path) -> None:
     off, films, start = [], 0, time.process_time()
     for line in (folder / "phantom.jsonl").read_text().splitlines():
         row = json.loads(line)
-        signs = opened(folder / row["image"])
+        signs = measure_file(folder / row["image"])
         films += 1
         report = report_of(sentences(signs)) if signs.lungs_found else ""
         count_findings(tally, row["report"], report)
@@ -64,15 +64,15 @@ def measure_phantom(folder: Path) -> None:
 
 def count_findings(tally: Counter[tuple[str, str]], reference: str, report: str) -> None:
     """Add what is found, missed and added of one report, by observation."""
-    compared = compare(reference, report)
+    compared = compare_reports(reference, report)
     for match in compared.matches:
         ours, theirs = match.reference, match.other
-        if match.found:
+        if match.both_present:
             tally[ours.statement.observation, "found"] += 1
             continue
-        if ours.there:
+        if ours.is_there:
             tally[ours.statement.observation, "missed"] += 1
-        if theirs.there:
+        if theirs.is_there:
             tally[theirs.statement.observation, "added"] += 1
     for one in compared.omissions:
         tally[one.statement.observation, "missed"] += 1
@@ -85,7 +85,7 @@ def measure_boxes(folder: Path) -> None:
     told = json.loads((folder / "lung_boxes.json").read_text())
     files = {image["id"]: folder / "images" / image["file_name"] for image in told["images"]}
     lungs = {one["id"]: one["name"].lower() for one in told["categories"]}
-    found = {number: opened(file) for number, file in files.items()}
+    found = {number: measure_file(file) for number, file in files.items()}
     overlaps = []
     for one in told["annotations"]:
         x, y, wide, tall = one["bbox"]
@@ -98,11 +98,11 @@ def measure_boxes(folder: Path) -> None:
 def measure_kinds(folder: Path) -> None:
     """How many pictures are taken for frontal films."""
     files = [file for file in sorted(folder.rglob("*")) if file.suffix.lower() in SUFFIXES]
-    taken = sum(opened(file).lungs_found for file in files)
+    taken = sum(measure_file(file).lungs_found for file in files)
     print(f"  {taken} of {len(files)} pictures are taken for frontal films")
 
 
-def opened(file: Path) -> FilmSigns:
+def measure_file(file: Path) -> FilmSigns:
     """What is measured of one file."""
     with Image.open(file) as picture:
         return read_signs(np.asarray(picture.convert("RGB")))

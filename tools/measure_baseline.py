@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from overread.phantom.baseline import baseline_mask, dice
+from overread.phantom.baseline import baseline_mask, dice_score
 from overread.phantom.patient import Settings, make_patient
 
 
@@ -25,7 +25,7 @@ def patient_scores(number: int, settings: Settings) -> list[tuple[str, float, in
         said = finding.sentence.said
         guess = baseline_mask(patient.hu, patient.lobes, patient.organs, finding.statement, said)
         truth = patient.labels(n) > 0
-        scores.append((finding.statement.category, dice(guess, truth), int(truth.sum())))
+        scores.append((finding.statement.category, dice_score(guess, truth), int(truth.sum())))
     return scores
 
 

@@ -24,23 +24,25 @@ from overread.build.deid.text import clean_text
 
 def measure_real(texts: list[str]) -> dict[str, Any]:
     """What real reports lose: removals by kind, numbers and findings that are gone."""
-    from overread.language.accounting import account
-    from overread.language.numerals import numerals
+    from overread.language.accounting import diff_rewrite
+    from overread.language.numerals import find_numerals
 
     kinds: Counter[str] = Counter()
     numbers = findings = total = 0
     for text in texts:
         made = clean_text(text, SECRET, Options(replace="tags"), patient="p")
         kinds.update(one.kind for one in made.removals)
-        total += sum(one.unit not in ("date",) for one in numerals(text))
+        total += sum(one.unit not in ("date",) for one in find_numerals(text))
         if made.changed:
-            told = account(text, made.text)
+            told = diff_rewrite(text, made.text)
             cleaned = [one.before or "" for one in made.removals if one.kind == "date"]
             lost = [
                 one
                 for one in told.lost
                 if one.kind == "number"
-                and not any(one.span.of(text) in c or c in one.span.of(text) for c in cleaned)
+                and not any(
+                    one.span.extract(text) in c or c in one.span.extract(text) for c in cleaned
+                )
             ]
             numbers += len(lost)
             findings += sum(one.kind == "finding" for one in told.lost)

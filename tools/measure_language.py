@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from overread.errors import OverreadError, UsageError
-from overread.language.labels import CTRATE, ctrate, main_category
+from overread.language.labels import CTRATE, ctrate_labels, main_category
 from overread.language.principal import THERE
-from overread.language.statements import Statement, statements
-from overread.language.text import sentences
+from overread.language.statements import Statement, find_statements
+from overread.language.text import split_sentences
 
 HELD_OUT = 4
 """One row in so many is held out."""
@@ -92,20 +92,20 @@ def ctrate_table(folder: Path) -> dict[str, Any]:
     """Precision, recall and F1 per label; macro and micro F1 with intervals, on three sets."""
     with (folder / "ctrate_labelled_reports.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    said = [ctrate(statements(row["report_text"])) for row in rows]
+    said = [ctrate_labels(find_statements(row["report_text"])) for row in rows]
     guess = np.array([[marks[label] for label in CTRATE] for marks in said], dtype=bool)
     truth = np.array([[float(row[label]) > 0 for label in CTRATE] for row in rows], dtype=bool)
     cells = np.stack([guess & truth, guess & ~truth, ~guess & truth], axis=-1).astype(int)
     held = np.array([_held_out(row["AccessionNo"]) for row in rows])
     parts = {"all": held | True, "development": ~held, "held-out": held}
-    return {name: _part(cells[chosen]) for name, chosen in parts.items()}
+    return {name: _score_rows(cells[chosen]) for name, chosen in parts.items()}
 
 
 def _held_out(number: str) -> bool:
     return int(hashlib.sha256(number.encode()).hexdigest(), 16) % HELD_OUT == 0
 
 
-def _part(cells: np.ndarray) -> dict[str, Any]:
+def _score_rows(cells: np.ndarray) -> dict[str, Any]:
     """The table of some rows; their intervals are from drawing rows again."""
     counts = cells.sum(axis=0)
     draws = np.random.default_rng(SEED).integers(len(cells), size=(RESAMPLES, len(cells)))
@@ -114,8 +114,8 @@ def _part(cells: np.ndarray) -> dict[str, Any]:
     spread = np.percentile(f1(again), (2.5, 97.5), axis=0)
     labels = {
         label: {
-            "precision": _share(counts[n, 0], counts[n, 0] + counts[n, 1]),
-            "recall": _share(counts[n, 0], counts[n, 0] + counts[n, 2]),
+            "precision": _ratio(counts[n, 0], counts[n, 0] + counts[n, 1]),
+            "recall": _ratio(counts[n, 0], counts[n, 0] + counts[n, 2]),
             "f1": float(f1(counts[n])),
             "interval": spread[:, n].tolist(),
             "counts": counts[n].tolist(),
@@ -137,7 +137,7 @@ def _part(cells: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _share(part: float, whole: float) -> float:
+def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
@@ -145,7 +145,7 @@ def rexgroundingct_table(folder: Path) -> dict[str, Any]:
     """How many of the findings get their own category."""
     text = (folder / "rexgroundingct_val_findings.json").read_text(encoding="utf-8")
     right = [
-        main_category(statements(finding)) == case["categories"][key]
+        main_category(find_statements(finding)) == case["categories"][key]
         for case in json.loads(text)["test"]
         for key, finding in case["findings"].items()
     ]
@@ -180,11 +180,11 @@ def openi_table(folder: Path) -> dict[str, Any]:
         headings = {"/".join(parts[:n]) for parts in split for n in (1, 2)}
         parts = [report[part] for part in ("findings", "impression") if report[part]]
         if parts and headings and "No Indexing" not in headings:
-            rows.append((headings, statements("\n\n".join(parts))))
-    return {"reports": len(rows), "findings": {tag.heading: _tag(rows, tag) for tag in TAGS}}
+            rows.append((headings, find_statements("\n\n".join(parts))))
+    return {"reports": len(rows), "findings": {tag.heading: _score_tag(rows, tag) for tag in TAGS}}
 
 
-def _tag(rows: Sequence[tuple[set[str], list[Statement]]], tag: Tag) -> dict[str, Any]:
+def _score_tag(rows: Sequence[tuple[set[str], list[Statement]]], tag: Tag) -> dict[str, Any]:
     alone, kindred = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
     kinds = dict.fromkeys(("kin tag", "uncertain", "no tag", "said absent", "unsaid"), 0)
     for headings, found in rows:
@@ -202,8 +202,8 @@ def _tag(rows: Sequence[tuple[set[str], list[Statement]]], tag: Tag) -> dict[str
             kinds["said absent" if own else "unsaid"] += 1
     return {
         "tagged": int(alone[0] + alone[2]),
-        "precision": _share(alone[0], alone[0] + alone[1]),
-        "recall": _share(alone[0], alone[0] + alone[2]),
+        "precision": _ratio(alone[0], alone[0] + alone[1]),
+        "recall": _ratio(alone[0], alone[0] + alone[2]),
         "f1": float(f1(alone)),
         "f1 with kin": float(f1(kindred)),
         "disagreements": kinds,
@@ -232,12 +232,12 @@ def speed_table(folder: Path) -> dict[str, Any]:
     """Sentences of CT-RATE's reports per second, on one core."""
     with (folder / "ctrate_labelled_reports.csv").open(newline="", encoding="utf-8") as file:
         texts = [row["report_text"] for row in csv.DictReader(file)]
-    count = sum(len(sentences(text)) for text in texts)
+    count = sum(len(split_sentences(text)) for text in texts)
     best = math.inf
     for _ in range(ROUNDS):
         start = time.perf_counter()
         for text in texts:
-            statements(text)
+            find_statements(text)
         best = min(best, time.perf_counter() - start)
     return {"sentences": count, "per second": round(count / best)}
 
@@ -251,7 +251,7 @@ TABLES: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
-def show(found: dict[str, Any]) -> None:
+def print_tables(found: dict[str, Any]) -> None:
     """Print the tables."""
     for name, part in found["ctrate"].items():
         print(f"CT-RATE, {name}: {part['reports']} reports")
@@ -300,7 +300,7 @@ def main() -> int:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        show(found)
+        print_tables(found)
     return 0
 
 

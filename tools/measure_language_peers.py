@@ -44,14 +44,14 @@ HELD_OUT = 4
 """One row in so many is held out, by the hash of its number."""
 
 ROUNDS = 3
-PATIENCE = 60
+TIMEOUT = 60
 """Seconds that a hostile text is given before the process is ended."""
 
 Labels = frozenset[str]
 Reader = Callable[[str], Labels]
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?])\s+|[•\"\n]+", text) if part.strip()]
 
 
@@ -100,14 +100,14 @@ class Gates:
             yield label
 
 
-def plain(*, negation: bool) -> Reader:
+def make_keyword_reader(*, negation: bool) -> Reader:
     gates = Gates()
     compiled = [(one.name, re.compile("|".join(map(phrase_regex, one.phrases)))) for one in TARGETS]
     negated = re.compile(NEGATIONS)
 
     def read(text: str) -> Labels:
         found: set[str] = set()
-        for sentence in sentences(text):
+        for sentence in split_sentences(text):
             lower = sentence.lower()
             if negation and negated.search(lower) is not None:
                 continue
@@ -119,7 +119,7 @@ def plain(*, negation: bool) -> Reader:
     return read
 
 
-def from_spans(nlp: Any, denied: Callable[[Any], bool]) -> Reader:
+def make_span_reader(nlp: Any, denied: Callable[[Any], bool]) -> Reader:
     """A reader from a pipeline that leaves its targets in doc.ents."""
     gates = Gates()
     nlp.max_length = 1 << 30
@@ -131,7 +131,7 @@ def from_spans(nlp: Any, denied: Callable[[Any], bool]) -> Reader:
     return read
 
 
-def negspacy(*, added: bool) -> Reader:
+def make_negspacy(*, added: bool) -> Reader:
     spacy = importlib.import_module("spacy")
     importlib.import_module("negspacy.negation")
     termset = importlib.import_module("negspacy.termsets").termset
@@ -151,10 +151,10 @@ def negspacy(*, added: bool) -> Reader:
         ]
     )
     nlp.add_pipe("negex", config={"neg_termset": terms})
-    return from_spans(nlp, lambda ent: bool(ent._.negex))
+    return make_span_reader(nlp, lambda ent: bool(ent._.negex))
 
 
-def medspacy(*, added: bool, splitter: str = "medspacy_pyrush") -> Reader:
+def make_medspacy(*, added: bool, splitter: str = "medspacy_pyrush") -> Reader:
     importlib.import_module("loguru").logger.remove()
     library = importlib.import_module("medspacy")
     target_rule = importlib.import_module("medspacy.ner").TargetRule
@@ -186,19 +186,19 @@ def medspacy(*, added: bool, splitter: str = "medspacy_pyrush") -> Reader:
                 for literal in literals
             ]
         )
-    return from_spans(nlp, lambda ent: bool(ent._.is_negated))
+    return make_span_reader(nlp, lambda ent: bool(ent._.is_negated))
 
 
 PEERS: dict[str, tuple[str, Callable[[], Reader]]] = {
-    "keywords": ("", lambda: plain(negation=False)),
-    "keywords, negation word in sentence": ("", lambda: plain(negation=True)),
-    "spaCy + negspaCy en_clinical": ("negspacy", lambda: negspacy(added=False)),
-    "spaCy + negspaCy + added terms": ("negspacy", lambda: negspacy(added=True)),
-    "medspaCy default": ("medspacy", lambda: medspacy(added=False)),
-    "medspaCy + added rules": ("medspacy", lambda: medspacy(added=True)),
+    "keywords": ("", lambda: make_keyword_reader(negation=False)),
+    "keywords, negation word in sentence": ("", lambda: make_keyword_reader(negation=True)),
+    "spaCy + negspaCy en_clinical": ("negspacy", lambda: make_negspacy(added=False)),
+    "spaCy + negspaCy + added terms": ("negspacy", lambda: make_negspacy(added=True)),
+    "medspaCy default": ("medspacy", lambda: make_medspacy(added=False)),
+    "medspaCy + added rules": ("medspacy", lambda: make_medspacy(added=True)),
     "medspaCy + added, sentencizer": (
         "medspacy",
-        lambda: medspacy(added=True, splitter="sentencizer"),
+        lambda: make_medspacy(added=True, splitter="sentencizer"),
     ),
 }
 
@@ -206,24 +206,24 @@ KILOBYTE = 1 << 10
 CLAUSE = "no nodule in the lung and pleural effusion was not observed, "
 
 
-def brackets(kilobytes: int) -> str:
+def make_brackets(kilobytes: int) -> str:
     return "([{" * (kilobytes * KILOBYTE // 3)
 
 
-def one_sentence(kilobytes: int) -> str:
+def make_long_sentence(kilobytes: int) -> str:
     return CLAUSE * (kilobytes * KILOBYTE // len(CLAUSE))
 
 
 HOSTILE: dict[str, Callable[[], str]] = {
-    "brackets 8 KB": lambda: brackets(8),
-    "brackets 2 MB": lambda: brackets(2048),
-    "sentence 50 KB": lambda: one_sentence(50),
-    "sentence 200 KB": lambda: one_sentence(200),
+    "brackets 8 KB": lambda: make_brackets(8),
+    "brackets 2 MB": lambda: make_brackets(2048),
+    "sentence 50 KB": lambda: make_long_sentence(50),
+    "sentence 200 KB": lambda: make_long_sentence(200),
 }
 
 
 @dataclass
-class Row:
+class LabelledReport:
     text: str
     truth: Labels
     held_out: bool
@@ -259,12 +259,12 @@ class Counts:
         return sum(self.f1([label]) for label in labels) / len(labels)
 
 
-def load(path: Path) -> tuple[list[str], list[Row]]:
+def load_rows(path: Path) -> tuple[list[str], list[LabelledReport]]:
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         labels = list(reader.fieldnames or [])[2:]
         rows = [
-            Row(
+            LabelledReport(
                 text=line["report_text"],
                 truth=frozenset(label for label in labels if line[label] == "1"),
                 held_out=int(hashlib.sha256(line["AccessionNo"].encode()).hexdigest(), 16)
@@ -276,7 +276,7 @@ def load(path: Path) -> tuple[list[str], list[Row]]:
     return labels, rows
 
 
-def installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
     try:
         importlib.import_module(module or "re")
     except ImportError:
@@ -284,7 +284,7 @@ def installed(module: str) -> bool:
     return True
 
 
-def hostile(peer: str, case: str) -> None:
+def run_hostile(peer: str, case: str) -> None:
     """Runs in a process of its own, so that it can be ended."""
     read = PEERS[peer][1]()
     text = HOSTILE[case]()
@@ -298,14 +298,12 @@ def hostile(peer: str, case: str) -> None:
     print(f"{spent:.1f} s")
 
 
-def survives(peer: str, case: str) -> str:
+def try_hostile(peer: str, case: str) -> str:
     command = [sys.executable, __file__, "--hostile", peer, case]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        return f"> {PATIENCE} s"
+        return f"> {TIMEOUT} s"
     if done.returncode:
         return f"died ({done.returncode})"
     return done.stdout.strip().splitlines()[-1]
@@ -324,12 +322,14 @@ def import_time(module: str) -> str:
     return f"{best:.2f} s"
 
 
-def measure(labels: list[str], rows: list[Row], *, by_label: bool, with_hostile: bool) -> None:
-    total = sum(len(sentences(row.text)) for row in rows)
+def measure(
+    labels: list[str], rows: list[LabelledReport], *, by_label: bool, with_hostile: bool
+) -> None:
+    total = sum(len(split_sentences(row.text)) for row in rows)
     held = sum(row.held_out for row in rows)
     print(f"{len(rows)} reports ({held} held out), {total} sentences, {len(labels)} labels")
     for module in ("spacy", "negspacy.negation", "medspacy"):
-        if installed(module):
+        if is_installed(module):
             version = importlib.metadata.version(module.partition(".")[0])
             print(f"{module} {version}, imported in {import_time(module)}")
     head = ["peer", "dev macro", "dev micro", "held macro", "held micro", "sentences/s", "ready in"]
@@ -337,7 +337,7 @@ def measure(labels: list[str], rows: list[Row], *, by_label: bool, with_hostile:
     print("|" + " --- |" * (len(head) + (len(HOSTILE) if with_hostile else 0)))
     detail: dict[str, Counts] = {}
     for peer, (module, make) in PEERS.items():
-        if not installed(module):
+        if not is_installed(module):
             continue
         start = time.perf_counter()
         read = make()
@@ -355,7 +355,7 @@ def measure(labels: list[str], rows: list[Row], *, by_label: bool, with_hostile:
         ]
         cells += [f"{rate:,.0f}", f"{ready:.2f} s"]
         if with_hostile:
-            cells += [survives(peer, case) for case in HOSTILE]
+            cells += [try_hostile(peer, case) for case in HOSTILE]
         print("| " + " | ".join([peer, *cells]) + " |", flush=True)
         detail[peer] = parts[False]
     if by_label:
@@ -375,11 +375,11 @@ def main() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     if arguments.hostile:
-        hostile(*arguments.hostile)
+        run_hostile(*arguments.hostile)
         return
     if arguments.csv is None:
         parser.error("which file?")
-    labels, rows = load(arguments.csv)
+    labels, rows = load_rows(arguments.csv)
     measure(labels, rows, by_label=arguments.by_label, with_hostile=not arguments.no_hostile)
 
 

@@ -25,32 +25,32 @@ from typing import Any
 
 from overread.build.medthinkvqa.fields import Differential
 from overread.build.medthinkvqa.leaks import Leak, find_leaks
-from overread.build.medthinkvqa.names import Names, house_names
-from overread.build.medthinkvqa.probes import by_rules, find_clues
+from overread.build.medthinkvqa.names import DiagnosisNames, bundled_names
+from overread.build.medthinkvqa.probes import answer_by_rules, find_clues
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.illness.entries import text_entry
-from overread.phantom.illness.sources import Planted, raw_case
+from overread.phantom.illness.entries import make_text_entry
+from overread.phantom.illness.sources import PlantedHint, make_raw_case
 from overread.phantom.visit import Settings
 
 LEVELS = ("L3", "L2", "L1")
 
 
-def raw_cases(number: int, seed: int) -> Iterator[tuple[dict[str, Any], Planted]]:
+def raw_cases(number: int, seed: int) -> Iterator[tuple[dict[str, Any], PlantedHint]]:
     """Raw cases as text, and what is planted in each."""
     settings = Settings(seed=seed, mix="illness")
     for patient in range(1, number + 1):
         draft = draw_draft(patient, settings)
-        yield raw_case(draft, text_entry(draft, settings), settings)
+        yield make_raw_case(draft, make_text_entry(draft, settings), settings)
 
 
-def measure(number: int, seed: int, names: Names) -> dict[str, float]:
+def measure(number: int, seed: int, names: DiagnosisNames) -> dict[str, float]:
     """Shares: recall by level, how often level and diagnosis are right, precision, clues."""
     counts: Counter[str] = Counter()
     for row, planted in raw_cases(number, seed):
         listed = Differential(key=row["final_diagnosis"], listed=tuple(row["differential"]))
         leaks = find_leaks(row["history"], listed, names)
         clues = find_clues(row["history"], listed, names)
-        answer, _ = by_rules(row["history"], listed, clues)
+        answer, _ = answer_by_rules(row["history"], listed, clues)
         solved = answer == listed.key
         proof = any(clue.kind == "proof" for clue in clues)
         counts[planted.kind] += 1
@@ -78,7 +78,7 @@ def measure(number: int, seed: int, names: Names) -> dict[str, float]:
     }
 
 
-def _count_leak(counts: Counter[str], planted: Planted, leaks: list[Leak]) -> None:
+def _count_leak(counts: Counter[str], planted: PlantedHint, leaks: list[Leak]) -> None:
     assert planted.span is not None
     first, last = planted.span
     here = [leak for leak in leaks if leak.start < last and first < leak.end]
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--without-synonyms", action="store_true")
     args = parser.parse_args()
     begun = time.perf_counter()
-    names = Names([]) if args.without_synonyms else house_names()
+    names = DiagnosisNames([]) if args.without_synonyms else bundled_names()
     shares = measure(args.cases, args.seed, names)
     took = time.perf_counter() - begun
     print(f"{args.cases} raw cases as text, seed {args.seed}, {took:.1f} s")

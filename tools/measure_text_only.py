@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from overread.core import Case, Entry
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.illness.entries import text_entry
+from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.history import write_history
-from overread.phantom.illness.model import by_option, presentations
+from overread.phantom.illness.model import load_diseases_by_option, load_presentations
 from overread.phantom.visit import Settings
 
 CEILING = 0.228
@@ -40,12 +40,12 @@ Reader = Callable[[Sequence[Entry], Sequence[Entry]], list[str]]
 def draw_cases(first: int, number: int, settings: Settings, *, control: bool) -> list[Entry]:
     """Cases as text, of patients from `first` on."""
     drafts = (draw_draft(n, settings) for n in range(first, first + number))
-    return [text_entry(told_by_key(d) if control else d, settings) for d in drafts]
+    return [make_text_entry(leak_diagnosis(d) if control else d, settings) for d in drafts]
 
 
-def told_by_key(draft: Draft) -> Draft:
-    """The draft with a history that depends on the true diagnosis: what must never happen."""
-    whole = presentations()[draft.group]
+def leak_diagnosis(draft: Draft) -> Draft:
+    """The draft with a history drawn from the true diagnosis: a deliberate leak, as control."""
+    whole = load_presentations()[draft.group]
     lots = np.random.default_rng([zlib.crc32(draft.disease.encode())])
     # Each diagnosis has sentences of its own, half of those that there are.
     own = {
@@ -91,31 +91,31 @@ def word_overlap(train: Sequence[Entry], test: Sequence[Entry]) -> list[str]:
 
 def words_of_pairs(train: Sequence[Entry], test: Sequence[Entry]) -> list[str]:
     """Logistic regression over words of history and option, and over pairs of such words."""
-    return _logistic(train, test, _history_tokens)
+    return _read_by_logistic(train, test, _history_tokens)
 
 
 def names_against_names(train: Sequence[Entry], test: Sequence[Entry]) -> list[str]:
     """Logistic regression over which diagnosis stands beside which others, and at which letter."""
-    return _logistic(train, test, _rival_tokens)
+    return _read_by_logistic(train, test, _rival_tokens)
 
 
 def boosted_trees(train: Sequence[Entry], test: Sequence[Entry]) -> list[str]:
     """Gradient boosting over lengths, ranks, overlap, counts of pictures, file names and names."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rows = np.concatenate([_numbers(entry) for entry in train])
-    right = _right(train)
+    rows = np.concatenate([_option_numbers(entry) for entry in train])
+    right = _correct_flags(train)
     model = HistGradientBoostingClassifier(
         max_iter=80, learning_rate=0.08, categorical_features=[0], random_state=0
     )
     model.fit(rows, right)
-    scores = model.predict_proba(np.concatenate([_numbers(entry) for entry in test]))[:, 1]
-    return _best(scores, test)
+    scores = model.predict_proba(np.concatenate([_option_numbers(entry) for entry in test]))[:, 1]
+    return _best_letters(scores, test)
 
 
 def findings_words(train: Sequence[Entry], test: Sequence[Entry]) -> list[str]:
     """The first of the trained readers, given the imaging findings in place of the history."""
-    return _logistic(train, test, _findings_tokens)
+    return _read_by_logistic(train, test, _findings_tokens)
 
 
 BLIND: dict[str, Reader] = {
@@ -128,7 +128,7 @@ BLIND: dict[str, Reader] = {
 }
 """Readers who see no picture and no finding."""
 
-TOLD: dict[str, Reader] = {"imaging findings, logistic": findings_words, "oracle": oracle}
+INFORMED: dict[str, Reader] = {"imaging findings, logistic": findings_words, "oracle": oracle}
 """Readers who know what the pictures show, or the key."""
 
 
@@ -142,7 +142,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[a-zäöü0-9.-]+", text.lower())
 
 
-def _logistic(
+def _read_by_logistic(
     train: Sequence[Entry], test: Sequence[Entry], tokens: Callable[[Entry], list[list[str]]]
 ) -> list[str]:
     from sklearn.feature_extraction import FeatureHasher
@@ -154,26 +154,26 @@ def _logistic(
         return hasher.transform(row for entry in entries for row in tokens(entry))
 
     model = SGDClassifier(loss="log_loss", alpha=2e-6, max_iter=12, tol=None, random_state=0)
-    model.fit(matrix(train), _right(train))
-    return _best(model.decision_function(matrix(test)), test)
+    model.fit(matrix(train), _correct_flags(train))
+    return _best_letters(model.decision_function(matrix(test)), test)
 
 
 def _history_tokens(entry: Entry) -> list[list[str]]:
-    return _paired(entry, entry.case.history or "")
+    return _pair_tokens(entry, entry.case.history or "")
 
 
 def _findings_tokens(entry: Entry) -> list[list[str]]:
     assert entry.truth is not None
-    return _paired(entry, entry.truth.report or "")
+    return _pair_tokens(entry, entry.truth.report or "")
 
 
-def _paired(entry: Entry, text: str) -> list[list[str]]:
+def _pair_tokens(entry: Entry, text: str) -> list[list[str]]:
     """For each option: its words, what goes for the case, and each word of the text with it."""
     said = sorted(set(_words(text)))
-    around = list(_around(entry))
+    around = list(_case_facts(entry))
     rows = []
     for option in entry.case.options:
-        code = by_option()[option.text].code
+        code = load_diseases_by_option()[option.text].code
         row = [f"letter {option.letter}", f"length {len(option.text) // 3}", f"name {code}"]
         row += [f"word {word}" for word in _words(option.text)]
         row += [f"{code} {word}" for word in said]
@@ -184,18 +184,18 @@ def _paired(entry: Entry, text: str) -> list[list[str]]:
 
 
 def _rival_tokens(entry: Entry) -> list[list[str]]:
-    codes = [by_option()[option.text].code for option in entry.case.options]
+    codes = [load_diseases_by_option()[option.text].code for option in entry.case.options]
     rows = []
     for option, code in zip(entry.case.options, codes, strict=True):
         rivals = [other for other in codes if other != code]
         row = [f"name {code}", f"text {option.text}", f"{option.letter} {code}"]
         row += [f"{code} beside {other}" for other in rivals]
-        row += [f"{option.text} {fact}" for fact in _around(entry)]
+        row += [f"{option.text} {fact}" for fact in _case_facts(entry)]
         rows.append(row)
     return rows
 
 
-def _around(entry: Entry) -> Iterator[str]:
+def _case_facts(entry: Entry) -> Iterator[str]:
     """What goes for the whole case: pictures, modalities, files, time points."""
     assert entry.truth is not None
     case, notes = entry.case, entry.truth.notes
@@ -210,7 +210,7 @@ def _around(entry: Entry) -> Iterator[str]:
         yield f"ends {stem[:-4][-1]}"
 
 
-def _numbers(entry: Entry) -> NDArray[np.float64]:
+def _option_numbers(entry: Entry) -> NDArray[np.float64]:
     """For each option a row of numbers; the first is the diagnosis."""
     assert entry.truth is not None
     case: Case = entry.case
@@ -223,7 +223,7 @@ def _numbers(entry: Entry) -> NDArray[np.float64]:
         length = lengths[order]
         rows.append(
             (
-                list(_codes()).index(by_option()[option.text].code),
+                list(_codes()).index(load_diseases_by_option()[option.text].code),
                 order,
                 length,
                 sorted(lengths).index(length),
@@ -240,10 +240,10 @@ def _numbers(entry: Entry) -> NDArray[np.float64]:
 
 
 def _codes() -> dict[str, None]:
-    return dict.fromkeys(disease.code for disease in by_option().values())
+    return dict.fromkeys(disease.code for disease in load_diseases_by_option().values())
 
 
-def _right(entries: Sequence[Entry]) -> NDArray[np.int64]:
+def _correct_flags(entries: Sequence[Entry]) -> NDArray[np.int64]:
     """Of every option whether it is right, 1 or 0."""
     return np.array(
         [
@@ -256,7 +256,7 @@ def _right(entries: Sequence[Entry]) -> NDArray[np.int64]:
     )
 
 
-def _best(scores: NDArray[np.float64], entries: Sequence[Entry]) -> list[str]:
+def _best_letters(scores: NDArray[np.float64], entries: Sequence[Entry]) -> list[str]:
     found = scores.reshape(len(entries), 5).argmax(axis=1)
     return [entry.case.options[n].letter for entry, n in zip(entries, found.tolist(), strict=True)]
 
@@ -275,7 +275,7 @@ def main() -> None:
     train = draw_cases(args.test + 1, args.train, settings, control=args.control)
     took = time.perf_counter() - begun
     print(f"{len(test) + len(train)} cases as text in {took:.1f} s, seed {args.seed}")
-    for name, reader in {**BLIND, **TOLD}.items():
+    for name, reader in {**BLIND, **INFORMED}.items():
         begun = time.perf_counter()
         share = accuracy(reader, train, test)
         print(f"  {name:28s} {share:6.1%}   {time.perf_counter() - begun:5.1f} s")

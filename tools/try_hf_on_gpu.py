@@ -42,7 +42,9 @@ def main() -> int:
     """Try everything that was asked for; the exit code says whether all of it held."""
     told = _arguments()
     missing = [
-        name for name in ("torch", "transformers", "pydantic", "PIL", "numpy") if not _there(name)
+        name
+        for name in ("torch", "transformers", "pydantic", "PIL", "numpy")
+        if not _is_installed(name)
     ]
     if missing:
         print(f"not installed here: {', '.join(missing)} (see the top of {Path(__file__).name})")
@@ -91,7 +93,7 @@ def _arguments() -> argparse.Namespace:
 
 def _tiny(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
     """Batches answer as questions alone, in float32."""
-    model = _made(folder / f"tiny-{kind}", kind, "tiny", "float32", "cpu")
+    model = _ensure_model(folder / f"tiny-{kind}", kind, "tiny", "float32", "cpu")
     questions = [_question(n, pictures=n % 4, pixels=40, words=5 * (n + 1)) for n in range(9)]
     found: dict[str, Any] = {}
     for temperature in ("0", "0.8"):
@@ -111,7 +113,7 @@ def _large(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
 
     begin = time.perf_counter()
     where = "cuda" if torch.cuda.is_available() else "cpu"
-    model = told.model or _made(folder / f"large-{kind}", kind, "large", told.dtype, where)
+    model = told.model or _ensure_model(folder / f"large-{kind}", kind, "large", told.dtype, where)
     found: dict[str, Any] = {"made in": f"{time.perf_counter() - begin:.1f} s"}
     questions = [
         _question(n, pictures=told.pictures, pixels=told.pixels, words=60 + 5 * (n % 7))
@@ -134,19 +136,19 @@ def _large(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
         wrote = sum(reply.usage.output_tokens for reply in replies)
         found[f"batch {batch}"] = (
             f"{len(some)} questions in {seconds:.2f} s, {read} tokens read, {wrote} written, "
-            f"{wrote / seconds:.0f} written a second, {_peak()}"
+            f"{wrote / seconds:.0f} written a second, {_peak_memory()}"
         )
     alike = sum(a == b for a, b in zip(texts[1], texts[told.batch], strict=False))
     found["same text alone and in a batch"] = f"{alike} of {len(texts[1])} in {told.dtype}"
     found["reader"] = f"{reader!r}"
     found["identity"] = dict(reader.identity)
-    found["left after closing"] = _left()
+    found["left after closing"] = _memory_left()
     if reader.device.startswith("cuda"):
-        found["too little memory"] = _squeezed(told, model, questions[: told.batch])
+        found["too little memory"] = _try_small_memory(told, model, questions[: told.batch])
     return found
 
 
-def _squeezed(told: argparse.Namespace, model: Path | str, questions: Sequence[Any]) -> str:
+def _try_small_memory(told: argparse.Namespace, model: Path | str, questions: Sequence[Any]) -> str:
     """A batch that does not fit is halved, and every question is answered."""
     import torch
 
@@ -177,14 +179,14 @@ def _squeezed(told: argparse.Namespace, model: Path | str, questions: Sequence[A
 def _engine(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
     """A whole run: every case of the sketch has a reading."""
     from overread.phantom.sketch import write_sketch
-    from overread.runs.engine import Plan, run
+    from overread.runs.engine import RunPlan, run
 
-    model = _made(folder / f"tiny-{kind}", kind, "tiny", "float32", "cpu")
+    model = _ensure_model(folder / f"tiny-{kind}", kind, "tiny", "float32", "cpu")
     write_sketch(folder / "sketch")
     found: dict[str, Any] = {}
     for benchmark in ("medthinkvqa", "mmrad", "rexgroundingct"):
         arguments = {"model": str(model), "device": told.device, "max_new_tokens": "48"}
-        plan = Plan(benchmark, folder / "sketch" / benchmark, "hf", arguments, use_cache=False)
+        plan = RunPlan(benchmark, folder / "sketch" / benchmark, "hf", arguments, use_cache=False)
         outcome = run(plan, folder / f"run-{benchmark}")
         tally = outcome.tally
         assert outcome.complete
@@ -196,7 +198,7 @@ def _engine(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]
 # ---- what they share -----------------------------------------------------------------------
 
 
-def _made(folder: Path, kind: str, size: str, dtype: str, device: str) -> Path:
+def _ensure_model(folder: Path, kind: str, size: str, dtype: str, device: str) -> Path:
     from tiny_vlm import Kind, Size, make_model
 
     if (folder / "config.json").exists():
@@ -242,7 +244,7 @@ def _question(number: int, *, pictures: int, pixels: int, words: int) -> Any:
     import numpy as np
     from PIL import Image
 
-    from overread.core import Case, Message, Request, Shown, Whole
+    from overread.core import Case, Message, Request, SentImage, Whole
 
     parts: list[Any] = []
     images: dict[str, bytes] = {}
@@ -253,7 +255,7 @@ def _question(number: int, *, pictures: int, pixels: int, words: int) -> Any:
         digest = hashlib.sha256(stream.getvalue()).hexdigest()
         images[digest] = stream.getvalue()
         region = Whole(picture=f"image-{place + 1}")
-        parts.append(Shown(region=region, media="image/png", sha256=digest, width=1, height=1))
+        parts.append(SentImage(region=region, media="image/png", sha256=digest, width=1, height=1))
     parts.append(" ".join(_WORDS[n % len(_WORDS)] for n in range(words)))
     return Request(
         task="say",
@@ -274,14 +276,14 @@ def _machine(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
-        "accelerate": _there("accelerate"),
-        "torchvision": _there("torchvision"),
+        "accelerate": _is_installed("accelerate"),
+        "torchvision": _is_installed("torchvision"),
         "card": card,
         "device asked for": device,
     }
 
 
-def _there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     import importlib.util
 
     return importlib.util.find_spec(name) is not None
@@ -294,7 +296,7 @@ def _reset_peak() -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
-def _peak() -> str:
+def _peak_memory() -> str:
     import torch
 
     if not torch.cuda.is_available():
@@ -302,7 +304,7 @@ def _peak() -> str:
     return f"at most {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB"
 
 
-def _left() -> str:
+def _memory_left() -> str:
     import torch
 
     if not torch.cuda.is_available():

@@ -15,7 +15,7 @@ from overread.site.app import make_api
 FILE = Path(__file__).resolve().parents[1] / "docs" / "openapi.json"
 
 
-def described() -> str:
+def describe_api() -> str:
     """The description as it should stand in the file."""
     told = make_api(None, Access()).openapi()
     return json.dumps(told, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -23,7 +23,7 @@ def described() -> str:
 
 def main() -> None:
     """Write it, or compare."""
-    body = described()
+    body = describe_api()
     if "--check" in sys.argv[1:]:
         if not FILE.is_file() or FILE.read_text("utf-8") != body:
             sys.exit("docs/openapi.json is not what the server answers: run tools/write_openapi.py")

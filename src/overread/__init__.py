@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from overread.core import Case, Defect, Entry, Finding, Reading, Step, Trace, Truth
     from overread.runs.card import Card, read_card
     from overread.runs.comparing import compare
-    from overread.runs.engine import Plan, run
+    from overread.runs.engine import RunPlan, run
     from overread.runs.grading import grade
     from overread.runs.score import score
 
@@ -28,7 +28,7 @@ _PUBLIC = {
     "load": "overread.benchmarks",
     "check": "overread.benchmarks",
     "write": "overread.benchmarks",
-    "Plan": "overread.runs.engine",
+    "RunPlan": "overread.runs.engine",
     "run": "overread.runs.engine",
     "score": "overread.runs.score",
     "grade": "overread.runs.grading",
@@ -51,8 +51,8 @@ __all__ = [
     "Defect",
     "Entry",
     "Finding",
-    "Plan",
     "Reading",
+    "RunPlan",
     "Step",
     "Trace",
     "Truth",

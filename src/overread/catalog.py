@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from overread.errors import UnknownName, UsageError
 
-Kind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes"]
+PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes"]
 
 _METRICS = {
     "choice": """
@@ -92,7 +92,7 @@ _METRICS = {
 }
 """Module of `metrics/` → the metrics in its table `METRICS`."""
 
-TABLES: dict[Kind, dict[str, str]] = {
+TABLES: dict[PartKind, dict[str, str]] = {
     "benchmarks": {
         "medthinkvqa": "overread.benchmarks.medthinkvqa:BENCHMARK",
         "rexgroundingct": "overread.benchmarks.rexgroundingct:BENCHMARK",
@@ -144,14 +144,14 @@ def metrics_in(*modules: str) -> tuple[str, ...]:
     return tuple(name for module in modules for name in _METRICS[module].split())
 
 
-def names(kind: Kind) -> list[str]:
+def names(kind: PartKind) -> list[str]:
     """All names of a kind, ours first, then those that other packages bring."""
     ours = TABLES[kind]
     theirs = {point.name for point in entry_points(group=f"overread.{kind}")}
     return [*ours, *sorted(theirs - ours.keys())]
 
 
-def find(kind: Kind, name: str) -> Any:
+def find(kind: PartKind, name: str) -> Any:
     """The object of that name, imported now.
 
     >>> find("benchmarks", "medthinkvqa").name
@@ -165,12 +165,12 @@ def find(kind: Kind, name: str) -> Any:
     if target is None:
         for point in entry_points(group=f"overread.{kind}"):
             if point.name == name:
-                return _loaded(kind, name, point.value)
-        raise unknown(kind.removesuffix("s"), name, names(kind))
-    return _loaded(kind, name, target)
+                return _load_part(kind, name, point.value)
+        raise unknown_name(kind.removesuffix("s"), name, names(kind))
+    return _load_part(kind, name, target)
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
+def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name that is not among the known ones, with the nearest of them."""
     choices = list(known)
     near = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
@@ -185,7 +185,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"no {what} is called '{name}'", remedy=remedy)
 
 
-def _loaded(kind: Kind, name: str, target: str) -> Any:
+def _load_part(kind: PartKind, name: str, target: str) -> Any:
     module, _, attribute = target.partition(":")
     try:
         part = getattr(import_module(module), attribute)
@@ -193,5 +193,5 @@ def _loaded(kind: Kind, name: str, target: str) -> Any:
     except (ImportError, AttributeError, KeyError) as error:
         raise UsageError(
             f"the {kind.removesuffix('s')} '{name}' cannot be loaded from {target} ({error})",
-            remedy="reinstall the package that brings it",
+            remedy="reinstall the package that provides it",
         ) from error

@@ -41,7 +41,7 @@ class OverreadError(Exception):
         return f"{text}: {self.remedy}" if self.remedy else text
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders in the pool; keyword-only arguments need telling.
+        # Errors are pickled between worker processes; keyword-only arguments need this.
         return (_rebuild, (type(self), self.what, self.where, self.remedy))
 
 
@@ -84,11 +84,11 @@ class ReaderError(OverreadError):
 class TryAgain(ReaderError):
     """A reader cannot answer now; it may later."""
 
-    after: float | None = None
-    """Seconds that the reader asked to be left alone, where it said so; set after it is made."""
+    retry_after: float | None = None
+    """Seconds to wait before asking again, where the endpoint said so; set after the error is made."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_again, (self.what, self.where, self.remedy, self.after))
+        return (_rebuild_try_again, (self.what, self.where, self.remedy, self.retry_after))
 
 
 class Unavailable(ReaderError):
@@ -111,7 +111,7 @@ def _rebuild(kind: type[OverreadError], what: str, where: str, remedy: str) -> O
     return kind(what, where=where, remedy=remedy)
 
 
-def _again(what: str, where: str, remedy: str, after: float | None) -> TryAgain:
+def _rebuild_try_again(what: str, where: str, remedy: str, after: float | None) -> TryAgain:
     error = TryAgain(what, where=where, remedy=remedy)
-    error.after = after
+    error.retry_after = after
     return error

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import (
     Ask,
     Case,
-    Drawn,
+    DrawnMask,
     Exchange,
     Finding,
     Hints,
@@ -34,7 +34,7 @@ from overread.core import (
     Region,
     Reply,
     Request,
-    Shown,
+    SentImage,
     Step,
     Trace,
     Usage,
@@ -43,28 +43,28 @@ from overread.core import (
 )
 from overread.errors import BadReply, UsageError
 from overread.prompts import find_prompt
-from overread.prompts.replies import Parse, Parsed
+from overread.prompts.replies import ParsedReply, ReplyParser
 
 if TYPE_CHECKING:
-    from overread.pixels.encode import Sent
+    from overread.pixels.encode import EncodedImage
 
 T = TypeVar("T")
 
 StepKind = Literal["say", "look", "ask", "conclude"]
 
-_WORDS: dict[str, tuple[str, ...]] = {
+_ALLOWED_WORDS: dict[str, tuple[str, ...]] = {
     "evidence": ("multimodal", "boxes", "text"),
     "shuffle": ("options", "images"),
     "reveal": ("captions", "summary"),
 }
 """Settings that are words → the words that they may be."""
 
-_CUT = "the reply was cut off at its longest"
+_CUT_OFF = "the reply was cut off at its longest"
 
-# Where pictures are encoded. One hand takes the flat ones in the order they come, since those in a
-# parquet file are read as a stream; of volumes, which are large, no more than two are open at once.
-_FLAT = ThreadPoolExecutor(1, "overread-pictures")
-_VOLUMES = ThreadPoolExecutor(2, "overread-volumes")
+# Threads that encode images. Flat images go through one thread in order, since those in a #
+# parquet file are read as a stream; at most two volumes, which are large, are open at once.
+_IMAGE_POOL = ThreadPoolExecutor(1, "overread-pictures")
+_VOLUME_POOL = ThreadPoolExecutor(2, "overread-volumes")
 
 
 @dataclass(frozen=True)
@@ -105,19 +105,19 @@ class SessionSettings:
                 raise UsageError(f"the setting '{name}' must be {least} or more")
         if not 0 <= self.image_ratio <= 100:
             raise UsageError("the setting 'image_ratio' is a percentage, 0 to 100")
-        for name, known in _WORDS.items():
+        for name, known in _ALLOWED_WORDS.items():
             given = getattr(self, name)
             for word in (given,) if isinstance(given, str) else given:
                 if word not in known:
-                    raise unknown(f"word of the setting '{name}'", word, known)
+                    raise unknown_name(f"word of the setting '{name}'", word, known)
             if not isinstance(given, str):
                 # The order in which they are named means nothing, nor does naming one twice.
                 object.__setattr__(self, name, tuple(word for word in known if word in given))
         for window in self.windows:
             if window not in WINDOWS:
-                raise unknown("window", window, WINDOWS)
+                raise unknown_name("window", window, WINDOWS)
         if not self.windows:
-            raise UsageError("a CT is shown in no window", remedy="set windows=lung")
+            raise UsageError("no HU window is set for CT slices", remedy="set windows=lung")
 
     def as_settings(self) -> dict[str, Any]:
         """For the spec of a run."""
@@ -146,18 +146,18 @@ class Session:
     prompts: dict[str, str] = field(default_factory=dict)
     """Prompt → digest, of those that were used."""
     _images: dict[str, bytes] = field(default_factory=dict)
-    _shown: dict[tuple[Region, Hashable], Shown] = field(default_factory=dict)
+    _sent_images: dict[tuple[Region, Hashable], SentImage] = field(default_factory=dict)
 
     # ---- showing -------------------------------------------------------------------------------
 
-    def show(self, region: Region) -> Shown:
+    def show(self, region: Region) -> SentImage:
         """A part of a picture as the reader will see it; encoded once."""
-        from overread.pixels.showing import shown_bytes
+        from overread.pixels.showing import encode_region
 
         settings = self.settings
-        return self.shown_as(
+        return self.show_rendering(
             region,
-            lambda: shown_bytes(
+            lambda: encode_region(
                 self.pictures,
                 self.case.picture(region.picture),
                 region,
@@ -168,43 +168,51 @@ class Session:
             ),
         )
 
-    def shown_as(self, region: Region, encoded: Callable[[], Sent], *, how: Hashable = ()) -> Shown:
-        """A region as somebody draws it; `how` tells several drawings of it apart."""
-        if (region, how) not in self._shown:
+    def show_rendering(
+        self, region: Region, encoded: Callable[[], EncodedImage], *, how: Hashable = ()
+    ) -> SentImage:
+        """A region encoded by `encoded()`, cached by region and `how`, which tells several
+        renderings of it apart.
+        """
+        if (region, how) not in self._sent_images:
             data, media, (width, height) = encoded()
             digest = hashlib.sha256(data).hexdigest()
             self._images[digest] = data
-            self._shown[region, how] = Shown(
+            self._sent_images[region, how] = SentImage(
                 region=region, media=media, sha256=digest, width=width, height=height
             )
-        return self._shown[region, how]
+        return self._sent_images[region, how]
 
-    def keep(self, shown: Shown) -> str:
-        """Keep what was shown with the reading; gives its name in the run, which will write it."""
+    def save_image(self, shown: SentImage) -> str:
+        """Save an image that was sent with the reading; returns its file name in the run, which
+        writes it.
+        """
         stem = mask_file(self.case.id, self.sample).removesuffix(".nii.gz")
         name = f"{stem}+{len(self.files) + 1}.{shown.media.removeprefix('image/')}"
         self.files[name] = self._images[shown.sha256]
         return name
 
-    def show_all(self) -> list[Shown]:
+    def show_all(self) -> list[SentImage]:
         """Every picture of the case, whole, in its order."""
-        return [self.show(region) for region in self._wholes()]
+        return [self.show(region) for region in self._whole_pictures()]
 
-    async def look(self, *regions: Region) -> list[Shown]:
-        """The same as `show` for several, aside: other cases go on while these are encoded.
+    async def show_async(self, *regions: Region) -> list[SentImage]:
+        """As `show` for several regions, in a worker thread, so that other cases go on meanwhile.
 
-        Without regions it is every picture of the case, whole, in its order.
+        Without regions: every picture of the case, whole, in its order.
         """
-        wanted = regions or self._wholes()
-        return await self.aside(lambda: [self.show(region) for region in wanted])
+        wanted = regions or self._whole_pictures()
+        return await self.run_in_thread(lambda: [self.show(region) for region in wanted])
 
-    async def aside(self, work: Callable[[], T]) -> T:
-        """Open pictures where all are opened: other cases go on meanwhile."""
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
+        """Run `work`, which opens pictures, in the worker thread for pictures; other cases go on
+        meanwhile.
+        """
         volumes = any(isinstance(picture, Volume) for picture in self.case.pictures)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_VOLUMES if volumes else _FLAT, work)
+        return await loop.run_in_executor(_VOLUME_POOL if volumes else _IMAGE_POOL, work)
 
-    def _wholes(self) -> tuple[Region, ...]:
+    def _whole_pictures(self) -> tuple[Region, ...]:
         return tuple(Whole(picture=picture.name) for picture in self.case.pictures)
 
     # ---- asking --------------------------------------------------------------------------------
@@ -213,21 +221,22 @@ class Session:
         self,
         prompt: str,
         values: Mapping[str, str],
-        parse: Parse[T],
+        parse: ReplyParser[T],
         *,
         task: str,
-        show: Sequence[Shown] = (),
+        show: Sequence[SentImage] = (),
         schema: Mapping[str, JsonValue] | None = None,
         query: Query | None = None,
         regions: Sequence[Region] = (),
         kind: StepKind | None = "ask",
     ) -> T:
-        """Ask in words and pictures, make sense of the answer, and record the step.
+        """Send a prompt with images, parse the answer and record the step.
 
-        Without a `kind` no step is recorded: whoever asks words it himself, by `note`.
-        Pictures come before the text. Where the answer makes no sense the reader is told why and
-        asked again, as often as the settings allow; then `BadReply` is raised and the case has
-        failed.
+        Without a `kind` no step is recorded; the caller records its own with `add_step`. Images
+        come
+        before the text. Where the answer cannot be parsed the reader is told why and asked again,
+        as
+        often as the settings allow; then `BadReply` is raised and the case has failed.
         """
         own = self.settings.prompts
         wording = find_prompt(prompt, Path(own) if own else None)
@@ -237,14 +246,16 @@ class Session:
         if system:
             messages.insert(0, Message(role="system", parts=(system,)))
         for left in range(self.settings.repairs, -1, -1):
-            reply = await self._asked(tuple(messages), task, schema, query)
-            if isinstance(reply, Drawn):
-                raise UsageError(f"the reader '{self.reader.name}' draws, and was asked for words")
+            reply = await self._send_request(tuple(messages), task, schema, query)
+            if isinstance(reply, DrawnMask):
+                raise UsageError(
+                    f"the reader '{self.reader.name}' returns masks but was asked for text"
+                )
             where = f"{prompt} {wording.digest}"
             try:
-                found = parse(_usable(reply))
+                found = parse(_reply_text(reply))
             except BadReply as problem:
-                self._record(task, where, messages, reply, problem=str(problem))
+                self._record_exchange(task, where, messages, reply, problem=str(problem))
                 if not left:
                     raise
                 again = f"Your answer could not be used: {problem}. Answer again, as asked above."
@@ -254,35 +265,37 @@ class Session:
                 ]
                 continue
             # A text that was cut off may still be of use; whoever reads the log should know.
-            cut = _CUT if reply.finish == "length" else None
+            cut = _CUT_OFF if reply.finish == "length" else None
             mended = "; ".join(filter(None, (found.repaired, cut))) or None
-            self._record(task, where, messages, reply, repaired=mended)
+            self._record_exchange(task, where, messages, reply, repaired=mended)
             if kind is not None:
                 looked = regions or [picture.region for picture in show]
-                self.note(kind, reply.text, looked, exchange=len(self.exchanges) - 1)
+                self.add_step(kind, reply.text, looked, exchange=len(self.exchanges) - 1)
             return found.value
         raise AssertionError("the loop above returns or raises")
 
     async def draw(self, query: Query, *, task: str = "ground") -> Mask:
         """Ask a reader that draws for the mask of one sentence; the run will write it."""
-        drawn = await self._asked((), task, None, query)
-        if not isinstance(drawn, Drawn):
+        drawn = await self._send_request((), task, None, query)
+        if not isinstance(drawn, DrawnMask):
             raise UsageError(
-                f"the reader '{self.reader.name}' answers in words, and was asked to draw",
+                f"the reader '{self.reader.name}' returns text but was asked for a mask",
                 remedy="use a reader with the skill 'masks'",
             )
         if drawn.mask is None:  # a dry run
-            return self.drawn(query, None, drawn.note)
-        from overread.pixels.spots import spot
+            return self.keep_mask(query, None, drawn.note)
+        from overread.pixels.spots import to_sparse_mask
 
         # Millions of voxels: aside, so that other cases go on.
-        return self.drawn(query, await asyncio.to_thread(spot, drawn.mask), drawn.note)
+        return self.keep_mask(
+            query, await asyncio.to_thread(to_sparse_mask, drawn.mask), drawn.note
+        )
 
-    def drawn(self, query: Query, mask: Any, note: str = "") -> Mask:
-        """Keep the mask of one sentence, however it came about; the run will write it.
+    def keep_mask(self, query: Query, mask: Any, note: str = "") -> Mask:
+        """Keep the mask for one query; the run will write it.
 
-        A case may have dozens of sentences, and a mask as many voxels as its CT: hand in a
-        `pixels.spots.spot` of it, and only what is marked is held until it is written.
+        A case may have dozens of queries, and a mask has as many voxels as its CT: hand in
+        `pixels.sparse_masks.to_sparse_mask(mask)`, so that only the marked block is held in memory.
         """
         self.masks[query.id] = mask
         order = [other.id for other in self.case.queries]
@@ -292,17 +305,17 @@ class Session:
             channel=order.index(query.id),
             channels=len(order),
         )
-        self.note("conclude", note, [region])
+        self.add_step("conclude", note, [region])
         return region
 
-    async def _asked(
+    async def _send_request(
         self,
         messages: tuple[Message, ...],
         task: str,
         schema: Mapping[str, JsonValue] | None,
         query: Query | None,
-    ) -> Reply | Drawn:
-        sent = [part for m in messages for part in m.parts if isinstance(part, Shown)]
+    ) -> Reply | DrawnMask:
+        sent = [part for m in messages for part in m.parts if isinstance(part, SentImage)]
         return await self.ask_reader(
             Request(
                 task=task,
@@ -319,7 +332,7 @@ class Session:
 
     # ---- recording -----------------------------------------------------------------------------
 
-    def note(
+    def add_step(
         self,
         kind: StepKind,
         text: str,
@@ -333,7 +346,7 @@ class Session:
             Step(kind=kind, text=text, regions=tuple(regions), crop=crop, exchange=exchange)
         )
 
-    def _record(
+    def _record_exchange(
         self,
         task: str,
         prompt: str,
@@ -371,8 +384,8 @@ class Session:
             **parts,
         )
 
-    def grounded(self, query: Query, region: Mask) -> Finding:
-        """The finding that a mask answers a query with."""
+    def finding_for(self, query: Query, region: Mask) -> Finding:
+        """The finding that answers a query with a mask."""
         return Finding(text=query.text, query=query.id, regions=(region,))
 
 
@@ -386,8 +399,8 @@ def mask_file(case_id: str, sample: int) -> str:
     return f"arrays/{case_id}.nii.gz" if not sample else f"arrays/{case_id}~{sample}.nii.gz"
 
 
-def _usable(reply: Reply) -> str:
-    """The words of a reply, unless it says itself that it is none."""
+def _reply_text(reply: Reply) -> str:
+    """The text of a reply; raises `BadReply` where it was refused, cut off or empty."""
     if reply.finish == "refused":
         raise BadReply("it is a refusal")
     if reply.finish == "length" and not reply.text.strip():
@@ -397,4 +410,4 @@ def _usable(reply: Reply) -> str:
     return reply.text
 
 
-__all__ = ["Parse", "Parsed", "Session", "SessionSettings"]
+__all__ = ["ParsedReply", "ReplyParser", "Session", "SessionSettings"]

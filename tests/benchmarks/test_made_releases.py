@@ -15,7 +15,7 @@ import pytest
 
 import overread
 from conftest import read_rows, write_rows
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.made import MemoryRelease
 from overread.core import Entry, Finding, Mask, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
 
@@ -87,7 +87,7 @@ def test_what_a_layout_cannot_hold_is_refused(
     """Nothing of a made case is dropped in silence: the writer names it and writes no row."""
     source = overread.load(benchmark, sketch / benchmark)
     entries = [change(entry) for entry in list(source.entries())[1:]]
-    made = MadeRelease(benchmark, "test", entries, source.source)
+    made = MemoryRelease(benchmark, "test", entries, source.source)
     with pytest.raises(UsageError, match=lost):
         overread.write(made, tmp_path / "out")
     assert not list((tmp_path / "out").glob("test.*"))
@@ -104,7 +104,7 @@ def test_made_cases_can_be_made_as_they_are_asked_for(
         def __iter__(self) -> Any:
             return source.entries()
 
-    made = MadeRelease(benchmark, "test", Lazily(), source.source)
+    made = MemoryRelease(benchmark, "test", Lazily(), source.source)
     overread.write(made, tmp_path / "out")
     again = overread.load(benchmark, tmp_path / "out")
     assert list(again.entries()) == list(source.entries())

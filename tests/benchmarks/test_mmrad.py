@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import overread
 from conftest import read_rows, write_rows
-from overread.benchmarks.mmrad.traces import interleaved, join, thinking
+from overread.benchmarks.mmrad.traces import join_response, parse_interleaved, parse_thinking
 from overread.core import Box, Entry
 from overread.errors import UsageError
 
@@ -164,11 +164,11 @@ def test_nothing_of_a_response_is_lost(parts: list[str]) -> None:
     """Steps and report joined are the response again, for any order of its pieces."""
     response = "<image>".join(parts)
     crops = [f"{n}.jpg" for n in range(len(parts) - 1)]
-    parsed = interleaved(response, crops, picture="xray")
-    assert join(parsed.trace, parsed.report) == response
+    parsed = parse_interleaved(response, crops, picture="xray")
+    assert join_response(parsed.trace, parsed.report) == response
     assert [step.crop for step in parsed.trace.steps if step.kind == "look"] == crops
-    thought = thinking(response, picture="xray")
-    assert join(thought.trace, None) == response
+    thought = parse_thinking(response, picture="xray")
+    assert join_response(thought.trace, None) == response
 
 
 def test_the_published_example_is_taken_apart() -> None:
@@ -181,7 +181,7 @@ def test_the_published_example_is_taken_apart() -> None:
         "[57, 67, 281, 281] . Clear.\n\n  Summarizing the previous analysis, I will generate the "
         "following report: As compared to the previous film: no change."
     )
-    parsed = interleaved(response, ["a", "b"], picture="xray")
+    parsed = parse_interleaved(response, ["a", "b"], picture="xray")
     assert parsed.report == "As compared to the previous film: no change."
     assert [finding.text for finding in parsed.findings] == ["Normal heart.", "Clear."]
     box = parsed.findings[1].regions[0]
@@ -276,9 +276,9 @@ def test_each_defect_is_named(copy: Copy, name: str) -> None:
 )
 def test_where_the_report_begins(words: str, report: str | None) -> None:
     """After the first clause that sums up or speaks of the report, and ends in a colon."""
-    parsed = interleaved(words, [], picture="xray")
+    parsed = parse_interleaved(words, [], picture="xray")
     assert parsed.report == report
-    assert join(parsed.trace, parsed.report) == words
+    assert join_response(parsed.trace, parsed.report) == words
 
 
 def test_flat_folders_give_each_film_its_own_id(copy: Copy) -> None:

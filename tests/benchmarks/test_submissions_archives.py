@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.benchmarks import archives
-from overread.benchmarks.archives import FolderFiles, Member, ZipFiles, files_of
+from overread.benchmarks.archives import FolderFiles, Member, ZipFiles, open_submitted_files
 from overread.errors import NotThere, PictureError, Refused, SubmissionError
 
 Entry = tuple[str | zipfile.ZipInfo, bytes]
@@ -57,7 +57,7 @@ def zipped(tmp_path: Path) -> Path:
 
 def test_a_sound_zip_gives_its_bytes(zipped: Path) -> None:
     """Members and bytes come as they went in, in another process too."""
-    files = pickle.loads(pickle.dumps(files_of(zipped)))
+    files = pickle.loads(pickle.dumps(open_submitted_files(zipped)))
     assert [(m.name, m.size, m.refusal) for m in files.members()] == [
         ("a.nii.gz", 5000, ""),
         ("b.nii.gz", 3000, ""),
@@ -202,15 +202,15 @@ def test_files_that_are_no_zip(tmp_path: Path, content: bytes, words: str) -> No
     path = tmp_path / "a.zip"
     path.write_bytes(content)
     with pytest.raises(SubmissionError, match=words):
-        files_of(path).members()
+        open_submitted_files(path).members()
 
 
 def test_paths_that_are_neither(tmp_path: Path) -> None:
     """Nothing and devices are refused."""
     with pytest.raises(SubmissionError, match="no such file or folder"):
-        files_of(tmp_path / "x")
+        open_submitted_files(tmp_path / "x")
     with pytest.raises(SubmissionError, match="no regular file"):
-        files_of(Path("/dev/null"))
+        open_submitted_files(Path("/dev/null"))
     with pytest.raises(PictureError, match="there is no such file"):
         ZipFiles(tmp_path / "x").source("a")
 
@@ -226,7 +226,7 @@ def test_a_folder_gives_paths_inside_it(tmp_path: Path) -> None:
     (root / "d").symlink_to(tmp_path, target_is_directory=True)
     (root / "e.nii").symlink_to(root / "sub" / "a.nii")
     os.mkfifo(root / "f.nii")
-    files = pickle.loads(pickle.dumps(files_of(root)))
+    files = pickle.loads(pickle.dumps(open_submitted_files(root)))
     found = {m.name: m.refusal for m in files.members()}
     assert set(found) == {"b.nii", "c.nii", "d", "e.nii", "f.nii", "sub/a.nii"}
     assert {name for name, refusal in found.items() if not refusal} == {"e.nii", "sub/a.nii"}
@@ -294,7 +294,7 @@ def test_damage_is_told_and_never_crashes(tmp_path: Path, seed: int) -> None:
     except SubmissionError as error:
         assert str(error)
         return
-    for name, header in files.headers([m.name for m in members]):
+    for name, header in files.read_headers([m.name for m in members]):
         assert isinstance(header, PictureError), name
     for member in members:
         try:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import overread
-from overread.benchmarks.rexgroundingct.axes import misfit, turned
+from overread.benchmarks.rexgroundingct.axes import describe_misfit, describe_orientation
 from overread.benchmarks.rexgroundingct.submission import read_submission
 from overread.core import Geometry, Release
 from overread.pixels.nifti import write_volume
@@ -56,7 +56,7 @@ def test_the_transposition_that_is_advised_fits(
     shape = tuple((findings, *ct)[axis] for axis in order)
     if shape in ((findings, *ct), (*ct, findings)):
         return
-    _, remedy = misfit(shape, ct, findings)
+    _, remedy = describe_misfit(shape, ct, findings)
     mask = np.zeros(shape)
     for way in remedy.removeprefix("write ").split(" or "):
         axes = tuple(int(n) for n in way.partition("(mask, (")[2].rstrip(")").split(","))
@@ -65,7 +65,7 @@ def test_the_transposition_that_is_advised_fits(
 
 def test_square_slices_leave_two_ways() -> None:
     """Where H and W are equal, both ways that fit are told."""
-    what, remedy = misfit((3, 300, 512, 512), (512, 512, 300), 3)
+    what, remedy = describe_misfit((3, 300, 512, 512), (512, 512, 300), 3)
     assert "(F, D, W, H)" in what
     assert "(F, D, H, W)" in what
     assert remedy.count("np.transpose") == 2
@@ -77,13 +77,13 @@ def test_headers_that_say_nothing_are_left_alone(
     """An identity, no affine at all and a nonsensical one give no warning; swapped axes do."""
     ct = np.asarray(space.affine)
     for affine in (np.eye(4), np.zeros((4, 4)), np.full((4, 4), np.nan), ct):
-        assert turned(affine, SHAPE, space) is None
+        assert describe_orientation(affine, SHAPE, space) is None
     write_volume(folder / TWO, np.zeros(SHAPE, np.uint8), np.eye(4))
     raw = bytearray(gzip.decompress((folder / TWO).read_bytes()))
     raw[252:256] = b"\0\0\0\0"  # neither sform nor qform
     (folder / TWO).write_bytes(gzip.compress(bytes(raw)))
     assert read_submission(release, folder).problems == []
     swapped = ct[:, [1, 0, 2, 3]]
-    hint = turned(swapped, SHAPE, space)
+    hint = describe_orientation(swapped, SHAPE, space)
     assert hint is not None
     assert "its axes may be swapped" in hint[0]

@@ -317,10 +317,10 @@ def test_texts_have_a_limit(hand: Hand, good: list[Row]) -> None:
 def test_a_submission_can_be_renamed(hand: Hand, good: list[Row]) -> None:
     """`renamed` changes the reader everywhere and nothing else."""
     before = hand(good)
-    after = before.renamed("model")
+    after = before.with_reader("model")
     assert after.reader == "model"
     assert {reading.reader for reading in after.readings.values()} == {"model"}
-    assert after.renamed("mine") == before
+    assert after.with_reader("mine") == before
 
 
 JUNK: tuple[Any, ...] = (None, True, -1, 3.7, 10**30, [], {}, [1], {"a": 1}, [None], "", "\0", "x")

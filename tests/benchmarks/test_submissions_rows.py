@@ -136,9 +136,9 @@ def test_a_million_broken_rows_are_counted(tmp_path: Path) -> None:
     for row in range(MAX_NOTED + 50):
         intake.error("broken", "mend", row=row)
         intake.warn(f"odd {row}", "mend", row=row)
-        intake.stranger(f"x{row}", row=row)
-    intake.offer(Reading(case_id="a", reader="mine"))
-    problems = intake.submission().problems
+        intake.note_unknown_case(f"x{row}", row=row)
+    intake.add_reading(Reading(case_id="a", reader="mine"))
+    problems = intake.to_submission().problems
     assert len(problems) < 2 * MAX_NOTED + 20
     assert any("111 more rows have problems like these" in str(p) for p in problems)
     assert any(p.what.startswith("broken") and p.severity == "error" for p in problems)

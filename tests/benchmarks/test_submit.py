@@ -16,11 +16,11 @@ import overread
 from conftest import read_rows
 from overread import catalog
 from overread.cli.submit import submit as command
-from overread.core import Handed, Reading
+from overread.core import Reading, WrittenSubmission
 from overread.errors import OverreadError, SubmissionError, UsageError
 from overread.runs.grading import grade
-from overread.runs.handing_in import RunReadings, hand_in
-from overread.runs.scoring import Drawing
+from overread.runs.handing_in import RunReadings, export_submission
+from overread.runs.scoring import BootstrapSettings
 from run_making import (
     BENCHMARKS,
     questions,
@@ -51,7 +51,7 @@ def test_there_and_back(
     """A run handed in is graded as its readings are when they are measured directly."""
     benchmark, root, out = exam
     ran(reader, benchmark, root, tmp_path / "run")
-    handed = hand_in(tmp_path / "run", out)
+    handed = export_submission(tmp_path / "run", out)
     cases = overread.load(benchmark, root).count()
     assert (handed.written, handed.missing, handed.failed, handed.notes) == (cases, 0, 0, ())
     found, submission = submitted_scores(benchmark, root, out)
@@ -63,7 +63,7 @@ def test_there_and_back(
     names = [n for n, value in found.items() if n in known and not math.isnan(value)]
     if not names:
         return
-    card = grade(benchmark, root, out, metrics=names, drawing=Drawing(draws=0))
+    card = grade(benchmark, root, out, metrics=names, bootstrap=BootstrapSettings(draws=0))
     assert card.scores
     for name, score in card.scores.items():
         assert score.value == pytest.approx(direct[name], abs=1e-12), name
@@ -75,7 +75,7 @@ def test_oracle_submissions_have_nothing_to_tell(
     """A perfect run comes back without a single problem, warnings included."""
     benchmark, root, out = exam
     ran("oracle", benchmark, root, tmp_path / "run")
-    hand_in(tmp_path / "run", out)
+    export_submission(tmp_path / "run", out)
     assert submitted_scores(benchmark, root, out)[1].problems == []
 
 
@@ -83,11 +83,11 @@ def test_writing_twice_gives_the_same_bytes(exam: tuple[str, Path, Path], tmp_pa
     """Equal runs are equal submissions; what is there is replaced by force only."""
     benchmark, root, out = exam
     ran("oracle", benchmark, root, tmp_path / "run")
-    hand_in(tmp_path / "run", out)
+    export_submission(tmp_path / "run", out)
     first = out.read_bytes()
     with pytest.raises(UsageError, match="--force"):
-        hand_in(tmp_path / "run", out)
-    hand_in(tmp_path / "run", out, force=True)
+        export_submission(tmp_path / "run", out)
+    export_submission(tmp_path / "run", out, force=True)
     assert out.read_bytes() == first
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
 
@@ -99,7 +99,7 @@ def test_a_place_that_cannot_be_written_is_named(sketch: Path, tmp_path: Path) -
     folder.mkdir()
     (folder / "kept").touch()
     with pytest.raises(OverreadError, match=r"mine.jsonl cannot be written") as caught:
-        hand_in(tmp_path / "run", folder, force=True)
+        export_submission(tmp_path / "run", folder, force=True)
     assert ".part" not in str(caught.value)
     assert [file.name for file in folder.iterdir()] == ["kept"]
 
@@ -108,7 +108,7 @@ def test_submissions_of_one_folder_have_crops_of_their_own(sketch: Path, tmp_pat
     """Names that differ behind a dot do not share their cut-outs."""
     ran("oracle", "mmrad", sketch / "mmrad", tmp_path / "run")
     for version in ("v1", "v2"):
-        hand_in(tmp_path / "run", tmp_path / f"mine.{version}.jsonl")
+        export_submission(tmp_path / "run", tmp_path / f"mine.{version}.jsonl")
     found = sorted(p.name for p in tmp_path.iterdir() if p.name.endswith("-crops"))
     assert found == ["mine.v1-crops", "mine.v2-crops"]
 
@@ -131,14 +131,14 @@ def test_missing_cases_stay_missing_and_failed_ones_are_left_out(
     rewritten(run, change)
     if not left:
         with pytest.raises(SubmissionError, match="nothing to hand in"):
-            hand_in(run, out)
+            export_submission(run, out)
         assert not out.exists()
         rewritten(run, lambda r: r.model_copy(update={"error": None}))
-        handed = hand_in(run, out)
+        handed = export_submission(run, out)
         assert (handed.written, handed.missing, handed.failed) == (1, 1, 0)
         assert list(submitted_scores(benchmark, root, out)[1].readings) == [failed]
         return
-    handed = hand_in(run, out)
+    handed = export_submission(run, out)
     assert (handed.written, handed.missing, handed.failed) == (1, 1, 1)
     assert handed.notes == (f"{failed} is left out: its reading failed (the line was cut)",)
     found, submission = submitted_scores(benchmark, root, out)
@@ -153,7 +153,7 @@ def test_a_reader_that_says_nothing_cannot_hand_in(
     benchmark, root, out = exam
     ran("nothing", benchmark, root, tmp_path / "run")
     with pytest.raises(SubmissionError, match="nothing to hand in"):
-        hand_in(tmp_path / "run", out)
+        export_submission(tmp_path / "run", out)
     assert sorted(p.name for p in tmp_path.iterdir()) in (["run"], ["asked", "run"])
 
 
@@ -165,11 +165,11 @@ def test_which_sample_is_handed_in(sketch: Path, tmp_path: Path) -> None:
     run, root = tmp_path / "run", sketch / "medthinkvqa"
     ran("random", "medthinkvqa", root, run, repeat=3)
     for sample in range(3):
-        hand_in(run, tmp_path / f"{sample}.jsonl", sample=sample)
+        export_submission(run, tmp_path / f"{sample}.jsonl", sample=sample)
         sent = [row["prediction"] for row in read_rows(tmp_path / f"{sample}.jsonl")]
         assert sent == [r.choice for r in readings_in(run, sample).values()]
     with pytest.raises(UsageError, match=r"no reading number 3 .*--sample 0"):
-        hand_in(run, tmp_path / "3.jsonl", sample=3)
+        export_submission(run, tmp_path / "3.jsonl", sample=3)
 
 
 def test_the_last_line_of_a_case_counts(sketch: Path, tmp_path: Path) -> None:
@@ -197,8 +197,13 @@ def test_a_release_that_moved(copy: Any, tmp_path: Path) -> None:
     ran("oracle", "medthinkvqa", root, tmp_path / "run")
     root.rename(tmp_path / "moved")
     with pytest.raises(UsageError):
-        hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
-    assert hand_in(tmp_path / "run", tmp_path / "mine.jsonl", root=tmp_path / "moved").written == 2
+        export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
+    assert (
+        export_submission(
+            tmp_path / "run", tmp_path / "mine.jsonl", root=tmp_path / "moved"
+        ).written
+        == 2
+    )
 
 
 @pytest.fixture
@@ -248,7 +253,7 @@ def test_no_word_no_meta(sketch: Path, tmp_path: Path, invoke: Callable[..., Any
 def test_what_is_no_run_is_told(tmp_path: Path) -> None:
     """A folder without a run, or with one that has read nothing, ends in one sentence."""
     with pytest.raises(UsageError, match="no run here"):
-        hand_in(tmp_path, tmp_path / "mine.jsonl")
+        export_submission(tmp_path, tmp_path / "mine.jsonl")
 
 
 def test_progress_is_told(sketch: Path, tmp_path: Path) -> None:
@@ -256,7 +261,7 @@ def test_progress_is_told(sketch: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     ran("oracle", "mmrad", sketch / "mmrad", run, limit=1)
     told: list[tuple[int, int | None]] = []
-    handed: Handed = hand_in(
+    handed: WrittenSubmission = export_submission(
         run, tmp_path / "mine.jsonl", progress=lambda done, total: told.append((done, total))
     )
     assert told == [(1, 2), (2, 2)]

@@ -16,7 +16,7 @@ import overread
 from conftest import read_rows, write_rows
 from overread.core import Box, Finding, Reading, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
-from overread.runs.handing_in import hand_in
+from overread.runs.handing_in import export_submission
 from run_making import ran, readings_in, rewritten, run_scores, same_scores, submitted_scores
 
 ONE, TWO = "test_3_a_1.nii.gz", "test_4_a_1.nii.gz"
@@ -52,7 +52,7 @@ def test_original_rows_are_unchanged(copy: Any, tmp_path: Path) -> None:
     rows[1] |= {"prediction": "E", "prediction_rationale": "somebody else's"}
     write_rows(root / "test.jsonl", rows)
     ran("oracle", "medthinkvqa", root, tmp_path / "run")
-    hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+    export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     for row, sent in zip(rows, read_rows(tmp_path / "mine.jsonl"), strict=True):
         added = {k: v for k, v in sent.items() if k.startswith("prediction")}
         own = {k: v for k, v in row.items() if not k.startswith("prediction")}
@@ -67,7 +67,7 @@ def test_rows_of_parquet_go_out_as_the_layout_has_them(sketch: Path, tmp_path: P
     release = overread.load("medthinkvqa", sketch / "medthinkvqa")
     overread.write(release, tmp_path / "parquet", form="parquet")
     ran("oracle", "medthinkvqa", tmp_path / "parquet", tmp_path / "run")
-    hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+    export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     found, submission = submitted_scores(
         "medthinkvqa", sketch / "medthinkvqa", tmp_path / "mine.jsonl"
     )
@@ -80,7 +80,7 @@ def test_everything_that_a_row_can_say(sketch: Path, tmp_path: Path) -> None:
     run, root = tmp_path / "run", sketch / "medthinkvqa"
     ran("oracle", "medthinkvqa", root, run)
     rewritten(run, twi)
-    hand_in(run, tmp_path / "mine.jsonl")
+    export_submission(run, tmp_path / "mine.jsonl")
     row = read_rows(tmp_path / "mine.jsonl")[0]
     assert row["prediction_rationale"] == "It is round."
     assert row["prediction_discussion"] == "Nodules are round."
@@ -107,7 +107,7 @@ def test_a_model_s_json_is_handed_in_as_words(sketch: Path, tmp_path: Path) -> N
     said = json.dumps({"answer": "A", "explanation": "It is round."})
     steps = Trace(steps=(Step(kind="conclude", text=said),))
     rewritten(run, lambda r: r.model_copy(update={"rationale": said, "trace": steps}))
-    hand_in(run, tmp_path / "mine.jsonl")
+    export_submission(run, tmp_path / "mine.jsonl")
     for row in read_rows(tmp_path / "mine.jsonl"):
         assert row["prediction_rationale"] == "It is round."
         assert row["prediction_twi"]["step3_differential_reasoning"] == "It is round."
@@ -121,7 +121,7 @@ def test_impossible_probabilities_stay_here(sketch: Path, tmp_path: Path, wrong:
     run = tmp_path / "run"
     ran("oracle", "medthinkvqa", sketch / "medthinkvqa", run)
     rewritten(run, lambda r: r.model_copy(update={"probabilities": wrong}))
-    hand_in(run, tmp_path / "mine.jsonl")
+    export_submission(run, tmp_path / "mine.jsonl")
     for row in read_rows(tmp_path / "mine.jsonl"):
         assert row["prediction"] == row["correct_answer"]
         assert "prediction_probabilities" not in row
@@ -134,7 +134,7 @@ def test_no_letter_is_no_prediction(sketch: Path, tmp_path: Path, choice: str | 
     ran("oracle", "medthinkvqa", sketch / "medthinkvqa", run)
     first = next(iter(readings_in(run)))
     rewritten(run, lambda r: r.model_copy(update={"choice": choice}) if r.case_id == first else r)
-    handed = hand_in(run, tmp_path / "mine.jsonl")
+    handed = export_submission(run, tmp_path / "mine.jsonl")
     assert (handed.written, handed.failed) == (1, 1)
     assert handed.notes == (f"{first} is left out: no option was chosen",)
 
@@ -146,7 +146,7 @@ def test_a_damaged_release_is_told(copy: Any, tmp_path: Path) -> None:
     with (root / "test.jsonl").open("a") as rows:
         rows.write("{\n")
     with pytest.raises(ReleaseError):
-        hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+        export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     assert not (tmp_path / "mine.jsonl").exists()
 
 
@@ -158,7 +158,7 @@ def test_masks_are_flat_and_official(sketch: Path, tmp_path: Path, out: str) -> 
     """One uint8 file a scan, (F, H, W, D), with the CT's affine, in a zip or a folder."""
     root = sketch / "rexgroundingct"
     ran("random", "rexgroundingct", root, tmp_path / "run")
-    hand_in(tmp_path / "run", tmp_path / out)
+    export_submission(tmp_path / "run", tmp_path / out)
     folder = tmp_path / out
     if out == "mine.zip":
         with zipfile.ZipFile(folder) as archive:
@@ -190,7 +190,7 @@ def test_masks_of_other_files_are_put_together(sketch: Path, tmp_path: Path) -> 
         return reading.model_copy(update={"findings": changed})
 
     rewritten(run, turned)
-    assert hand_in(run, tmp_path / "masks").notes == ()
+    assert export_submission(run, tmp_path / "masks").notes == ()
     found: Any = nibabel.load(tmp_path / "masks" / TWO)
     assert np.array_equal(found.get_fdata(), truth[::-1] == 1)
     same_scores(
@@ -209,7 +209,7 @@ def test_a_finding_without_a_mask_is_empty(sketch: Path, tmp_path: Path) -> None
         return reading.model_copy(update={"findings": (reading.findings or ())[last:]})
 
     rewritten(run, short)
-    handed = hand_in(run, tmp_path / "masks")
+    handed = export_submission(run, tmp_path / "masks")
     told = "test_4_a_1: no mask was drawn for finding 0; it is handed in as empty"
     assert handed.notes == (told,)
     found: Any = nibabel.load(tmp_path / "masks" / TWO)
@@ -221,20 +221,20 @@ def test_a_lost_mask_costs_its_scan(sketch: Path, tmp_path: Path) -> None:
     root, run = sketch / "rexgroundingct", tmp_path / "run"
     ran("oracle", "rexgroundingct", root, run)
     (run / "arrays" / ONE).unlink()
-    handed = hand_in(run, tmp_path / "mine.zip")
+    handed = export_submission(run, tmp_path / "mine.zip")
     assert (handed.written, handed.failed) == (1, 1)
     assert "test_3_a_1 is left out: its mask cannot be used (there is no file" in handed.notes[0]
     (run / "arrays" / ONE).symlink_to(root / "segmentations" / ONE)
-    assert "link" in hand_in(run, tmp_path / "two.zip").notes[0]
+    assert "link" in export_submission(run, tmp_path / "two.zip").notes[0]
 
 
 def test_no_cts_are_needed_for_masks_that_are_official(copy: Any, tmp_path: Path) -> None:
     """Where the CTs are not here, shape and affine come from the list and the mask itself."""
     root = copy("rexgroundingct")
     ran("random", "rexgroundingct", root, tmp_path / "run")
-    hand_in(tmp_path / "run", tmp_path / "with.zip")
+    export_submission(tmp_path / "run", tmp_path / "with.zip")
     shutil.rmtree(root / "images")
-    assert hand_in(tmp_path / "run", tmp_path / "without.zip").notes == ()
+    assert export_submission(tmp_path / "run", tmp_path / "without.zip").notes == ()
     assert (tmp_path / "with.zip").read_bytes() == (tmp_path / "without.zip").read_bytes()
 
 
@@ -246,11 +246,11 @@ def test_a_folder_of_something_else_is_never_replaced(sketch: Path, tmp_path: Pa
     thesis.mkdir()
     (thesis / "thesis.tex").write_text("...")
     with pytest.raises(UsageError, match="something else than masks"):
-        hand_in(tmp_path / "run", thesis, force=True)
+        export_submission(tmp_path / "run", thesis, force=True)
     assert (thesis / "thesis.tex").exists()
-    hand_in(tmp_path / "run", tmp_path / "masks")
+    export_submission(tmp_path / "run", tmp_path / "masks")
     (tmp_path / "masks" / "old_scan.nii.gz").write_bytes(b"")
-    hand_in(tmp_path / "run", tmp_path / "masks", force=True)
+    export_submission(tmp_path / "run", tmp_path / "masks", force=True)
     assert sorted(p.name for p in (tmp_path / "masks").iterdir()) == [ONE, TWO]
 
 
@@ -261,7 +261,7 @@ def test_oracle_rows_are_the_release_again(sketch: Path, tmp_path: Path) -> None
     """The truth handed in has the responses of the release, letter by letter, and its crops."""
     root = sketch / "mmrad"
     ran("oracle", "mmrad", root, tmp_path / "run")
-    hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+    export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     for row, sent in zip(
         read_rows(root / "test.jsonl"), read_rows(tmp_path / "mine.jsonl"), strict=True
     ):
@@ -298,7 +298,7 @@ def test_looks_in_ones_own_words(sketch: Path, tmp_path: Path) -> None:
     root, run = sketch / "mmrad", tmp_path / "run"
     ran("oracle", "mmrad", root, run)
     rewritten(run, looks)
-    hand_in(run, tmp_path / "mine.jsonl")
+    export_submission(run, tmp_path / "mine.jsonl")
     found, submission = submitted_scores("mmrad", root, tmp_path / "mine.jsonl")
     assert not [p for p in submission.problems if p.severity == "error"]
     for case, mine in readings_in(run).items():
@@ -322,7 +322,7 @@ def test_findings_with_boxes_become_looks(sketch: Path, tmp_path: Path) -> None:
     root, run = sketch / "mmrad", tmp_path / "run"
     ran("oracle", "mmrad", root, run)
     rewritten(run, lambda r: r.model_copy(update={"trace": None}))
-    hand_in(run, tmp_path / "mine.jsonl")
+    export_submission(run, tmp_path / "mine.jsonl")
     _, submission = submitted_scores("mmrad", root, tmp_path / "mine.jsonl")
     for case, mine in readings_in(run).items():
         back = submission.readings[case]
@@ -345,7 +345,7 @@ def test_a_report_alone_is_a_report(copy: Any, tmp_path: Path) -> None:
         return Reading(case_id=reading.case_id, reader="r", **parts)
 
     rewritten(run, told)
-    hand_in(run, tmp_path / "mine.jsonl")
+    export_submission(run, tmp_path / "mine.jsonl")
     for row, sent in zip(rows, read_rows(tmp_path / "mine.jsonl"), strict=True):
         assert sent["report"] == "Clear lungs."
         assert "response" not in sent
@@ -359,6 +359,6 @@ def test_a_folder_of_crops_that_is_not_ours(sketch: Path, tmp_path: Path) -> Non
     (tmp_path / "mine-crops").mkdir()
     (tmp_path / "mine-crops" / "holiday.jpg").write_bytes(b"")
     with pytest.raises(UsageError, match="there already"):
-        hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+        export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     assert (tmp_path / "mine-crops" / "holiday.jpg").exists()
     assert not (tmp_path / "mine.jsonl").exists()

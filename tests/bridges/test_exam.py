@@ -19,14 +19,14 @@ from engine_rows import write_cases
 from fake_readers import Echo
 from overread.bridges.exam import (
     Answers,
-    Exam,
-    answering,
-    figures,
+    EvalTask,
+    combine_scores,
     question_key,
+    replay_answers,
 )
-from overread.core import Case, Drawn, Place, Reply, Request
+from overread.core import Case, DrawnMask, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError, ReaderError, UsageError
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.score import score
 from overread.runs.settings import session_settings
 from overread.session import SessionSettings
@@ -53,18 +53,18 @@ def said(request: Request) -> str:
     return json.dumps({"blocks": [box | {"bottom": 0.9} for box in boxes]})
 
 
-def exam_of(benchmark: str, root: Path, **more: Any) -> Exam:
-    return Exam(Place(benchmark, root, "test"), metrics=METRICS[benchmark], **more)
+def exam_of(benchmark: str, root: Path, **more: Any) -> EvalTask:
+    return EvalTask(ReleaseRef(benchmark, root, "test"), metrics=METRICS[benchmark], **more)
 
 
-def asked_outside(exam: Exam, *, sample: int = 0) -> dict[str, Answers]:
+def asked_outside(exam: EvalTask, *, sample: int = 0) -> dict[str, Answers]:
     """Case → what `said` answers, as another engine would keep it."""
     kept: dict[str, Answers] = {}
 
     async def one(case: Case) -> None:
         answers = kept.setdefault(case.id, [])
 
-        async def ask(request: Request) -> Reply | Drawn:
+        async def ask(request: Request) -> Reply | DrawnMask:
             text = said(request)
             key = question_key(request.messages)
             answers.append({"question": key, "text": text, "finish": "stop"})
@@ -77,12 +77,12 @@ def asked_outside(exam: Exam, *, sample: int = 0) -> dict[str, Answers]:
     return kept
 
 
-def marked(exam: Exam, kept: dict[str, Answers], *, sample: int = 0) -> dict[str, list[Any]]:
+def marked(exam: EvalTask, kept: dict[str, Answers], *, sample: int = 0) -> dict[str, list[Any]]:
     """Case → rows of its marks."""
     rows: dict[str, list[Any]] = {}
     for case in exam.cases.values():
-        reading, masks = asyncio.run(exam.read(case, answering(kept[case.id]), sample=sample))
-        rows[case.id] = [exam.marks(case.id, reading, masks).rows]
+        reading, masks = asyncio.run(exam.read(case, replay_answers(kept[case.id]), sample=sample))
+        rows[case.id] = [exam.score_reading(case.id, reading, masks).rows]
     return rows
 
 
@@ -93,8 +93,8 @@ def test_numbers_are_those_of_a_run(benchmark: str, sketch: Path, tmp_path: Path
     if benchmark == "medthinkvqa":
         root = write_cases(tmp_path / "release", 25)
     exam = exam_of(benchmark, root)
-    told = figures(exam.metrics, marked(exam, asked_outside(exam)))
-    run(Plan(benchmark=benchmark, root=root, reader=Echo(said, cached=False)), tmp_path / "run")
+    told = combine_scores(exam.metrics, marked(exam, asked_outside(exam)))
+    run(RunPlan(benchmark=benchmark, root=root, reader=Echo(said, cached=False)), tmp_path / "run")
     card = score(tmp_path / "run", metrics=METRICS[benchmark])
     assert told == {name: score.value for name, score in card.scores.items()}
     assert any(0 < value < 1 for value in told.values())
@@ -107,11 +107,11 @@ def test_every_reading_of_a_case_counts(tmp_path: Path) -> None:
     first = marked(exam, asked_outside(exam))
     again = marked(exam, asked_outside(exam, sample=1), sample=1)
     both = {case: first[case] + again[case] for case in first}
-    plan = Plan(benchmark="medthinkvqa", root=root, reader=Echo(said, cached=False), repeat=2)
+    plan = RunPlan(benchmark="medthinkvqa", root=root, reader=Echo(said, cached=False), repeat=2)
     run(plan, tmp_path / "run")
     card = score(tmp_path / "run", metrics=METRICS["medthinkvqa"])
     assert card.scores["accuracy"].n == 18
-    told = figures(exam.metrics, both)
+    told = combine_scores(exam.metrics, both)
     assert told["accuracy"] == card.scores["accuracy"].value
 
 
@@ -120,13 +120,13 @@ def test_first_question_is_that_of_a_run(benchmark: str, sketch: Path, tmp_path:
     """Words, pictures and their bytes are what a reader of ours is sent first."""
     reader = Echo(said, cached=False)
     root = sketch / benchmark
-    run(Plan(benchmark=benchmark, root=root, reader=reader), tmp_path / "run")
+    run(RunPlan(benchmark=benchmark, root=root, reader=reader), tmp_path / "run")
     first: dict[str, Request] = {}
     for request in reader.asked:
         first.setdefault(request.case.id, request)
     exam = exam_of(benchmark, root)
     for case in exam.cases.values():
-        request = asyncio.run(exam.question(case))
+        request = asyncio.run(exam.first_request(case))
         assert request.messages == first[case.id].messages
         assert request.images == first[case.id].images
         assert request.images
@@ -145,10 +145,10 @@ def test_wording_opens_no_picture_and_tells_no_truth(
 ) -> None:
     """The words of a question come without pixels, and hold no id, file name or hidden text."""
     exam = exam_of(benchmark, sketch / benchmark)
-    asked = {case: asyncio.run(exam.question(exam.cases[case])) for case in exam.cases}
+    asked = {case: asyncio.run(exam.first_request(exam.cases[case])) for case in exam.cases}
     monkeypatch.setattr(type(exam.release), "pictures", Shut())
     for case in exam.cases.values():
-        messages, prompts = asyncio.run(exam.wording(case))
+        messages, prompts = asyncio.run(exam.first_messages(case))
         words = [p for m in messages for p in m.parts if isinstance(p, str)]
         real = [p for m in asked[case.id].messages for p in m.parts if isinstance(p, str)]
         assert words == real
@@ -170,7 +170,7 @@ def test_pictures_are_encoded_once_under_a_key(
     from overread.pixels import showing
 
     count = 0
-    real = showing.shown_bytes
+    real = showing.encode_region
 
     def counting(*words: Any, **more: Any) -> Any:
         nonlocal count
@@ -180,12 +180,12 @@ def test_pictures_are_encoded_once_under_a_key(
     monkeypatch.setattr(showing, "shown_bytes", counting)
     exam = exam_of("rexgroundingct", sketch / "rexgroundingct")
     case = next(iter(exam.cases.values()))
-    asyncio.run(exam.question(case, key="one"))
-    reading, _ = asyncio.run(exam.read(case, answering([]), key="one"))
+    asyncio.run(exam.first_request(case, key="one"))
+    reading, _ = asyncio.run(exam.read(case, replay_answers([]), key="one"))
     assert count == 1
     assert reading.error == "there is no answer to this question"
-    exam.close("one")
-    asyncio.run(exam.question(case, key="one"))
+    exam.drop_session("one")
+    asyncio.run(exam.first_request(case, key="one"))
     assert count == 2
 
 
@@ -199,7 +199,7 @@ def test_answers_belong_to_their_questions() -> None:
         return Request(task="choose", case=case, pictures=Shut(), messages=(message,))
 
     keys = {words: question_key(request(words).messages) for words in ("one", "two")}
-    ask = answering(
+    ask = replay_answers(
         [
             {"question": keys["two"], "text": "2", "finish": "stop"},
             {"question": keys["one"], "text": "1", "finish": "length"},
@@ -225,12 +225,15 @@ def test_a_failed_case_is_worst_and_what_concerns_all_is_raised(tmp_path: Path) 
     exam = exam_of("medthinkvqa", write_cases(tmp_path / "release", 1))
     case = next(iter(exam.cases.values()))
 
-    async def nonsense(request: Request) -> Reply | Drawn:
+    async def nonsense(request: Request) -> Reply | DrawnMask:
         return Reply(text="Hm.")
 
     reading, masks = asyncio.run(exam.read(case, nonsense))
     assert reading.error
-    assert exam.marks(case.id, reading, masks).values == {"accuracy": 0.0, "answer_rate": 0.0}
+    assert exam.score_reading(case.id, reading, masks).values == {
+        "accuracy": 0.0,
+        "answer_rate": 0.0,
+    }
 
     (tmp_path / "choose.md").write_text("Mine.\n---\nChoose from {{options}} and {{colour}}.\n")
     own = exam_of(
@@ -255,11 +258,11 @@ def test_a_case_with_nothing_to_ask_fails_alone(
         return await real(case, session)
 
     monkeypatch.setattr(exam, "_workflow", picky)
-    worded = {case: asyncio.run(exam.wording(exam.cases[case]))[0] for case in exam.cases}
+    worded = {case: asyncio.run(exam.first_messages(exam.cases[case]))[0] for case in exam.cases}
     assert worded["case1"]
     assert worded["case2"] == ()
-    reading, masks = asyncio.run(exam.read(exam.cases["case2"], answering([])))
-    assert exam.marks("case2", reading, masks).values["accuracy"] == 0
+    reading, masks = asyncio.run(exam.read(exam.cases["case2"], replay_answers([])))
+    assert exam.score_reading("case2", reading, masks).values["accuracy"] == 0
 
 
 def test_no_truth_means_no_value(tmp_path: Path) -> None:
@@ -271,10 +274,10 @@ def test_no_truth_means_no_value(tmp_path: Path) -> None:
     (root / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     exam = exam_of("medthinkvqa", root)
     [case] = exam.cases.values()
-    reading, masks = asyncio.run(exam.read(case, answering([])))
-    marks = exam.marks(case.id, reading, masks)
+    reading, masks = asyncio.run(exam.read(case, replay_answers([])))
+    marks = exam.score_reading(case.id, reading, masks)
     assert (marks.values, marks.rows) == ({}, {})
-    assert figures(exam.metrics, {case.id: [marks.rows]}) == {}
+    assert combine_scores(exam.metrics, {case.id: [marks.rows]}) == {}
     assert not any(map(math.isnan, marks.values.values()))
 
 

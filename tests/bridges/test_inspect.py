@@ -23,7 +23,7 @@ import pytest
 
 import overread
 from engine_rows import write_cases
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.score import score
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,7 +193,7 @@ def numbers(log: dict[str, Any]) -> dict[str, float]:
 
 def ours(task: str, root: Path, out: Path, url: str, *, repeat: int = 1) -> None:
     arguments = {"model": "served", "base_url": url, "structured": "none"}
-    plan = Plan(task, root, "openai", arguments, repeat=repeat, use_cache=False)
+    plan = RunPlan(task, root, "openai", arguments, repeat=repeat, use_cache=False)
     run(plan, out)
 
 

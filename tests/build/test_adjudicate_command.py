@@ -18,9 +18,14 @@ from typing import IO
 import pytest
 
 from adjudication_making import question, queue_of
-from overread.build.adjudication import Queue, settled, write_questions
-from overread.build.adjudication.at_terminal import Sitting, sit
-from overread.build.adjudication.typed import answer_of, command_of, correction_of, keys_for
+from overread.build.adjudication import Queue, final_verdicts, write_questions
+from overread.build.adjudication.at_terminal import TerminalSummary, run_terminal
+from overread.build.adjudication.typed import (
+    keys_for,
+    parse_command,
+    parse_correction,
+    parse_verdict,
+)
 from overread.errors import UsageError
 from overread.readers.terminal import Terminal
 
@@ -65,11 +70,11 @@ def piped(typed: str) -> Iterator[IO[str]]:
 
 def sat(
     queue: Queue, typed: str, person: str | None = "ann", kind: str | None = None
-) -> tuple[Sitting, str]:
+) -> tuple[TerminalSummary, str]:
     """What a person did who typed this, and what was on the screen."""
     screen = io.StringIO()
     with piped(typed) as source:
-        found = asyncio.run(sit(queue, Terminal(source, screen), person, kind=kind))
+        found = asyncio.run(run_terminal(queue, Terminal(source, screen), person, kind=kind))
     return found, screen.getvalue()
 
 
@@ -83,11 +88,11 @@ def test_two_people_and_a_third_through_pipes(tmp_path: Path) -> None:
     assert "u undo · s later · h help · q quit" in err
     code, out, err = run(tmp_path, "--json", typed="bob\na\nr\nc\n")
     assert json.loads(out) == {"person": "bob", "given": 3, "undone": 0, "left": 0, "notes": []}
-    assert "Nothing is left for you to read." in err
+    assert "No questions left for you." in err
     assert "too low" not in err
     code, out, _ = run(tmp_path, "--as", "cem", "--kind", "verify-trace", typed="r\n")
     assert (code, out) == (0, "cem: 1 given, 1 left\n")
-    assert settled(tmp_path) == {QUESTIONS[0].id: "accept", QUESTIONS[1].id: "reject"}
+    assert final_verdicts(tmp_path) == {QUESTIONS[0].id: "accept", QUESTIONS[1].id: "reject"}
 
     code, out, _ = run(tmp_path, "--verify", "--json")
     checked = json.loads(out)
@@ -110,7 +115,7 @@ def test_two_people_and_a_third_through_pipes(tmp_path: Path) -> None:
     write_questions(other, QUESTIONS)
     code, out, _ = run(other, "--import", tmp_path / "all.csv")
     assert (code, out) == (0, "6 verdicts taken\n")
-    assert settled(other) == settled(tmp_path)
+    assert final_verdicts(other) == final_verdicts(tmp_path)
     code, out, _ = run(other, "--import", tmp_path / "all.csv", "--json")
     assert json.loads(out) == {"new": 0, "known": 6, "empty": 0}
 
@@ -175,7 +180,7 @@ def test_folders_without_questions(tmp_path: Path) -> None:
     code, _, err = run(tmp_path / "none", "--as", "ann")
     assert (code, "there is no folder" in err) == (2, True)
     code, _, err = run(tmp_path, "--as", "ann")
-    assert (code, "there are no questions for people" in err) == (1, True)
+    assert (code, "this folder has no adjudication questions" in err) == (1, True)
     code, _, err = run(tmp_path, typed="")
     assert code == 1
 
@@ -195,7 +200,7 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert out.decode() == "Ann B.: 1 given, 2 left\n"
     assert b"Who reads?" in err
-    (given,) = Queue(tmp_path).standing()
+    (given,) = Queue(tmp_path).current_verdicts()
     assert (given.person, given.verdict, given.reasons, given.note) == (
         "Ann B.", "reject", ("wrong-extent",), "too large",
     )  # fmt: skip
@@ -206,8 +211,8 @@ def test_corrections_go_with_the_verdict_and_not_with_the_next(tmp_path: Path) -
     queue = queue_of(tmp_path, QUESTIONS)
     typed = ":box 9 9 1 1\n:box 1 2 30 40\n:slices 3-5 9\nr\n:box 1 1 2 2\n:clear\na\n:data {\nq\n"
     found, screen = sat(queue, typed)
-    assert found == Sitting("ann", 2, 0, 1)
-    first, second = queue.standing()
+    assert found == TerminalSummary("ann", 2, 0, 1)
+    first, second = queue.current_verdicts()
     assert first.corrected == {"box": [1, 2, 30, 40], "slices": [3, 4, 5, 9]}
     assert second.corrected is None
     assert "[9, 9, 1, 1] is no box" in screen
@@ -219,10 +224,10 @@ def test_undo_brings_the_question_back_and_skipped_ones_come_last(tmp_path: Path
     queue = queue_of(tmp_path, QUESTIONS)
     found, screen = sat(queue, "u\ns\na\nu\nr\na\nc\n")
     assert "nothing to undo by ann" in screen
-    assert "The questions that you put off are left." in screen
+    assert "Only skipped questions are left; showing them again." in screen
     assert "Taken back: accept, on item1. Here it is again." in screen
-    assert found == Sitting("ann", 4, 1, 0)
-    assert [(one.item, one.verdict) for one in queue.standing()] == [
+    assert found == TerminalSummary("ann", 4, 1, 0)
+    assert [(one.item, one.verdict) for one in queue.current_verdicts()] == [
         ("item1", "reject"), ("item2", "accept"), ("item0", "cannot judge"),
     ]  # fmt: skip
 
@@ -260,7 +265,7 @@ def test_the_person_must_be_somebody(tmp_path: Path) -> None:
     found, screen = sat(queue, "  \n=x\nann\nq\n", None)
     assert found.person == "ann"
     assert screen.count("no name of a person") == 2
-    with pytest.raises(UsageError, match="it is not said who reads"):
+    with pytest.raises(UsageError, match="no name was given for the reader"):
         sat(queue, "", None)
 
 
@@ -270,23 +275,23 @@ def test_keys_are_unique_and_letters_of_options_are_their_own() -> None:
     assert keys_for(options) == {
         "a": "A", "b": "B", "c": "C", "d": "D", "e": "E", "?": "cannot judge",
     }  # fmt: skip
-    assert answer_of("c: clear", options, {}).verdict == "C"
-    assert answer_of("?", options, {}).verdict == "cannot judge"
+    assert parse_verdict("c: clear", options, {}).verdict == "C"
+    assert parse_verdict("?", options, {}).verdict == "cannot judge"
     many = tuple(f"unsure squash {n}" for n in range(30))
     keys = keys_for(many)
     assert not {"u", "s", "h", "q"} & keys.keys()
     assert keys["c"] == "cannot judge"
     assert len(set(keys.values())) == len(keys)
-    assert answer_of("unsure squash 29", many, {}).verdict == "unsure squash 29"
-    assert answer_of("cannot judge: dark", many, {}).note == "dark"
-    assert command_of("s", ("S", "T")) is None
-    assert command_of(":later", ("S", "T")) == "later"
-    assert answer_of("yes: 3 mm: too low", ("yes", "no"), {}).note == "3 mm: too low"
-    assert answer_of("leak: yes 1", ("leak: yes", "leak: no"), {"why": ""}).reasons == ("why",)
+    assert parse_verdict("unsure squash 29", many, {}).verdict == "unsure squash 29"
+    assert parse_verdict("cannot judge: dark", many, {}).note == "dark"
+    assert parse_command("s", ("S", "T")) is None
+    assert parse_command(":later", ("S", "T")) == "later"
+    assert parse_verdict("yes: 3 mm: too low", ("yes", "no"), {}).note == "3 mm: too low"
+    assert parse_verdict("leak: yes 1", ("leak: yes", "leak: no"), {"why": ""}).reasons == ("why",)
 
 
 @pytest.mark.parametrize("line", [":box", ":box a b c d", ":slices", ":slices 9-3", ":slices 1-9999999", ":data [1]", ":data " + "[" * 99_999, ":x"])  # fmt: skip
 def test_what_corrects_nothing_is_refused(line: str) -> None:
     """A correction that cannot be read is told."""
     with pytest.raises(UsageError, match="corrects nothing"):
-        correction_of(line, {})
+        parse_correction(line, {})

@@ -14,7 +14,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from adjudication_making import question, queue_of
 from overread.build.adjudication import CANNOT_JUDGE
-from overread.build.adjudication.reads_agreement import agreement
+from overread.build.adjudication.reads_agreement import measure_agreement
 from overread.build.item import Question
 from overread.errors import UsageError
 
@@ -30,13 +30,13 @@ def read(
         for n in range(len(rows))
     ]
     offers = []
-    from overread.build.adjudication.queue import Offer
+    from overread.build.adjudication.queue import VerdictInput
 
     for n, (asked, both) in enumerate(zip(questions, rows, strict=True)):
         pair = list(zip(people, both, strict=True))
         for person, verdict in pair if n % 3 else reversed(pair):
-            offers.append(("", Offer(person, asked.id, verdict)))
-    queue_of(folder, questions).take(offers)
+            offers.append(("", VerdictInput(person, asked.id, verdict)))
+    queue_of(folder, questions).submit_all(offers)
     return questions
 
 
@@ -50,7 +50,7 @@ def drawn(n: int, seed: int, labels: tuple[str, ...] = CHOICES) -> list[tuple[st
 def test_kappa_is_that_of_others(tmp_path: Path, seed: int) -> None:
     """Cohen's kappa equals scikit-learn's and statsmodels', alpha nltk's, whoever came first."""
     rows = drawn(60, seed, (*CHOICES, CANNOT_JUDGE))
-    found = agreement(tmp_path, read(tmp_path, rows), draws=0)[0]
+    found = measure_agreement(tmp_path, read(tmp_path, rows), draws=0)[0]
     ann, bob = zip(*rows, strict=True)
     labels = list(found.labels)
     assert set(labels) == {*CHOICES, CANNOT_JUDGE}
@@ -72,7 +72,7 @@ def test_kappa_is_that_of_others(tmp_path: Path, seed: int) -> None:
 def test_ac1_is_what_its_definition_says(tmp_path: Path, seed: int) -> None:
     """AC1 by exact fractions: chance is the mean of p(1 − p) over the labels that may be given."""
     rows = drawn(40, seed)
-    found = agreement(tmp_path, read(tmp_path, rows), draws=0)[0]
+    found = measure_agreement(tmp_path, read(tmp_path, rows), draws=0)[0]
     said = [verdict for both in rows for verdict in both]
     shares = [Fraction(said.count(label), len(said)) for label in CHOICES]
     chance = sum(p * (1 - p) for p in shares) / (len(CHOICES) - 1)
@@ -83,7 +83,7 @@ def test_ac1_is_what_its_definition_says(tmp_path: Path, seed: int) -> None:
 
 def test_where_all_is_one_verdict_kappa_is_undefined_and_ac1_is_not(tmp_path: Path) -> None:
     """All 'accept': chance leaves kappa and alpha no room, AC1 is 1."""
-    found = agreement(tmp_path, read(tmp_path, [("accept", "accept")] * 10))[0]
+    found = measure_agreement(tmp_path, read(tmp_path, [("accept", "accept")] * 10))[0]
     assert found.kappa is not None
     assert (found.kappa.value, found.alpha.value, found.ac1.value) == (None, None, 1.0)
 
@@ -95,25 +95,25 @@ def test_kinds_and_categories_stand_apart(tmp_path: Path) -> None:
     leak = [question(n, "leak", shown={}) for n in range(100, 104)]
     queue = queue_of(tmp_path, questions + leak)
     for person in ("ann", "bob"):
-        queue.give(person, leak[0].id, "accept")
-    queue.give("ann", leak[1].id, "accept")
-    found = agreement(tmp_path, questions + leak, draws=100)
+        queue.submit(person, leak[0].id, "accept")
+    queue.submit("ann", leak[1].id, "accept")
+    found = measure_agreement(tmp_path, questions + leak, draws=100)
     assert [(g.kind, g.category, g.questions) for g in found] == [
         ("leak", None, 1), ("verify-trace", None, 30), ("verify-trace", "a", 15), ("verify-trace", "b", 15),
     ]  # fmt: skip
     odd = [both for n, both in enumerate(rows) if n % 2]
     assert found[3].kappa is not None
     assert found[3].kappa.value == pytest.approx(cohen_kappa_score(*zip(*odd, strict=True)))
-    only = agreement(tmp_path, questions + leak, kind="leak", draws=0)
+    only = measure_agreement(tmp_path, questions + leak, kind="leak", draws=0)
     assert [g.kind for g in only] == ["leak"]
     with pytest.raises(UsageError, match="did you mean 'leak'"):
-        agreement(tmp_path, questions + leak, kind="leaks")
+        measure_agreement(tmp_path, questions + leak, kind="leaks")
 
 
 def test_intervals_draw_whole_items_and_repeat(tmp_path: Path) -> None:
     """Two questions an item are one cluster; the same seed gives the same interval."""
     questions = read(tmp_path, drawn(60, 2))
-    one, other = (agreement(tmp_path, questions, seed=7)[0] for _ in range(2))
+    one, other = (measure_agreement(tmp_path, questions, seed=7)[0] for _ in range(2))
     assert one == other
     assert (one.share.n, one.share.clusters) == (60, 30)
     for span in (one.share, one.kappa, one.ac1, one.alpha):
@@ -122,18 +122,18 @@ def test_intervals_draw_whole_items_and_repeat(tmp_path: Path) -> None:
         assert span.high is not None
         assert span.value is not None
         assert span.low < span.value < span.high
-    assert agreement(tmp_path, questions, seed=8)[0] != one
+    assert measure_agreement(tmp_path, questions, seed=8)[0] != one
 
 
 def test_third_reads_and_what_was_taken_back_do_not_count(tmp_path: Path) -> None:
     """Agreement is that of the two blinded reads as they stand."""
     questions = read(tmp_path, [("accept", "reject")] * 3 + [("accept", "accept")] * 5)
-    before = agreement(tmp_path, questions, draws=0)
+    before = measure_agreement(tmp_path, questions, draws=0)
     queue = queue_of(tmp_path, questions)
-    queue.give("cem", questions[0].id, "reject")
-    assert agreement(tmp_path, questions, draws=0) == before
+    queue.submit("cem", questions[0].id, "reject")
+    assert measure_agreement(tmp_path, questions, draws=0) == before
     queue.undo("bob")
-    assert agreement(tmp_path, questions, draws=0)[0].questions == 7
+    assert measure_agreement(tmp_path, questions, draws=0)[0].questions == 7
 
 
 def test_with_more_people_kappa_is_given_by_pairs(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_with_more_people_kappa_is_given_by_pairs(tmp_path: Path) -> None:
         both = (random_.choice(("accept", "reject")), random_.choice(("accept", "reject")))
         said.setdefault(people, []).append(both)
         for person, verdict in zip(people, both, strict=True):
-            queue.give(person, asked.id, verdict)
-    found = agreement(tmp_path, questions, draws=50)[0]
+            queue.submit(person, asked.id, verdict)
+    found = measure_agreement(tmp_path, questions, draws=50)[0]
     assert found.kappa is None
     assert found.alpha.value is not None
     assert [(p.first, p.second) for p in found.pairs] == sorted(said)

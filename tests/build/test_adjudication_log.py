@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudication_making import question, queue_of
-from overread.build.adjudication import Queue, settled, verify, write_questions
+from overread.build.adjudication import Queue, final_verdicts, verify_log, write_questions
 from overread.errors import OverreadError, UsageError
 
 QUESTIONS = [question(n, choices=("accept", "reject", "adjust")) for n in range(4)]
@@ -35,11 +35,11 @@ def log_of(folder: Path) -> Path:
 def filled(folder: Path) -> bytes:
     """A log of five lines, one of them an undo, and its bytes."""
     queue = queue_of(folder, QUESTIONS)
-    queue.give("ann", QUESTIONS[0].id, "accept", note="größer, “quoted”, line\nbreak")
-    queue.give("bob", QUESTIONS[0].id, "reject", corrected={"a": 1, "hash": "0" * 64})
-    queue.give("ann", QUESTIONS[1].id, "accept", reasons=["ambiguous"])
+    queue.submit("ann", QUESTIONS[0].id, "accept", note="größer, “quoted”, line\nbreak")
+    queue.submit("bob", QUESTIONS[0].id, "reject", corrected={"a": 1, "hash": "0" * 64})
+    queue.submit("ann", QUESTIONS[1].id, "accept", reasons=["ambiguous"])
     queue.undo("ann")
-    queue.give("cem", QUESTIONS[0].id, "reject")
+    queue.submit("cem", QUESTIONS[0].id, "reject")
     return log_of(folder).read_bytes()
 
 
@@ -118,8 +118,8 @@ def test_any_order_of_people_and_kills_gives_the_same_verdicts(
                 if keep < size - 1:  # where only the end of the line is gone, nothing is
                     model.done.pop()
                 seats = {person: queue_of(folder, FEW) for person in seats}
-                assert bool(verify(folder).torn) == (keep > whole)
-                assert verify(folder).intact
+                assert bool(verify_log(folder).torn) == (keep > whole)
+                assert verify_log(folder).intact
                 fresh = False
                 continue
             assert person is not None
@@ -134,13 +134,13 @@ def test_any_order_of_people_and_kills_gives_the_same_verdicts(
                 asked = screens.pop(person)
                 if person in model.live(asked):  # a kill took the undo back
                     with pytest.raises(UsageError, match="already"):
-                        seats[person].give(person, asked, value)
+                        seats[person].submit(person, asked, value)
                     continue
-                seats[person].give(person, asked, value)
+                seats[person].submit(person, asked, value)
                 model.done.append((person, asked, value))
             elif action == "again" and (known := model.last(person)) is not None:
                 with pytest.raises(UsageError, match="already"):
-                    seats[person].give(person.upper(), known, value)
+                    seats[person].submit(person.upper(), known, value)
                 continue
             elif action == "undo":
                 last = model.last(person)
@@ -159,8 +159,8 @@ def test_any_order_of_people_and_kills_gives_the_same_verdicts(
             whole = sum(map(len, log_of(folder).read_bytes().splitlines(keepends=True)[:-1]))
             assert whole <= before + 1
             fresh = True
-        assert settled(folder, FEW) == model.settled()
-        check = verify(folder)
+        assert final_verdicts(folder, FEW) == model.settled()
+        check = verify_log(folder)
         assert check.intact
         assert check.lines == len(model.done)
 
@@ -203,11 +203,11 @@ def test_people_at_once_and_real_kills_lose_nothing(tmp_path: Path) -> None:
     assert bob.returncode == 0
     assert kills
     said["ann"] += begin("ann").communicate(timeout=60)[0].split()
-    check = verify(tmp_path)
+    check = verify_log(tmp_path)
     assert check.intact
     assert not check.torn
     kept = {"ann": [], "bob": []}  # type: dict[str, list[str]]
-    for one in Queue(tmp_path).standing():
+    for one in Queue(tmp_path).current_verdicts():
         kept[one.person].append(one.question)
     assert kept["bob"] == said["bob"]
     assert set(said["ann"]) <= set(kept["ann"])
@@ -222,16 +222,16 @@ def test_threads_with_one_queue_lose_nothing(tmp_path: Path) -> None:
 
     def read(person: str) -> None:
         for asked in questions:
-            queue.give(person, asked.id, "accept")
+            queue.submit(person, asked.id, "accept")
 
     threads = [threading.Thread(target=read, args=(f"p{n}",)) for n in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(queue.standing()) == 72
-    assert verify(tmp_path).lines == 72
-    assert verify(tmp_path).intact
+    assert len(queue.current_verdicts()) == 72
+    assert verify_log(tmp_path).lines == 72
+    assert verify_log(tmp_path).intact
 
 
 def test_a_full_disk_is_told_and_leaves_the_log_whole(tmp_path: Path) -> None:
@@ -242,12 +242,12 @@ def test_a_full_disk_is_told_and_leaves_the_log_whole(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
     try:
         with pytest.raises(OverreadError, match="the log of verdicts cannot be written"):
-            queue.give("dan", QUESTIONS[2].id, "accept")
+            queue.submit("dan", QUESTIONS[2].id, "accept")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert log_of(tmp_path).read_bytes() == before
-    queue.give("dan", QUESTIONS[2].id, "accept")
-    assert verify(tmp_path).lines == 6
+    queue.submit("dan", QUESTIONS[2].id, "accept")
+    assert verify_log(tmp_path).lines == 6
 
 
 # ---- a torn line ---------------------------------------------------------------------------------
@@ -259,17 +259,19 @@ def test_a_torn_line_is_told_and_goes_with_the_next_verdict(tmp_path: Path) -> N
     begin = whole[:-1].rfind(b"\n") + 1
     for keep in range(begin + 1, len(whole)):
         log_of(tmp_path).write_bytes(whole[:keep])
-        check = verify(tmp_path)
+        check = verify_log(tmp_path)
         complete = keep == len(whole) - 1
         assert check.intact
         assert check.lines == 4 + complete
         assert check.torn.startswith("line 5 ")
         queue = queue_of(tmp_path, QUESTIONS)
-        assert settled(tmp_path, QUESTIONS) == ({QUESTIONS[0].id: "reject"} if complete else {})
+        assert final_verdicts(tmp_path, QUESTIONS) == (
+            {QUESTIONS[0].id: "reject"} if complete else {}
+        )
         if keep % 40 == 0 or complete:
-            queue.give("dan", QUESTIONS[3].id, "accept")
+            queue.submit("dan", QUESTIONS[3].id, "accept")
             assert len(queue.progress().notes) == 1
-            again = verify(tmp_path)
+            again = verify_log(tmp_path)
             assert again.intact
             assert not again.torn
             assert again.lines == 5 + complete
@@ -278,13 +280,13 @@ def test_a_torn_line_is_told_and_goes_with_the_next_verdict(tmp_path: Path) -> N
 def test_a_log_that_is_followed_sees_what_others_did(tmp_path: Path) -> None:
     """An open queue follows lines, torn ends and copies put back by others."""
     mine, other = queue_of(tmp_path, QUESTIONS), queue_of(tmp_path, QUESTIONS)
-    mine.give("ann", QUESTIONS[0].id, "accept")
+    mine.submit("ann", QUESTIONS[0].id, "accept")
     early = log_of(tmp_path).read_bytes()
-    other.give("bob", QUESTIONS[0].id, "accept")
+    other.submit("bob", QUESTIONS[0].id, "accept")
     assert mine.progress().all.settled == 1
     log_of(tmp_path).write_bytes(log_of(tmp_path).read_bytes()[:-1])
     assert mine.progress().all.settled == 1
-    other.give("bob", QUESTIONS[1].id, "accept")
+    other.submit("bob", QUESTIONS[1].id, "accept")
     assert mine.progress().given == {"ann": 1, "bob": 2}
     log_of(tmp_path).unlink()
     log_of(tmp_path).write_bytes(early)
@@ -305,7 +307,7 @@ def test_every_altered_byte_is_found(tmp_path: Path) -> None:
         altered[place] ^= (0x01, 0x20, 0x80)[place % 3]
         log_of(tmp_path).write_bytes(altered)
         line = whole[:place].count(b"\n") + 1
-        assert verify(tmp_path).broken == line, f"byte {place}"
+        assert verify_log(tmp_path).broken == line, f"byte {place}"
 
 
 @pytest.mark.parametrize("line", [0, 4])
@@ -315,26 +317,26 @@ def test_every_missing_or_added_byte_is_found(tmp_path: Path, line: int) -> None
     begin = sum(map(len, whole.splitlines(keepends=True)[:line]))
     for place in range(begin, whole.find(b"\n", begin) + 1):
         log_of(tmp_path).write_bytes(whole[:place] + whole[place + 1 :])
-        check = verify(tmp_path)
+        check = verify_log(tmp_path)
         assert check.torn if place == len(whole) - 1 else check.broken == line + 1
         byte = (b"x", b"\n", b" ", b"\0")[place % 4]
         log_of(tmp_path).write_bytes(whole[:place] + byte + whole[place:])
-        assert verify(tmp_path).broken == line + 1, f"{byte!r} before byte {place}"
+        assert verify_log(tmp_path).broken == line + 1, f"{byte!r} before byte {place}"
 
 
 def test_lines_taken_out_or_exchanged_are_found(tmp_path: Path) -> None:
     """A line less, or two in another order, no longer follow; a cut end needs the noted hash."""
     lines = filled(tmp_path).splitlines(keepends=True)
-    head = verify(tmp_path).head
-    assert verify(tmp_path, head=head).intact
+    head = verify_log(tmp_path).head
+    assert verify_log(tmp_path, head=head).intact
     for gone in range(4):
         log_of(tmp_path).write_bytes(b"".join(lines[:gone] + lines[gone + 1 :]))
-        assert verify(tmp_path).broken == gone + 1
+        assert verify_log(tmp_path).broken == gone + 1
     log_of(tmp_path).write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
-    assert verify(tmp_path).broken == 1
+    assert verify_log(tmp_path).broken == 1
     log_of(tmp_path).write_bytes(b"".join(lines[:-1]))
-    assert verify(tmp_path).intact
-    assert verify(tmp_path, head=head).broken == 5
+    assert verify_log(tmp_path).intact
+    assert verify_log(tmp_path, head=head).broken == 5
 
 
 def test_an_altered_log_decides_nothing_and_takes_nothing(tmp_path: Path) -> None:
@@ -345,11 +347,11 @@ def test_an_altered_log_decides_nothing_and_takes_nothing(tmp_path: Path) -> Non
     log_of(tmp_path).write_bytes(altered)
     queue = queue_of(tmp_path, QUESTIONS)
     for act in (
-        lambda: settled(tmp_path, QUESTIONS),
-        lambda: settled(tmp_path),
+        lambda: final_verdicts(tmp_path, QUESTIONS),
+        lambda: final_verdicts(tmp_path),
         queue.progress,
         lambda: queue.next_question("dan"),
-        lambda: queue.give("dan", QUESTIONS[0].id, "accept"),
+        lambda: queue.submit("dan", QUESTIONS[0].id, "accept"),
         lambda: queue.undo("cem"),
     ):
         with pytest.raises(OverreadError, match="does not hold from line 2 on"):
@@ -369,7 +371,7 @@ def test_a_line_that_breaks_the_rules_is_found_though_its_hash_is_right(tmp_path
     ).encode()[:-1]
     forged = body + f',"hash":"{hashlib.sha256(body).hexdigest()}"}}\n'.encode()
     log_of(tmp_path).write_bytes(whole + forged)
-    check = verify(tmp_path)
+    check = verify_log(tmp_path)
     assert check.broken == 6
     assert "has read question" in check.why
 
@@ -377,6 +379,6 @@ def test_a_line_that_breaks_the_rules_is_found_though_its_hash_is_right(tmp_path
 def test_a_file_of_something_else_is_no_log(tmp_path: Path) -> None:
     """The verdicts of a judge, which have the same name in a run's folder, are told apart."""
     log_of(tmp_path).write_text('{"kind": "steps", "case_id": "c1"}\n', "utf-8")
-    assert verify(tmp_path).broken == 1
+    assert verify_log(tmp_path).broken == 1
     with pytest.raises(OverreadError, match="it has no hash at its end"):
-        queue_of(tmp_path, QUESTIONS).give("ann", QUESTIONS[0].id, "accept")
+        queue_of(tmp_path, QUESTIONS).submit("ann", QUESTIONS[0].id, "accept")

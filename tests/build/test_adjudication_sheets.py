@@ -13,8 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudication_making import question, queue_of
-from overread.build.adjudication import Queue, export_verdicts, import_verdicts, settled, verify
-from overread.build.adjudication.sheets import COLUMNS, guarded, unguarded
+from overread.build.adjudication import (
+    Queue,
+    export_verdicts,
+    final_verdicts,
+    import_verdicts,
+    verify_log,
+)
+from overread.build.adjudication.sheets import COLUMNS, escape_formula, unescape_formula
 from overread.errors import OverreadError
 
 QUESTIONS = [
@@ -32,12 +38,12 @@ def filled(folder: Path) -> Queue:
     """A queue with verdicts that are hard to write down."""
     folder.mkdir(exist_ok=True)
     queue = queue_of(folder, QUESTIONS)
-    queue.give("Ann", QUESTIONS[0].id, "accept", reasons=["wrong-side", "other"], note="=1+1")
-    queue.give("bob", QUESTIONS[2].id, "leak", note='a "b", c;\n\td \'e ü \u2028 \U0001f9e0')
-    queue.give("bob", QUESTIONS[0].id, "reject", corrected={"box": [1, 2.5, 3, 4], "was": "ü"})
-    queue.give("Ann", QUESTIONS[1].id, "accept", note="'-minus")
+    queue.submit("Ann", QUESTIONS[0].id, "accept", reasons=["wrong-side", "other"], note="=1+1")
+    queue.submit("bob", QUESTIONS[2].id, "leak", note='a "b", c;\n\td \'e ü \u2028 \U0001f9e0')
+    queue.submit("bob", QUESTIONS[0].id, "reject", corrected={"box": [1, 2.5, 3, 4], "was": "ü"})
+    queue.submit("Ann", QUESTIONS[1].id, "accept", note="'-minus")
     queue.undo("Ann")
-    queue.give("cem", QUESTIONS[0].id, "cannot judge", corrected={"slices": [3, 4]})
+    queue.submit("cem", QUESTIONS[0].id, "cannot judge", corrected={"slices": [3, 4]})
     return queue
 
 
@@ -51,15 +57,15 @@ def test_verdicts_go_out_and_come_back(tmp_path: Path, ending: str) -> None:
     other = queue_of(tmp_path / "there", QUESTIONS)
     found = import_verdicts(other, file)
     assert (found.new, found.known, found.empty) == (4, 0, 0)
-    assert other.standing() == queue.standing()
+    assert other.current_verdicts() == queue.current_verdicts()
     assert other.decisions() == queue.decisions() != {}
-    assert verify(tmp_path / "there").lines == 1
+    assert verify_log(tmp_path / "there").lines == 1
     again = tmp_path / f"again.{ending}"
     export_verdicts(other, again)
     assert again.read_bytes() == file.read_bytes()
     found = import_verdicts(other, again)
     assert (found.new, found.known) == (0, 4)
-    assert verify(tmp_path / "there").lines == 1
+    assert verify_log(tmp_path / "there").lines == 1
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -105,8 +111,8 @@ def test_no_cell_of_an_export_is_a_formula(tmp_path: Path) -> None:
 @settings(max_examples=200, deadline=None)
 def test_guarded_cells_come_back(text: str) -> None:
     """Whatever apostrophes and signs a text begins with, it comes back as it was."""
-    assert unguarded(guarded(text)) == text
-    assert guarded(text)[:1] not in set("=+-@\t")
+    assert unescape_formula(escape_formula(text)) == text
+    assert escape_formula(text)[:1] not in set("=+-@\t")
 
 
 GOOD = f"{QUESTIONS[0].id},dan,accept\n"
@@ -185,11 +191,11 @@ def test_a_hostile_jsonl_is_told_and_nothing_of_it_comes_in(
         import_verdicts(queue, file)
     assert words in str(caught.value)
     assert "line 2" in str(caught.value)
-    assert queue.standing() == []
+    assert queue.current_verdicts() == []
 
 
 def test_files_that_cannot_be_used_at_all(tmp_path: Path) -> None:
-    """Another ending, another encoding, no file, a file that is there already."""
+    """Another ending, another encoding, no file, a file that already exists."""
     queue = filled(tmp_path)
     (tmp_path / "x.csv").write_bytes("question;verdict\nä;accept".encode("latin-1"))
     for name, words in (
@@ -225,5 +231,5 @@ def test_an_import_is_one_line_and_so_comes_whole_or_not_at_all(tmp_path: Path) 
     whole = (there / "verdicts.jsonl").read_bytes()
     for keep in range(0, len(whole) - 1, 50):
         (there / "verdicts.jsonl").write_bytes(whole[:keep])
-        assert queue_of(there, QUESTIONS).standing() == []
-        assert settled(there, QUESTIONS) == {}
+        assert queue_of(there, QUESTIONS).current_verdicts() == []
+        assert final_verdicts(there, QUESTIONS) == {}

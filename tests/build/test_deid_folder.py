@@ -18,12 +18,12 @@ from pydicom.dataset import Dataset
 from typer.testing import CliRunner
 
 from dicom_making import RAMP, grey, stored
-from overread.build.deid import Cleaned, Options, Secret, deidentify, require_clean
+from overread.build.deid import CleanSummary, DeidSecret, Options, deidentify, require_clean
 from overread.build.deid.folder import RECORD, SUMMARY
 from overread.cli.deidentify import deidentify as command
 from overread.errors import OverreadError, UsageError
 
-SECRET = Secret(b"a key for the tests, nothing else")
+SECRET = DeidSecret(b"a key for the tests, nothing else")
 
 
 def a_scan(**elements: Any) -> Dataset:
@@ -80,12 +80,12 @@ def everything(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def cleaned(tmp_path: Path) -> Cleaned:
+def cleaned(tmp_path: Path) -> CleanSummary:
     fill(tmp_path / "source")
     return deidentify(tmp_path / "source", tmp_path / "out", secret=SECRET)
 
 
-def test_nobody_is_left_in_any_file(cleaned: Cleaned) -> None:
+def test_nobody_is_left_in_any_file(cleaned: CleanSummary) -> None:
     """Neither name nor id nor date is in any byte or name of the cleaned folder."""
     assert cleaned.unclean == ()
     assert cleaned.files == {"dicom": 2, "png": 1, "nifti": 1, "csv": 1, "jsonl": 1, "txt": 1}
@@ -103,12 +103,12 @@ def test_nobody_is_left_in_any_file(cleaned: Cleaned) -> None:
         assert word not in held, word
 
 
-def test_what_belongs_together_stays_together(cleaned: Cleaned) -> None:
+def test_what_belongs_together_stays_together(cleaned: CleanSummary) -> None:
     """Header and table give the patient one code and one shift, and the table finds its picture."""
     with (cleaned.out / "reports.csv").open(encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     scan = pydicom.dcmread(next(cleaned.out.rglob("IM0001.dcm")))
-    assert row["PatientID"] == scan.PatientID == SECRET.patient("4471023")
+    assert row["PatientID"] == scan.PatientID == SECRET.patient_code("4471023")
     assert row["StudyDate"].replace("-", "") == scan.StudyDate
     day, month, year = scan.StudyDate[6:], scan.StudyDate[4:6], scan.StudyDate[:4]
     assert f"CT of {day}.{month}.{year}, 12 mm nodule." in row["Findings_EN"]
@@ -122,7 +122,7 @@ def test_what_belongs_together_stays_together(cleaned: Cleaned) -> None:
     assert (told["id"], told["report"]) == ("a1", "No effusion.")
 
 
-def test_voxels_stay_and_headers_do_not(cleaned: Cleaned) -> None:
+def test_voxels_stay_and_headers_do_not(cleaned: CleanSummary) -> None:
     """A NIfTI file keeps voxels and affine and loses its free text and extensions."""
     image = nib.load(cleaned.out / "volume.nii.gz")
     assert np.array_equal(np.asarray(image.dataobj)[..., 0], RAMP)
@@ -131,7 +131,7 @@ def test_voxels_stay_and_headers_do_not(cleaned: Cleaned) -> None:
     assert not image.header.extensions
 
 
-def test_the_record_is_whole(cleaned: Cleaned) -> None:
+def test_the_record_is_whole(cleaned: CleanSummary) -> None:
     """Every removal is a line, the summary counts them, and system files are named as left out."""
     lines = [json.loads(line) for line in (cleaned.out / RECORD).read_text("utf-8").splitlines()]
     assert len(lines) == sum(cleaned.removals.values())
@@ -223,7 +223,7 @@ def test_ids_as_keys_and_columns_by_name(tmp_path: Path) -> None:
     )
     deidentify(source, tmp_path / "out", Options(keep_columns=("keep",)), secret=SECRET)
     (key,) = json.loads((tmp_path / "out" / "by_id.json").read_text("utf-8"))
-    assert key == SECRET.patient("4471023")
+    assert key == SECRET.patient_code("4471023")
     with (tmp_path / "out" / "t.csv").open(encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     assert (row["case_id"], row["phone"], row["age"], row["category"]) == ("c1", "", "90", "1a")

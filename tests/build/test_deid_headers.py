@@ -14,13 +14,13 @@ from pydicom.datadict import keyword_dict
 from pydicom.dataset import Dataset
 
 from dicom_making import RAMP, bundled, grey, stored
-from overread.build.deid import Options, Secret, clean_dataset, open_secret
+from overread.build.deid import DeidSecret, Options, clean_dataset, open_secret
 from overread.build.deid.dicom_files import clean_dicom
-from overread.build.deid.dicom_profile import _table
+from overread.build.deid.dicom_profile import _load_table
 from overread.errors import UsageError
 from overread.pixels.dicom import open_dicom, read_dicom
 
-SECRET = Secret(b"a key for the tests, nothing else")
+SECRET = DeidSecret(b"a key for the tests, nothing else")
 
 
 def person(**elements: object) -> Dataset:
@@ -41,14 +41,14 @@ def again(data: bytes) -> Dataset:
 
 def test_the_table_knows_only_words_of_the_standard() -> None:
     """Every keyword of the profile is in the dictionary, and none stands in two lists."""
-    assert len(_table()) > 350
-    assert set(_table()) <= set(keyword_dict)
+    assert len(_load_table()) > 350
+    assert set(_load_table()) <= set(keyword_dict)
 
 
 def test_the_patient_is_gone_and_the_picture_stays() -> None:
     """Name, id, birth date go, dates move, UIDs change, pixels and modality stay; it is written."""
     made, removals = clean_dataset(person(PatientSex="F", PatientAge="070Y"), SECRET)
-    assert str(made.PatientName) == made.PatientID == SECRET.patient("4471023")
+    assert str(made.PatientName) == made.PatientID == SECRET.patient_code("4471023")
     assert not made.PatientBirthDate
     assert not made.PatientSex
     assert "PatientAge" not in made
@@ -80,7 +80,7 @@ def test_uids_stay_consistent() -> None:
     assert reference.ReferencedSOPClassUID == uid.CTImageStorage
     assert first.file_meta.MediaStorageSOPInstanceUID == first.SOPInstanceUID
     assert uid.UID(first.SOPInstanceUID).is_valid
-    assert clean_dataset(one, Secret(b"another"))[0].StudyInstanceUID != first.StudyInstanceUID
+    assert clean_dataset(one, DeidSecret(b"another"))[0].StudyInstanceUID != first.StudyInstanceUID
 
 
 def test_private_nested_overlays_and_meta_go() -> None:
@@ -177,7 +177,7 @@ def test_the_secret_is_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "keys" / "secret"
     first = open_secret(file)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert open_secret(file).patient("1") == first.patient("1")
+    assert open_secret(file).patient_code("1") == first.patient_code("1")
     assert first.key.hex() not in repr(first)
     with pytest.raises(UsageError, match="given away"):
         open_secret(tmp_path / "out" / "secret", out=tmp_path / "out")

@@ -24,7 +24,7 @@ def measuring() -> SimpleNamespace:
     finally:
         sys.path.remove(str(TOOLS))
     return SimpleNamespace(
-        held_out=deid_reports.held_out,
+        held_out=deid_reports.listed_by_mistake,
         measure_reports=deid_reports.measure_reports,
         measure_headers=deid_headers.measure_headers,
         measure_pictures=deid_pictures.measure_pictures,

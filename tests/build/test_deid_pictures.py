@@ -12,11 +12,11 @@ from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 from pydicom import dcmread, uid
 
 from dicom_making import grey, stored
-from overread.build.deid import Options, Secret, clean_picture
+from overread.build.deid import DeidSecret, Options, clean_picture
 from overread.build.deid.dicom_files import clean_dicom
 from overread.build.deid.picture import clean_picture_file
 
-SECRET = Secret(b"a key for the tests, nothing else")
+SECRET = DeidSecret(b"a key for the tests, nothing else")
 Pixels = NDArray[Any]
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.build.deid import Options, Secret, clean_text
-from overread.build.deid.spans import settled
-from overread.build.deid.text import find_all, foreign, stand_in
+from overread.build.deid import DeidSecret, Options, clean_text
+from overread.build.deid.spans import resolve_overlaps
+from overread.build.deid.text import find_identifiers, make_surrogate, why_unsupported
 from overread.build.deid.text_dates import find_dates
-from overread.build.deid.words import fold, is_given
+from overread.build.deid.words import fold, is_given_name
 
-SECRET = Secret(b"a key for the tests, nothing else")
+SECRET = DeidSecret(b"a key for the tests, nothing else")
 TAGS = Options(replace="tags")
 
 
@@ -112,7 +112,7 @@ def test_numbers_and_places_go(value: str, text: str) -> None:
 def test_dates_move_in_their_own_form(text: str, expected: str) -> None:
     """A date moved by a week is written as it was: order, zeros, language, capitals."""
     (found,) = find_dates(text, -7)
-    assert text[: found.start] + (found.instead or "") + text[found.end :] == expected
+    assert text[: found.start] + (found.replacement or "") + text[found.end :] == expected
 
 
 def test_intervals_and_weekdays_stay() -> None:
@@ -144,10 +144,10 @@ def test_stand_ins_are_the_same_everywhere() -> None:
     name = re.fullmatch(r"Dr\. (\w+) (\w+) called\. (\w+) agrees\.", first)
     assert name is not None
     assert name[2].upper() == name[3]
-    assert is_given(name[1])
+    assert is_given_name(name[1])
     assert "Tekin" not in first
-    assert clean_text("Dr. Ayla Tekin called. TEKIN agrees.", Secret(b"another")).text != first
-    assert stand_in("van Tekin", SECRET).startswith("van ")
+    assert clean_text("Dr. Ayla Tekin called. TEKIN agrees.", DeidSecret(b"another")).text != first
+    assert make_surrogate("van Tekin", SECRET).startswith("van ")
 
 
 def test_known_names_are_found_without_any_cue() -> None:
@@ -174,9 +174,9 @@ def test_the_record_tells_no_values() -> None:
 @given(st.text(max_size=300))
 def test_any_text_is_taken(text: str) -> None:
     """No text breaks it, finds never overlap, and tags are stable under a second cleaning."""
-    found = find_all(text, SECRET, TAGS)
+    found = find_identifiers(text, SECRET, TAGS)
     assert all(a.end <= b.start for a, b in pairwise(found))
-    assert settled(found, text) == found
+    assert resolve_overlaps(found, text) == found
     clean_text(text, SECRET)
 
 
@@ -189,9 +189,9 @@ def test_a_long_text_takes_no_forever() -> None:
 
 def test_other_alphabets_are_refused() -> None:
     """A text that our rules cannot read is told, one with a few Greek letters is not."""
-    assert foreign("Пациент Иванов, без патологии")
-    assert foreign("a\0b")
-    assert foreign("β-blocker, 3 µm, normal heart") is None
+    assert why_unsupported("Пациент Иванов, без патологии")
+    assert why_unsupported("a\0b")
+    assert why_unsupported("β-blocker, 3 µm, normal heart") is None
 
 
 def test_folding_knows_turkish() -> None:

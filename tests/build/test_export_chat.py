@@ -15,7 +15,7 @@ import overread
 from conftest import read_rows, write_rows
 from overread.build.release.exporting import export_release
 from overread.errors import UsageError
-from overread.prompts.replies import json_object, letter
+from overread.prompts.replies import json_parser, letter_parser
 from overread.workflows.blocks import Blocks
 
 
@@ -42,7 +42,7 @@ def test_diagnosis_chats_ask_as_the_house_asks(sketch: Path, tmp_path: Path) -> 
         assert entry.case.history in texts(user)
         assert all(option.text in texts(user) for option in entry.case.options)
         assert entry.truth is not None
-        assert letter(entry.case.options)(texts(assistant)).value == entry.truth.answer
+        assert letter_parser(entry.case.options)(texts(assistant)).value == entry.truth.answer
 
 
 @pytest.mark.parametrize("benchmark", ["medthinkvqa", "rexgroundingct", "mmrad"])
@@ -107,7 +107,7 @@ def test_sentences_to_be_found_have_boxes_for_answers(sketch: Path, tmp_path: Pa
     assert [row["id"] for row in rows] == [f"{case}-q{f.query}" for case, f in wanted]
     for row, (_, finding) in zip(rows, wanted, strict=True):
         assert finding.text in texts(row["messages"][1])
-        blocks = json_object(Blocks)(texts(row["messages"][2])).value.blocks
+        blocks = json_parser(Blocks)(texts(row["messages"][2])).value.blocks
         assert len(blocks) == finding.entities
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from conftest import read_rows, write_rows
 from overread.build.release import chat
 from overread.build.release.exporting import FORMATS, export_release
-from overread.build.release.staging import staged
+from overread.build.release.staging import staging_folder
 from overread.cli.export import export
 from overread.errors import OverreadError, UsageError
 
@@ -79,7 +79,7 @@ def test_the_same_again_refuses(sketch: Path, tmp_path: Path) -> None:
     out.mkdir()
     export_release("chat", "mmrad", root, out)
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         export_release("chat", "mmrad", root, out)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -109,9 +109,9 @@ def test_a_stopped_export_leaves_nothing_and_begins_anew(
 
 def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
     """While one writes, another for the same place is refused and takes nothing away."""
-    with staged(tmp_path / "out") as part:
+    with staging_folder(tmp_path / "out") as part:
         (part / "mine").write_text("1")
-        with pytest.raises(UsageError, match="just now"), staged(tmp_path / "out"):
+        with pytest.raises(UsageError, match="just now"), staging_folder(tmp_path / "out"):
             pass
         assert (part / "mine").exists()
     assert (tmp_path / "out/mine").read_text() == "1"
@@ -133,7 +133,7 @@ def test_a_broken_row_is_named_and_the_rest_goes_on(
     done = export_release("parquet", "medthinkvqa", root, tmp_path / "out", split="train")
     assert set(done.left_out) == {"train row 1", "train case00001"}
     assert done.cases == {"train": 1}
-    assert done.told()["ok"] is False
+    assert done.as_json()["ok"] is False
 
 
 def test_nothing_to_write_is_an_error(copy: Callable[[str], Path], tmp_path: Path) -> None:

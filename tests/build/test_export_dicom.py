@@ -12,11 +12,11 @@ import pytest
 import SimpleITK as sitk  # noqa: N813
 
 from export_making import BIG, SHAPE, SMALL, release_of, tilted
-from overread.build.release.dicom_series import onto
+from overread.build.release.dicom_series import reorient_labels
 from overread.build.release.exporting import export_release
 from overread.build.release.job import CannotExport
 from overread.errors import UsageError
-from overread.pixels.geometry import geometry, to_ras
+from overread.pixels.geometry import make_geometry, to_ras
 from overread.pixels.series import read_series
 
 
@@ -63,7 +63,9 @@ def test_the_made_series_is_the_ct(tmp_path: Path, axes: str) -> None:
     wanted = np.asarray(nifti.dataobj)
     series = read_series(folder)
     assert not series.defects
-    back = onto(series.volume, series.geometry, geometry(SHAPE, nifti.affine, where="ct"))
+    back = reorient_labels(
+        series.volume, series.geometry, make_geometry(SHAPE, nifti.affine, where="ct")
+    )
     assert np.array_equal(back, wanted)
     reader = sitk.ImageSeriesReader()
     reader.SetFileNames(reader.GetGDCMSeriesFileNames(str(folder)))
@@ -161,7 +163,7 @@ def test_a_series_of_other_voxels_is_refused(tmp_path: Path) -> None:
 
 def test_masks_come_onto_any_order_of_the_same_voxels() -> None:
     """All 48 turns and flips of a grid give back the voxels at their places; a shift is refused."""
-    space = geometry(SHAPE, tilted("LPS"), where="ct")
+    space = make_geometry(SHAPE, tilted("LPS"), where="ct")
     for order, signs in product(permutations(range(3)), product((1, -1), repeat=3)):
         affine = np.eye(4)
         affine[:3, 3] = np.asarray(space.affine)[:3, 3]
@@ -170,8 +172,8 @@ def test_masks_come_onto_any_order_of_the_same_voxels() -> None:
             affine[:3, new] = step * sign
             affine[:3, 3] += step * (SHAPE[old] - 1) if sign < 0 else 0
         shape = (SHAPE[order[0]], SHAPE[order[1]], SHAPE[order[2]])
-        other = geometry(shape, affine, where="series")
-        found = onto(SMALL, space, other)
+        other = make_geometry(shape, affine, where="series")
+        found = reorient_labels(SMALL, space, other)
         assert np.array_equal(
             found, SMALL.transpose(order)[tuple(slice(None, None, s) for s in signs)]
         )
@@ -179,7 +181,7 @@ def test_masks_come_onto_any_order_of_the_same_voxels() -> None:
     moved = np.array(space.affine)
     moved[:3, 3] += moved[:3, 0]
     with pytest.raises(CannotExport, match="begins at another voxel"):
-        onto(SMALL, space, geometry(SHAPE, moved, where="series"))
+        reorient_labels(SMALL, space, make_geometry(SHAPE, moved, where="series"))
 
 
 def test_an_affine_without_right_angles_makes_no_dicom(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import SimpleITK as sitk  # noqa: N813
 from export_making import BIG, SHAPE, SMALL, release_of, tilted
 from overread.build.release.exporting import export_release
 from overread.errors import OverreadError, UsageError
-from overread.pixels.geometry import from_ras, geometry, to_ras
+from overread.pixels.geometry import from_ras, make_geometry, to_ras
 
 
 def test_nnunet_folders_follow_the_documented_rules(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_blocks_of_a_chat_answer_hold_the_mask(tmp_path: Path) -> None:
     from overread.workflows.blocks import Block, filled
 
     for axes in ("LPS", "RAS", "PIR"):
-        space = geometry(SHAPE, tilted(axes), where="ct")
+        space = make_geometry(SHAPE, tilted(axes), where="ct")
         blocks = [Block(**one) for one in mask_blocks(SMALL, space)]
         assert len(blocks) == 2
         ras = to_ras(SMALL, space)

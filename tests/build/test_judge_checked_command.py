@@ -11,16 +11,16 @@ import pytest
 
 from adjudication_making import judged_by_owl
 from commands import run as command
-from overread import Plan
+from overread import RunPlan
 from overread import run as read_cases
-from overread.build.adjudication import Queue, verify
+from overread.build.adjudication import Queue, verify_log
 
 
 @pytest.fixture
 def read(copy: Callable[[str], Path], tmp_path: Path) -> Path:
     """A run of some cases that nobody has judged."""
     out = tmp_path / "mine"
-    read_cases(Plan("medthinkvqa", copy("medthinkvqa"), "random", split="test"), out)
+    read_cases(RunPlan("medthinkvqa", copy("medthinkvqa"), "random", split="test"), out)
     return out
 
 
@@ -30,7 +30,7 @@ def test_two_people_against_the_judge(read: Path) -> None:
     beside = read.with_name("mine-judge-checked")
     code, _, err = command("adjudicate", read, "--progress")
     assert code == 2
-    assert "nobody was asked about the judge of this run yet" in err
+    assert "there are no questions about the judge of this run yet" in err
     every = 2 * len(cases)
     code, out, err = command("adjudicate", read, "--as", "ann", typed="f\n" * every)
     assert (code, out) == (0, f"ann: {every} given, 0 left\n")
@@ -39,8 +39,8 @@ def test_two_people_against_the_judge(read: Path) -> None:
     assert "zebra" not in err
     code, out, _ = command("adjudicate", beside, "--as", "bob", typed="f\nn\n" * len(cases))
     assert (code, out) == (0, f"bob: {every} given, 0 left\n")
-    assert len(Queue(beside).standing()) == 2 * every
-    assert verify(beside).intact
+    assert len(Queue(beside).current_verdicts()) == 2 * every
+    assert verify_log(beside).intact
 
     code, out, _ = command("adjudicate", read, "--agreement", "--draws", "0")
     assert code == 0

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from overread.build.adjudication import Queue, settled, verify
+from overread.build.adjudication import Queue, final_verdicts, verify_log
 from overread.build.adjudication.judge_questions import (
-    DECIDED,
+    CONSENSUS,
     SENTENCE,
     STEP,
-    judge_agreement,
-    judge_questions,
-    judged_run,
+    find_judged_run,
+    make_judge_questions,
+    measure_judge_agreement,
     write_judge_questions,
 )
 from overread.core.verdicts import (
@@ -46,7 +46,7 @@ def test_people_are_asked_what_the_judge_was_and_not_told_what_it_said(tmp_path:
     with VerdictStore(run) as store:
         said = (SentenceVerdict(text="It is fatal.", section="Background", correct=True),)
         store.append(DiscussionVerdicts(case_id="c1", judge="owl", about="", sentences=said))
-    found = judge_questions(run, {"c1": {"history": "A cough."}})
+    found = make_judge_questions(run, {"c1": {"history": "A cough."}})
     assert [one.kind for one in found] == [SENTENCE, STEP, STEP]
     assert found[1].choices == ("factual", "not factual")
     assert found[1].shown == {
@@ -56,7 +56,7 @@ def test_people_are_asked_what_the_judge_was_and_not_told_what_it_said(tmp_path:
     }
     text = "".join(one.model_dump_json() for one in found)
     assert not any(word in text for word in ("zebra", "owl", "reasoning"))
-    other = judge_questions(
+    other = make_judge_questions(
         judged(tmp_path / "other", False, True), {"c1": {"history": "A cough."}}
     )
     assert other == found[1:]  # another verdict, the same questions
@@ -67,7 +67,7 @@ def test_agreement_with_the_judge_is_counted_for_each_and_for_all(tmp_path: Path
     run = judged(tmp_path / "run", True, True, False, False)
     folder = tmp_path / "checked"
     asked = [one.id for one in write_judge_questions(run, folder)]
-    assert judged_run(folder) == run
+    assert find_judged_run(folder) == run
     queue = Queue(folder)
     for id_, one, other in zip(
         asked,
@@ -75,17 +75,17 @@ def test_agreement_with_the_judge_is_counted_for_each_and_for_all(tmp_path: Path
         ("factual", "not factual", "not factual", "cannot judge"),
         strict=True,
     ):
-        queue.give("ann", id_, one)
-        queue.give("Bob", id_, other, reasons=["reasoning"] if other == "not factual" else [])
-    queue.give("cem", asked[1], "factual")
-    rows = {one.who: one for one in judge_agreement(queue, run, draws=0)}
-    assert list(rows) == ["ann", "Bob", "cem", DECIDED]
+        queue.submit("ann", id_, one)
+        queue.submit("Bob", id_, other, reasons=["reasoning"] if other == "not factual" else [])
+    queue.submit("cem", asked[1], "factual")
+    rows = {one.who: one for one in measure_judge_agreement(queue, run, draws=0)}
+    assert list(rows) == ["ann", "Bob", "cem", CONSENSUS]
     assert {who: one.agreement.n for who, one in rows.items()} == {
-        "ann": 3, "Bob": 3, "cem": 1, DECIDED: 3,
+        "ann": 3, "Bob": 3, "cem": 1, CONSENSUS: 3,
     }  # fmt: skip
     assert rows["ann"].agreement.share.value == 1
     assert rows["Bob"].agreement.share.value == pytest.approx(2 / 3)
-    assert rows[DECIDED].agreement.share.value == 1
+    assert rows[CONSENSUS].agreement.share.value == 1
     assert rows["ann"].cannot_judge == 1
     assert rows["ann"].judge == "owl"
 
@@ -96,11 +96,11 @@ def test_questions_that_stayed_the_same_keep_their_verdicts(tmp_path: Path) -> N
     folder = tmp_path / "checked"
     (first,) = write_judge_questions(run, folder)
     for person in ("ann", "bob"):
-        Queue(folder).give(person, first.id, "factual")
+        Queue(folder).submit(person, first.id, "factual")
     judged(run, False, case="c2")
     assert len(write_judge_questions(run, folder)) == 2
-    assert settled(folder) == {first.id: "factual"}
-    assert verify(folder).intact
+    assert final_verdicts(folder) == {first.id: "factual"}
+    assert verify_log(folder).intact
 
 
 def test_nothing_judged_and_a_folder_of_something_else_are_refused(tmp_path: Path) -> None:
@@ -114,6 +114,6 @@ def test_nothing_judged_and_a_folder_of_something_else_are_refused(tmp_path: Pat
     (tmp_path / "checked" / "diary.txt").write_text("mine")
     with pytest.raises(UsageError, match="holds something else"):
         write_judge_questions(run, tmp_path / "checked")
-    assert judged_run(tmp_path / "checked") is None
+    assert find_judged_run(tmp_path / "checked") is None
     (tmp_path / "checked" / "judged.json").write_text('{"run": 5}')
-    assert judged_run(tmp_path / "checked") is None
+    assert find_judged_run(tmp_path / "checked") is None

@@ -25,7 +25,7 @@ from build_making import (
 )
 from overread.build.ledger import Ledger
 from overread.build.ledger_export import export_ledger
-from overread.build.ledger_reading import history, summary
+from overread.build.ledger_reading import load_history, load_summary
 from overread.build.ledger_tables import LedgerUnusable
 from overread.build.runner import run_build
 from overread.errors import UnknownName, UsageError
@@ -57,7 +57,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_flow_from_step_to_step(build: Path) -> None:
     """What came, went on, was dropped, waits or failed, by reason; and what it cost."""
-    found = summary(build)
+    found = load_summary(build)
     told = [
         (
             s.name,
@@ -86,7 +86,7 @@ def test_the_flow_from_step_to_step(build: Path) -> None:
 
 def test_the_history_of_one_case(build: Path) -> None:
     """Every decision with what it changed, and every question with its answer and its fate."""
-    found = history(build, "c1")
+    found = load_history(build, "c1")
     assert (found.item, found.patient) == ("c1", "p1")
     assert found.source == {"text": "a  nodule"}
     assert found.now["letter"] == "B"
@@ -101,16 +101,16 @@ def test_the_history_of_one_case(build: Path) -> None:
     assert second.reply is not None
     assert second.reply.text == js(answer="B")
     assert "E is no category" in second.asked[-1]["parts"][0]
-    assert history(build, "#3").item == "c3"
+    assert load_history(build, "#3").item == "c3"
 
 
 def test_what_is_decided_anew_stays_in_the_history(build: Path, tmp_path: Path) -> None:
-    """The old decision no longer counts and is still told."""
+    """The old decision outdated and is still told."""
     shutil.copytree(build, tmp_path / "out")
     source = build.parent / "source"
     session = SessionSettings(prompts=str(write_prompts(tmp_path / "p")))
     run_build(with_step("tidy", version=2), source, tmp_path / "out", session=session)
-    found = history(tmp_path / "out", "c2")
+    found = load_history(tmp_path / "out", "c2")
     assert [(one.entry.version, one.current) for one in found.decisions] == [(1, False), (2, True)]
 
 
@@ -140,9 +140,9 @@ def test_the_parquet_export_holds_every_decision(build: Path, tmp_path: Path) ->
 def test_the_ledger_can_be_read_while_somebody_writes(build: Path, tmp_path: Path) -> None:
     """Looking at it neither waits nor disturbs; nor does a folder that cannot be written."""
     shutil.copytree(build, tmp_path / "out")
-    with Ledger(tmp_path / "out") as ledger, ledger.writing() as base:
+    with Ledger(tmp_path / "out") as ledger, ledger.transaction() as base:
         base.execute("DELETE FROM flow")
-        assert summary(tmp_path / "out").left == 1
+        assert load_summary(tmp_path / "out").left == 1
 
 
 def test_the_ledger_is_its_owners_alone(build: Path) -> None:
@@ -153,15 +153,15 @@ def test_the_ledger_is_its_owners_alone(build: Path) -> None:
 def test_what_is_no_ledger_is_refused(build: Path, tmp_path: Path) -> None:
     """No build, another database, a damaged file, another version, an unknown case."""
     with pytest.raises(UsageError, match="there is no build here"):
-        summary(tmp_path)
+        load_summary(tmp_path)
     sqlite3.connect(tmp_path / "ledger.sqlite").execute("CREATE TABLE mine (x)").connection.close()
     with pytest.raises(UsageError, match="no ledger"):
-        summary(tmp_path)
+        load_summary(tmp_path)
     with pytest.raises(UsageError, match="no ledger"):
         Ledger(tmp_path)
     (tmp_path / "ledger.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
     with pytest.raises(LedgerUnusable, match="cannot be used"):
-        summary(tmp_path)
+        load_summary(tmp_path)
     shutil.copy(build / "ledger.sqlite", tmp_path / "ledger.sqlite")
     base = sqlite3.connect(tmp_path / "ledger.sqlite")
     base.execute("PRAGMA user_version = 99")
@@ -169,7 +169,7 @@ def test_what_is_no_ledger_is_refused(build: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="another version of overread"):
         Ledger(tmp_path)
     with pytest.raises(UnknownName, match="no case of this build is called 'zz'"):
-        history(build, "zz")
+        load_history(build, "zz")
 
 
 def test_a_release_that_a_kill_took_away_is_written_again(build: Path, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_release_that_a_kill_took_away_is_written_again(build: Path, tmp_path:
     assert build_it() == whole
     assert not list(out.glob(".release-*"))
     with Ledger(out) as ledger:
-        ledger.exchange_release()
+        ledger.clear_release_key()
     (out / "release" / "items.jsonl").write_text("of another state of the source")
     assert build_it() == whole
 
@@ -199,10 +199,10 @@ def test_a_failing_write_leaves_nothing_half(tmp_path: Path) -> None:
     run_build(replace(DEMO, steps=DEMO.steps[:1]), source, tmp_path / "out", session=session)
     before = standing(tmp_path / "out")
     with Ledger(tmp_path / "out") as ledger:
-        entry = ledger.known("r1", "tidy", before[0][2])
+        entry = ledger.find_decision("r1", "tidy", before[0][2])
         assert entry is not None
-        ledger.base.execute("DROP TABLE flow")
+        ledger.connection.execute("DROP TABLE flow")
         with pytest.raises(LedgerUnusable, match="no such table"):
             ledger.write([entry])
-        count = ledger.base.execute("SELECT count(*) FROM entries").fetchone()
+        count = ledger.connection.execute("SELECT count(*) FROM entries").fetchone()
     assert count == (1,)

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from overread.build.desk import WorkDesk
-from overread.build.item import Dropped, Item, Kept, Outcome
+from overread.build.desk import LiveStepContext
+from overread.build.item import Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import Differential
-from overread.build.medthinkvqa.leaks import find_leaks, look_for_leaks
-from overread.build.medthinkvqa.names import Names, house_names, names_with
-from overread.build.medthinkvqa.words import Text, fold, stem
+from overread.build.medthinkvqa.leaks import find_leaks, handle_leaks
+from overread.build.medthinkvqa.names import DiagnosisNames, bundled_names, load_names
+from overread.build.medthinkvqa.words import WordIndex, fold, stem
 from overread.errors import UsageError
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.illness.entries import text_entry
-from overread.phantom.illness.sources import raw_case
+from overread.phantom.illness.entries import make_text_entry
+from overread.phantom.illness.sources import make_raw_case
 from overread.phantom.visit import Settings
 
 LISTED = (
@@ -32,10 +32,10 @@ LISTED = (
 )
 
 
-def found(history: str, names: Names | None = None) -> list[tuple[str, str, str]]:
+def found(history: str, names: DiagnosisNames | None = None) -> list[tuple[str, str, str]]:
     """Level, evidence and diagnosis of each leak."""
     listed = Differential(key=LISTED[0], listed=LISTED)
-    leaks = find_leaks(history, listed, names or house_names())
+    leaks = find_leaks(history, listed, names or bundled_names())
     for leak in leaks:
         assert history[leak.start : leak.end] == leak.evidence
         assert leak.is_key == (leak.about == LISTED[0])
@@ -125,18 +125,18 @@ def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
         key="Invasive aspergillosis",
         listed=("Invasive aspergillosis", "Allergic bronchopulmonary aspergillosis"),
     )
-    (leak,) = find_leaks("Allergic bronchopulmonary aspergillosis.", listed, house_names())
+    (leak,) = find_leaks("Allergic bronchopulmonary aspergillosis.", listed, bundled_names())
     assert leak.about == "Allergic bronchopulmonary aspergillosis"
 
 
 def test_the_list_knows_a_diagnosis_only_if_all_its_words_fit() -> None:
     """General words may be added to a name; others make it something else."""
-    names = house_names()
-    known = names.of("Active bilateral pulmonary tuberculosis")
+    names = bundled_names()
+    known = names.find("Active bilateral pulmonary tuberculosis")
     assert known is not None
     assert known.icd == "A15"
-    assert names.of("Tuberculous pericarditis with constriction") is None
-    assert names.of("GPA") is names.of("Granulomatosis with polyangiitis")
+    assert names.find("Tuberculous pericarditis with constriction") is None
+    assert names.find("GPA") is names.find("Granulomatosis with polyangiitis")
 
 
 def test_a_file_of_ones_own_adds_names(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_file_of_ones_own_adds_names(tmp_path: Path) -> None:
     file.write_text(
         '[[diagnosis]]\nnames = ["Erdheim-Chester disease"]\nalso = ["lipoid granulomatosis"]\n'
     )
-    names = names_with(str(file))
+    names = load_names(str(file))
     assert found("A lipoid granulomatosis.", names)[0][2] == "Erdheim-Chester disease"
     assert found("Morbus Boeck.", names)
     assert not found("A lipoid granulomatosis.")
@@ -156,10 +156,10 @@ def test_a_broken_file_of_names_is_told(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     file.write_text("[[diagnosis]]\nnames = []\n")
     with pytest.raises(UsageError, match=r"own\.toml"):
-        names_with(str(file))
+        load_names(str(file))
 
 
-def step(history: str, **settings: str) -> Outcome:
+def step(history: str, **settings: str) -> StepResult:
     """What the step makes of a history."""
     data: dict[str, Any] = {
         "history": history,
@@ -167,14 +167,14 @@ def step(history: str, **settings: str) -> Outcome:
         "final_diagnosis": LISTED[0],
         "options": list(LISTED[:5]),
     }
-    desk = WorkDesk(Path.cwd(), settings=settings)
-    return asyncio.run(look_for_leaks(Item(id="a", data=data), desk))
+    desk = LiveStepContext(Path.cwd(), settings=settings)
+    return asyncio.run(handle_leaks(Item(id="a", data=data), desk))
 
 
 def test_a_drop_names_the_worst_level_and_quotes_with_places() -> None:
     """Of several leaks the plainest names the reason; each is a change with its span."""
     outcome = step("? TB. Then pulmonary sarcoidosis was found.")
-    assert isinstance(outcome, Dropped)
+    assert isinstance(outcome, Drop)
     assert outcome.reason == "leak-L3"
     assert "'pulmonary sarcoidosis'" in outcome.why
     assert [change.before for change in outcome.changes] == [
@@ -186,21 +186,21 @@ def test_a_drop_names_the_worst_level_and_quotes_with_places() -> None:
 def test_only_chosen_levels_and_diagnoses_count() -> None:
     """Levels and diagnoses that are left out of the settings keep the case, and are noted."""
     hedged = "? Post-primary tuberculosis."
-    assert isinstance(step(hedged), Dropped)
+    assert isinstance(step(hedged), Drop)
     kept = step(hedged, **{"leak-levels": "L2,L3"})
-    assert isinstance(kept, Kept)
+    assert isinstance(kept, Keep)
     assert [leak["level"] for leak in kept.data["leaks"]] == ["L1"]  # type: ignore[union-attr,index,call-overload]
-    assert isinstance(step(hedged, **{"leak-about": "key"}), Kept)
+    assert isinstance(step(hedged, **{"leak-about": "key"}), Keep)
     left_out = "Known NSIP."
-    assert isinstance(step(left_out), Dropped)
-    assert isinstance(step(left_out, **{"leak-about": "options"}), Kept)
+    assert isinstance(step(left_out), Drop)
+    assert isinstance(step(left_out, **{"leak-about": "options"}), Keep)
 
 
 def test_cutting_takes_whole_sentences_and_tells_which() -> None:
     """The leaking sentences go with their places in the original; the rest is untouched."""
     history = "She coughs. ? TB. The pulse was 90/min. Known sarcoidosis. She sleeps well."
     outcome = step(history, leaks="cut")
-    assert isinstance(outcome, Kept)
+    assert isinstance(outcome, Keep)
     assert outcome.data["history"] == "She coughs. The pulse was 90/min. She sleeps well."
     for change in outcome.changes:
         place = change.before
@@ -212,7 +212,7 @@ def test_cutting_takes_whole_sentences_and_tells_which() -> None:
 def test_a_history_of_nothing_but_leaks_is_dropped_when_cut() -> None:
     """Nothing would be left, so the case goes."""
     outcome = step("Known sarcoidosis.", leaks="cut")
-    assert isinstance(outcome, Dropped)
+    assert isinstance(outcome, Drop)
     assert "nothing of the history is left" in outcome.why
 
 
@@ -236,8 +236,8 @@ def test_words_are_folded_and_stems_meet_across_languages() -> None:
     assert fold("Oesophageal") == fold("esophageal")
     assert stem("Silikose") == stem("silicosis") == stem("silicose")
     assert stem("sarcoidosis") != stem("sarcoma")
-    assert Text("Non specific").find("nonspecific") == [(0, 1)]
-    assert Text("Non. Specific").find("nonspecific") == []
+    assert WordIndex("Non specific").find("nonspecific") == [(0, 1)]
+    assert WordIndex("Non. Specific").find("nonspecific") == []
 
 
 def test_planted_leaks_are_found_by_rules_alone() -> None:
@@ -248,9 +248,9 @@ def test_planted_leaks_are_found_by_rules_alone() -> None:
     false = 0
     for number in range(1, 401):
         draft = draw_draft(number, settings)
-        row, hidden = raw_case(draft, text_entry(draft, settings), settings)
+        row, hidden = make_raw_case(draft, make_text_entry(draft, settings), settings)
         listed = Differential(key=row["final_diagnosis"], listed=tuple(row["differential"]))
-        leaks = find_leaks(row["history"], listed, house_names())
+        leaks = find_leaks(row["history"], listed, bundled_names())
         if hidden.level is None:
             false += bool(leaks)
             continue

@@ -22,8 +22,8 @@ from overread.build.plan import BuildOutcome
 from overread.build.runner import run_build
 from overread.core import Entry
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.illness.entries import text_entry
-from overread.phantom.illness.sources import raw_case
+from overread.phantom.illness.entries import make_text_entry
+from overread.phantom.illness.sources import make_raw_case
 from overread.phantom.making import make_population
 from overread.phantom.visit import Settings
 from overread.pixels.encode import encode
@@ -75,8 +75,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grey = encode(np.full((8, 8), 90, np.uint8), kind="jpeg")
     for number in range(1, PATIENTS + 1):
         draft = draw_draft(number, settings)
-        entry = text_entry(draft, settings)
-        case, hidden = raw_case(draft, entry, settings)
+        entry = make_text_entry(draft, settings)
+        case, hidden = make_raw_case(draft, entry, settings)
         for image in case["images"]:
             file = root / "medthinkvqa" / image["file"]
             file.parent.mkdir(parents=True, exist_ok=True)

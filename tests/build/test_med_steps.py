@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
-from overread.build.desk import WorkDesk
-from overread.build.item import Dropped, Item, Kept, Outcome
+from overread.build.desk import LiveStepContext
+from overread.build.item import Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.discussion import prune_discussion
-from overread.build.medthinkvqa.fields import differential
-from overread.build.medthinkvqa.icd import classify, code_list, placed
-from overread.build.medthinkvqa.modality import by_caption
-from overread.build.medthinkvqa.names import house_names
-from overread.build.medthinkvqa.options import choose_five, give_letters
-from overread.build.medthinkvqa.probes import probe
-from overread.build.medthinkvqa.splits import deal_splits
-from overread.build.medthinkvqa.timepoints import find_markers, find_timepoints, told_times
+from overread.build.medthinkvqa.fields import differential_of
+from overread.build.medthinkvqa.icd import classify, code_list, place_category
+from overread.build.medthinkvqa.modality import modality_of_caption
+from overread.build.medthinkvqa.names import bundled_names
+from overread.build.medthinkvqa.options import assign_letters, choose_five
+from overread.build.medthinkvqa.probes import run_probes
+from overread.build.medthinkvqa.splits import assign_splits
+from overread.build.medthinkvqa.timepoints import combine_markers, find_markers, find_timepoints
 from overread.errors import UsageError
 
 
-def desk(settings: Mapping[str, str] | None = None, *, seed: int = 0) -> WorkDesk:
+def desk(settings: Mapping[str, str] | None = None, *, seed: int = 0) -> LiveStepContext:
     """A desk without models."""
-    return WorkDesk(Path.cwd(), settings=settings, seed=seed)
+    return LiveStepContext(Path.cwd(), settings=settings, seed=seed)
 
 
 def item(name: str, **data: Any) -> Item:
@@ -35,9 +35,9 @@ def item(name: str, **data: Any) -> Item:
     return Item(id=name, patient=data.pop("patient", None), data=data)
 
 
-def kept(outcome: Outcome) -> Mapping[str, Any]:
+def kept(outcome: StepResult) -> Mapping[str, Any]:
     """The data of an item that went on."""
-    assert isinstance(outcome, Kept), outcome
+    assert isinstance(outcome, Keep), outcome
     return outcome.data
 
 
@@ -102,7 +102,7 @@ def test_letters_are_dealt_evenly_in_each_split() -> None:
         )
         for n in range(58)
     ]
-    outcomes = asyncio.run(give_letters(cases, desk()))
+    outcomes = asyncio.run(assign_letters(cases, desk()))
     for split in ("train", "test"):
         here = [kept(outcomes[c.id]) for c in cases if c.data["split"] == split]
         counts = Counter(str(data["answer"]) for data in here)
@@ -119,8 +119,8 @@ def test_letters_are_dealt_evenly_in_each_split() -> None:
 def test_splits_go_by_patient_and_stay_when_others_come() -> None:
     """Cases of a patient are together; more patients, in any order, change nobody's split."""
     cases = [item(f"c{n}", patient=f"p{n // 2}") for n in range(400)]
-    first = asyncio.run(deal_splits(cases[:100], desk({"test-share": "0.25"})))
-    later = asyncio.run(deal_splits(cases[::-1], desk({"test-share": "0.25"})))
+    first = asyncio.run(assign_splits(cases[:100], desk({"test-share": "0.25"})))
+    later = asyncio.run(assign_splits(cases[::-1], desk({"test-share": "0.25"})))
     splits = {name: str(kept(one)["split"]) for name, one in later.items()}
     assert all(kept(first[name])["split"] == splits[name] for name in first)
     assert all(splits[f"c{2 * n}"] == splits[f"c{2 * n + 1}"] for n in range(200))
@@ -131,7 +131,7 @@ def test_splits_go_by_patient_and_stay_when_others_come() -> None:
 def test_a_share_that_is_none_is_refused(share: str) -> None:
     """One sentence says what it may be."""
     with pytest.raises(UsageError, match="from 0 to 1"):
-        asyncio.run(deal_splits([item("a")], desk({"test-share": share})))
+        asyncio.run(assign_splits([item("a")], desk({"test-share": share})))
 
 
 # ---- probes ------------------------------------------------------------------------------------
@@ -139,30 +139,30 @@ def test_a_share_that_is_none_is_refused(share: str) -> None:
 OPTIONS = ["Sarcoidosis", "Silicosis", "Heart failure", "Pneumocystis pneumonia", "Lung abscess"]
 
 
-def probed(history: str, key: str, **settings: str) -> Outcome:
+def probed(history: str, key: str, **settings: str) -> StepResult:
     """What the step makes of a history without models."""
     case = item("a", history=history, differential=OPTIONS, options=OPTIONS, final_diagnosis=key)
-    return asyncio.run(probe(case, desk(settings)))
+    return asyncio.run(run_probes(case, desk(settings)))
 
 
 def test_what_all_but_settles_the_key_is_removed_with_its_place() -> None:
     """A telling sentence for the right option drops the case; for a wrong one it does not."""
     history = "She coughs. The ejection fraction was 20 per cent."
     solved = probed(history, "Heart failure")
-    assert isinstance(solved, Dropped)
+    assert isinstance(solved, Drop)
     assert solved.reason == "solved-by-text"
     place = solved.changes[0].before
     assert place == {"text": history[12:], "start": 12, "end": len(history)}
-    assert isinstance(probed(history, "Silicosis"), Kept)
+    assert isinstance(probed(history, "Silicosis"), Keep)
 
 
 def test_a_result_that_proves_is_removed_unless_told_otherwise() -> None:
     """Histology in the history drops the case, whatever it says; pending and negative do not."""
     history = "A biopsy of the node showed granulomas."
     proof = probed(history, "Silicosis")
-    assert isinstance(proof, Dropped)
+    assert isinstance(proof, Drop)
     assert proof.reason == "proof-in-history"
-    assert isinstance(probed(history, "Silicosis", proof="keep"), Kept)
+    assert isinstance(probed(history, "Silicosis", proof="keep"), Keep)
     for harmless in (
         "A biopsy was planned.",
         "Blood cultures were pending.",
@@ -170,7 +170,7 @@ def test_a_result_that_proves_is_removed_unless_told_otherwise() -> None:
         "The lavage showed nothing and was sterile.",
         "The cough grew worse and he grew up on a farm.",
     ):
-        assert isinstance(probed(harmless, "Silicosis"), Kept), harmless
+        assert isinstance(probed(harmless, "Silicosis"), Keep), harmless
 
 
 def test_rules_do_not_guess() -> None:
@@ -183,7 +183,7 @@ def test_rules_do_not_guess() -> None:
 # ---- the discussion ----------------------------------------------------------------------------
 
 
-def pruned(text: str, options: list[str] | None = None) -> tuple[str, Kept]:
+def pruned(text: str, options: list[str] | None = None) -> tuple[str, Keep]:
     """The discussion after the step, and the outcome."""
     listed = [*OPTIONS, "Lymphoma", "Tuberculosis"]
     case = item(
@@ -194,7 +194,7 @@ def pruned(text: str, options: list[str] | None = None) -> tuple[str, Kept]:
         final_diagnosis="Sarcoidosis",
     )
     outcome = asyncio.run(prune_discussion(case, desk()))
-    assert isinstance(outcome, Kept)
+    assert isinstance(outcome, Keep)
     for change in outcome.changes:
         place = change.before
         assert isinstance(place, dict)
@@ -240,11 +240,11 @@ def test_a_sentence_on_both_stays_and_is_told() -> None:
 # ---- ICD-10 ------------------------------------------------------------------------------------
 
 
-def classified(diagnosis: str, **more: Any) -> Kept:
+def classified(diagnosis: str, **more: Any) -> Keep:
     """The outcome of the step."""
     settings = more.pop("settings", {})
     outcome = asyncio.run(classify(item("a", final_diagnosis=diagnosis, **more), desk(settings)))
-    assert isinstance(outcome, Kept)
+    assert isinstance(outcome, Keep)
     return outcome
 
 
@@ -266,8 +266,8 @@ def test_the_table_is_whole_and_every_category_of_the_list_stands_in_it() -> Non
     assert (len(tables["chapter"]), len(tables["block"])) == (22, 263)
     spans = sorted(name.split("-") for name in tables["block"])
     assert all(one[1] < other[0] for one, other in itertools.pairwise(spans))
-    for known in house_names().known:
-        assert known.icd is None or placed(known.icd, listed=True) is not None
+    for known in bundled_names().known:
+        assert known.icd is None or place_category(known.icd, listed=True) is not None
 
 
 def test_a_code_list_of_ones_own_knows_more(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_time_points_need_words_that_say_so(
 ) -> None:
     """Complaints, modalities and plans are none; markers are, with their quotes in the text."""
     markers = find_markers(where, text)
-    times = told_times(markers)
+    times = combine_markers(markers)
     assert (times.timepoints, times.interval) == (count, interval)
     assert times.longitudinal == (count > 1)
     assert all(text[m.start : m.end] == m.quote for m in markers)
@@ -367,7 +367,7 @@ def test_pictures_get_the_time_that_their_caption_tells() -> None:
 )
 def test_captions_tell_the_modality(caption: str, level: str, sub: str | None) -> None:
     """The words that stand first say what a picture is."""
-    told = by_caption(caption)
+    told = modality_of_caption(caption)
     assert told is not None
     assert told[:2] == (level, sub)
     assert told[2] in caption
@@ -375,11 +375,11 @@ def test_captions_tell_the_modality(caption: str, level: str, sub: str | None) -
 
 def test_a_caption_that_does_not_tell_gives_nothing() -> None:
     """'Distracted' holds no CT, and 'USA' no ultrasound."""
-    assert by_caption("A distracted patient from the USA, with arrows.") is None
+    assert modality_of_caption("A distracted patient from the USA, with arrows.") is None
 
 
 def test_fields_of_an_item_stand_for_all_listed_before_options_are_chosen() -> None:
     """Before the choice nothing is left out."""
-    told = differential(item("a", differential=["x", "y"], final_diagnosis="x"))
+    told = differential_of(item("a", differential=["x", "y"], final_diagnosis="x"))
     assert told.offered == ("x", "y")
     assert told.left_out == ()

@@ -54,7 +54,7 @@ class _Film(NamedTuple):
 class _Room:
     """Takes films that show noise: of the pixels only size and bytes matter here."""
 
-    def film(self, view: View, /) -> _Film:
+    def render(self, view: View, /) -> _Film:
         """The same noise for every view."""
         rng = np.random.default_rng(5)
         return _Film(rng.normal(128, 20, (HEIGHT, WIDTH)).clip(0, 255).astype(np.uint8))
@@ -169,7 +169,7 @@ def test_film_and_crops_are_the_generators(built: Built) -> None:
 
 def test_every_verdict_is_kept(built: Built) -> None:
     """Both stages judged every look, said as rules, and the ledger has each verdict as well."""
-    from overread.build.ledger_reading import history
+    from overread.build.ledger_reading import load_history
 
     for item in built.outcome.items:
         found = verdicts_of(item)
@@ -177,7 +177,7 @@ def test_every_verdict_is_kept(built: Built) -> None:
             (1, "rules", "accept"),
             (2, "rules", "accept"),
         }
-        decided = history(built.root / "built", item.id).decisions
+        decided = load_history(built.root / "built", item.id).decisions
         kept = [
             change
             for one in decided

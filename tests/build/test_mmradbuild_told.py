@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overread.build.mmrad.major import core_regions, union
-from overread.build.mmrad.told import by_major, regions_told
-from overread.phantom.film.report import xray_report
+from overread.build.mmrad.major import core_regions, union_box
+from overread.build.mmrad.told import group_by_major, regions_of_sentence
+from overread.phantom.film.report import write_xray_report
 from xray_sights import sight
 
 HEART = "heart and the mediastinal region"
@@ -20,7 +20,7 @@ def test_every_sentence_of_the_phantom_is_told_in_its_major_region() -> None:
     """Of 600 sentences of all wordings and styles, held out ones too, none goes elsewhere."""
     wrong, seen = [], 0
     for seed in range(80):
-        report = xray_report(
+        report = write_xray_report(
             sight(seed),
             np.random.default_rng(seed),
             held_out=bool(seed % 2),
@@ -29,7 +29,7 @@ def test_every_sentence_of_the_phantom_is_told_in_its_major_region() -> None:
         for one in report.sentences:
             if one.section == "findings":
                 seen += 1
-                told = regions_told(one.text)
+                told = regions_of_sentence(one.text)
                 if list(told) != [one.group]:
                     wrong.append((one.text, one.group, told))
     assert seen > 550
@@ -42,14 +42,14 @@ def test_boxes_are_the_generators_wherever_the_words_tell_them() -> None:
     other: dict[bool, list[str]] = {True: [], False: []}
     for seed in range(80):
         film = sight(seed)
-        report = xray_report(film, np.random.default_rng(seed), held_out=bool(seed % 2))
+        report = write_xray_report(film, np.random.default_rng(seed), held_out=bool(seed % 2))
         for one in report.sentences:
             if one.section != "findings":
                 continue
             core = core_regions(one.group)
-            mine = union(film.regions, (*regions_told(one.text)[one.group], *core))
+            mine = union_box(film.regions, (*regions_of_sentence(one.text)[one.group], *core))
             denied = not one.keys
-            if mine == union(film.regions, (*one.regions, *core)):
+            if mine == union_box(film.regions, (*one.regions, *core)):
                 same[denied] += 1
             else:
                 other[denied].append(one.text)
@@ -79,15 +79,15 @@ def test_boxes_are_the_generators_wherever_the_words_tell_them() -> None:
 )
 def test_a_sentence_speaks_of_its_regions(sentence: str, told: dict[str, tuple[str, ...]]) -> None:
     """Sides, several majors in one sentence, and sentences that name no region of a film."""
-    assert regions_told(sentence) == told
+    assert regions_of_sentence(sentence) == told
 
 
 def test_given_regions_are_sorted_into_major_regions() -> None:
     """Fluid and air of the pleura are told with it, though a lung's box was given."""
-    assert by_major("No pneumothorax.", ["right lung", "left lung"]) == {
+    assert group_by_major("No pneumothorax.", ["right lung", "left lung"]) == {
         PLEURA: ("right lung", "left lung")
     }
-    assert by_major("The lung is clear.", ["left lung"]) == {"lung region": ("left lung",)}
+    assert group_by_major("The lung is clear.", ["left lung"]) == {"lung region": ("left lung",)}
 
 
 def test_regions_of_ones_own_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +99,10 @@ def test_regions_of_ones_own_are_used(tmp_path: Path, monkeypatch: pytest.Monkey
         encoding="utf-8",
     )
     monkeypatch.setenv("OVERREAD_REGIONS", str(own))
-    assert regions_told("No acute fracture.") == {}
-    assert regions_told("Left pneumothorax.") == {"chest": ("left lung",)}
-    assert regions_told("Pneumoperitoneum.") == {}
-    assert regions_told("Large heart, clear lungs.") == {
+    assert regions_of_sentence("No acute fracture.") == {}
+    assert regions_of_sentence("Left pneumothorax.") == {"chest": ("left lung",)}
+    assert regions_of_sentence("Pneumoperitoneum.") == {}
+    assert regions_of_sentence("Large heart, clear lungs.") == {
         "chest": ("right lung", "left lung", "cardiac silhouette")
     }
     assert core_regions("chest") == ("right lung", "left lung", "cardiac silhouette")

@@ -15,13 +15,13 @@ import pytest
 from misbehaving_server import Seen, says, serving
 from overread.benchmarks import check
 from overread.build.adjudication import Queue
-from overread.build.ledger_reading import Decided, history
+from overread.build.ledger_reading import HistoryEntry, load_history
 from overread.build.mmrad import RECIPE
 from overread.build.mmrad.tracing import looks_of
 from overread.build.mmrad.verification import verdicts_of
 from overread.build.plan import BuildOutcome, BuildPlan
 from overread.build.runner import build_async, run_build
-from overread.build.staff import Hired
+from overread.build.staff import RoleSpec
 from overread.pixels.flat import write_image
 from scripted_model import Asked, js, opened
 from xray_sights import regions
@@ -181,8 +181,8 @@ def scripted(tmp_path: Path, script: Script, **settings: str) -> tuple[BuildOutc
                 RECIPE,
                 source,
                 readers={
-                    "reader": Hired("openai", {"model": "generator", "base_url": server.url}),
-                    "auditor": Hired("openai", {"model": "second", "base_url": server.url}),
+                    "reader": RoleSpec("openai", {"model": "generator", "base_url": server.url}),
+                    "auditor": RoleSpec("openai", {"model": "second", "base_url": server.url}),
                 },
                 settings=settings,
                 concurrency=1,
@@ -196,9 +196,9 @@ def scripted(tmp_path: Path, script: Script, **settings: str) -> tuple[BuildOutc
     return outcome, asked
 
 
-def step_of(tmp_path: Path, name: str) -> Decided:
+def step_of(tmp_path: Path, name: str) -> HistoryEntry:
     """What a step decided on the film in the end."""
-    decisions = history(tmp_path / "out", "a").decisions
+    decisions = load_history(tmp_path / "out", "a").decisions
     return [one for one in decisions if one.entry.step == name][-1]
 
 
@@ -236,7 +236,7 @@ def test_a_fault_is_caught_told_and_mended(tmp_path: Path, fault: str) -> None:
     (again,) = [one for one in asked if "These things are wrong" in one.words]
     assert all(one["reason"] in again.words for one in caught)
     (item,) = outcome.items
-    assert [one.words for one in looks_of(item)] == [one["words"] for one in GOOD]
+    assert [one.text for one in looks_of(item)] == [one["words"] for one in GOOD]
     assert [one.problem for one in verdicts_of(item) if one.verdict == "reject"] == [
         one["problem"] for one in caught
     ]
@@ -252,7 +252,7 @@ def test_a_stubborn_fault_ends_with_people(tmp_path: Path, fault: str) -> None:
     outcome, _ = scripted(tmp_path, Script(trace, trace))
     assert outcome.waiting == 1
     assert not outcome.items
-    (question, *_) = Queue(tmp_path / "out").open_to("anna", kind="verify-trace")
+    (question, *_) = Queue(tmp_path / "out").open_questions("anna", kind="verify-trace")
     shown = json.dumps(question.shown) + question.text
     assert REPORT.split(".")[0] in shown
     assert "generator" not in shown
@@ -266,11 +266,11 @@ def test_people_decide_on_what_still_stands(tmp_path: Path) -> None:
     scripted(tmp_path, script)
     queue = Queue(tmp_path / "out")
     for person in ("anna", "ben"):
-        for question in queue.open_to(person):
-            queue.give(person, question.id, "reject")
+        for question in queue.open_questions(person):
+            queue.submit(person, question.id, "reject")
     outcome, _ = scripted(tmp_path, script)
     (item,) = outcome.items
-    assert "Consolidation in the right lower lung zone." in {one.words for one in looks_of(item)}
+    assert "Consolidation in the right lower lung zone." in {one.text for one in looks_of(item)}
     assert "left lower" not in str(item.data["record"])
     last = verdicts_of(item)[-1]
     assert (last.stage, last.verdict, last.by) == (3, "reject", "people")
@@ -282,11 +282,11 @@ def test_people_may_accept_and_may_be_left_out(tmp_path: Path) -> None:
     scripted(tmp_path, Script(trace, trace))
     queue = Queue(tmp_path / "out")
     for person in ("anna", "ben"):
-        for question in queue.open_to(person):
-            queue.give(person, question.id, "accept")
+        for question in queue.open_questions(person):
+            queue.submit(person, question.id, "accept")
     outcome, _ = scripted(tmp_path, Script(trace, trace))
     (item,) = outcome.items
-    assert [one.words for one in looks_of(item)] == [one["words"] for one in trace]
+    assert [one.text for one in looks_of(item)] == [one["words"] for one in trace]
     dropped, _ = scripted(tmp_path, Script(trace, trace), people="drop")
     assert {why for step in dropped.steps for why in step.dropped} == {"disputed"}
 
@@ -371,8 +371,8 @@ def test_mirrored_boxes_are_for_people_to_judge(tmp_path: Path) -> None:
     assert outcome.waiting == 1
     queue = Queue(tmp_path / "out")
     for person in ("anna", "ben"):
-        (question,) = queue.open_to(person)
+        (question,) = queue.open_questions(person)
         assert "right lung" in question.text
-        queue.give(person, question.id, "reject")
+        queue.submit(person, question.id, "reject")
     again = run_build(RECIPE, source, tmp_path / "out")
     assert {why for step in again.steps for why in step.dropped} == {"rejected-by-people"}

@@ -14,7 +14,7 @@ import pytest
 import overread
 from conftest import read_rows, write_rows
 from overread.benchmarks import splits_of
-from overread.build.release.checksums import CHECKSUMS, files_in, verify_checksums
+from overread.build.release.checksums import CHECKSUMS, list_files, verify_checksums
 from overread.build.release.finishing import finish_release
 from overread.build.release.provenance import Provenance
 from overread.errors import NotThere, OverreadError, UsageError
@@ -69,7 +69,7 @@ def test_a_finished_release_has_card_checksums_and_passes_check(
     assert not errors(benchmark, root)
     assert not list(verify_checksums(root))
     listed = {line.split("  ")[1] for line in (root / CHECKSUMS).read_text().splitlines()}
-    assert listed == set(files_in(root)) - {CHECKSUMS}
+    assert listed == set(list_files(root)) - {CHECKSUMS}
 
 
 def test_the_card_counts_by_category_and_modality(copy: Callable[[str], Path]) -> None:
@@ -156,9 +156,9 @@ def test_finished_twice_is_the_same(copy: Callable[[str], Path]) -> None:
     """Finishing again changes no byte, and a card by somebody else is left alone."""
     root = copy("mmrad")
     finish_release(root, "mmrad", provenance=MADE)
-    before = {file: (root / file).read_bytes() for file in files_in(root)}
+    before = {file: (root / file).read_bytes() for file in list_files(root)}
     finish_release(root, "mmrad", provenance=MADE)
-    assert {file: (root / file).read_bytes() for file in files_in(root)} == before
+    assert {file: (root / file).read_bytes() for file in list_files(root)} == before
     (root / "README.md").write_text("Our own words.")
     done = finish_release(root, "mmrad")
     assert (root / "README.md").read_text() == "Our own words."
@@ -175,9 +175,9 @@ def test_withheld_truth_is_nowhere_in_the_release(
     done = finish_release(root, benchmark, out=out, private=private, provenance=MADE)
     assert done.root == out
     assert done.private == private
-    before = {file: (root / file).read_bytes() for file in files_in(root)}
+    before = {file: (root / file).read_bytes() for file in list_files(root)}
     assert before == {
-        file: (sketch / benchmark / file).read_bytes() for file in files_in(sketch / benchmark)
+        file: (sketch / benchmark / file).read_bytes() for file in list_files(sketch / benchmark)
     }
     whole = {
         split: list(overread.load(benchmark, root, split).entries()) for split in ("train", "test")
@@ -193,7 +193,7 @@ def test_withheld_truth_is_nowhere_in_the_release(
         assert not list(verify_checksums(folder))
     texts = [
         (out / file).read_text("utf-8")
-        for file in files_in(out)
+        for file in list_files(out)
         if file.endswith((".jsonl", ".json", ".md"))
     ]
     for entry in whole["test"]:
@@ -254,7 +254,7 @@ def test_what_may_tell_stays_behind_and_is_named(
     lateral = "1 file(s) that no case names stayed behind, such as IVLImage/sketch00001/lateral.jpg"
     assert lateral in done.notes
     assert (tmp_path / "public/LICENCE.txt").read_text() == "free"
-    for file in files_in(tmp_path / "public"):
+    for file in list_files(tmp_path / "public"):
         assert b"xanadu" not in (tmp_path / "public" / file).read_bytes()
     entry = next(iter(overread.load("mmrad", tmp_path / "private", "test").entries()))
     assert entry.extra["solution"] == "xanadu"

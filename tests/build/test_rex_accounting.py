@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.build.rexgroundingct.accounting import (
+    join_problems,
     number_problems,
     rewrite_problems,
-    told_problems,
 )
 from overread.build.rexgroundingct.categories import category_problems
 from overread.build.rexgroundingct.extract import phrase_problems
-from overread.build.rexgroundingct.regions import Rewrite, by_rules, reply_problems
-from overread.build.rexgroundingct.sentences import cut
-from overread.language.numerals import numerals
+from overread.build.rexgroundingct.regions import Rewrite, reply_problems, sort_by_rules
+from overread.build.rexgroundingct.sentences import sentence_spans
+from overread.language.numerals import find_numerals
 
 SENTENCES = {
     "F0": "The trachea and main bronchi are patent.",
@@ -138,10 +138,10 @@ def test_every_single_number_that_is_dropped_or_altered_is_found(
 @given(st.text(alphabet='a1. \n;:?x5mA(),-"', max_size=60))
 def test_no_number_falls_between_two_sentences(text: str) -> None:
     """However a text is built, every number of it lies inside one sentence, and none overlap."""
-    spans, _ = cut(text)
+    spans, _ = sentence_spans(text)
     assert all(one[1] <= two[0] for one, two in itertools.pairwise(spans))
     if spans:
-        for number in numerals(text):
+        for number in find_numerals(text):
             assert any(a <= number.span.start and number.span.end <= b for a, b in spans)
 
 
@@ -197,8 +197,8 @@ def test_categories_must_be_complete_and_known() -> None:
 
 def test_rules_pass_the_checks_they_put_to_models() -> None:
     """What the rules make of the sentences is accounted for in the same way."""
-    assert reply_problems(SENTENCES, by_rules(SENTENCES)) == []
-    assert reply_problems(SENTENCES, by_rules(SENTENCES, wording="american")) == []
+    assert reply_problems(SENTENCES, sort_by_rules(SENTENCES)) == []
+    assert reply_problems(SENTENCES, sort_by_rules(SENTENCES, wording="american")) == []
 
 
 def test_dates_and_image_numbers_need_not_be_in_a_phrase() -> None:
@@ -209,7 +209,7 @@ def test_dates_and_image_numbers_need_not_be_in_a_phrase() -> None:
 
 def test_many_problems_are_told_in_brief() -> None:
     """Six are named, the rest are counted."""
-    told = told_problems([f"problem {n}" for n in range(9)])
+    told = join_problems([f"problem {n}" for n in range(9)])
     assert told is not None
     assert told.endswith("problem 5; and 3 more")
-    assert told_problems([]) is None
+    assert join_problems([]) is None

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from overread.build.desk import WorkDesk
-from overread.build.item import Dropped, Item, Kept, Outcome, Waits
-from overread.build.rexgroundingct.annotation import files_now, question_id, take_back
-from overread.build.rexgroundingct.chain import chain_of
+from overread.build.desk import LiveStepContext
+from overread.build.item import Drop, Item, Keep, StepResult, Wait
+from overread.build.rexgroundingct.annotation import collect_masks, files_state, question_id
+from overread.build.rexgroundingct.chain import make_chain
 from overread.build.rexgroundingct.organs import read_organs
 from overread.build.rexgroundingct.scans import organ_paths
-from overread.build.rexgroundingct.tasks import EXCLUSIONS, hand_out
+from overread.build.rexgroundingct.tasks import EXCLUSIONS, write_tasks
 from overread.build.rexgroundingct.thinking import thought_problems
 from overread.errors import PictureError, UsageError
-from overread.pixels.geometry import geometry
+from overread.pixels.geometry import make_geometry
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 
@@ -63,15 +63,15 @@ def desk(
     place: Path,
     verdicts: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
-) -> WorkDesk:
+) -> LiveStepContext:
     """A desk without models."""
     folder = place / "build"
-    return WorkDesk(place / "source", folder=folder, settings=settings, verdicts=verdicts)
+    return LiveStepContext(place / "source", folder=folder, settings=settings, verdicts=verdicts)
 
 
-def taken(place: Path, verdicts: Mapping[str, str] | None = None) -> Outcome:
+def taken(place: Path, verdicts: Mapping[str, str] | None = None) -> StepResult:
     """What becomes of the scan when its masks are taken back."""
-    return asyncio.run(take_back(item(), desk(place, verdicts)))
+    return asyncio.run(collect_masks(item(), desk(place, verdicts)))
 
 
 def about(key: str) -> str:
@@ -79,21 +79,21 @@ def about(key: str) -> str:
     return question_id(item(), "masks", key, TARGETS[key]["text"])
 
 
-def said(outcome: Outcome, verdict: str) -> dict[str, str]:
+def said(outcome: StepResult, verdict: str) -> dict[str, str]:
     """The same verdict on everything that people are asked."""
-    assert isinstance(outcome, Waits), outcome
+    assert isinstance(outcome, Wait), outcome
     return {question.id: verdict for question in outcome.questions}
 
 
-def asked(outcome: Outcome) -> str:
+def asked(outcome: StepResult) -> str:
     """What people are asked, in one text."""
-    assert isinstance(outcome, Waits), outcome
+    assert isinstance(outcome, Wait), outcome
     return " | ".join(question.text for question in outcome.questions)
 
 
 def test_tasks_go_out_in_three_forms(place: Path) -> None:
     """RedBrick, Label Studio and a plain folder with a link tell the same findings."""
-    asyncio.run(hand_out([item()], desk(place)))
+    asyncio.run(write_tasks([item()], desk(place)))
     out = place / "build" / "annotation"
     (task,) = json.loads((out / "redbrick.json").read_text())
     scan = str(place / "source" / "images" / NAME)
@@ -105,15 +105,15 @@ def test_tasks_go_out_in_three_forms(place: Path) -> None:
     plain = json.loads((out / "train_1_a_1" / "task.json").read_text())
     assert plain["findings"]["1"]["category name"] == "pleural effusion or thickening"
     assert (out / "train_1_a_1" / "ct.nii.gz").resolve() == Path(scan).resolve()
-    asyncio.run(hand_out([item()], desk(place)))  # again, over what is there
+    asyncio.run(write_tasks([item()], desk(place)))  # again, over what is there
 
 
 def test_only_the_forms_that_are_wanted_go_out(place: Path) -> None:
     """One form, and a form of nobody's is refused."""
-    asyncio.run(hand_out([item()], desk(place, None, {"task-formats": "redbrick"})))
+    asyncio.run(write_tasks([item()], desk(place, None, {"task-formats": "redbrick"})))
     assert [p.name for p in (place / "build" / "annotation").iterdir()] == ["redbrick.json"]
     with pytest.raises(UsageError, match="task-formats names 'excel'"):
-        asyncio.run(hand_out([item()], desk(place, None, {"task-formats": "excel"})))
+        asyncio.run(write_tasks([item()], desk(place, None, {"task-formats": "excel"})))
 
 
 def _channels(place: Path) -> None:
@@ -138,7 +138,7 @@ def test_masks_come_back_in_three_forms(place: Path, write: Any, voxels: int) ->
     """Channels, one file a finding, or values with a list: entities and voxels are counted."""
     write(place)
     found = taken(place)
-    assert isinstance(found, Kept)
+    assert isinstance(found, Keep)
     assert found.data["annotated"] == {
         "0": {"text": TARGETS["0"]["text"], "category": "2d", "entities": 2, "voxels": 27},
         "1": {"text": TARGETS["1"]["text"], "category": "2e", "entities": 1, "voxels": voxels},
@@ -149,22 +149,22 @@ def test_masks_come_back_in_three_forms(place: Path, write: Any, voxels: int) ->
 def test_what_is_missing_waits_and_a_verdict_excludes(place: Path) -> None:
     """No CT, no mask, an empty channel: people are asked; what they exclude goes with its reason."""
     found = taken(place)
-    assert isinstance(found, Waits)
+    assert isinstance(found, Wait)
     assert [q.id for q in found.questions] == [about("0"), about("1")]
     write_mask(place / "build" / "masks" / NAME, [NODULES, labels()], AFFINE)
     found = taken(place)
-    assert isinstance(found, Waits)
+    assert isinstance(found, Wait)
     (question,) = found.questions
     assert (question.id, question.choices) == (about("1"), ("drawn", *EXCLUSIONS))
     found = taken(place, {question.id: "too diffuse"})
-    assert isinstance(found, Kept)
+    assert isinstance(found, Keep)
     assert list(found.data["annotated"]) == ["0"]  # type: ignore[arg-type]
     assert [(c.what, c.by, c.why) for c in found.changes] == [
         ("finding 1", "people", "too diffuse")
     ]
     both = {about(key): "normal" for key in TARGETS}
     found = taken(place, both)
-    assert isinstance(found, Dropped)
+    assert isinstance(found, Drop)
     assert (found.reason, found.by) == ("excluded", "people")
     (place / "source" / "images" / NAME).unlink()
     assert "The CT of this scan is not here" in asked(taken(place))
@@ -174,7 +174,7 @@ def test_channels_may_come_back_for_the_findings_that_were_kept_alone(place: Pat
     """Whoever leaves an excluded finding out of the file is understood."""
     write_volume(place / "build" / "masks" / NAME, EFFUSION, AFFINE)
     found = taken(place, {about("0"): "not localisable"})
-    assert isinstance(found, Kept)
+    assert isinstance(found, Keep)
     annotated = found.data["annotated"]
     assert isinstance(annotated, dict)
     assert annotated["1"] == {
@@ -244,7 +244,7 @@ def test_masks_that_do_not_fit_wait_with_the_reason(place: Path, write: Any, tol
     waiting = taken(place)
     assert told in asked(waiting)
     found = taken(place, said(waiting, "drop the scan"))
-    assert isinstance(found, Dropped)
+    assert isinstance(found, Drop)
     assert found.reason == "mask-unusable"
 
 
@@ -254,7 +254,7 @@ def test_a_header_that_says_another_orientation_is_a_question(place: Path) -> No
     write_mask(place / "build" / "masks" / NAME, [NODULES, EFFUSION], turned)
     waiting = taken(place)
     assert "may be flipped along H" in asked(waiting)
-    assert isinstance(taken(place, said(waiting, "accept")), Kept)
+    assert isinstance(taken(place, said(waiting, "accept")), Keep)
     write_mask(place / "build" / "masks" / NAME, [NODULES, NODULES], turned)
     again = taken(place, said(waiting, "accept"))  # of another mask: to be asked again
     assert "may be flipped along H" in asked(again)
@@ -262,9 +262,9 @@ def test_a_header_that_says_another_orientation_is_a_question(place: Path) -> No
 
 def test_new_files_are_noticed(place: Path) -> None:
     """What a step looks at outside changes with the mask, so that it is done again."""
-    before = files_now(item(), desk(place))
+    before = files_state(item(), desk(place))
     _channels(place)
-    assert files_now(item(), desk(place)) != before
+    assert files_state(item(), desk(place)) != before
 
 
 def _organs(folder: Path, *, single: bool = False) -> None:
@@ -286,9 +286,9 @@ def test_the_chain_goes_from_the_scan_to_the_lesion(place: Path, single: bool) -
     """Boxes lie in each other, from labelled volumes as from one file a structure."""
     folder = place / "source" / "organs"
     _organs(folder, single=single)
-    space = geometry(SHAPE, AFFINE, where="test")
+    space = make_geometry(SHAPE, AFFINE, where="test")
     paths = organ_paths(desk(place, None, {"organs": "organs"}), NAME)
-    steps, doubt = chain_of(
+    steps, doubt = make_chain(
         "Nodules on the right", "2d", NODULES, read_organs(paths, folder, space)
     )
     assert [step.structure for step in steps] == [
@@ -307,21 +307,21 @@ def test_voxels_on_the_other_side_than_the_sentence_are_doubted(place: Path) -> 
     organs = read_organs(
         organ_paths(desk(place, None, {"organs": "organs"}), NAME),
         folder,
-        geometry(SHAPE, AFFINE, where="test"),
+        make_geometry(SHAPE, AFFINE, where="test"),
     )
-    _, doubt = chain_of("Nodules in the left lung", "2d", NODULES, organs)
+    _, doubt = make_chain("Nodules in the left lung", "2d", NODULES, organs)
     assert doubt == "the sentence says left, and 100% of the voxels are in the right lung"
 
 
 def test_without_organ_masks_the_sentence_gives_the_places_and_no_boxes(place: Path) -> None:
     """Structures are named, the scan and the lesion alone have boxes."""
-    organs = read_organs({}, None, geometry(SHAPE, AFFINE, where="test"))
+    organs = read_organs({}, None, make_geometry(SHAPE, AFFINE, where="test"))
     text = "Nodule in the apical segment of the right upper lobe"
-    steps, _ = chain_of(text, "2d", NODULES, organs)
+    steps, _ = make_chain(text, "2d", NODULES, organs)
     assert [(step.level, step.box is not None) for step in steps] == [
         ("scan", True), ("lung", False), ("lobe", False), ("segment", False), ("lesion", True),
     ]  # fmt: skip
-    steps, _ = chain_of("Bilateral pleural effusion", "2e", EFFUSION, organs)
+    steps, _ = make_chain("Bilateral pleural effusion", "2e", EFFUSION, organs)
     assert [step.structure for step in steps[1:-1]] == [
         "right pleural space", "left pleural space",
     ]  # fmt: skip
@@ -333,16 +333,16 @@ def test_organ_masks_of_another_scan_are_refused(place: Path) -> None:
     _organs(folder)
     paths = organ_paths(desk(place, None, {"organs": "organs"}), NAME)
     with pytest.raises(PictureError, match="does not lie in the space of its CT"):
-        read_organs(paths, folder, geometry((5, 5, 5), AFFINE, where="test"))
+        read_organs(paths, folder, make_geometry((5, 5, 5), AFFINE, where="test"))
     (folder / "labels.json").unlink()
     with pytest.raises(UsageError, match="have no names"):
-        read_organs(paths, folder, geometry(SHAPE, AFFINE, where="test"))
+        read_organs(paths, folder, make_geometry(SHAPE, AFFINE, where="test"))
 
 
 def test_a_models_words_for_a_chain_are_checked(place: Path) -> None:
     """A step left out, a structure not named, a size made up: each is told."""
-    organs = read_organs({}, None, geometry(SHAPE, AFFINE, where="test"))
-    steps, _ = chain_of("Nodule in the right upper lobe", "2d", NODULES, organs)
+    organs = read_organs({}, None, make_geometry(SHAPE, AFFINE, where="test"))
+    steps, _ = make_chain("Nodule in the right upper lobe", "2d", NODULES, organs)
     good = [f"Now the {step.structure}." for step in steps]
     assert thought_problems("Nodule", steps, good) == []
     assert thought_problems("Nodule", steps, good[1:]) == ["there are 4 steps, and 3 sentences"]

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.build.desk import WorkDesk
-from overread.build.item import Dropped, Item, Kept, Outcome
-from overread.build.rexgroundingct.categories import assign_split, category_of, choose
+from overread.build.desk import LiveStepContext
+from overread.build.item import Drop, Item, Keep, StepResult
+from overread.build.rexgroundingct.categories import assign_split, category_of, select_scan
 from overread.build.rexgroundingct.extract import phrase_problems
-from overread.build.rexgroundingct.phrases import by_rules, without_question
-from overread.build.rexgroundingct.regions import american, region_of, reply_problems
-from overread.build.rexgroundingct.regions import by_rules as sorted_by_rules
-from overread.build.rexgroundingct.sentences import cut
+from overread.build.rexgroundingct.phrases import phrases_by_rules, strip_question
+from overread.build.rexgroundingct.regions import find_region, reply_problems, to_american
+from overread.build.rexgroundingct.regions import sort_by_rules as sorted_by_rules
+from overread.build.rexgroundingct.sentences import sentence_spans
 from overread.build.step import StepFunction
 from overread.errors import UsageError
 from overread.phantom.lexicon import STYLES, Style
-from overread.phantom.reports import report
-from overread.phantom.sentences import sentence
+from overread.phantom.reports import write_ct_report
+from overread.phantom.sentences import write_sentence
 from overread.phantom.statement import Statement
 from statement_making import statements, statements_beyond
 
@@ -33,7 +33,7 @@ def coded_of(findings: str, impressions: str = "") -> dict[str, str]:
     told = {
         f"{letter}{n}": " ".join(text[a:b].split())
         for letter, text in (("F", findings), ("I", impressions))
-        for n, (a, b) in enumerate(cut(text)[0])
+        for n, (a, b) in enumerate(sentence_spans(text)[0])
     }
     made = sorted_by_rules(told)
     assert reply_problems(told, made) == []
@@ -43,7 +43,7 @@ def coded_of(findings: str, impressions: str = "") -> dict[str, str]:
 
 def positives(findings: str, impressions: str = "") -> list[tuple[str, str]]:
     """Abnormal phrases and their codes."""
-    rows = by_rules(coded_of(findings, impressions)).phrases.values()
+    rows = phrases_by_rules(coded_of(findings, impressions)).phrases.values()
     return [(row[0], row[1]) for row in rows if row[2] == "Y"]
 
 
@@ -64,17 +64,17 @@ def positives(findings: str, impressions: str = "") -> list[tuple[str, str]]:
 )
 def test_sentences_go_to_their_region(said: str, region: str) -> None:
     """A sentence is sorted by what it states, or by the place it looks at."""
-    assert region_of(said) == region
+    assert find_region(said) == region
 
 
 def test_a_sentence_that_names_nothing_stays_with_the_one_before() -> None:
     """Context decides where words do not."""
-    assert region_of("This is unchanged.", "B") == "B"
+    assert find_region("This is unchanged.", "B") == "B"
 
 
 def test_american_words_replace_a_translators_and_never_a_fact() -> None:
     """Words change, numbers and sides do not, and an unfaithful rewording is taken back."""
-    said = american("Oesophagus calibration is natural, 12 mm on the left.")
+    said = to_american("Oesophagus calibration is natural, 12 mm on the left.")
     assert said == "Esophagus caliber is normal, 12 mm on the left."
 
 
@@ -108,17 +108,17 @@ def test_an_impression_on_the_other_side_is_a_finding_of_its_own() -> None:
 def test_questions_and_advice_are_left_out_and_told() -> None:
     """Speculation makes no phrase; a question in brackets does not unmake the finding before it."""
     coded = coded_of("Pneumonia cannot be excluded. A nodule in the left lung (hamartoma?).")
-    told = by_rules(coded)
+    told = phrases_by_rules(coded)
     assert list(told.left_out) == ["L0"]
     ((text, codes, abnormal, _),) = told.phrases.values()
     assert (text, codes, abnormal) == ("A nodule in the left lung", "L1", "Y")
-    assert without_question("Nodule (5 mm?)") == "Nodule (5 mm?)"
+    assert strip_question("Nodule (5 mm?)") == "Nodule (5 mm?)"
 
 
 @pytest.mark.parametrize("said", ["unchanged since the prior CT", "compared with the previous CT"])
 def test_phrases_that_speak_of_an_earlier_scan_say_so(said: str) -> None:
     """The fourth field is Y."""
-    (row,) = by_rules({"L0": f"A 5 mm nodule in the left lung, {said}."}).phrases.values()
+    (row,) = phrases_by_rules({"L0": f"A 5 mm nodule in the left lung, {said}."}).phrases.values()
     assert row[3] == "Y"
 
 
@@ -134,27 +134,27 @@ def test_no_number_and_no_finding_of_a_synthetic_report_is_lost(
 ) -> None:
     """The rules' own phrases pass the check that is put to models, report after report."""
     rng = np.random.default_rng(seed)
-    made = [sentence(one, rng, style=style) for one in lung]
-    text = report([*lung, *beyond], [one.text for one in made], rng, style=style)
+    made = [write_sentence(one, rng, style=style) for one in lung]
+    text = write_ct_report([*lung, *beyond], [one.text for one in made], rng, style=style)
     coded = coded_of(text.findings, text.impression)
-    rows = by_rules(coded).phrases
+    rows = phrases_by_rules(coded).phrases
     assert phrase_problems(coded, {key: (r[0], r[1], r[2], r[3]) for key, r in rows.items()}) == []
 
 
-def decided(function: StepFunction, data: dict[str, object], **more: str) -> Outcome:
+def decided(function: StepFunction, data: dict[str, object], **more: str) -> StepResult:
     """What a step decides on an item with these fields."""
     item = Item.model_validate({"id": "train_1_a_1", "patient": "train_1", "data": data})
 
-    async def deciding() -> Outcome:
-        return await function(item, WorkDesk(Path(), settings=more))
+    async def deciding() -> StepResult:
+        return await function(item, LiveStepContext(Path(), settings=more))
 
     return asyncio.run(deciding())
 
 
-def chosen(codes: str, **more: str) -> Outcome:
+def chosen(codes: str, **more: str) -> StepResult:
     """What the choice of scans makes of a scan with these categories."""
     told = {f"P{n}": code for n, code in enumerate(codes.split(), 1)}
-    return decided(choose, {"positives": told, "categories": told}, **more)
+    return decided(select_scan, {"positives": told, "categories": told}, **more)
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def chosen(codes: str, **more: str) -> Outcome:
 def test_scans_are_chosen_as_published(codes: str, reason: str | None) -> None:
     """Something of 1, 2, 3a or 8 and nothing else; only 1 and 2 are annotated."""
     found = chosen(codes)
-    assert (found.reason if isinstance(found, Dropped) else None) == reason
+    assert (found.reason if isinstance(found, Drop) else None) == reason
 
 
 def test_the_choice_is_a_setting() -> None:
     """Other findings may be let in, and other parents annotated."""
     found = chosen("2d 3b 8a", others="keep", annotate="2,8")
-    assert isinstance(found, Kept)
+    assert isinstance(found, Keep)
     targets = found.data["targets"]
     assert isinstance(targets, dict)
     assert [t["category"] for t in targets.values() if isinstance(t, dict)] == ["2d", "8a"]
@@ -186,23 +186,23 @@ def test_the_choice_is_a_setting() -> None:
         chosen("2d 3b", others="maybe")
 
 
-async def _split_of(item: Item, desk: WorkDesk) -> Outcome:
+async def _split_of(item: Item, desk: LiveStepContext) -> StepResult:
     return await assign_split(item, desk)
 
 
 def test_splits_go_by_name_or_by_lot_and_a_patient_is_in_one() -> None:
     """The name tells; else shares do, from the patient alone."""
     found = decided(assign_split, {})
-    assert isinstance(found, Kept)
+    assert isinstance(found, Keep)
     assert found.data == {"split": "train"}
     lots = []
     for number in range(400):
         item = Item(id=f"x{number}_a_1", patient=f"x{number}")
         again = Item(id=f"x{number}_b_1", patient=f"x{number}")
-        desk = WorkDesk(Path(), settings={"splits": "50/20/30"})
+        desk = LiveStepContext(Path(), settings={"splits": "50/20/30"})
         one, two = (asyncio.run(_split_of(i, desk)) for i in (item, again))
         assert one == two
-        assert isinstance(one, Kept)
+        assert isinstance(one, Keep)
         lots.append(one.data["split"])
     assert [round(lots.count(name) / 400, 1) for name in ("train", "val", "test")] == [
         0.5,
@@ -233,5 +233,5 @@ def test_two_hundred_real_reports_lose_nothing(shared: Path) -> None:
         rows = list(csv.DictReader(stream))[::5]
     for row in rows:
         coded = coded_of(row["Findings_EN"], row["Impressions_EN"])
-        made = {key: (r[0], r[1], r[2], r[3]) for key, r in by_rules(coded).phrases.items()}
+        made = {key: (r[0], r[1], r[2], r[3]) for key, r in phrases_by_rules(coded).phrases.items()}
         assert phrase_problems(coded, made) == []

@@ -18,8 +18,8 @@ from build_making import (
     write_reports,
 )
 from build_runs import ROWS, built
-from overread.build.item import Dropped, Item, Kept, Outcome
-from overread.build.step import Desk, Gather, Recipe, Step
+from overread.build.item import Drop, Item, Keep, StepResult
+from overread.build.step import BatchStep, Recipe, Step, StepContext
 from overread.errors import UsageError
 
 
@@ -89,13 +89,13 @@ def test_a_field_that_a_step_does_not_read_may_change(tmp_path: Path) -> None:
     """Only steps that read a field are done again where it changes; others are not shown it."""
     seen: list[set[str]] = []
 
-    async def narrow(item: Item, desk: Desk) -> Outcome:
+    async def narrow(item: Item, desk: StepContext) -> StepResult:
         seen.append(set(item.data))
-        return Kept(data={"n": 1})
+        return Keep(data={"n": 1})
 
     def recipe(extra: str) -> Recipe:
-        async def wide(item: Item, desk: Desk) -> Outcome:
-            return Kept(data={"extra": extra})
+        async def wide(item: Item, desk: StepContext) -> StepResult:
+            return Keep(data={"extra": extra})
 
         steps = (Step("wide", wide, version=len(extra)), Step("narrow", narrow, reads=("text",)))
         return replace(DEMO, steps=steps)
@@ -140,15 +140,15 @@ def test_a_setting_that_a_step_does_not_look_at_may_change(source: Path, tmp_pat
 def test_what_lies_outside_is_part_of_a_key(tmp_path: Path) -> None:
     """A step that looks at a file people return is done again once the file is there."""
 
-    def state(item: Item, desk: Desk) -> bool:
+    def state(item: Item, desk: StepContext) -> bool:
         return (desk.folder / "masks" / item.id).exists()
 
-    async def wait(item: Item, desk: Desk) -> Outcome:
+    async def wait(item: Item, desk: StepContext) -> StepResult:
         if state(item, desk):
-            return Kept(data={"mask": True})
-        return Dropped(reason="no-mask", why="nobody has drawn it")
+            return Keep(data={"mask": True})
+        return Drop(reason="no-mask", why="nobody has drawn it")
 
-    recipe = replace(DEMO, steps=(Step("masks", wait, outside=state),))
+    recipe = replace(DEMO, steps=(Step("masks", wait, external_state=state),))
     source = write_reports(tmp_path / "source", "one", "two")
     assert built(source, tmp_path / "out", recipe).problem == "no item is left to release"
     (tmp_path / "out" / "masks").mkdir()
@@ -162,10 +162,10 @@ def test_failed_steps_are_tried_again_when_asked(tmp_path: Path) -> None:
     """A failed row stays one until --retry-failed; then the item goes on."""
     broken = [True]
 
-    async def moody(item: Item, desk: Desk) -> Outcome:
+    async def moody(item: Item, desk: StepContext) -> StepResult:
         if broken[0]:
             raise OSError("the disk is asleep")
-        return Kept(data={})
+        return Keep(data={})
 
     recipe = replace(DEMO, steps=(Step("moody", moody),))
     source = write_reports(tmp_path / "source", "one")
@@ -178,17 +178,17 @@ def test_failed_steps_are_tried_again_when_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("gives", "why"),
     [
-        ("nothing", "it gave a NoneType, not Kept, Dropped or Waits"),
+        ("nothing", "it gave a NoneType, not Keep, Drop or Wait"),
         ("infinity", "Input should be a finite number"),
     ],
 )
 def test_what_is_no_outcome_is_a_failed_row(tmp_path: Path, gives: str, why: str) -> None:
     """A step that gives nothing, or what cannot be stored, fails on its item and on no other."""
 
-    async def odd(item: Item, desk: Desk) -> Any:
+    async def odd(item: Item, desk: StepContext) -> Any:
         if item.id == "r2":
-            return Kept(data={})
-        return None if gives == "nothing" else Kept(data={"n": float("inf")})
+            return Keep(data={})
+        return None if gives == "nothing" else Keep(data={"n": float("inf")})
 
     recipe = replace(DEMO, steps=(Step("odd", odd),))
     found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
@@ -199,10 +199,10 @@ def test_what_is_no_outcome_is_a_failed_row(tmp_path: Path, gives: str, why: str
 def test_a_gathering_step_that_fails_fails_on_every_item(tmp_path: Path) -> None:
     """All its items are failed rows; nothing is released, and nothing crashes."""
 
-    async def wrong(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
-        return {"stranger": Kept(data={})}
+    async def wrong(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+        return {"stranger": Keep(data={})}
 
-    recipe = replace(DEMO, steps=(Gather("wrong", wrong),))
+    recipe = replace(DEMO, steps=(BatchStep("wrong", wrong),))
     found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
     assert found.steps[0].failed == {"bug": 2}
     assert found.release is None
@@ -212,10 +212,10 @@ def test_a_gathering_step_that_fails_fails_on_every_item(tmp_path: Path) -> None
 def test_items_that_a_gathering_step_leaves_out_go_on(tmp_path: Path) -> None:
     """What it says nothing of is kept as it is."""
 
-    async def first_out(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
-        return {items[0].id: Dropped(reason="first", why="it came first")}
+    async def first_out(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+        return {items[0].id: Drop(reason="first", why="it came first")}
 
-    recipe = replace(DEMO, steps=(Gather("choose", first_out),))
+    recipe = replace(DEMO, steps=(BatchStep("choose", first_out),))
     found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
     assert [item.id for item in found.items] == ["r2"]
 
@@ -226,7 +226,7 @@ def test_a_release_that_fails_leaves_the_old_one(source: Path, tmp_path: Path) -
     built(source, out)
     before = (out / "release/items.jsonl").read_text()
 
-    def broken(items: Sequence[Item], folder: Path, desk: Desk) -> Sequence[Any]:
+    def broken(items: Sequence[Item], folder: Path, desk: StepContext) -> Sequence[Any]:
         (folder / "items.jsonl").write_text("half")
         raise UsageError("no licence was named")
 

@@ -16,9 +16,9 @@ from build_making import (
     write_reports,
 )
 from build_runs import ROWS, built
-from overread.build.item import Item, Kept, Outcome
+from overread.build.item import Item, Keep, StepResult
 from overread.build.ledger import Ledger
-from overread.build.step import Desk, Step
+from overread.build.step import Step, StepContext
 from overread.errors import UnknownName, UsageError
 
 
@@ -137,8 +137,8 @@ def test_a_step_that_uses_what_it_does_not_declare_ends_the_build(
 ) -> None:
     """Its key would not tell when the prompt or the model changes."""
 
-    async def sly(item: Item, desk: Desk) -> Outcome:
-        return Kept(data={"has": desk.has("auditor")})
+    async def sly(item: Item, desk: StepContext) -> StepResult:
+        return Keep(data={"has": desk.has("auditor")})
 
     recipe = replace(DEMO, steps=(Step("sly", sly),))
     with pytest.raises(UsageError, match="'sly' uses the role 'auditor'"):
@@ -164,16 +164,16 @@ def test_odd_items_are_rows(tmp_path: Path) -> None:
 def test_a_dry_run_looks_where_people_return_things_and_writes_elsewhere(tmp_path: Path) -> None:
     """It sees the files in the build's folder, and what steps write is thrown away."""
 
-    def state(item: Item, desk: Desk) -> str:
+    def state(item: Item, desk: StepContext) -> str:
         file = desk.folder / f"{item.id}.txt"
         return file.read_text() if file.exists() else ""
 
-    async def hand_out(item: Item, desk: Desk) -> Outcome:
+    async def hand_out(item: Item, desk: StepContext) -> StepResult:
         desk.folder.mkdir(exist_ok=True)
         (desk.folder / f"task-{item.id}").touch()
-        return Kept(data={})
+        return Keep(data={})
 
-    recipe = replace(DEMO, steps=(Step("tasks", hand_out, outside=state),))
+    recipe = replace(DEMO, steps=(Step("tasks", hand_out, external_state=state),))
     source = write_reports(tmp_path / "source", "one")
     out = tmp_path / "out"
     built(source, out, recipe)

@@ -21,13 +21,13 @@ from build_making import (
     write_reports,
 )
 from overread.build.adjudication import Queue
-from overread.build.item import Item, Kept, Outcome
+from overread.build.item import Item, Keep, StepResult
 from overread.build.plan import BuildPlan
-from overread.build.questions import questions_of
-from overread.build.runner import Hired, run_build
-from overread.build.step import Desk, Gather, Step
+from overread.build.questions import load_ledger_questions
+from overread.build.runner import RoleSpec, run_build
+from overread.build.step import BatchStep, Step, StepContext
 from overread.errors import BadReply, Unavailable, UsageError
-from overread.prompts.replies import Parsed, json_object, plain_text
+from overread.prompts.replies import ParsedReply, json_parser, text_parser
 from overread.runs.prices import Prices
 from scripted_model import Asked, grey, in_turn, js
 
@@ -137,19 +137,19 @@ def test_a_new_version_makes_sense_of_the_old_answers(source: Path, tmp_path: Pa
     """A parser is mended and its step's version counted up: decided anew, and nobody asked."""
     out = tmp_path / "out"
 
-    def parse(reply: str) -> Parsed[Sorted]:
+    def parse(reply: str) -> ParsedReply[Sorted]:
         if "letter" not in reply:
             raise BadReply("it names no letter")
-        return Parsed(Sorted(answer=reply[-1]))
+        return ParsedReply(Sorted(answer=reply[-1]))
 
-    def careless(reply: str) -> Parsed[Sorted]:
+    def careless(reply: str) -> ParsedReply[Sorted]:
         raise BadReply("it is in words")
 
     def reading(how: object, version: int) -> object:
-        async def sort(item: Item, desk: Desk) -> Outcome:
+        async def sort(item: Item, desk: StepContext) -> StepResult:
             values = {"report": str(item.data["text"])}
             found = await desk.ask("demo-sort", values, how, check=not_e)  # type: ignore[arg-type]
-            return Kept(data={"letter": found.answer})
+            return Keep(data={"letter": found.answer})
 
         step = Step("sort", sort, version=version, reads=("text",), prompts=("demo-sort",))
         return replace(DEMO, steps=(step,))
@@ -228,19 +228,19 @@ def test_people_decide_where_models_differ(source: Path, tmp_path: Path) -> None
     assert first.outcome.waiting == 2
     assert first.outcome.problem is None
     assert first.outcome.release is None
-    questions = questions_of(out, waiting=True)
+    questions = load_ledger_questions(out, waiting=True)
     assert [question.id for question in questions] == ["r1/audit", "r2/audit"]
     queue = Queue(out)
     for person in ("ann", "bob"):
-        queue.give(person, "r1/audit", "accept", corrected={"letter": "C"})
-        queue.give(person, "r2/audit", "reject")
+        queue.submit(person, "r1/audit", "accept", corrected={"letter": "C"})
+        queue.submit(person, "r2/audit", "reject")
     again = scripted_build(source, out, script, roles=roles)
     assert [asked for asked in again.asked if "Audit" in asked.words] == []
     (row,) = again.rows
     assert (row["id"], row["audit"], row["letter"]) == ("r1", "people", "C")
     assert again.outcome.steps[2].dropped == {"rejected": 1}
-    assert questions_of(out, waiting=True) == []
-    assert [question.id for question in questions_of(out)] == ["r1/audit", "r2/audit"]
+    assert load_ledger_questions(out, waiting=True) == []
+    assert [question.id for question in load_ledger_questions(out)] == ["r1/audit", "r2/audit"]
     assert scripted_build(source, out, script, roles=roles).outcome.tally.read == 0
 
 
@@ -263,11 +263,11 @@ def test_pictures_of_the_source_are_shown(tmp_path: Path) -> None:
     Image.fromarray(np.full((8, 9), 77, np.uint8)).save(source / "in.png")
     Image.fromarray(np.full((8, 9), 78, np.uint8)).save(tmp_path / "out.png")
 
-    async def look(item: Item, desk: Desk) -> Outcome:
+    async def look(item: Item, desk: StepContext) -> StepResult:
         values = {"report": "x"}
         shown = [str(item.data["text"])]
-        said = await desk.ask("demo-sort", values, plain_text(), pictures=shown)
-        return Kept(data={"said": said})
+        said = await desk.ask("demo-sort", values, text_parser(), pictures=shown)
+        return Keep(data={"said": said})
 
     recipe = replace(DEMO, steps=(Step("look", look, prompts=("demo-sort",)),))
     built = scripted_build(source, tmp_path / "out", in_turn("grey"), recipe=recipe)
@@ -280,12 +280,12 @@ def test_pictures_of_the_source_are_shown(tmp_path: Path) -> None:
 def test_a_gathering_step_may_ask(source: Path, tmp_path: Path) -> None:
     """Its question is kept once, and asked once."""
 
-    async def together(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+    async def together(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
         text = ", ".join(str(item.data["text"]) for item in items)
-        found = await desk.ask("demo-sort", {"report": text}, json_object(Sorted))
-        return {item.id: Kept(data={"letter": found.answer}) for item in items}
+        found = await desk.ask("demo-sort", {"report": text}, json_parser(Sorted))
+        return {item.id: Keep(data={"letter": found.answer}) for item in items}
 
-    recipe = replace(DEMO, steps=(Gather("all", together, prompts=("demo-sort",)),))
+    recipe = replace(DEMO, steps=(BatchStep("all", together, prompts=("demo-sort",)),))
     out = tmp_path / "out"
     built = scripted_build(source, out, letters, recipe=recipe)
     assert "a nodule, an effusion" in built.asked[0].words
@@ -310,10 +310,10 @@ def test_readers_that_cannot_be_meant_are_refused(source: Path, tmp_path: Path) 
     out = tmp_path / "out"
     far = {"model": "m", "base_url": "https://models.example.org/v1"}
     with pytest.raises(UsageError, match="--allow-remote"):
-        run_build(DEMO, source, out, readers={"reader": Hired("openai", far)})
+        run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", far)})
     with pytest.raises(UsageError, match="does not answer in words, and cannot be the auditor"):
-        run_build(DEMO, source, out, readers={"auditor": Hired("nothing")})
+        run_build(DEMO, source, out, readers={"auditor": RoleSpec("nothing")})
     with pytest.raises(UsageError, match="looks like a key"):
-        run_build(DEMO, source, out, readers={"reader": Hired("openai", {"api_key": "x"})})
+        run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", {"api_key": "x"})})
     assert not out.exists()
-    assert BuildPlan(DEMO, source).found_recipe() is DEMO
+    assert BuildPlan(DEMO, source).find_recipe() is DEMO

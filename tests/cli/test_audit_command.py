@@ -139,7 +139,7 @@ def test_refusals(copy: Callable[[str], Path], tmp_path: Path) -> None:
 
     for told, words in zip(
         asyncio.run(talk()),
-        ("there is no run here", "cannot be asked again", "--root"),
+        ("this folder is not a run", "cannot be asked again", "--root"),
         strict=True,
     ):
         assert told.startswith("overread: ")

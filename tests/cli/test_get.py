@@ -300,7 +300,7 @@ def test_a_release_arrives_whole_and_only_once(hub: Hub, tmp_path: Path) -> None
         (Refusal(INFO, 401, "RepoNotFound"), f"there is no data set {REPO}, or it needs a login"),
         (Refusal(INFO, 404, "RepoNotFound"), f"there is no data set {REPO}, or it needs a login"),
         (Refusal(INFO, 404, "RevisionNotFound"), "has no revision 'v9': use --revision main"),
-        (Refusal(INFO, 401), "the hub does not let you in (401): log in with `hf auth login`"),
+        (Refusal(INFO, 401), "the hub refused access (401): log in with `hf auth login`"),
         (Refusal(INFO, 503), "could not be fetched (the hub answered 503): try again later"),
     ],
 )

@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, s
 
 
 def test_makes_says_and_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """What was made, what is there already, and how to check it; check agrees."""
+    """What was made, what already exists, and how to check it; check agrees."""
     out = tmp_path / "out"
     code, told, err = run(capsys, out, "--patients", 3)
     assert (code, err) == (0, "")
@@ -67,7 +67,7 @@ def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("--wordings", "held_out"), "did you mean 'held-out'?"),
         (("--style", "poet"), "there are radiologist, translated, mixed"),
         (("--exams", "mmrad,rexgrounding"), "did you mean 'rexgroundingct'?"),
-        (("--exams", " , "), "no exam was asked for"),
+        (("--exams", " , "), "no exam was given"),
         (("--patients", "0"), "--patients"),
         (("--seed", "-1"), "--seed"),
     ],
@@ -129,7 +129,7 @@ def test_cases_as_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert (code, json.loads(told)["cases"]) == (0, {"test": 2, "train": 8})
     code, _, err = run(capsys, tmp_path / "out", *words)
     assert code == 2
-    assert err.endswith("out is there already: choose another folder\n")
+    assert err.endswith("out already exists: choose another folder\n")
     code, _, err = run(capsys, tmp_path / "new", "--text-only", "--exams", "mmrad")
     assert code == 2
     assert "only cases can be drawn as text" in err

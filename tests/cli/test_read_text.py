@@ -17,7 +17,7 @@ import pytest
 from overread.cli.main import main
 from overread.language.labels import CHEXPERT, CTRATE
 from overread.language.vocabulary import use_vocabulary
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 REPORT = (
     "Findings: A 5 x 4 mm nodule in the right upper lobe. No pleural effusion. Possible pneumonia.\n"
@@ -188,7 +188,11 @@ def test_bad_arguments(
 
 @pytest.mark.parametrize(
     ("labels", "names"),
-    [("ctrate", CTRATE), ("chexpert", CHEXPERT), ("rexgroundingct", tuple(findings().categories))],
+    [
+        ("ctrate", CTRATE),
+        ("chexpert", CHEXPERT),
+        ("rexgroundingct", tuple(finding_tree().categories)),
+    ],
 )
 def test_label_a_table(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, labels: str, names: tuple[str, ...]
@@ -222,7 +226,7 @@ def test_label_a_table(
     assert all(mark in "01" for row in written for mark in row[1:])
     before = out.read_bytes()
     code, _, err = run(capsys, *words, "--out", out)
-    assert (code, "is there already" in err) == (2, True)
+    assert (code, "already exists" in err) == (2, True)
     assert out.read_bytes() == before
 
 

@@ -7,7 +7,14 @@ import io
 import pytest
 from rich.console import Console
 
-from overread.cli.scorecard import Column, cells, folded, in_one, print_columns, print_reasons
+from overread.cli.scorecard import (
+    Column,
+    fold_name,
+    format_score,
+    format_scores,
+    print_columns,
+    print_reasons,
+)
 from overread.runs.card import Score
 
 
@@ -20,24 +27,24 @@ def printed(width: int, columns: list[Column]) -> list[str]:
 
 def test_names_are_broken_at_underscores() -> None:
     """A heading is folded between its words; a word is cut only where it does not fit at all."""
-    assert folded("mean_global_dice_per_finding", 20).split("\n") == [
+    assert fold_name("mean_global_dice_per_finding", 20).split("\n") == [
         "mean_global_dice_",
         "per_finding",
     ]
-    assert folded("hit_rate", 5) == "hit_\nrate"
-    assert folded("accuracy", 5) == "accur\nacy"
-    assert folded("__a_", 8) == "__a_"
-    assert folded("", 8) == ""
+    assert fold_name("hit_rate", 5) == "hit_\nrate"
+    assert fold_name("accuracy", 5) == "accur\nacy"
+    assert fold_name("__a_", 8) == "__a_"
+    assert fold_name("", 8) == ""
 
 
 def test_a_number_and_its_interval_have_the_same_places() -> None:
     """Millimetres are not told to a thousandth at one end and a tenth at the other."""
     score = Score(value=132.4, low=67.305, high=179.31, n=1)
-    assert cells(score) == ["132.4", "67.3 – 179.3"]
-    assert cells(Score(value=10.0, low=9.5, high=10.0, n=1)) == ["10.00", "9.50 – 10.00"]
-    assert cells(Score(value=0.5, n=1)) == ["0.500", ""]
-    assert cells(Score(value=None, n=0)) == cells(None) == ["–", ""]
-    lines = in_one([score, Score(value=7.0, low=1.0, high=8.0, n=1), None])
+    assert format_score(score) == ["132.4", "67.3 – 179.3"]
+    assert format_score(Score(value=10.0, low=9.5, high=10.0, n=1)) == ["10.00", "9.50 – 10.00"]
+    assert format_score(Score(value=0.5, n=1)) == ["0.500", ""]
+    assert format_score(Score(value=None, n=0)) == format_score(None) == ["–", ""]
+    lines = format_scores([score, Score(value=7.0, low=1.0, high=8.0, n=1), None])
     assert lines == ["132.4  67.3 – 179.3", "7.000  1.000 – 8.000", "    –"]
 
 

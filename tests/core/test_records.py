@@ -12,9 +12,20 @@ from pydantic import ValidationError
 
 import overread
 from overread.benchmarks.release import clean_id
-from overread.core import WHOLE, Box, Case, Defect, Entry, Image, Option, Record, Truth, Volume
+from overread.core import (
+    WITH_HANDLES,
+    Box,
+    Case,
+    Defect,
+    Entry,
+    Image,
+    Option,
+    Record,
+    Truth,
+    Volume,
+)
 from overread.errors import OverreadError, Refused, UnknownName, UsageError
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 BENCHMARKS = ("medthinkvqa", "rexgroundingct", "mmrad")
 
@@ -51,7 +62,7 @@ def test_a_case_tells_nothing_of_its_truth(sketch: Path, benchmark: str) -> None
 def test_cases_and_entries_survive_json(sketch: Path, benchmark: str) -> None:
     """Asked for whole, a case comes back equal; an entry always does."""
     for entry in overread.load(benchmark, sketch / benchmark).entries():
-        whole = entry.case.model_dump_json(context=WHOLE)
+        whole = entry.case.model_dump_json(context=WITH_HANDLES)
         assert Case.model_validate_json(whole) == entry.case
         assert Entry.model_validate_json(entry.model_dump_json()) == entry
         assert Entry.model_validate(entry.model_dump()) == entry
@@ -107,7 +118,7 @@ def test_names_that_are_not_there_are_told(sketch: Path) -> None:
     with pytest.raises(UnknownName, match="xray"):
         case.picture("xrays")
     with pytest.raises(UnknownName):
-        findings().parent_of("13z")
+        finding_tree().parent_of("13z")
 
 
 def test_kinds_of_defects_are_known_or_somebodys() -> None:

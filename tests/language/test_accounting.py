@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from overread.language.accounting import Accounting, account
-from overread.language.numerals import numerals
+from overread.language.accounting import RewriteDiff, diff_rewrite
+from overread.language.numerals import find_numerals
 from overread.language.text import Span
 
 CASES = tomllib.loads((Path(__file__).parent / "accounting_cases.toml").read_text("utf-8"))["case"]
@@ -35,7 +35,7 @@ def touches(span: Span, text: str, piece: str) -> bool:
     return False
 
 
-def differs(case: dict[str, Any], told: Accounting) -> list[str]:
+def differs(case: dict[str, Any], told: RewriteDiff) -> list[str]:
     """What was found and not expected, or the other way round."""
     text, rewrite = case["text"], case["rewrite"]
     changed = list(told.changed)
@@ -48,9 +48,9 @@ def differs(case: dict[str, Any], told: Accounting) -> list[str]:
                 problems.append(f"{name} {piece!r} was not found")
             else:
                 items.remove(item)
-                if item.kind in ("number", "side") and item.span.of(whole) != piece:
-                    problems.append(f"{name} {item.span.of(whole)!r}, not {piece!r}")
-        problems += [f"{name} {item.span.of(whole)!r} was not expected" for item in items]
+                if item.kind in ("number", "side") and item.span.extract(whole) != piece:
+                    problems.append(f"{name} {item.span.extract(whole)!r}, not {piece!r}")
+        problems += [f"{name} {item.span.extract(whole)!r} was not expected" for item in items]
     for one, two in case["changed"]:
         change = next(
             (
@@ -65,7 +65,7 @@ def differs(case: dict[str, Any], told: Accounting) -> list[str]:
         else:
             changed.remove(change)
     problems += [
-        f"changed {c.span.of(text)!r} to {c.rewrite_span.of(rewrite)!r} was not expected"
+        f"changed {c.span.extract(text)!r} to {c.rewrite_span.extract(rewrite)!r} was not expected"
         for c in changed
     ]
     flips = [(f.observation, f.before, f.after) for f in told.flips]
@@ -86,7 +86,7 @@ def differs(case: dict[str, Any], told: Accounting) -> list[str]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']}: {case['text'][:40]}")
 def test_hand_written_pairs(case: dict[str, Any]) -> None:
     """All of them, or listed as limits; a limit that is none any more is to be taken off."""
-    problems = differs(case, account(case["text"], case["rewrite"]))
+    problems = differs(case, diff_rewrite(case["text"], case["rewrite"]))
     if case["text"] in LIMITS:
         assert problems, "this is no limit any more"
         return
@@ -104,7 +104,7 @@ def test_limits_are_few_and_known() -> None:
 def test_a_text_is_faithful_to_itself(case: dict[str, Any]) -> None:
     """No loss, no change, every sentence has its counterpart."""
     for text in (case["text"], case["rewrite"]):
-        told = account(text, text)
+        told = diff_rewrite(text, text)
         assert told.faithful
         assert not told.missing_sentences
         assert all(fate.carried == fate.kept for fate in told.sentences)
@@ -129,7 +129,7 @@ def test_a_text_is_faithful_to_itself(case: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_numbers_and_their_units(text: str, expected: list[str]) -> None:
     """What every number means; list numbers, names and a plain one mean nothing."""
-    assert [numeral.meaning for numeral in numerals(text)] == expected
+    assert [numeral.meaning for numeral in find_numerals(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_more_pairs(
     text: str, rewrite: str, lost: list[str], invented: list[str], changed: list[tuple[str, str]]
 ) -> None:
     """Numbers, sides and places by what they mean."""
-    told = account(text, rewrite)
+    told = diff_rewrite(text, rewrite)
     assert sorted(item.what for item in told.lost) == sorted(lost)
     assert sorted(item.what for item in told.invented) == sorted(invented)
     assert sorted((c.before, c.after) for c in told.changed) == sorted(changed)
@@ -171,15 +171,15 @@ def test_sentences_without_a_counterpart() -> None:
     """A sentence of which nothing is left; one that says nothing that counts is not missed."""
     text = "Emphysema in both lungs. The study is of good quality. A 5 mm nodule on the right. No effusion."
     rewrite = "There is a right nodule of 6 mm. Both lungs are emphysematous."
-    told = account(text, rewrite)
-    assert [span.of(text) for span in told.missing_sentences] == ["No effusion."]
+    told = diff_rewrite(text, rewrite)
+    assert [span.extract(text) for span in told.missing_sentences] == ["No effusion."]
     assert [(fate.carried, fate.kept) for fate in told.sentences] == [
         (1, 1),
         (0, 0),
         (2, 2),
         (1, 0),
     ]
-    assert [span.of(rewrite) for span in told.sentences[2].counterparts] == [
+    assert [span.extract(rewrite) for span in told.sentences[2].counterparts] == [
         "There is a right nodule of 6 mm."
     ]
 
@@ -187,13 +187,13 @@ def test_sentences_without_a_counterpart() -> None:
 def test_spans_lie_in_their_texts() -> None:
     """Every span of every case points into the text it is of."""
     for case in CASES:
-        told = account(case["text"], case["rewrite"])
+        told = diff_rewrite(case["text"], case["rewrite"])
         spans = [(item.span, case["text"]) for item in told.lost]
         spans += [(item.span, case["rewrite"]) for item in told.invented]
         spans += [(change.span, case["text"]) for change in told.changed]
         spans += [(change.rewrite_span, case["rewrite"]) for change in told.changed]
         assert all(0 <= span.start < span.end <= len(whole) for span, whole in spans)
-        assert Accounting.model_validate_json(told.model_dump_json()) == told
+        assert RewriteDiff.model_validate_json(told.model_dump_json()) == told
 
 
 def test_long_texts_take_linear_time() -> None:
@@ -203,7 +203,7 @@ def test_long_texts_take_linear_time() -> None:
     def took(times: int) -> float:
         text = sentence * times
         start = time.perf_counter()
-        assert account(text, text).faithful
+        assert diff_rewrite(text, text).faithful
         return time.perf_counter() - start
 
     took(10)

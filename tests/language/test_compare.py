@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.language.compare import Comparison, compare, compare_statements
-from overread.language.findings import findings_of
-from overread.language.statements import Statement, statements
+from overread.language.compare import ReportComparison, compare_reports, compare_statements
+from overread.language.findings import merge_statements
+from overread.language.statements import Statement, find_statements
 from overread.language.text import Span
 
 SENTENCES = [
@@ -31,7 +31,7 @@ SENTENCES = [
 ]
 
 
-def names(told: Comparison) -> dict[str, list[str]]:
+def names(told: ReportComparison) -> dict[str, list[str]]:
     """Observations of every list, and the fields of the conflicts."""
     return {
         "agreements": [m.reference.statement.observation for m in told.agreements],
@@ -42,7 +42,7 @@ def names(told: Comparison) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-def alone(told: Comparison) -> int:
+def alone(told: ReportComparison) -> int:
     """How many findings disagree in any way that counts."""
     return len(told.conflicts) + len(told.omissions) + len(told.additions)
 
@@ -51,7 +51,7 @@ def test_a_report_agrees_with_itself() -> None:
     """Nothing is left over, whatever the order."""
     text = " ".join(SENTENCES)
     for other in (text, " ".join(reversed(SENTENCES))):
-        told = compare(text, other)
+        told = compare_reports(text, other)
         assert not alone(told)
         assert not told.minor_omissions + told.minor_additions
         assert (told.precision, told.recall, told.f1) == (1, 1, 1)
@@ -59,7 +59,7 @@ def test_a_report_agrees_with_itself() -> None:
 
 def test_omissions_additions_and_denials() -> None:
     """What one says is there counts; what one denies and the other passes over does not."""
-    told = compare(
+    told = compare_reports(
         "Emphysema. Hiatal hernia. No pleural effusion. No pneumothorax.",
         "Emphysema. Cardiomegaly. No pneumothorax. No pericardial effusion.",
     )
@@ -70,7 +70,7 @@ def test_omissions_additions_and_denials() -> None:
         "additions": ["cardiomegaly"],
         "minor": ["pleural effusion", "pericardial effusion"],
     }
-    assert (told.found, told.reference_count, told.other_count) == (1, 2, 2)
+    assert (told.found_count, told.reference_count, told.other_count) == (1, 2, 2)
     assert (told.precision, told.recall, told.f1) == (0.5, 0.5, 0.5)
 
 
@@ -90,11 +90,11 @@ def test_omissions_additions_and_denials() -> None:
 )  # fmt: skip
 def test_conflicts(reference: str, other: str, conflict: str, words: tuple[str, str]) -> None:
     """Each field that both tell differently, with the words in both texts."""
-    told = compare(reference, other)
+    told = compare_reports(reference, other)
     (match,) = told.conflicts
     (found,) = match.conflicts
     assert found.name == conflict
-    assert (found.reference_span.of(reference), found.other_span.of(other)) == words
+    assert (found.reference_span.extract(reference), found.other_span.extract(other)) == words
     assert not told.omissions + told.additions
 
 
@@ -111,17 +111,21 @@ def test_conflicts(reference: str, other: str, conflict: str, words: tuple[str, 
 )
 def test_no_conflicts(reference: str, other: str) -> None:
     """Tolerances, kinds of the same thing, and what only one of them tells."""
-    told = compare(reference, other)
+    told = compare_reports(reference, other)
     assert len(told.agreements) == 1
     assert not alone(told)
 
 
 def test_another_observation_of_the_category_is_a_conflict() -> None:
     """It is shown side by side and counts as not found; at another place it is no partner."""
-    told = compare("Consolidation in the right lower lobe.", "Atelectasis in the right lower lobe.")
+    told = compare_reports(
+        "Consolidation in the right lower lobe.", "Atelectasis in the right lower lobe."
+    )
     assert names(told)["conflicts"] == ["consolidation: observation"]
     assert told.f1 == 0
-    told = compare("Consolidation in the right lower lobe.", "Atelectasis in the left lower lobe.")
+    told = compare_reports(
+        "Consolidation in the right lower lobe.", "Atelectasis in the left lower lobe."
+    )
     assert (len(told.omissions), len(told.additions)) == (1, 1)
 
 
@@ -132,7 +136,7 @@ def test_mentions_are_merged() -> None:
         "Linear atelectasis in the left lower lobe. No pleural effusion.\n"
         "Impression: Nodules. Atelectasis. No effusion."
     )
-    found = findings_of(statements(text))
+    found = merge_statements(find_statements(text))
     assert [finding.statement.observation for finding in found] == [
         "nodule",
         "nodule",
@@ -141,17 +145,17 @@ def test_mentions_are_merged() -> None:
     ]
     assert sorted(len(finding.mentions) for finding in found) == [1, 2, 2, 2]
     assert [finding.statement.size_mm for finding in found[:2]] == [7, 15]
-    assert compare(text, text.split("Impression")[0]).f1 == 1
+    assert compare_reports(text, text.split("Impression")[0]).f1 == 1
 
 
 def test_denied_here_and_there_elsewhere() -> None:
     """What is there on the right is not contradicted by what is denied on the left."""
-    told = compare("No left pneumothorax.", "Right pneumothorax.")
+    told = compare_reports("No left pneumothorax.", "Right pneumothorax.")
     assert names(told) | {"agreements": []} == {
         "agreements": [], "conflicts": [], "omissions": [],
         "additions": ["pneumothorax"], "minor": ["pneumothorax"],
     }  # fmt: skip
-    told = compare("No new nodule.", "A 5 mm nodule, unchanged.")
+    told = compare_reports("No new nodule.", "A 5 mm nodule, unchanged.")
     assert not told.conflicts
 
 
@@ -165,15 +169,15 @@ def test_matching_is_the_best_one() -> None:
     ]
     text = " ".join(nodules)
     for order in permutations(nodules):
-        assert len(compare(text, " ".join(order)).agreements) == 4
-    told = compare(text, " ".join(nodules[1:]))
+        assert len(compare_reports(text, " ".join(order)).agreements) == 4
+    told = compare_reports(text, " ".join(nodules[1:]))
     assert [f.statement.size_mm for f in told.omissions] == [4]
 
 
 def test_empty_reports() -> None:
     """Two reports that state nothing agree; one that states something does not."""
-    assert compare("", "").f1 == 1
-    told = compare("Emphysema.", "")
+    assert compare_reports("", "").f1 == 1
+    told = compare_reports("Emphysema.", "")
     assert (told.precision, told.recall, told.f1) == (1, 0, 0)
 
 
@@ -182,14 +186,14 @@ def test_empty_reports() -> None:
 def test_whatever_the_reports(one: list[str], two: list[str]) -> None:
     """Everything is in one list, spans are real, and swapping the reports swaps the lists."""
     a, b = " ".join(one), " ".join(two)
-    told, back = compare(a, b), compare(b, a)
-    ours, theirs = findings_of(statements(a)), findings_of(statements(b))
+    told, back = compare_reports(a, b), compare_reports(b, a)
+    ours, theirs = merge_statements(find_statements(a)), merge_statements(find_statements(b))
     assert len(told.matches) + len(told.omissions) + len(told.minor_omissions) == len(ours)
     assert len(told.matches) + len(told.additions) + len(told.minor_additions) == len(theirs)
     assert (len(told.omissions), len(told.additions)) == (len(back.additions), len(back.omissions))
     assert told.f1 == back.f1
     assert 0 <= told.f1 <= 1
-    assert told == compare(a, b)
+    assert told == compare_reports(a, b)
     assert type(told).model_validate_json(told.model_dump_json()) == told
 
 
@@ -197,11 +201,11 @@ def test_sixty_sentences_take_milliseconds() -> None:
     """Two reports of 60 sentences: 12 ms on an idle core, 1 ms of it to compare; slack for others."""
     picks = random.Random(1)
     one, two = (" ".join(picks.choices(SENTENCES, k=60)) for _ in range(2))
-    read = statements(one), statements(two)
+    read = find_statements(one), find_statements(two)
     whole, matching = [], []
     for _ in range(9):
         start = time.perf_counter()
-        compare(one, two)
+        compare_reports(one, two)
         whole.append(time.perf_counter() - start)
         start = time.perf_counter()
         compare_statements(*read)

@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overread.core import Record
-from overread.language.accounting import account
-from overread.language.compare import compare
-from overread.language.labels import LABELS, labels
-from overread.language.measures import sizes
-from overread.language.numerals import numerals
+from overread.language.accounting import diff_rewrite
+from overread.language.compare import compare_reports
+from overread.language.labels import LABELS, compute_labels
+from overread.language.measures import find_sizes
+from overread.language.numerals import find_numerals
 from overread.language.owners import side_words
-from overread.language.statements import Statement, statements
-from overread.language.text import Span, sections, sentences
+from overread.language.statements import Statement, find_statements
+from overread.language.text import Span, split_sections, split_sentences
 
 WORDS = (
     "no not without nodule nodules mass effusion pleural pericardial thickening lung lungs lobe "
@@ -62,12 +62,12 @@ def spans_in(value: Any) -> Iterator[Span]:
 
 def hold(text: str) -> list[Statement]:
     """Read a text and see that everything about it holds."""
-    parts = sentences(text)
+    parts = split_sentences(text)
     starts = [part.start for part in parts]
     assert starts == sorted(starts)
     assert all(one.end <= two.start for one, two in pairwise(parts))
-    found = statements(text)
-    whole = [*sections(text), *parts, *found, *sizes(text), *numerals(text)]
+    found = find_statements(text)
+    whole = [*split_sections(text), *parts, *found, *find_sizes(text), *find_numerals(text)]
     for span in (*spans_in(whole), *(word.span for word in side_words(text))):
         assert 0 <= span.start <= span.end <= len(text)
     for one in found:
@@ -78,9 +78,9 @@ def hold(text: str) -> list[Statement]:
             assert one.sentence.start <= spot.start < spot.end <= one.sentence.end
     order = [one.sentence.start for one in found]
     assert order == sorted(order)
-    assert statements(text) == found
+    assert find_statements(text) == found
     for name in LABELS:
-        assert set(labels(found, name).values()) <= {0, 1}
+        assert set(compute_labels(found, name).values()) <= {0, 1}
     return found
 
 
@@ -95,16 +95,16 @@ def test_any_text(text: str) -> None:
 def test_odd_texts(text: str) -> None:
     """NULs, half a surrogate, Turkish letters that grow when lowered, emoji, long runs."""
     hold(text)
-    account(text, "A 5 mm nodule in the right lung.")
-    compare("A 5 mm nodule in the right lung.", text)
+    diff_rewrite(text, "A 5 mm nodule in the right lung.")
+    compare_reports("A 5 mm nodule in the right lung.", text)
 
 
 def test_positions_survive_odd_letters() -> None:
     """A letter whose lower case is longer shifts nothing."""
     text = "İİİ 🫁 A 5 mm nodule in the right lung. \x00 No effusion."
     found = hold(text)
-    assert [one.span.of(text) for one in found] == ["nodule", "effusion"]
-    assert found[0].evidence["size_mm"].of(text) == "5 mm"
+    assert [one.span.extract(text) for one in found] == ["nodule", "effusion"]
+    assert found[0].evidence["size_mm"].extract(text) == "5 mm"
 
 
 @settings(max_examples=120, deadline=None)
@@ -112,19 +112,19 @@ def test_positions_survive_odd_letters() -> None:
 @example("nodule", "nodule " * 40)
 def test_any_two_texts(one: str, two: str) -> None:
     """Comparing and accounting hold for any pair, and give the same twice."""
-    told = compare(one, two)
+    told = compare_reports(one, two)
     for match in told.matches:
         for span in spans_in(match.reference):
             assert 0 <= span.start <= span.end <= len(one)
         for span in spans_in(match.other):
             assert 0 <= span.start <= span.end <= len(two)
-    assert told == compare(one, two)
-    kept = account(one, two)
+    assert told == compare_reports(one, two)
+    kept = diff_rewrite(one, two)
     assert all(item.span.end <= len(one) for item in kept.lost)
     assert all(item.span.end <= len(two) for item in kept.invented)
     assert all(c.span.end <= len(one) and c.rewrite_span.end <= len(two) for c in kept.changed)
-    assert kept == account(one, two)
-    assert account(one, one).faithful
+    assert kept == diff_rewrite(one, two)
+    assert diff_rewrite(one, one).faithful
 
 
 MEGA = 1_000_000
@@ -170,7 +170,7 @@ def took(work: Callable[[str], object], text: str) -> float:
 def test_time_grows_with_the_length_and_no_faster(name: str) -> None:
     """Four times the text takes about four times as long: sixteen would be quadratic."""
     unit, _ = HOSTILE[name]
-    short, long = (took(statements, unit * (size // len(unit))) for size in (25_000, 100_000))
+    short, long = (took(find_statements, unit * (size // len(unit))) for size in (25_000, 100_000))
     assert long < 10 * short + 0.05
 
 
@@ -180,12 +180,12 @@ def test_megabytes_take_seconds(name: str) -> None:
     """Two megabytes of nothing good are read in seconds: under 10 here, with slack for others."""
     unit, size = HOSTILE[name]
     start = time.process_time()
-    statements(unit * (size // len(unit)))
+    find_statements(unit * (size // len(unit)))
     assert time.process_time() - start < 30
 
 
 @pytest.mark.parametrize("unit", ["7 ", "5 mm ", "right left ", "nodule. ", "A 5 mm nodule in the right lung. ", "se 3 ", "12.03.2021 ", "T1", "7."])  # fmt: skip
-@pytest.mark.parametrize("work", [lambda text: compare(text, text), lambda text: account(text, text)], ids=["compare", "account"])  # fmt: skip
+@pytest.mark.parametrize("work", [lambda text: compare_reports(text, text), lambda text: diff_rewrite(text, text)], ids=["compare", "account"])  # fmt: skip
 def test_comparing_takes_linear_time(work: Callable[[str], object], unit: str) -> None:
     """So do two texts side by side."""
     short, long = (took(work, unit * (size // len(unit))) for size in (5_000, 20_000))

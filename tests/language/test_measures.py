@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overread.language.measures import sizes
-from overread.language.statements import statements
+from overread.language.measures import find_sizes
+from overread.language.statements import find_statements
 
 SIZES = [
     ("A 5 mm nodule", "5 mm", (5.0,)),
@@ -47,8 +47,8 @@ DISTANCES = [
 @pytest.mark.parametrize(("text", "words", "mm"), SIZES)
 def test_a_size_in_millimetres(text: str, words: str, mm: tuple[float, ...]) -> None:
     """Every axis, in every spelling of its unit, and its characters."""
-    (size,) = sizes(text)
-    assert (size.span.of(text), size.mm) == (words, mm)
+    (size,) = find_sizes(text)
+    assert (size.span.extract(text), size.mm) == (words, mm)
     assert not size.is_range
     assert not size.is_distance
 
@@ -56,28 +56,28 @@ def test_a_size_in_millimetres(text: str, words: str, mm: tuple[float, ...]) -> 
 @pytest.mark.parametrize(("text", "words", "mm"), RANGES)
 def test_a_range_is_not_two_axes(text: str, words: str, mm: tuple[float, ...]) -> None:
     """Its upper end is what counts."""
-    (size,) = sizes(text)
-    assert (size.span.of(text), size.mm, size.is_range) == (words, mm, True)
+    (size,) = find_sizes(text)
+    assert (size.span.extract(text), size.mm, size.is_range) == (words, mm, True)
     assert size.largest == mm[1]
 
 
 @pytest.mark.parametrize("text", NONE)
 def test_numbers_that_are_no_sizes(text: str) -> None:
     """Images, dates, vertebrae, grades, ages, pressures."""
-    assert sizes(text) == []
+    assert find_sizes(text) == []
 
 
 @pytest.mark.parametrize("text", DISTANCES)
 def test_lengths_that_are_no_sizes(text: str) -> None:
     """How far away something is, how thick the slices are."""
-    assert [size.is_distance for size in sizes(text)] == [True]
+    assert [size.is_distance for size in find_sizes(text)] == [True]
 
 
 def test_several_sizes() -> None:
     """One after the other; a unit may stand behind the last."""
-    assert [s.mm for s in sizes("a 12 mm and a 5 mm nodule")] == [(12.0,), (5.0,)]
-    assert [s.mm for s in sizes("nodules of 8 and 5 mm")] == [(8.0,), (5.0,)]
-    assert [s.mm for s in sizes("segment 8 and 5 mm nodule")] == [(5.0,)]
+    assert [s.mm for s in find_sizes("a 12 mm and a 5 mm nodule")] == [(12.0,), (5.0,)]
+    assert [s.mm for s in find_sizes("nodules of 8 and 5 mm")] == [(8.0,), (5.0,)]
+    assert [s.mm for s in find_sizes("segment 8 and 5 mm nodule")] == [(5.0,)]
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_several_sizes() -> None:
 )
 def test_bounds(text: str, bound: str) -> None:
     """At most, at least, or exactly."""
-    assert [size.bound for size in sizes(text)] == [bound]
+    assert [size.bound for size in find_sizes(text)] == [bound]
 
 
 def test_across_a_line_break() -> None:
     """A unit may stand on the next line."""
     text = "A nodule measuring 12\nmm."
-    (one,) = statements(text)
+    (one,) = find_statements(text)
     assert one.size_mm == 12
 
 
@@ -120,12 +120,12 @@ def test_across_a_line_break() -> None:
 )
 def test_a_size_belongs_to_its_thing(text: str, expected: dict[str, float | None]) -> None:
     """To the nearest, and not to its neighbour."""
-    assert {one.observation: one.size_mm for one in statements(text)} == expected
+    assert {one.observation: one.size_mm for one in find_statements(text)} == expected
 
 
 def test_size_in_words() -> None:
     """Subcentimeter and millimetric say that it is small, and no number."""
     for word in ("Subcentimeter", "Sub-centimetre", "Millimetric", "Subcentimetric"):
-        (one,) = statements(f"{word} nodule in the right lung")
+        (one,) = find_statements(f"{word} nodule in the right lung")
         assert (one.small, one.size_mm) == (True, None)
-        assert one.evidence["small"].of(f"{word} nodule in the right lung") == word
+        assert one.evidence["small"].extract(f"{word} nodule in the right lung") == word

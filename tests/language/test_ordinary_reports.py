@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overread.language.statements import statements
+from overread.language.statements import find_statements
 
 READ: list[tuple[str, dict[str, Any]]] = [
     ("Lungs/Pleura: No effusion or pneumothorax.", {"pneumothorax": {"presence": "absent"}}),
@@ -43,12 +43,12 @@ READ: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("text", "expected"), READ, ids=[text[:40] for text, _ in READ])
 def test_it_is_read_as_it_is_meant(text: str, expected: dict[str, dict[str, Any]]) -> None:
-    found = {one.observation: one for one in statements(text)}
+    found = {one.observation: one for one in find_statements(text)}
     for name, fields in expected.items():
         assert {field: getattr(found[name], field) for field in fields} == fields
 
 
 def test_words_that_only_hold_a_name_mean_nothing() -> None:
-    assert statements("Mass effect on the trachea.") == []
-    (air,) = statements("Surgical emphysema noted on the right.")
+    assert find_statements("Mass effect on the trachea.") == []
+    (air,) = find_statements("Surgical emphysema noted on the right.")
     assert air.category != "1c"

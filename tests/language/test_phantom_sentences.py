@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from overread.language.principal import main_statement
+from overread.language.principal import find_main_statement
 from overread.language.statements import Statement as Read
-from overread.language.statements import statements
-from overread.ontology import lungs
-from overread.phantom.sentences import STYLES, Sentence, Style, sentence
-from overread.phantom.statement import BEYOND, KINDS, SPREADS, TRAITS, Statement
+from overread.language.statements import find_statements
+from overread.ontology import lung_anatomy
+from overread.phantom.sentences import STYLES, FindingSentence, Style, write_sentence
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, TRAITS, Statement
 from statement_making import COUNTABLE_TOO, PLEURA, THINGS, side_of
 from statement_making import TRAITS as KNOWN_TRAITS
 
@@ -57,7 +57,7 @@ def chosen(rng: np.random.Generator, items: Any) -> Any:
 
 def lung_places(rng: np.random.Generator) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Lobes, few more often than many, and at times the segments that hold it."""
-    order = [lobe.code for lobe in lungs().lobes]
+    order = [lobe.code for lobe in lung_anatomy().lobes]
     number = int(rng.choice([1, 2, 3, 4, 5], p=[0.5, 0.25, 0.1, 0.05, 0.1]))
     picked = set(rng.permutation(order)[:number].tolist())
     lobes = tuple(code for code in order if code in picked)
@@ -65,9 +65,9 @@ def lung_places(rng: np.random.Generator) -> tuple[tuple[str, ...], tuple[str, .
         return lobes, ()
     parts: list[str] = []
     for code in lobes:
-        own = [part.code for part in lungs().by_code[code].segments]
+        own = [part.code for part in lung_anatomy().by_code[code].segments]
         parts += rng.permutation(own)[: int(rng.integers(1, 3))].tolist()
-    return lobes, tuple(code for code in lungs().segments if code in parts)
+    return lobes, tuple(code for code in lung_anatomy().segments if code in parts)
 
 
 def finding(rng: np.random.Generator) -> Statement:
@@ -103,10 +103,10 @@ def finding(rng: np.random.Generator) -> Statement:
 
 def finding_beyond(rng: np.random.Generator) -> Statement:
     """A finding beyond the lung."""
-    kind = chosen(rng, sorted(BEYOND))
+    kind = chosen(rng, sorted(EXTRAPULMONARY))
     counted = kind in ("rib fracture", "lymph nodes")
     return Statement(
-        category=BEYOND[kind],
+        category=EXTRAPULMONARY[kind],
         kind=kind,
         side=chosen(rng, ("right", "left")) if kind == "rib fracture" else None,
         count=int(rng.integers(1, 5)) if counted else 1,
@@ -131,7 +131,9 @@ class Score:
         return 2 * self.right / max(1, 2 * self.right + self.invented + self.missed)
 
 
-def values(name: str, truth: Statement, made: Sentence, read: Read | None) -> tuple[Any, Any]:
+def values(
+    name: str, truth: Statement, made: FindingSentence, read: Read | None
+) -> tuple[Any, Any]:
     """What is so, and what was read, as sets."""
     if name == "category":
         return {truth.category}, {read.category} if read else set()
@@ -153,7 +155,9 @@ def values(name: str, truth: Statement, made: Sentence, read: Read | None) -> tu
     return is_so, was_read
 
 
-def count_one(score: Score, truth: Statement, made: Sentence, name: str, read: Read | None) -> None:
+def count_one(
+    score: Score, truth: Statement, made: FindingSentence, name: str, read: Read | None
+) -> None:
     """What is said has to be read; what is not said may be claimed only if it is so."""
     is_so, was_read = values(name, truth, made, read)
     said = name == "category" or name in made.said
@@ -169,12 +173,12 @@ def count_one(score: Score, truth: Statement, made: Sentence, name: str, read: R
 
 def made_sentences(
     style: Style, *, held_out: bool, number: int, seed: int
-) -> Iterator[tuple[Statement, Sentence]]:
+) -> Iterator[tuple[Statement, FindingSentence]]:
     """Findings and sentences about them."""
     rng = np.random.default_rng(seed)
     for _ in range(number):
         truth = finding(rng)
-        yield truth, sentence(truth, rng, style=style, held_out=held_out)
+        yield truth, write_sentence(truth, rng, style=style, held_out=held_out)
 
 
 def measured(
@@ -183,7 +187,7 @@ def measured(
     """Every attribute's score over so many sentences."""
     scores = {name: Score() for name in ATTRIBUTES}
     for truth, made in made_sentences(style, held_out=held_out, number=number, seed=seed):
-        read = main_statement(statements(made.text))
+        read = find_main_statement(find_statements(made.text))
         for name, score in scores.items():
             count_one(score, truth, made, name, read)
     return scores
@@ -201,8 +205,10 @@ def test_every_attribute_of_a_phantom_sentence_is_read(style: Style, held_out: b
 def test_the_measure_sees_what_is_wrong() -> None:
     """A claim that is not so counts against it, one that is so and not said does not."""
     truth = Statement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
-    made = Sentence(text="A nodule in the left lung, 9 mm", wording="", said=("side", "size_mm"))
-    (read,) = statements(made.text)
+    made = FindingSentence(
+        text="A nodule in the left lung, 9 mm", wording="", said=("side", "size_mm")
+    )
+    (read,) = find_statements(made.text)
     counts: Counter[str] = Counter()
     for name in ("side", "size_mm", "lobes", "category"):
         score = Score()
@@ -215,10 +221,10 @@ def test_the_measure_sees_what_is_wrong() -> None:
 def test_what_is_read_points_at_the_characters(style: Style) -> None:
     """Each field's evidence lies in the sentence, and a size's is a number with its unit."""
     for _, made in made_sentences(style, held_out=True, number=300, seed=3):
-        for one in statements(made.text):
+        for one in find_statements(made.text):
             for name, span in one.evidence.items():
                 assert 0 <= span.start < span.end <= len(made.text), (name, made.text)
             if one.size_mm is not None:
-                told = one.evidence["size_mm"].of(made.text)
+                told = one.evidence["size_mm"].extract(made.text)
                 assert told[0].isdigit()
                 assert told.endswith(("mm", "cm"))

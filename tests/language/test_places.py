@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overread.language.regions import xray_regions_of
-from overread.language.statements import Statement, statements
+from overread.language.statements import Statement, find_statements
 from overread.ontology import xray_regions
 
 RUL, RML, RLL, LUL, LLL = "RUL", "RML", "RLL", "LUL", "LLL"
@@ -58,11 +58,11 @@ def test_places(
 ) -> None:
     """In every order, before and behind the thing, with its characters."""
     for text in (f"There is a nodule in {words}.", f"In {words}, a nodule is observed."):
-        (one,) = statements(text)
+        (one,) = find_statements(text)
         assert (one.side, one.lobes, one.segments) == (side, lobes, segments)
         for name in ("side", "lobes", "segments"):
             if getattr(one, name):
-                assert one.evidence[name].of(text) in words
+                assert one.evidence[name].extract(text) in words
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_places(
 )
 def test_zones_are_no_lobes(text: str, zones: tuple[str, ...], side: str) -> None:
     """A third of a radiograph is not a lobe; "lower" alone is neither."""
-    (one,) = statements(text)
+    (one,) = find_statements(text)
     assert (one.zones, one.side) == (zones, side)
     assert bool(one.lobes) == ("lobe" in text)
 
@@ -136,13 +136,13 @@ def test_attributes_belong_to_their_thing(
 ) -> None:
     """Severity, side, place, number and looks: the right ones, from the right characters."""
     found: dict[str, Statement] = {}
-    for one in statements(text):
+    for one in find_statements(text):
         found.setdefault(one.observation, one)
     for name, fields in expected.items():
         for field, (value, words) in fields.items():
             assert getattr(found[name], field) == value, (name, field)
             told = found[name].evidence.get(field)
-            assert (told.of(text) if told else "") == words
+            assert (told.extract(text) if told else "") == words
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_attributes_belong_to_their_thing(
 )
 def test_how_many(text: str, count: int | None, many: bool) -> None:
     """A number counts things; an article counts only what can be counted."""
-    one = statements(text)[-1]
+    one = find_statements(text)[-1]
     assert (one.count, one.many) == (count, many)
 
 
@@ -199,12 +199,14 @@ REGIONS = [
 @pytest.mark.parametrize(("text", "regions"), REGIONS)
 def test_regions_of_the_radiograph(text: str, regions: tuple[str, ...]) -> None:
     """Where one would look for it; nowhere where no region shows it."""
-    assert xray_regions_of(statements(text)[0]) == regions
+    assert xray_regions_of(find_statements(text)[0]) == regions
 
 
 def test_only_known_regions_in_their_order() -> None:
     """Names are those of the list, whatever is said."""
     names = xray_regions().names
     for text, _ in REGIONS:
-        found = [names.index(name) for one in statements(text) for name in xray_regions_of(one)]
+        found = [
+            names.index(name) for one in find_statements(text) for name in xray_regions_of(one)
+        ]
         assert found == sorted(found)

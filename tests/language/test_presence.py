@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from overread.language.statements import Statement, statements
+from overread.language.statements import Statement, find_statements
 
 FILE = tomllib.loads((Path(__file__).parent / "presence_cases.toml").read_text("utf-8"))
 
@@ -73,7 +73,7 @@ def found_at(text: str, expected: dict[str, Any], found: list[Statement]) -> Sta
 
 def wrong(case: dict[str, Any]) -> list[str]:
     """What is read otherwise than expected."""
-    found = statements(case["text"])
+    found = find_statements(case["text"])
     problems = []
     for expected in case["expect"]:
         statement = found_at(case["text"], expected, found)

@@ -19,8 +19,8 @@ from overread.metrics.agreement import (
     Level,
     agree,
     alpha,
-    alpha_of,
     kappa,
+    krippendorff_alpha,
     mcc,
     pair_statistics,
     share_agreed,
@@ -311,7 +311,7 @@ def test_draws_of_alpha_are_items_really_repeated(level: Level) -> None:
         }
         for line in table
     ]
-    values = alpha_of(Sample(rows, weights), level=level)
+    values = krippendorff_alpha(Sample(rows, weights), level=level)
     plain = [
         plain_alpha(
             [line for line, count in zip(table, counts, strict=True) for _ in range(count)], level

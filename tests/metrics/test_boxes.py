@@ -13,9 +13,9 @@ from pycocotools import mask as coco_mask
 
 from overread.core import Box
 from overread.errors import UsageError
-from overread.metrics.boxes.matching import best_pairs, greedy_pairs, mean_overlap, rewarded
-from overread.metrics.boxes.overlap import centres, corners, giou, has_area, holds, iou
-from overread.metrics.boxes.places import place_named, regions_named, within
+from overread.metrics.boxes.matching import best_pairs, greedy_pairs, is_rewarded, mean_overlap
+from overread.metrics.boxes.overlap import centres, contains_points, corners, giou, has_area, iou
+from overread.metrics.boxes.places import canonical_place, expand_regions, find_regions
 from overread.ontology import xray_regions
 
 EDGES = st.integers(-4, 8)
@@ -69,7 +69,7 @@ def test_boxes_without_area_overlap_nothing_as_in_pycocotools() -> None:
     assert (coco_mask.iou(coco(odd), coco(real), [0]) == 0).all()
     assert iou(odd[:3], odd[:3]).max() == 0
     assert has_area(odd).tolist() == [False, False, False, True]
-    assert not holds(odd[:3], [[5, 5]]).any()
+    assert not contains_points(odd[:3], [[5, 5]]).any()
 
 
 def test_empty_and_absurd_boxes_are_defined() -> None:
@@ -110,8 +110,8 @@ def test_points_on_the_edge_are_inside() -> None:
     box = corners([Box(picture="xray", x1=0, y1=0, x2=4, y2=2)])
     assert centres(box).tolist() == [[2, 1]]
     points = [[4.0, 2.0], [4.5, 1.0], [0.0, 0.0], [2.0, 2.1]]
-    assert holds(box, points).tolist() == [[True, False, True, False]]
-    assert holds(box, points, margin=0.5).all()
+    assert contains_points(box, points).tolist() == [[True, False, True, False]]
+    assert contains_points(box, points, margin=0.5).all()
 
 
 TABLES = st.integers(0, 4).flatmap(
@@ -164,17 +164,17 @@ def test_reward_needs_the_number_and_the_overlap(table: NDArray[np.float64]) -> 
     """Rewarded only with as many boxes as asked, and a mean of the best pairing above .75."""
     rows, columns = table.shape
     expected = rows == columns and rows > 0 and tried_out(table) / rows > 0.75
-    assert rewarded(table) == expected
+    assert is_rewarded(table) == expected
 
 
 def test_reward_is_strict_at_its_bar() -> None:
     """A mean of .75 is not above .75; another bar can be set."""
-    assert not rewarded([[0.75]])
-    assert rewarded([[0.75]], above=0.5)
-    assert rewarded([[1.0, 0.0], [0.0, 0.52]])
+    assert not is_rewarded([[0.75]])
+    assert is_rewarded([[0.75]], above=0.5)
+    assert is_rewarded([[1.0, 0.0], [0.0, 0.52]])
     for one_more in (np.eye(5, 4), np.eye(4, 5)):
         assert mean_overlap(one_more) == 0.8
-        assert not rewarded(one_more)
+        assert not is_rewarded(one_more)
 
 
 @pytest.mark.parametrize(
@@ -198,21 +198,21 @@ def test_reward_is_strict_at_its_bar() -> None:
 )
 def test_labels_come_to_one_wording(label: str | None, place: str) -> None:
     """Aliases, sides, pairs and lists are brought to the wording of the regions."""
-    assert place_named(label) == place
+    assert canonical_place(label) == place
 
 
 def test_every_region_keeps_its_name() -> None:
     """All 35 names and all major regions are their own wording, and hold themselves."""
     known = xray_regions()
     for name in (*known.names, *(group.name for group in known.groups)):
-        assert place_named(name) == name
-        assert set(regions_named(name)) <= within(regions_named(name))
+        assert canonical_place(name) == name
+        assert set(find_regions(name)) <= expand_regions(find_regions(name))
 
 
 def test_what_lies_within_a_region_is_a_region() -> None:
     """Nothing lies within a region that the ontology does not have, and no two hold each other."""
     known = set(xray_regions().names)
     for name in known:
-        inner = within([name])
+        inner = expand_regions([name])
         assert inner <= known
-        assert not [other for other in inner - {name} if name in within([other])]
+        assert not [other for other in inner - {name} if name in expand_regions([other])]

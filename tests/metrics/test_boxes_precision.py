@@ -11,7 +11,7 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from overread.metrics.boxes.precision import LEVELS, THRESHOLDS, hits, mean_average_precision
+from overread.metrics.boxes.precision import LEVELS, THRESHOLDS, match_hits, mean_average_precision
 from overread.metrics.sample import Sample
 
 Boxes = list[list[float]]
@@ -41,7 +41,9 @@ def row(one: Picture) -> dict[str, Any]:
     """The statistics of a picture, as the metrics keep them."""
     listed = {}
     for name, (found, scores, truth) in one.items():
-        order, hit = hits(np.array(found).reshape(-1, 4), scores, np.array(truth).reshape(-1, 4))
+        order, hit = match_hits(
+            np.array(found).reshape(-1, 4), scores, np.array(truth).reshape(-1, 4)
+        )
         bits = [sum(int(h) << n for n, h in enumerate(column)) for column in hit.T]
         listed[name] = [[scores[n], bit] for n, bit in zip(order.tolist(), bits, strict=True)]
     return {"truths": {name: len(told[2]) for name, told in one.items()}, "found": listed}

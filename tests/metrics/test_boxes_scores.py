@@ -23,7 +23,7 @@ from overread.metrics.boxes.scores import (
     MAP_50,
     MAP_50_95,
     MAP_75,
-    boxes_of,
+    collect_boxes,
 )
 from overread.metrics.contract import Metric, Subject
 from overread.metrics.sample import Sample
@@ -181,12 +181,12 @@ def test_boxes_come_from_the_conclusion_then_looks_then_findings() -> None:
     look, end = box(1, 1, 5, 5, label="heart"), box(2, 2, 9, 9, label="spine")
     told = Finding(text="A nodule.", regions=(box(3, 3, 4, 4),))
     both = Trace(steps=(*trace(look).steps, *trace(end, kind="conclude").steps))
-    assert boxes_of(both, [told]) == [end]
-    assert boxes_of(trace(look, end, look), [told]) == [look, end]
-    assert boxes_of(None, [told]) == list(told.regions)
-    assert boxes_of(Trace(steps=(Step(kind="say", regions=(look,)),)), []) == []
+    assert collect_boxes(both, [told]) == [end]
+    assert collect_boxes(trace(look, end, look), [told]) == [look, end]
+    assert collect_boxes(None, [told]) == list(told.regions)
+    assert collect_boxes(Trace(steps=(Step(kind="say", regions=(look,)),)), []) == []
     same = box(1, 1, 5, 5, label="cardiac silhouette")
-    assert boxes_of(trace(look, same), []) == [look]
+    assert collect_boxes(trace(look, same), []) == [look]
 
 
 def test_boxes_in_different_pictures_never_meet() -> None:

@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from overread.core import Case, Entry, Image, Option, PictureNote, Reading, Truth
 from overread.metrics import Metric, Sample, Subject
 from overread.metrics import choice as c
-from overread.metrics.groups import groups_of
+from overread.metrics.groups import find_groups
 
 LETTERS = "ABCDE"
 
@@ -192,7 +192,7 @@ def test_groups_of_a_case() -> None:
     ]
     truth = Truth(answer="E", notes=tuple(notes), longitudinal=True, icd_chapter="X")
     one = Entry(case=case, truth=truth)
-    assert groups_of(one, "") == {
+    assert find_groups(one, "") == {
         "modality": ("CT", "MRI"),
         "images": ("4–6",),
         "longitudinal": ("longitudinal",),
@@ -200,4 +200,4 @@ def test_groups_of_a_case() -> None:
         "right option": ("E",),
         "longest option": ("is right",),
     }
-    assert groups_of(one, "image-2")["modality"] == ("MRI",)
+    assert find_groups(one, "image-2")["modality"] == ("MRI",)

@@ -16,9 +16,9 @@ from overread.metrics.clinical.chexbert import (
     CLASSES,
     FIVE,
     chexbert_f1,
-    classes_told,
     labels_f1,
     positives,
+    reference_class_share,
 )
 
 
@@ -99,7 +99,7 @@ def test_a_perfect_macro_reader_gets_the_ceiling() -> None:
     ours = drawn(5, 6, 0.05)
     rows = [dict.fromkeys(("reference_labels", "labels"), positives(r.tolist())) for r in ours]
     for classes in (14, 5):
-        ceiling = classes_told(Sample(rows), classes=classes)[0]
+        ceiling = reference_class_share(Sample(rows), classes=classes)[0]
         assert labels_f1(Sample(rows), classes=classes, average="macro")[0] == ceiling
         assert 0 < ceiling < 1
     assert labels_f1(Sample(rows), average="macro", absent="left out")[0] == 1.0
@@ -112,7 +112,7 @@ def test_nothing_positive_is_undefined() -> None:
     assert math.isnan(labels_f1(Sample(blank), average="macro", absent="left out")[0])
     assert labels_f1(Sample(blank), average="macro", absent="zero")[0] == 0.0
     assert math.isnan(labels_f1(Sample([]), average="macro")[0])
-    assert math.isnan(classes_told(Sample([]))[0])
+    assert math.isnan(reference_class_share(Sample([]))[0])
 
 
 @pytest.mark.parametrize("labels", [[0] * 13, [0] * 15, [4, *[0] * 13], [-1, *[0] * 13]])

@@ -111,16 +111,16 @@ def test_worst_and_best_of_radcliq() -> None:
     """Best are the published values of all 1; silence is worse than all 0."""
     assert modelled.METRICS["radcliq_v0"].best == pytest.approx(-0.2421, abs=5e-5)
     assert modelled.METRICS["radcliq_v1"].best == pytest.approx(-1.4407, abs=5e-5)
-    zeros = dict.fromkeys(modelled.NOTHING, 0.0)
-    assert modelled.METRICS["radcliq_v0"].worst > V0.of(zeros)
-    assert modelled.METRICS["radcliq_v1"].worst > V1.of(zeros)
+    zeros = dict.fromkeys(modelled.EMPTY_COMPONENTS, 0.0)
+    assert modelled.METRICS["radcliq_v0"].worst > V0.value(zeros)
+    assert modelled.METRICS["radcliq_v1"].worst > V1.value(zeros)
     floor = -BASELINE / (1 - BASELINE)
     assert {
         "radgraph_combined": 0,
         "bertscore": pytest.approx(floor),
         "sembscore": -1,
         "bleu2": 0,
-    } == modelled.NOTHING
+    } == modelled.EMPTY_COMPONENTS
     assert modelled.METRICS["radcliq_v1"].worst == pytest.approx(
         2.4501 + 1.650845 * -floor + 0.994771, abs=1e-3
     )
@@ -175,7 +175,7 @@ def test_radgraph_refuses_a_transformers_it_does_not_run_with(
     for name in ("config.json", "weights.th", "encoder/config.json", "encoder/vocab.txt"):
         (folder / name).write_text("{}")
     monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.1.0", raising=False)
-    radgraph_model._loaded.cache_clear()
+    radgraph_model._load_cached.cache_clear()
     with pytest.raises(
         MissingPart, match=r"does not run with transformers 5.1.0: .*transformers<5"
     ):

@@ -24,17 +24,17 @@ WORDS = "No effusion small Left right nodule . lung is seen Opacity. a  ..".spli
 def test_published_anchors(version: str, ones: float, zeros: float) -> None:
     """All components 1, and all 0, give the published values."""
     constants = VERSIONS[version]
-    assert constants.of(dict.fromkeys(COMPONENTS, 1.0)) == pytest.approx(ones, abs=5e-5)
-    assert constants.of(dict.fromkeys(COMPONENTS, 0.0)) == pytest.approx(zeros, abs=5e-5)
+    assert constants.value(dict.fromkeys(COMPONENTS, 1.0)) == pytest.approx(ones, abs=5e-5)
+    assert constants.value(dict.fromkeys(COMPONENTS, 0.0)) == pytest.approx(zeros, abs=5e-5)
 
 
 def test_components_are_taken_in_the_published_order() -> None:
     """Each component alone moves the value by its own coefficient over its own scale."""
     assert COMPONENTS == ("radgraph_combined", "bertscore", "sembscore", "bleu2")
     nothing = dict.fromkeys(COMPONENTS, 0.0)
-    slopes = [V1.of({**nothing, name: 1.0}) - V1.of(nothing) for name in COMPONENTS]
+    slopes = [V1.value({**nothing, name: 1.0}) - V1.value(nothing) for name in COMPONENTS]
     assert slopes == pytest.approx([-1.245216, -1.650845, -0.994771, 1.4435e-11], abs=1e-6)
-    assert V0.of({**nothing, "bleu2": 1.0}) > V0.of(nothing)
+    assert V0.value({**nothing, "bleu2": 1.0}) > V0.value(nothing)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_mean_over_cases_is_the_mean_of_case_values(version: str, metric: object
     rows = [dict(zip(COMPONENTS, dice.uniform(-1, 1, 4).tolist(), strict=True)) for _ in range(9)]
     weights = dice.integers(0, 3, (6, 9))
     weights[0] = 1
-    values = np.array([VERSIONS[version].of(row) for row in rows])
+    values = np.array([VERSIONS[version].value(row) for row in rows])
     expected = [np.average(values, weights=line) for line in weights]
     got = metric.combine(Sample(rows, weights))  # type: ignore[attr-defined]
     assert got == pytest.approx(expected, abs=1e-12)
@@ -56,7 +56,7 @@ def test_mean_over_cases_is_the_mean_of_case_values(version: str, metric: object
 def test_a_missing_component_is_named() -> None:
     """Without BERTScore there is no RadCliQ."""
     with pytest.raises(UsageError, match="bertscore is not given"):
-        V1.of({"radgraph_combined": 1, "sembscore": 1, "bleu2": 1})
+        V1.value({"radgraph_combined": 1, "sembscore": 1, "bleu2": 1})
 
 
 def test_only_a_positive_mean_is_inverted() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overread.errors import UsageError
-from overread.metrics.clinical.models.ratescore import spans
+from overread.metrics.clinical.models.ratescore import find_spans
 from overread.metrics.clinical.ratescore import LONG, NO_ENTITY, SHORT, TYPES, Affinity, ratescore
 
 OURS = [[-0.8, -1.32, -0.25], [0.42, 1.14, 0.11], [-0.55, -0.78, 0.75]]
@@ -102,4 +102,4 @@ def test_wrong_input_is_refused() -> None:
 )
 def test_entities_in_a_row_of_labels(labels: str, expected: list[tuple[int, int, str]]) -> None:
     """B- opens an entity, I- continues it and opens none."""
-    assert spans(labels.split()) == expected
+    assert find_spans(labels.split()) == expected

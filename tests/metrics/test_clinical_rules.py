@@ -13,14 +13,14 @@ import pytest
 from sklearn.metrics import f1_score
 
 from overread.core import Case, Entry, Finding, Image, Reading, Truth, Whole
-from overread.language.compare import compare
-from overread.language.findings import THERE, findings_of
-from overread.language.labels import chexpert
-from overread.language.statements import statements
+from overread.language.compare import compare_reports
+from overread.language.findings import THERE, merge_statements
+from overread.language.labels import chexpert_labels
+from overread.language.statements import find_statements
 from overread.metrics import Metric, Sample, Subject
 from overread.metrics.clinical import rules
 from overread.metrics.clinical.chexbert import CLASSES, FIVE
-from overread.metrics.clinical.findings import SHOWN, count_findings
+from overread.metrics.clinical.findings import MAX_DISAGREEMENTS, count_findings
 from overread.metrics.clinical.rules import rule_metrics
 
 METRICS = rule_metrics("report")
@@ -71,11 +71,17 @@ def tells(finding: Any, name: str) -> bool:
 def test_found_findings_are_those_of_compare_added_up(seed: int) -> None:
     """Precision, recall and F1 over cases, from the sums of compare's own numbers."""
     pairs = drawn(seed)
-    told = [compare(a, b) for a, b in pairs]
-    found = sum(c.found for c in told)
-    ours = sum(f.statement.presence in THERE for a, _ in pairs for f in findings_of(statements(a)))
+    told = [compare_reports(a, b) for a, b in pairs]
+    found = sum(c.found_count for c in told)
+    ours = sum(
+        f.statement.presence in THERE
+        for a, _ in pairs
+        for f in merge_statements(find_statements(a))
+    )
     theirs = sum(
-        f.statement.presence in THERE for _, b in pairs for f in findings_of(statements(b))
+        f.statement.presence in THERE
+        for _, b in pairs
+        for f in merge_statements(find_statements(b))
     )
     precision, recall = found / theirs, found / ours
     assert value(rules.METRICS["clinical_precision"], list(pairs)) == pytest.approx(precision)
@@ -93,10 +99,12 @@ def test_attributes_by_plain_counting(seed: int, name: str) -> None:
     hit = ours = theirs = 0
     for a, b in pairs:
         for text, is_reference in ((a, True), (b, False)):
-            n = sum(f.there and tells(f, name) for f in findings_of(statements(text)))
+            n = sum(f.is_there and tells(f, name) for f in merge_statements(find_statements(text)))
             ours, theirs = (ours + n, theirs) if is_reference else (ours, theirs + n)
-        for match in compare(a, b).matches:
-            if not (match.found and tells(match.reference, name) and tells(match.other, name)):
+        for match in compare_reports(a, b).matches:
+            if not (
+                match.both_present and tells(match.reference, name) and tells(match.other, name)
+            ):
                 continue
             if [c for c in match.conflicts if c.name in conflicts[name]]:
                 continue
@@ -110,13 +118,13 @@ def test_attributes_by_plain_counting(seed: int, name: str) -> None:
 def test_presence_counts_denials_too(seed: int) -> None:
     """Every finding tells a presence; a hit is the same finding with the same presence."""
     pairs = drawn(seed)
-    ours = sum(len(findings_of(statements(a))) for a, _ in pairs)
-    theirs = sum(len(findings_of(statements(b))) for _, b in pairs)
+    ours = sum(len(merge_statements(find_statements(a))) for a, _ in pairs)
+    theirs = sum(len(merge_statements(find_statements(b))) for _, b in pairs)
     hit = sum(
         match.reference.statement.presence == match.other.statement.presence
         and not any(c.name == "observation" for c in match.conflicts)
         for a, b in pairs
-        for match in compare(a, b).matches
+        for match in compare_reports(a, b).matches
     )
     expected = 2 * hit / (ours + theirs)
     assert value(rules.METRICS["clinical_presence_f1"], list(pairs)) == pytest.approx(expected)
@@ -128,7 +136,9 @@ def test_labels_by_rules_are_scored_as_scikit_learn_scores_them(seed: int, class
     """Micro and macro F1 of overread.language's CheXpert labels."""
     pairs = [(a, b) for a, b in drawn(seed, n=12) if b]
     names = CLASSES if classes == 14 else FIVE
-    marks = [[[chexpert(statements(t))[n] for n in names] for t in pair] for pair in pairs]
+    marks = [
+        [[chexpert_labels(find_statements(t))[n] for n in names] for t in pair] for pair in pairs
+    ]
     a, b = [m[0] for m in marks], [m[1] for m in marks]
     micro = f1_score(a, b, average="micro")
     macro = f1_score(a, b, average="macro", zero_division=math.nan)
@@ -179,7 +189,7 @@ def test_silence_is_not_the_label_no_finding() -> None:
 def test_disagreements_are_listed_in_words() -> None:
     """Conflicts, omissions, additions and lone denials, the gravest first."""
     told = count_findings(
-        compare(
+        compare_reports(
             "A 12 mm nodule in the right upper lobe. Small left effusion. Possible edema. "
             "No pneumothorax. Moderate cardiomegaly.",
             "A 9 mm nodule in the left upper lobe. Right effusion. Mild cardiomegaly. Emphysema. "
@@ -202,16 +212,18 @@ def test_disagreements_are_listed_in_words() -> None:
 
 def test_presence_and_name_conflicts_read_well() -> None:
     """A denied finding, and another finding at the same place."""
-    told = count_findings(compare("No effusion.", "Left effusion."))
+    told = count_findings(compare_reports("No effusion.", "Left effusion."))
     assert told["disagreements"] == [
         "pleural effusion: absent in the reference, present in the reading"
     ]
-    told = count_findings(compare("Reticulation on the left.", "Pulmonary edema on the left."))
+    told = count_findings(
+        compare_reports("Reticulation on the left.", "Pulmonary edema on the left.")
+    )
     assert told["disagreements"] == [
         "the reference has reticulation where the reading has pulmonary edema"
     ]
     assert [told[name] for name in ("found", "presence_hit", "side_both", "side_hit")] == [0] * 4
-    assert count_findings(compare("Nodule.", "Nodule."))["disagreements"] == []
+    assert count_findings(compare_reports("Nodule.", "Nodule."))["disagreements"] == []
 
 
 def test_many_disagreements_are_cut_and_counted() -> None:
@@ -221,9 +233,9 @@ def test_many_disagreements_are_cut_and_counted() -> None:
     many = " ".join(
         f"A {3 * n} mm nodule in the {sides[n % 2]} {lobes[n // 2 % 2]} lobe." for n in range(1, 60)
     )
-    told = count_findings(compare(many, ""))
-    assert len(told["disagreements"]) == SHOWN
-    assert told["further_disagreements"] == told["reference"] - SHOWN > 0
+    told = count_findings(compare_reports(many, ""))
+    assert len(told["disagreements"]) == MAX_DISAGREEMENTS
+    assert told["further_disagreements"] == told["reference"] - MAX_DISAGREEMENTS > 0
 
 
 def test_findings_are_scored_picture_by_picture() -> None:

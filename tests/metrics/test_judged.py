@@ -19,9 +19,9 @@ from overread.core.verdicts import (
     StepVerdict,
     StepVerdicts,
     Verdicts,
-    digest_of,
     discussion_of,
     explanation_of,
+    text_digest,
 )
 from overread.metrics import Metric, Sample, Statistics, Subject, judged
 
@@ -37,7 +37,7 @@ def step(
 
 
 def step_verdicts(one: Reading, *steps: StepVerdict, **more: Any) -> StepVerdicts:
-    about = digest_of(explanation_of(one))
+    about = text_digest(explanation_of(one))
     own = {"case_id": one.case_id, "sample": one.sample, "judge": "j", "about": about}
     return StepVerdicts(**{**own, **more}, steps=steps)
 
@@ -50,7 +50,7 @@ def discussion_verdicts(one: Reading, *said: SentenceVerdict, **marks: int) -> D
     return DiscussionVerdicts(
         case_id=one.case_id,
         judge="j",
-        about=digest_of(discussion_of(one)),
+        about=text_digest(discussion_of(one)),
         sentences=said,
         education=tuple(EducationMark(dimension=d, mark=m) for d, m in marks.items()),
     )
@@ -130,7 +130,7 @@ def test_a_case_without_verdicts_is_an_average_case_at_its_worst() -> None:
     [
         ({"case_id": "c9"}, 1.0),
         ({"sample": 1}, 1.0),
-        ({"about": digest_of("other words")}, 1.0),
+        ({"about": text_digest("other words")}, 1.0),
         ({"steps": ()}, 0.0),
     ],
 )

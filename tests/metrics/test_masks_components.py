@@ -15,18 +15,18 @@ from scipy import ndimage
 
 from mask_brute import RANK, blobs, drawn, save
 from overread.metrics.masks.components import Instances, components, entities, overlap
-from overread.metrics.masks.runs import Runs, read_runs
+from overread.metrics.masks.runs import VoxelRuns, read_runs
 
 SHAPES = [(12, 10, 8), (1, 9, 9), (9, 1, 9), (9, 9, 1), (1, 1, 30), (30, 1, 1), (3, 40, 2)]
 
 
-def runs_of(path: Path, array: NDArray[Any]) -> Runs:
+def runs_of(path: Path, array: NDArray[Any]) -> VoxelRuns:
     """The runs of one finding, through a file."""
     (runs,) = read_runs(save(path / "m.nii.gz", array[None]), array.shape, 1)
     return runs
 
 
-def flat_runs(array: NDArray[Any]) -> Runs:
+def flat_runs(array: NDArray[Any]) -> VoxelRuns:
     """The runs of an array, found voxel by voxel."""
     ends: list[tuple[int, int, int]] = []
     flat = array.ravel(order="F")
@@ -37,7 +37,7 @@ def flat_runs(array: NDArray[Any]) -> Runs:
         else:
             ends.append((at, at + 1, flat[at]))
     columns = np.array(ends, dtype=np.int32).reshape(-1, 3).T
-    return Runs(array.shape, *columns)
+    return VoxelRuns(array.shape, *columns)
 
 
 def numbered(found: Instances) -> NDArray[np.int_]:
@@ -133,13 +133,13 @@ def test_kept_lesions_keep_what_they_were() -> None:
     dice = np.random.default_rng(5)
     found = components(flat_runs(blobs(dice, (12, 10, 8), part=0.05, width=0)))
     some = np.array([4, 0, 7])
-    kept = found.kept(some)
+    kept = found.select(some)
     np.testing.assert_array_equal(
         numbered(kept), np.where(np.isin(numbered(found), found.numbers[some]), numbered(found), 0)
     )
     np.testing.assert_array_equal(kept.centroids, found.centroids[some])
     np.testing.assert_array_equal(kept.boxes[1], found.boxes[1][some])
-    assert len(found.kept(np.array([], dtype=int)).centroids) == 0
+    assert len(found.select(np.array([], dtype=int)).centroids) == 0
 
 
 @pytest.mark.parametrize("part", [0.0, 0.03, 0.3, 0.9])
@@ -150,7 +150,7 @@ def test_overlaps_are_counted_voxel_by_voxel(tmp_path: Path, part: float) -> Non
     truth = drawn(dice, blobs(dice, shape, part=part, width=1), 5)
     predicted = blobs(dice, shape, part=max(part, 0.1), width=0.5)
     one, other = entities(runs_of(tmp_path, truth)), components(flat_runs(predicted))
-    few = other.kept(np.arange(0, len(other), 2))
+    few = other.select(np.arange(0, len(other), 2))
     for left, right in ((one, other), (one, few), (few, one), (one, components(one.runs))):
         here, there = numbered(left), numbered(right)
         expected = [

@@ -14,19 +14,19 @@ from scipy import ndimage
 from mask_brute import blobs, drawn, kept_components, near, save, surface_distance
 from mask_brute import outline as brute_outline
 from overread.metrics.masks import assd
-from overread.metrics.masks.assd import Meeting
+from overread.metrics.masks.assd import SurfacePair
 from overread.metrics.masks.components import entities, overlap
-from overread.metrics.masks.distances import near_matches
-from overread.metrics.masks.instances import counting
-from overread.metrics.masks.outlines import gathered, outline, outlines
-from overread.metrics.masks.runs import Runs, read_runs
+from overread.metrics.masks.distances import match_by_distance
+from overread.metrics.masks.instances import select_components
+from overread.metrics.masks.outlines import draw_outline, draw_outlines, group_into_cells
+from overread.metrics.masks.runs import VoxelRuns, read_runs
 from overread.metrics.masks.settings import MaskSettings
 
 SHAPE = (40, 22, 12)
 SPACINGS = [(0.7, 0.7, 1.0), (1.0, 1.0, 1.0), (0.3, 0.35, 3.0), (2.5, 0.8, 0.5)]
 
 
-def runs_of(folder: Path, array: NDArray[Any]) -> Runs:
+def runs_of(folder: Path, array: NDArray[Any]) -> VoxelRuns:
     """The runs of one finding, through a file."""
     (runs,) = read_runs(save(folder / "m.nii.gz", array[None].astype(np.uint8)), array.shape, 1)
     return runs
@@ -55,7 +55,7 @@ def masks(seed: int, shape: tuple[int, int, int] = SHAPE) -> list[NDArray[Any]]:
 def test_outlines_are_eroded_masks(tmp_path: Path, shape: tuple[int, int, int], seed: int) -> None:
     """Surface voxels are those that erosion by a cross takes away, at the edge of the scan too."""
     for mask in masks(seed * 4, shape):
-        found = outline(runs_of(tmp_path, mask))
+        found = draw_outline(runs_of(tmp_path, mask))
         expected = brute_outline(mask)
         points = found.points()
         assert found.size == len(expected)
@@ -67,7 +67,7 @@ def test_touching_entities_have_a_surface_between_them(tmp_path: Path) -> None:
     dice = np.random.default_rng(1)
     labels = drawn(dice, blobs(dice, SHAPE, part=0.5, width=3), 4)
     lesions = entities(runs_of(tmp_path, labels))
-    found = outlines(lesions, np.array([0, 2]))
+    found = draw_outlines(lesions, np.array([0, 2]))
     assert sorted(found) == [0, 2]
     for place, surface in found.items():
         assert surface.size == len(brute_outline(labels == lesions.numbers[place]))
@@ -91,11 +91,11 @@ def test_mean_distances_are_brute_forces(
     if way == "in parts":
         monkeypatch.setattr(assd, "_MOST_WORDS", 300)
     pair = masks(seed)
-    one, other = (outline(runs_of(tmp_path, mask)) for mask in pair)
+    one, other = (draw_outline(runs_of(tmp_path, mask)) for mask in pair)
     expected = surface_distance(pair[0], pair[1], np.array(spacing), variant)
     for limit in (np.inf, expected * 1.001, expected * 0.999):
         for sides in ((one, other), (other, one)):
-            meeting = Meeting(*sides, spacing, variant=variant, limit=limit)
+            meeting = SurfacePair(*sides, spacing, variant=variant, limit=limit)
             possible = meeting.may_be_near
             near = meeting.is_near()
             found = meeting.distance()
@@ -111,13 +111,13 @@ def test_mean_distances_are_brute_forces(
 def test_cells_hold_the_surface(tmp_path: Path, side: int) -> None:
     """Each cell holds surface voxels, and each surface voxel lies in one of the cells."""
     for seed in range(3):
-        found = outline(runs_of(tmp_path, np.roll(masks(seed * 4)[0], seed, axis=(0, 1, 2))))
+        found = draw_outline(runs_of(tmp_path, np.roll(masks(seed * 4)[0], seed, axis=(0, 1, 2))))
         points = found.points()
         middles = found.cells((1.0, 1.0, 1.0), side).data
         apart = np.abs(points[:, None] - middles[None]).max(axis=2) < side / 2
         assert (apart.sum(axis=1) == 1).all()
         assert apart.any(axis=0).all()
-        held, counts = gathered(points, side)
+        held, counts = group_into_cells(points, side)
         assert counts.sum() == len(points)
         inside = np.abs(points[:, None] - held[None]).max(axis=2) < side / 2
         np.testing.assert_array_equal(inside.sum(axis=0), counts)
@@ -128,10 +128,10 @@ def test_bounds_by_boxes_are_bounds(tmp_path: Path) -> None:
     dice = np.random.default_rng(9)
     spacing = np.array((0.7, 0.9, 1.3))
     for part in (0.01, 0.1):
-        found = outline(runs_of(tmp_path, blobs(dice, SHAPE, part=part, width=1)))
+        found = draw_outline(runs_of(tmp_path, blobs(dice, SHAPE, part=part, width=1)))
         low = dice.integers(-60, 90, size=(200, 3))
         high = low + dice.integers(0, 30, size=(200, 3))
-        sums = assd.to_boxes(found, low, high, tuple(spacing))
+        sums = assd.box_distance_bounds(found, low, high, tuple(spacing))
         points = found.points()
         for least, first, last in zip(sums, low, high, strict=True):
             gaps = np.maximum(np.maximum(points - last, first - points), 0)
@@ -148,8 +148,8 @@ def ours(
     """What the distance rule says, through files."""
     chosen = MaskSettings(**settings)
     drawn_ = entities(runs_of(folder, truth))
-    _, kept = counting(runs_of(folder, predicted), chosen)
-    pairs = near_matches(drawn_, kept, overlap(drawn_, kept), spacing, chosen, focal=focal)
+    _, kept = select_components(runs_of(folder, predicted), chosen)
+    pairs = match_by_distance(drawn_, kept, overlap(drawn_, kept), spacing, chosen, focal=focal)
     return {
         "distance_tp": len(pairs),
         "distance_fp": len(kept) - len(pairs),

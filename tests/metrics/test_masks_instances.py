@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mask_brute import blobs, drawn, save, scored
 from overread.errors import UsageError
 from overread.metrics.masks.components import entities
-from overread.metrics.masks.instances import counting, greedy, judged
+from overread.metrics.masks.instances import match_finding, match_greedily, select_components
 from overread.metrics.masks.runs import read_runs
 from overread.metrics.masks.settings import MaskSettings
 
@@ -37,7 +37,7 @@ def ours(
     (runs,) = read_runs(save(folder / "t.nii.gz", truth[None]), truth.shape, 1)
     path = save(folder / "p.nii.gz", predicted[None].astype(np.uint8))
     (marked,) = read_runs(path, truth.shape, 1, binary=True)
-    found = judged(entities(runs), marked, chosen)
+    found = match_finding(entities(runs), marked, chosen)
     true = len(found.matches)
     assert found.raw_shared == int(((truth > 0) & (predicted > 0)).sum())
     return {
@@ -114,7 +114,7 @@ def test_the_fifty_largest_are_kept(tmp_path: Path) -> None:
         predicted[2 * number, 4, 1:12] = 1
     path = save(tmp_path / "p.nii.gz", predicted[None])
     (runs,) = read_runs(path, shape, 1, binary=True)
-    _, kept = counting(runs, MaskSettings())
+    _, kept = select_components(runs, MaskSettings())
     assert len(kept) == 50
     middles = kept.centroids
     small = middles[kept.sizes == 10]
@@ -143,7 +143,7 @@ def test_a_match_at_the_threshold_counts(tmp_path: Path) -> None:
 def test_equal_pairs_go_to_the_lower_label() -> None:
     """Of equally good pairs the lower entity is served first, with its lower lesion."""
     dice = np.array([[0.5, 0.5], [0.5, 0.9], [0.5, 0.9]])
-    assert greedy(-dice, dice >= 0.2, values=dice) == ((1, 1, 0.9), (0, 0, 0.5))
+    assert match_greedily(-dice, dice >= 0.2, values=dice) == ((1, 1, 0.9), (0, 0, 0.5))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from mask_brute import blobs, drawn, save
 from overread.errors import PictureError, Refused, Truncated
 from overread.metrics.masks import runs as module
-from overread.metrics.masks.measure import cropped
-from overread.metrics.masks.runs import Runs, read_runs, united
+from overread.metrics.masks.measure import crop_masks
+from overread.metrics.masks.runs import VoxelRuns, read_runs, unite_masks
 
 CT = (13, 11, 7)
 CHUNKS = [1, 8, 40, 1000, 4096, 3 << 20]
 
 
-def painted(runs: Runs) -> NDArray[np.int_]:
+def painted(runs: VoxelRuns) -> NDArray[np.int_]:
     """The labels of runs as an array, voxel by voxel; each run must keep to its row."""
     flat = np.zeros(np.prod(runs.shape), dtype=int)
     before = 0
@@ -112,7 +112,7 @@ def test_binary_runs_know_no_labels(tmp_path: Path, layout: str) -> None:
         read_runs(path, CT, 4, binary=True), channels, labelled, strict=True
     ):
         np.testing.assert_array_equal(painted(runs), channel > 0)
-        whole, into = wide.joined()
+        whole, into = wide.join_touching()
         assert (runs.start == whole.start).all()
         assert (runs.stop == whole.stop).all()
         assert (whole.start[into] <= wide.start).all()
@@ -148,7 +148,7 @@ def test_united_is_any_of_them(tmp_path: Path) -> None:
     channels = findings(5)
     found = read_runs(save(tmp_path / "m.nii.gz", channels), CT, 5)
     for parts in ([0, 3], [3, 0, 4], [1, 0], [2, 3], [1, 1], [4]):
-        whole = united([found[n] for n in parts])
+        whole = unite_masks([found[n] for n in parts])
         np.testing.assert_array_equal(painted(whole) > 0, (channels[parts] > 0).any(axis=0))
 
 
@@ -156,7 +156,7 @@ def test_cropped_is_the_box_around_both(tmp_path: Path) -> None:
     """Arrays made of runs are the masks, cut where both are empty."""
     channels = np.zeros((2, *CT), np.uint8)
     channels[0, 3:6, 2:5, 1:3], channels[1, 4:9, 4:6, 2:6] = 1, 2
-    one, other = cropped(*read_runs(save(tmp_path / "m.nii.gz", channels), CT, 2))
+    one, other = crop_masks(*read_runs(save(tmp_path / "m.nii.gz", channels), CT, 2))
     np.testing.assert_array_equal(one, channels[0, 3:9, 2:6, 1:6] > 0)
     np.testing.assert_array_equal(other, channels[1, 3:9, 2:6, 1:6] > 0)
 

@@ -16,7 +16,7 @@ from overread.core import Reading
 from overread.errors import UsageError
 from overread.metrics import Metric, Sample, Subject
 from overread.metrics.masks import scores
-from overread.metrics.masks.scores import METRICS, mask_metrics, retuned_masks
+from overread.metrics.masks.scores import METRICS, mask_metrics, retune_masks
 from overread.metrics.masks.settings import MaskSettings
 from overread.phantom.sketch import write_sketch
 
@@ -202,25 +202,25 @@ def test_metrics_share_one_measure_that_can_be_sent_away() -> None:
 def test_settings_can_be_changed() -> None:
     """A metric gives its family with other constants, and refuses what cannot be."""
     changed = {**METRICS["hit_rate"].settings, "connectivity": 26, "hit_threshold": 0.3}
-    family = {metric.name: metric for metric in retuned_masks(changed)}
+    family = {metric.name: metric for metric in retune_masks(changed)}
     assert family.keys() == METRICS.keys()
     assert family["hit_rate"].settings["connectivity"] == 26
     assert family["hit_rate"].measure is family["distance_f1"].measure
     with pytest.raises(UsageError):
-        retuned_masks({"connectivity": 7})
+        retune_masks({"connectivity": 7})
 
 
 def test_a_finding_without_a_match(tmp_path: Path) -> None:
     """It brings 0 into the mean matched Dice, or is left out, as the settings say."""
     from overread.metrics.masks.components import entities
-    from overread.metrics.masks.instances import judged
-    from overread.metrics.masks.measure import _scores
-    from overread.metrics.masks.runs import Runs
+    from overread.metrics.masks.instances import match_finding
+    from overread.metrics.masks.measure import _official_counts
+    from overread.metrics.masks.runs import VoxelRuns
 
     one = np.ones(1, dtype=int)
-    here, there = (Runs((40, 1, 1), one * n, one * n + 12, one) for n in (0, 20))
+    here, there = (VoxelRuns((40, 1, 1), one * n, one * n + 12, one) for n in (0, 20))
     for unmatched, counted in ((0.0, 1), (0.5, 1), (None, 0)):
         settings = MaskSettings(unmatched_dice=unmatched)
-        row = _scores(judged(entities(here), there, settings), settings)
+        row = _official_counts(match_finding(entities(here), there, settings), settings)
         assert (row["tp"], row["matched_counted"]) == (0, counted)
         assert row["matched_dice"] == (unmatched or 0.0)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from overread.metrics.masks.runs import Runs, read_runs
-from overread.metrics.masks.turning import TRIED, better_turn
+from overread.metrics.masks.runs import VoxelRuns, read_runs
+from overread.metrics.masks.turning import MAX_VOXELS, find_better_turn
 from overread.pixels.masks import write_mask
 
 Array = NDArray[np.uint8]
 
 
-def runs(path: Path, mask: Array) -> Runs:
+def runs(path: Path, mask: Array) -> VoxelRuns:
     write_mask(path / "m.nii.gz", [mask], np.eye(4))
     return read_runs(path / "m.nii.gz", mask.shape, 1, binary=True)[0]
 
@@ -43,7 +43,7 @@ def test_a_turned_mask_is_told_how(
     """Each turn of a scan with square slices is found, with the Dice that it would have."""
     truth = lesion((20, 20, 24))
     turned = np.flip(truth, flips).transpose(np.argsort(axes))
-    assert better_turn(runs(tmp_path, truth), runs(tmp_path, turned)) == (told, 1.0)
+    assert find_better_turn(runs(tmp_path, truth), runs(tmp_path, turned)) == (told, 1.0)
 
 
 def test_every_turn_of_a_cube_is_undone(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_every_turn_of_a_cube_is_undone(tmp_path: Path) -> None:
         for flips in product((0, 1), repeat=3):
             chosen = tuple(axis for axis, flip in enumerate(flips) if flip)
             turned = np.flip(truth.transpose(axes), chosen)
-            found = better_turn(mine, runs(tmp_path, turned))
+            found = find_better_turn(mine, runs(tmp_path, turned))
             same = axes == (0, 1, 2) and not chosen
             assert found is None if same else found is not None and found[1] == 1.0
 
@@ -66,12 +66,12 @@ def test_nothing_is_said_where_no_turn_helps(tmp_path: Path) -> None:
     elsewhere = np.zeros_like(truth)
     elsewhere[9:11, 8:10, 5:7] = 1
     for other in (elsewhere, np.zeros_like(truth), truth):
-        assert better_turn(mine, runs(tmp_path, other)) is None
-        assert better_turn(runs(tmp_path, other), mine) is None
+        assert find_better_turn(mine, runs(tmp_path, other)) is None
+        assert find_better_turn(runs(tmp_path, other), mine) is None
     # Axes of different length cannot have been swapped: nobody would have been let in.
     swapped = np.zeros_like(truth)
     swapped[5:8, 1:4, 9:11] = 1
-    assert better_turn(mine, runs(tmp_path, swapped)) is None
+    assert find_better_turn(mine, runs(tmp_path, swapped)) is None
 
 
 def test_large_masks_are_tried_by_some_of_their_voxels(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_large_masks_are_tried_by_some_of_their_voxels(tmp_path: Path) -> None:
     truth = np.zeros((64, 64, 40), np.uint8)
     truth[4:20, 4:50, 4:38] = 1
     turned = np.roll(truth[::-1], 2, axis=0)
-    assert truth.sum() > TRIED
-    found = better_turn(runs(tmp_path, truth), runs(tmp_path, turned))
+    assert truth.sum() > MAX_VOXELS
+    found = find_better_turn(runs(tmp_path, truth), runs(tmp_path, turned))
     assert found is not None
     whole = 2 * (truth & turned[::-1]).sum() / (2 * truth.sum())
     assert found[0] == "flipped along H"

@@ -15,7 +15,7 @@ from overread.errors import UsageError
 from overread.metrics.sample import Numbers, Sample
 from overread.metrics.statistics import bootstrap as module
 from overread.metrics.statistics.bootstrap import (
-    Draws,
+    BootstrapDraws,
     Method,
     breakdown,
     cluster_key,
@@ -23,7 +23,7 @@ from overread.metrics.statistics.bootstrap import (
     evaluate,
     interval,
     intervals,
-    settle,
+    make_interval,
 )
 
 Row = dict[str, Any]
@@ -147,16 +147,18 @@ def test_blocks_stay_small_and_change_nothing(
     clusters = [f"p{i % 23}" for i in range(77)]
     whole, rows = draw_weights(clusters, 100, 9), made(77)
     groups = {"all": range(77), "some": [3, 4, 40, 70]}
-    expected = breakdown({"r": ratio}, rows, Draws(clusters, draws=100), groups, method="bca")
+    expected = breakdown(
+        {"r": ratio}, rows, BootstrapDraws(clusters, draws=100), groups, method="bca"
+    )
     monkeypatch.setattr(module, "CELLS", cells)
     monkeypatch.setattr(module, "KEPT", kept)
-    draws = Draws(clusters, draws=100, seed=9)
+    draws = BootstrapDraws(clusters, draws=100, seed=9)
     for _ in range(2):
         blocks = list(draws.blocks())
         assert max(block.size for block in blocks) <= max(cells, 77)
         assert (np.concatenate(blocks) == whole).all()
     assert (draws.weights([5, 2]) == whole[:, [5, 2]]).all()
-    again = breakdown({"r": ratio}, rows, Draws(clusters, draws=100), groups, method="bca")
+    again = breakdown({"r": ratio}, rows, BootstrapDraws(clusters, draws=100), groups, method="bca")
     for name in groups:
         one, two = expected[name]["r"], again[name]["r"]
         # A product of matrices may round its last bit otherwise in blocks of another size.
@@ -185,7 +187,7 @@ def test_spread_of_clustered_means_is_the_known_one() -> None:
 def test_groups_use_the_draws_of_all_rows() -> None:
     """A group's interval is that of the columns of its rows; several metrics share the draws."""
     rows, clusters = made(60), [f"p{i % 20}" for i in range(60)]
-    draws = Draws(clusters, draws=300, seed=2)
+    draws = BootstrapDraws(clusters, draws=300, seed=2)
     groups = {"even": list(range(0, 60, 2)), "few": [7, 8, 9], "none": []}
     combines = {"ratio": ratio, "top": lambda sample: sample.total("top")}
     found = breakdown(combines, rows, draws, groups)
@@ -218,7 +220,7 @@ def test_bca_of_a_group_counts_clusters_outside() -> None:
     """Leaving out a cluster that is not in the group changes nothing, and counts as that."""
     rows = made(12)
     zeros: list[Row] = [{"top": 0.0, "bottom": 0.0} for _ in range(5)]
-    draws = Draws(keys(17), draws=400)
+    draws = BootstrapDraws(keys(17), draws=400)
     group = breakdown({"r": ratio}, rows + zeros, draws, {"g": range(12)}, method="bca")["g"]["r"]
     whole = intervals({"r": ratio}, rows + zeros, draws, method="bca")["r"]
     assert (group.low, group.high) == pytest.approx((whole.low, whole.high))
@@ -282,7 +284,7 @@ def test_metrics_never_see_an_empty_draw() -> None:
         return np.array(sizes, dtype=float)
 
     rows = made(4)
-    found = breakdown({"n": counting}, rows, Draws(keys(4)), {"g": [0, 1]})["g"]["n"]
+    found = breakdown({"n": counting}, rows, BootstrapDraws(keys(4)), {"g": [0, 1]})["g"]["n"]
     assert found.undefined > 0
     assert found.low == 1
 
@@ -300,7 +302,9 @@ def test_bca_counts_equal_draws_as_ties() -> None:
 
 def test_bca_that_cannot_be_made_is_declared() -> None:
     """Where every draw lies on one side, plain percentiles come with a note."""
-    found = settle(0.0, np.linspace(1, 2, 100), n=5, clusters=5, level=0.9, left_out=np.arange(5.0))
+    found = make_interval(
+        0.0, np.linspace(1, 2, 100), n=5, clusters=5, level=0.9, left_out=np.arange(5.0)
+    )
     assert found.method == "percentile"
     assert "BCa" in found.note
     assert (found.low, found.high) == pytest.approx((1.05, 1.95))

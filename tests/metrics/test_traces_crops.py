@@ -25,8 +25,8 @@ from overread.metrics.traces.crops import (
     CEILING_TRACE_CROP_AGREEMENT,
     TRACE_CROP_AGREEMENT,
     crop_metrics,
+    judge_crop,
     likeness,
-    shown,
 )
 from overread.pixels.flat import read_image
 
@@ -131,13 +131,13 @@ def test_true_crops_agree_in_their_frame(stored: str) -> None:
         "frame": resized(picture, 336, 336)[56:280, 112:280],
         "stretched": whole,
     }
-    told = shown(picture, place, cutouts[stored], frame)
+    told = judge_crop(picture, place, cutouts[stored], frame)
     assert told.agrees
     assert told.likeness is not None
     assert told.likeness > 0.99
     assert told.same_size == (stored != "small")
     other: Any = "own" if frame == 336 else 336
-    assert not shown(picture, place, cutouts[stored], other).agrees
+    assert not judge_crop(picture, place, cutouts[stored], other).agrees
 
 
 @pytest.mark.parametrize("shift", [(150, 0), (0, 80), (-60, -60)])
@@ -148,11 +148,11 @@ def test_crops_of_elsewhere_do_not_agree(shift: tuple[int, int]) -> None:
     x, y = shift
     moved = picture[70 + y : 110 + y, 80 + x : 160 + x]
     right = picture[70:110, 80:160]
-    assert shown(picture, place, right, "own").agrees
-    assert not shown(picture, place, moved, "own").agrees
-    assert not shown(picture, place, film(seed=1)[70:110, 80:160], "own").agrees
-    assert not shown(picture, place, right[:, ::-1], "own").agrees
-    squeezed = shown(picture, place, resized(right, 60, 60), "own")
+    assert judge_crop(picture, place, right, "own").agrees
+    assert not judge_crop(picture, place, moved, "own").agrees
+    assert not judge_crop(picture, place, film(seed=1)[70:110, 80:160], "own").agrees
+    assert not judge_crop(picture, place, right[:, ::-1], "own").agrees
+    squeezed = judge_crop(picture, place, resized(right, 60, 60), "own")
     assert (squeezed.agrees, squeezed.proportions) == (False, False)
     assert squeezed.likeness is not None
     assert squeezed.likeness > 0.95
@@ -161,9 +161,9 @@ def test_crops_of_elsewhere_do_not_agree(shift: tuple[int, int]) -> None:
 def test_boxes_beyond_the_film_are_cut_at_its_edge() -> None:
     """A box that reaches over the edge is held to what is left of it; one outside, or inverted, fails."""
     picture = film()
-    assert shown(picture, box(200, 120, 400, 1e300), picture[120:, 200:], "own").agrees
+    assert judge_crop(picture, box(200, 120, 400, 1e300), picture[120:, 200:], "own").agrees
     for place in (box(400, 10, 500, 50), box(50, 50, 10, 10), box(20, 20, 20, 90)):
-        told = shown(picture, place, picture[:50, :50], "own")
+        told = judge_crop(picture, place, picture[:50, :50], "own")
         assert not told.agrees
         assert told.why == "the box holds no pixel of the film"
 
@@ -172,7 +172,7 @@ def test_rounding_of_small_boxes_is_no_disagreement() -> None:
     """Boxes with fractions, cut at the nearest pixel, keep their proportions."""
     picture = film(60, 60)
     place = box(10.4, 10.4, 25.6, 40.6)
-    assert shown(picture, place, resized(picture[10:41, 10:26], 15, 30), "own").agrees
+    assert judge_crop(picture, place, resized(picture[10:41, 10:26], 15, 30), "own").agrees
 
 
 def test_a_trace_is_read_in_one_frame() -> None:
@@ -328,7 +328,7 @@ def test_crops_of_real_films_agree_with_their_boxes_only(shared: Path) -> None:
         x, y = rng.integers(0, 150, 2).tolist()
         place, other = box(x, y, x + 150, y + 120), box(150 - x, 200 - y, 300 - x, 320 - y)
         cutout = read_image(jpeg(small[y : y + 120, x : x + 150], 75))
-        right += shown(picture, place, cutout, 336).agrees
-        wrong += shown(picture, other, cutout, 336).agrees
+        right += judge_crop(picture, place, cutout, 336).agrees
+        wrong += judge_crop(picture, other, cutout, 336).agrees
     assert (right, wrong) == (len(films), 0)
     assert len(films) > 5

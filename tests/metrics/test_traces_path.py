@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 from overread.core import Box, Case, Entry, Image, Reading, Step, Trace, Truth
 from overread.metrics.contract import Metric, Subject
 from overread.metrics.sample import Sample
-from overread.metrics.traces.looks import looks_of, words_of
+from overread.metrics.traces.looks import collect_looks, step_words
 from overread.metrics.traces.path import (
     TRACE_BOX_IOU,
     TRACE_COVERAGE_F1,
@@ -25,7 +25,7 @@ from overread.metrics.traces.path import (
     TRACE_COVERAGE_RECALL,
     TRACE_ORDER,
     coverage,
-    kept_order,
+    order_agreement,
 )
 
 METRICS = (
@@ -79,13 +79,13 @@ def test_looks_carry_place_box_and_following_words() -> None:
         look("spine"),
         Step(kind="conclude", text="In summary: "),
     )
-    first, second, third = looks_of(Trace(steps=steps))
+    first, second, third = collect_looks(Trace(steps=steps))
     assert (first.place, first.label) == ("lung region", "lungs")
     assert first.words.split() == "The box of this area is . No effusion.".split()
     assert first.box is not None
     assert first.box.y2 == 4
     assert (second.words, third.words) == ("", "")
-    words = words_of(Trace(steps=steps))
+    words = step_words(Trace(steps=steps))
     assert "[" not in words
     assert "<image>" not in words
     assert "In summary" not in words
@@ -110,7 +110,7 @@ def test_looks_carry_place_box_and_following_words() -> None:
 def test_looks_without_label_take_the_region_named_last(words: str, place: str) -> None:
     """The words before a nameless look name its region, also where it has no box."""
     for step in (look(None), look(None, None)):
-        (found,) = looks_of(Trace(steps=(say(words), step)))
+        (found,) = collect_looks(Trace(steps=(say(words), step)))
         assert found.place == place
 
 
@@ -129,7 +129,7 @@ def test_coverage_is_counted_over_sets(looked: list[str], reference: list[str]) 
 def test_order_is_kendalls_tau(looked: list[str], reference: list[str]) -> None:
     """The share of pairs in order is (1 + scipy's tau-b) / 2; None with fewer than two common."""
     common = [place for place in dict.fromkeys(reference) if place in looked]
-    kept = kept_order(looked, reference)
+    kept = order_agreement(looked, reference)
     if len(common) < 2:
         assert kept is None
         return

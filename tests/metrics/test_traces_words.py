@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from overread.core import Box, Case, Entry, Reading, Step, Trace, Truth
-from overread.language.compare import compare
+from overread.language.compare import compare_reports
 from overread.metrics.contract import Metric, Subject
 from overread.metrics.sample import Sample
 from overread.metrics.traces import consistency as follows
@@ -20,8 +20,8 @@ from overread.metrics.traces.findings import (
     TRACE_FINDINGS_PRECISION,
     TRACE_FINDINGS_RECALL,
 )
-from overread.metrics.traces.looks import looks_of
-from overread.metrics.traces.words import CEILING_TRACE_REGION_WORDS, TRACE_REGION_WORDS, judged
+from overread.metrics.traces.looks import collect_looks
+from overread.metrics.traces.words import CEILING_TRACE_REGION_WORDS, TRACE_REGION_WORDS, judge_look
 
 CONSISTENCY = (
     follows.TRACE_CONSISTENCY_PRECISION,
@@ -103,8 +103,8 @@ def test_words_speak_of_the_region_or_not(
     label: str | None, words: str, expected: bool | None
 ) -> None:
     """A table of looks and words, judged by hand: within, around, elsewhere, not to be judged."""
-    (look,) = looks_of(trace((label, words)))
-    assert judged(look) is expected
+    (look,) = collect_looks(trace((label, words)))
+    assert judge_look(look) is expected
 
 
 def test_region_words_are_the_share_of_judged_looks() -> None:
@@ -165,7 +165,7 @@ def test_reports_follow_from_steps_or_not(
     assert told.recall == (common / in_steps if in_steps else 1)
     every = in_steps + in_report
     assert told.f1 == (2 * common / every if every else 1)
-    plain = compare(steps, report)
+    plain = compare_reports(steps, report)
     if not any(what == "side" for what, _ in wrong):
         assert (told.precision, told.recall) == (plain.precision, plain.recall)
 
@@ -212,10 +212,10 @@ def test_findings_count_at_the_region_where_they_are_told() -> None:
     truth = trace(("lungs", "Emphysema. Nodule in the left lung."), ("heart", "Cardiomegaly."))
     own = trace(("heart", "Cardiomegaly. Emphysema."), ("lungs", "Nodule in the left lung."))
     by_region = [
-        compare("Emphysema. Nodule in the left lung.", "Nodule in the left lung."),
-        compare("Cardiomegaly.", "Cardiomegaly. Emphysema."),
+        compare_reports("Emphysema. Nodule in the left lung.", "Nodule in the left lung."),
+        compare_reports("Cardiomegaly.", "Cardiomegaly. Emphysema."),
     ]
-    common = sum(one.found for one in by_region)
+    common = sum(one.found_count for one in by_region)
     found = sum(one.other_count for one in by_region)
     asked = sum(one.reference_count for one in by_region)
     assert (common, found, asked) == (2, 3, 3)

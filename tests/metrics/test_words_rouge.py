@@ -15,7 +15,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 from overread.errors import UnknownName
-from overread.metrics.words.memory import MOST_WORDS, Memory
+from overread.metrics.words.memory import MOST_WORDS, WordCache
 from overread.metrics.words.overlap import overlap, shared_runs
 from overread.metrics.words.rouge_scores import rouge
 from overread.metrics.words.stems import stem
@@ -164,7 +164,7 @@ def test_overlap_equals_plain_counting(truth: list[str], own: list[str]) -> None
 
 def test_memory_is_bounded() -> None:
     """What is remembered never exceeds its bound, and overlong words are not kept at all."""
-    sizes = Memory(len)
+    sizes = WordCache(len)
     for number in range(MOST_WORDS + 10):
         assert sizes[str(number)] == len(str(number))
     assert 0 < len(sizes) <= MOST_WORDS

@@ -8,8 +8,8 @@ import pytest
 
 from overread.errors import UsageError
 from overread.ontology import (
-    education,
-    findings,
+    education_dimensions,
+    finding_tree,
     modalities,
     report_regions,
     step_errors,
@@ -36,7 +36,7 @@ def names(text: str) -> set[str]:
 
 def test_the_tree_has_twelve_parents_and_all_children() -> None:
     """Codes are those of the release; bone lesions are 3j, and 'other' is a category itself."""
-    tree = findings()
+    tree = finding_tree()
     assert [parent.code for parent in tree.parents] == [str(n) for n in range(1, 13)]
     expected = {f"{parent}{child}" for parent, letters in CHILDREN.items() for child in letters}
     assert set(tree.categories) == expected | {"12"}
@@ -47,7 +47,7 @@ def test_the_tree_has_twelve_parents_and_all_children() -> None:
 
 def test_parent_one_is_not_focal_and_parent_two_is() -> None:
     """The two annotated parents have the authors' flag, and every category has one."""
-    categories = findings().categories
+    categories = finding_tree().categories
     assert {code for code, c in categories.items() if c.focal and code[:-1] == "1"} == set()
     assert all(c.focal for code, c in categories.items() if code[:-1] == "2")
     assert all(isinstance(c.focal, bool) for c in categories.values())
@@ -107,7 +107,11 @@ def test_modalities_errors_dimensions_and_report_regions() -> None:
     assert len(modalities().items) == 9
     assert modalities().find("mr") is modalities().find("MRI")
     assert modalities().find("tea leaves") is None
-    assert modalities().knows_sub("HRCT / Thin-slice CT")
+    assert modalities().has_sub_modality("HRCT / Thin-slice CT")
     assert len(step_errors().item) == 4
-    assert (len(education().item), education().lowest, education().highest) == (5, 0, 2)
+    assert (
+        len(education_dimensions().item),
+        education_dimensions().lowest,
+        education_dimensions().highest,
+    ) == (5, 0, 2)
     assert "".join(term.code for term in report_regions().item) == "LHMCNBA"

@@ -11,7 +11,7 @@ import pytest
 import overread
 from conftest import read_rows
 from overread.phantom.making import make_population
-from overread.phantom.texts import write_texts
+from overread.phantom.texts import write_text_cases
 from overread.phantom.visit import Settings
 
 PATIENTS = 3
@@ -142,7 +142,7 @@ def test_cases_as_text_are_what_readers_see_of_the_drawn_ones(
     population: Path, tmp_path: Path
 ) -> None:
     """History, options, answer and picture names are the same word for word, without a pixel."""
-    splits = write_texts(tmp_path / "text", PATIENTS, SETTINGS)
+    splits = write_text_cases(tmp_path / "text", PATIENTS, SETTINGS)
     assert sum(splits.values()) == PATIENTS
     assert not list((tmp_path / "text").rglob("*.jpg"))
     for split in splits:

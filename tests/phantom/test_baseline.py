@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.phantom.baseline import BANDS, baseline_mask, dice
+from overread.phantom.baseline import BANDS, baseline_mask, dice_score
 from overread.phantom.body.lungs import LOBES
 from overread.phantom.patient import Settings, make_patient
 from overread.phantom.statement import KINDS, Statement
@@ -29,8 +29,8 @@ def test_it_marks_the_band_in_the_lobes_that_are_named() -> None:
 
 def test_dice() -> None:
     a, b = np.array([True, True, False]), np.array([True, False, False])
-    assert dice(a, b) == pytest.approx(2 / 3)
-    assert dice(~a & False, ~a & False) == 1
+    assert dice_score(a, b) == pytest.approx(2 / 3)
+    assert dice_score(~a & False, ~a & False) == 1
 
 
 @pytest.mark.slow
@@ -46,5 +46,5 @@ def test_medium_is_as_hard_as_it_is_frozen_to_be() -> None:
                 finding.statement,
                 finding.sentence.said,
             )
-            scores.append(dice(guess, patient.labels(n) > 0))
+            scores.append(dice_score(guess, patient.labels(n) > 0))
     assert 0.15 < np.mean(scores) < 0.30

@@ -6,33 +6,40 @@ import numpy as np
 import pytest
 
 from fake_patients import entity, fake_patient, finding
-from overread.phantom.chain import Box, Thought, chain, joined, label_boxes, places
+from overread.phantom.chain import (
+    ChainStep,
+    VoxelBox,
+    build_chain,
+    enclosing_box,
+    find_structure_boxes,
+    label_boxes,
+)
 from overread.phantom.findings.scan import Entity
 from overread.phantom.patient import Patient, PatientFinding, Settings, make_patient
 from overread.phantom.statement import Statement
 
 
-def chain_of(patient: Patient, number: int = 0) -> list[Thought]:
+def chain_of(patient: Patient, number: int = 0) -> list[ChainStep]:
     """The chain of one finding of a patient."""
     one = patient.findings[number]
     boxes = [box for box in label_boxes(patient.labels(number), len(one.entities)) if box]
-    return chain(patient, places(patient), one, boxes)
+    return build_chain(patient, find_structure_boxes(patient), one, boxes)
 
 
-def inside(box: Box, around: Box) -> bool:
+def inside(box: VoxelBox, around: VoxelBox) -> bool:
     """Whether a box lies within another one."""
-    return joined([box, around]) == around
+    return enclosing_box([box, around]) == around
 
 
-def hold_each_other(steps: list[Thought]) -> bool:
+def hold_each_other(steps: list[ChainStep]) -> bool:
     """Whether every step lies within those that it is reached from."""
     return all(
-        inside(step.box, joined(steps[number].box for number in step.within))
+        inside(step.box, enclosing_box(steps[number].box for number in step.within))
         for step in steps[1:]
     )  # fmt: skip
 
 
-def made(statement: Statement, *entities: Entity) -> list[Thought]:
+def made(statement: Statement, *entities: Entity) -> list[ChainStep]:
     """The chain of such a finding."""
     return chain_of(fake_patient(1, Settings(), finding(statement, *entities)))
 
@@ -124,7 +131,7 @@ def check_patient(patient: Patient) -> set[str]:
     return levels
 
 
-def _places(steps: list[Thought]) -> tuple[int, int]:
+def _places(steps: list[ChainStep]) -> tuple[int, int]:
     return tuple(sum(step.level == level for step in steps) for level in ("lobe", "segment"))  # type: ignore[return-value]
 
 

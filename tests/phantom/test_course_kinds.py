@@ -7,14 +7,16 @@ import pytest
 
 from blank_scans import Blank, draw_blank, fresh, painted
 from overread.errors import OverreadError
-from overread.phantom.case.course import RATIOS, factor
+from overread.phantom.case.course import VOLUME_RATIOS, scale_factor
 from overread.phantom.drawing import draw_findings
-from overread.phantom.findings.scan import Drawn, Former
+from overread.phantom.findings.scan import DrawnFinding, EarlierFinding
 from overread.phantom.illness.draft import Turn
-from overread.phantom.population import Plan, stream
+from overread.phantom.population import FindingPlan, seed_for
 from overread.phantom.statement import KINDS
 
-PLANS = [Plan(code, kind) for code, kinds in KINDS.items() for kind in kinds if kind != "scar"]
+PLANS = [
+    FindingPlan(code, kind) for code, kinds in KINDS.items() for kind in kinds if kind != "scar"
+]
 EVERY = pytest.mark.parametrize("plan", PLANS, ids=[f"{p.category} {p.kind}" for p in PLANS])
 
 
@@ -23,31 +25,33 @@ def blank() -> Blank:
     return draw_blank(5, 3, step=4.0)
 
 
-def two_days(blank: Blank, plan: Plan, turn: Turn, number: int) -> tuple[Drawn, list[Drawn]]:
+def two_days(
+    blank: Blank, plan: FindingPlan, turn: Turn, number: int
+) -> tuple[DrawnFinding, list[DrawnFinding]]:
     """A finding on one day, and what came of it on the next; on bodies drawn coarsely."""
 
     def randomness(*which: str | int) -> np.random.SeedSequence:
-        return stream(4, number, *which)
+        return seed_for(4, number, *which)
 
-    later = plan.scale * factor(plan, turn)
+    later = plan.scale * scale_factor(plan, turn)
     span = (min(plan.scale, later), max(plan.scale, later))
-    first = Plan(plan.category, plan.kind, plan.places, plan.lobes, span=span)
+    first = FindingPlan(plan.category, plan.kind, plan.places, plan.lobes, span=span)
     (one,) = draw_findings(fresh(blank), [first], randomness)
-    former = Former(one, (), RATIOS[turn])
-    second = Plan(
-        plan.category, plan.kind, scale=later, span=span, former=former, needed=plan.needed
+    former = EarlierFinding(one, (), VOLUME_RATIOS[turn])
+    second = FindingPlan(
+        plan.category, plan.kind, scale=later, span=span, earlier=former, needed=plan.needed
     )
     return one, draw_findings(fresh(blank), [second], randomness)
 
 
 @EVERY
 @pytest.mark.parametrize("turn", ["larger", "smaller"])
-def test_every_kind_can_change(blank: Blank, plan: Plan, turn: Turn) -> None:
+def test_every_kind_can_change(blank: Blank, plan: FindingPlan, turn: Turn) -> None:
     """Most have the change that was planned, and the others none at all."""
     turned = 0
     for number in (1, 2):
         one, (two,) = two_days(blank, plan, turn, number)
-        low, high = RATIOS[turn]
+        low, high = VOLUME_RATIOS[turn]
         ratio = two.voxels / one.voxels
         turned += low <= ratio <= high
         assert low <= ratio <= high or 0.8 <= ratio <= 1.25
@@ -56,17 +60,17 @@ def test_every_kind_can_change(blank: Blank, plan: Plan, turn: Turn) -> None:
 
 def test_a_needed_change_that_cannot_be_drawn_is_an_error(blank: Blank) -> None:
     """A nodule that is to grow where every other voxel is taken by another finding."""
-    plan = Plan("2d", "solid", ("lobe",), ("RUL",), needed=True)
+    plan = FindingPlan("2d", "solid", ("lobe",), ("RUL",), needed=True)
     one, _ = two_days(blank, plan, "larger", 1)
     own = painted(fresh(blank), one)
     for needed in (True, False):
         scan = fresh(blank)
-        scan.taken[:] = ~own
-        former = Former(one, (), RATIOS["larger"])
-        later = Plan("2d", "solid", scale=1.3, span=(1, 1.3), former=former, needed=needed)
+        scan.claimed[:] = ~own
+        former = EarlierFinding(one, (), VOLUME_RATIOS["larger"])
+        later = FindingPlan("2d", "solid", scale=1.3, span=(1, 1.3), earlier=former, needed=needed)
         if needed:
             with pytest.raises(OverreadError, match="solid"):
-                draw_findings(scan, [later], lambda *which: stream(4, 1, *which))
+                draw_findings(scan, [later], lambda *which: seed_for(4, 1, *which))
         else:
-            (same,) = draw_findings(scan, [later], lambda *which: stream(4, 1, *which))
+            (same,) = draw_findings(scan, [later], lambda *which: seed_for(4, 1, *which))
             assert (painted(scan, same) == own).all()

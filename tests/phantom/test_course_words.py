@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.language.statements import statements
-from overread.phantom.case.changing import told_change, told_changes
-from overread.phantom.case.course import Change
+from overread.language.statements import find_statements
+from overread.phantom.case.changing import write_change, write_changes
+from overread.phantom.case.course import FindingChange
 from overread.phantom.illness.draft import Turn
 from overread.phantom.statement import Statement
 
@@ -28,10 +28,10 @@ FINDINGS = [
 EVERY = pytest.mark.parametrize("found", FINDINGS, ids=lambda found: found.kind)
 
 
-def change_of(found: Statement, turn: Turn, size: int | None = None) -> Change:
+def change_of(found: Statement, turn: Turn, size: int | None = None) -> FindingChange:
     """A change of a finding; of a size only where the finding has one."""
     after = found.model_copy(update={"size_mm": size}) if found.size_mm and size else found
-    return Change(
+    return FindingChange(
         plan=0,
         turn=turn,
         before=None if turn == "new" else found,
@@ -40,9 +40,9 @@ def change_of(found: Statement, turn: Turn, size: int | None = None) -> Change:
     )
 
 
-def wordings(change: Change) -> set[str]:
+def wordings(change: FindingChange) -> set[str]:
     """All that is said of a change, by many draws."""
-    return {told_change(change, np.random.default_rng(seed)) for seed in range(40)}
+    return {write_change(change, np.random.default_rng(seed)) for seed in range(40)}
 
 
 @EVERY
@@ -57,7 +57,7 @@ def test_every_change_is_read_as_it_is(found: Statement, turn: Turn) -> None:
         assert text[0].isupper()
         assert text.endswith(".")
         assert "{" not in text
-        (read,) = statements(text)
+        (read,) = find_statements(text)
         assert read.category == found.category
         assert read.presence == ("absent" if turn == "gone" else "present")
         assert read.side == found.side
@@ -85,9 +85,9 @@ def test_all_changes_are_told_and_the_rest_is_said_to_be_the_same() -> None:
     found += [change_of(FINDINGS[3], "same"), change_of(FINDINGS[4], "same")]
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        text = told_changes(found, rng, interval="six weeks")
+        text = write_changes(found, rng, interval="six weeks")
         assert "six weeks" in text.split(",")[0]
-        read = {one.category: one.presence for one in statements(text)}
+        read = {one.category: one.presence for one in find_statements(text)}
         assert read["2d"] == "present"
         assert read["2b"] == "absent"
         assert text.endswith(("unchanged.", "stable."))
@@ -97,4 +97,4 @@ def test_all_changes_are_told_and_the_rest_is_said_to_be_the_same() -> None:
 def test_no_change_is_said_to_be_none() -> None:
     """Where nothing has changed that is what is said."""
     rng = np.random.default_rng(0)
-    assert told_changes([change_of(NODULE, "same")], rng) == "The findings are unchanged."
+    assert write_changes([change_of(NODULE, "same")], rng) == "The findings are unchanged."

@@ -15,22 +15,22 @@ from PIL import Image
 import overread
 from conftest import read_rows
 from overread.errors import OverreadError
-from overread.language.statements import statements
-from overread.phantom.case.slices import lay_slices
+from overread.language.statements import find_statements
+from overread.phantom.case.slices import choose_slices
 from overread.phantom.exam_case import (
+    CaseFilm,
     CaseRecord,
-    Taken,
-    check_needed,
-    check_shown,
-    entry_of,
-    files_of,
-    take_films,
+    check_all_drawn,
+    check_all_pictured,
+    list_picture_files,
+    read_case_entry,
+    render_films,
     write_case,
     write_lists,
 )
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.patient import days_of
+from overread.phantom.patient import draw_case_days
 from overread.phantom.visit import Settings, Visit
 
 SETTINGS = Settings(seed=77)
@@ -41,14 +41,14 @@ class Made(NamedTuple):
 
     draft: Draft
     days: tuple[Visit, ...]
-    films: dict[str, Taken]
+    films: dict[str, CaseFilm]
     record: CaseRecord
 
 
 def chosen() -> list[Draft]:
     """The first case with one time point and a frontal film, and the first with two points."""
     drafts = [draw_draft(number, SETTINGS) for number in range(1, 60)]
-    views = [[look.view for look in draft.looks] for draft in drafts]
+    views = [[look.view for look in draft.pictures] for draft in drafts]
     single = next(d for d, v in zip(drafts, views, strict=True) if not d.longitudinal and "PA" in v)
     double = next(
         d for d in drafts if d.longitudinal and {"gone", "smaller", "larger"} & set(d.turns)
@@ -66,8 +66,8 @@ def cases(out: Path) -> list[Made]:
     """Two cases, written with their lists; not to be changed."""
     made = []
     for draft in chosen():
-        days = days_of(draft, SETTINGS)
-        films = take_films(draft, days)
+        days = draw_case_days(draft, SETTINGS)
+        films = render_films(draft, days)
         made.append(Made(draft, days, films, write_case(draft, days, films, out)))
     write_lists(out, [one.record for one in made])
     return made
@@ -75,7 +75,7 @@ def cases(out: Path) -> list[Made]:
 
 def captions(record: CaseRecord) -> list[str]:
     """The captions of a case in the order of its pictures."""
-    entry = entry_of(record)
+    entry = read_case_entry(record)
     assert entry.truth is not None
     return [finding.text for finding in entry.truth.findings]
 
@@ -93,9 +93,9 @@ def test_the_release_is_intact(out: Path, cases: list[Made]) -> None:
 def test_every_picture_is_there_as_grey_jpeg(out: Path, cases: list[Made]) -> None:
     """As many as the draft has looks, CT slices with a longest side of 512."""
     for one in cases:
-        files = files_of(one.draft)
-        assert len(files) == len(one.draft.looks)
-        for look, file in zip(one.draft.looks, files, strict=True):
+        files = list_picture_files(one.draft)
+        assert len(files) == len(one.draft.pictures)
+        for look, file in zip(one.draft.pictures, files, strict=True):
             with Image.open(out / file) as picture:
                 assert (picture.format, picture.mode) == ("JPEG", "L")
                 assert max(picture.size) >= 512
@@ -107,7 +107,7 @@ def test_every_picture_is_there_as_grey_jpeg(out: Path, cases: list[Made]) -> No
 def test_captions_say_what_the_picture_is(cases: list[Made]) -> None:
     """Modality, plane, window, and the time point where there are two."""
     for one in cases:
-        for look, text in zip(one.draft.looks, captions(one.record), strict=True):
+        for look, text in zip(one.draft.pictures, captions(one.record), strict=True):
             first = text.split(". ")[0].lower()
             if look.view is not None:
                 assert re.search("radiograph|film", first)
@@ -123,7 +123,7 @@ def test_captions_say_what_the_picture_is(cases: list[Made]) -> None:
 def test_captions_of_slices_say_what_is_in_them(cases: list[Made]) -> None:
     """A sentence for each finding that the slice shows or misses, and read as what it is."""
     for one in cases:
-        laid = lay_slices(one.draft, one.days)
+        laid = choose_slices(one.draft, one.days)
         for cut, text in zip(laid, captions(one.record), strict=True):
             if cut is None:
                 continue
@@ -134,7 +134,7 @@ def test_captions_of_slices_say_what_is_in_them(cases: list[Made]) -> None:
                 assert len(said) <= cut.clear
             for each in cut.shown:
                 wanted = each.statement
-                read = [s for s in statements(text) if s.category == wanted.category]
+                read = [s for s in find_statements(text) if s.category == wanted.category]
                 if wanted.category in ("2b", "2d", "2e", "2g", "2h"):
                     assert any(s.side in (wanted.side, None) for s in read)
                     assert read
@@ -143,10 +143,10 @@ def test_captions_of_slices_say_what_is_in_them(cases: list[Made]) -> None:
 def test_the_findings_sum_up_all_days(cases: list[Made]) -> None:
     """The report names what was drawn on the first day, and what became of it."""
     for one in cases:
-        truth = entry_of(one.record).truth
+        truth = read_case_entry(one.record).truth
         assert truth is not None
         assert truth.report is not None
-        read = {s.category for s in statements(truth.report)}
+        read = {s.category for s in find_statements(truth.report)}
         for finding in one.days[0].findings:
             assert finding.statement.category in read
         if one.draft.interval is not None:
@@ -163,8 +163,8 @@ def test_everything_known_is_written_down(out: Path, cases: list[Made]) -> None:
     for line, one in zip(lines, cases, strict=True):
         assert line["disease"] == one.draft.disease
         assert len(line["days"]) == len(one.days)
-        assert [p["id"] for p in line["pictures"]] == [look.id for look in one.draft.looks]
-        for picture, look in zip(line["pictures"], one.draft.looks, strict=True):
+        assert [p["id"] for p in line["pictures"]] == [look.id for look in one.draft.pictures]
+        for picture, look in zip(line["pictures"], one.draft.pictures, strict=True):
             assert ("slice" in picture) == (look.view is None)
             assert ("signs" in picture) == (look.view in ("PA", "AP supine"))
 
@@ -189,7 +189,7 @@ def test_a_case_is_written_the_same_again(cases: list[Made], tmp_path: Path, out
     again = write_case(one.draft, one.days, one.films, tmp_path)
     assert again == one.record
     assert json.loads(again.model_dump_json()) == json.loads(one.record.model_dump_json())
-    for file in files_of(one.draft):
+    for file in list_picture_files(one.draft):
         assert (tmp_path / file).read_bytes() == (out / file).read_bytes()
 
 
@@ -198,14 +198,14 @@ def test_a_case_without_what_it_needs_is_not_written(cases: list[Made], tmp_path
     one = cases[0]
     plans = tuple(replace(plan, needed=True) for plan in one.draft.plans)
     draft = replace(one.draft, plans=plans)
-    empty = replace(one.days[0], drawn=(), findings=())
+    empty = replace(one.days[0], drawn_findings=(), findings=())
     with pytest.raises(OverreadError, match="was drawn without"):
         write_case(draft, (empty,), one.films, tmp_path)
     assert not list(tmp_path.iterdir())
     with pytest.raises(OverreadError, match="was drawn without"):
-        check_needed(draft, [empty])
+        check_all_drawn(draft, [empty])
     with pytest.raises(OverreadError, match="no picture of the case shows"):
-        check_shown(draft, [])
+        check_all_pictured(draft, [])
 
 
 def test_two_time_points_without_a_change_are_not_written(
@@ -213,7 +213,7 @@ def test_two_time_points_without_a_change_are_not_written(
 ) -> None:
     """The first day shown twice is no course."""
     one = cases[1]
-    present = {drawn.plan for drawn in one.days[0].drawn}
+    present = {drawn.plan for drawn in one.days[0].drawn_findings}
     plans = tuple(
         replace(plan, needed=plan.needed and n in present) for n, plan in enumerate(one.draft.plans)
     )

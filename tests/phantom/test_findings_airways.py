@@ -16,10 +16,10 @@ from overread.phantom.findings.airways import (
 from overread.phantom.findings.emphysema import draw_emphysema
 from overread.phantom.findings.honeycomb import draw_honeycombing
 from overread.phantom.findings.micronodules import draw_micronodules
-from overread.phantom.findings.scan import Drawn, Scan, Target
+from overread.phantom.findings.scan import DrawnFinding, Scan, Target
 from overread.phantom.statement import KINDS
 
-Draw = Callable[[Scan, np.random.Generator, str, Target], Drawn | None]
+Draw = Callable[[Scan, np.random.Generator, str, Target], DrawnFinding | None]
 
 DRAWN: list[tuple[str, str, Draw]] = [
     *(("1a", kind, draw_wall_thickening) for kind in KINDS["1a"]),
@@ -74,7 +74,7 @@ def test_subpleural_is_under_the_pleura(bare: Blank) -> None:
         assert drawn is not None
         assert "subpleural" in drawn.spread
         for entity in drawn.entities:
-            depth = scan.depth(entity.cut)[entity.mask]
+            depth = scan.lung_depth(entity.cut)[entity.mask]
             assert np.percentile(depth, 95) < deepest
             assert np.percentile(depth, 5) < 4
 

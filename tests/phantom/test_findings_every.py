@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from blank_scans import Blank, draw_blank, fresh, painted
-from overread.ontology import lungs
-from overread.phantom.body.canvas import NUMBER
+from overread.ontology import lung_anatomy
+from overread.phantom.body.canvas import ORGAN_NUMBERS
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.difficulty import DIFFICULTIES
-from overread.phantom.drawing import drawer
-from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Scan, Target
-from overread.phantom.population import Plan
+from overread.phantom.drawing import find_drawing_function
+from overread.phantom.findings.scan import MIN_VOXELS, DrawnFinding, Scan, Target
+from overread.phantom.population import FindingPlan
 from overread.phantom.statement import KINDS, SPREADS, TRAITS
 
-PLANS = [Plan(code, kind) for code, kinds in KINDS.items() for kind in kinds]
+PLANS = [FindingPlan(code, kind) for code, kinds in KINDS.items() for kind in kinds]
 EVERY = pytest.mark.parametrize("plan", PLANS, ids=[f"{p.category} {p.kind}" for p in PLANS])
 
 
@@ -25,16 +25,16 @@ def blank() -> Blank:
 
 
 def draw(
-    scan: Scan, plan: Plan, seed: int, *lobes: str, segment: str | None = None
-) -> Drawn | None:
+    scan: Scan, plan: FindingPlan, seed: int, *lobes: str, segment: str | None = None
+) -> DrawnFinding | None:
     """Draw what is planned."""
     rng = np.random.default_rng(seed)
-    return drawer(plan)(scan, rng, plan.kind, Target(lobes, segment))
+    return find_drawing_function(plan)(scan, rng, plan.kind, Target(lobes, segment))
 
 
 @EVERY
 @pytest.mark.parametrize("lobes", [("RLL",), ("RML", "LUL"), LOBES], ids="+".join)
-def test_it_is_drawn_in_its_lobes(blank: Blank, plan: Plan, lobes: tuple[str, ...]) -> None:
+def test_it_is_drawn_in_its_lobes(blank: Blank, plan: FindingPlan, lobes: tuple[str, ...]) -> None:
     before = blank[1]
     found = 0
     for seed in (1, 2):
@@ -47,16 +47,18 @@ def test_it_is_drawn_in_its_lobes(blank: Blank, plan: Plan, lobes: tuple[str, ..
         assert (drawn.category, drawn.kind) == (plan.category, plan.kind)
         assert set(drawn.spread) <= set(SPREADS)
         assert set(drawn.traits) <= set(TRAITS)
-        assert all(entity.voxels >= LEAST_VOXELS for entity in drawn.entities)
+        assert all(entity.voxels >= MIN_VOXELS for entity in drawn.entities)
         mask = painted(scan, drawn)
-        assert (scan.taken == mask).all()
+        assert (scan.claimed == mask).all()
         assert np.isfinite(scan.canvas.hu[mask]).all()
         own = [LOBES.index(code) + 1 for code in lobes]
         if drawn.pleural:
-            sides = {lungs().by_code[code].side for code in lobes}
-            own = [n for n, code in enumerate(LOBES, 1) if lungs().by_code[code].side in sides]
+            sides = {lung_anatomy().by_code[code].side for code in lobes}
+            own = [
+                n for n, code in enumerate(LOBES, 1) if lung_anatomy().by_code[code].side in sides
+            ]
             assert len(drawn.entities) == len(sides)
-            spaces = {NUMBER[f"{side} pleural space"] for side in sides}
+            spaces = {ORGAN_NUMBERS[f"{side} pleural space"] for side in sides}
             assert set(np.unique(scan.canvas.organs[mask])) == spaces
             assert not scan.canvas.lobes[mask].any()
             assert not scan.canvas.segments[mask].any()
@@ -70,30 +72,30 @@ def test_it_is_drawn_in_its_lobes(blank: Blank, plan: Plan, lobes: tuple[str, ..
 
 
 @EVERY
-def test_the_same_seed_draws_the_same_voxels(blank: Blank, plan: Plan) -> None:
+def test_the_same_seed_draws_the_same_voxels(blank: Blank, plan: FindingPlan) -> None:
     one, two = fresh(blank), fresh(blank)
     for scan in (one, two):
         draw(scan, plan, 7, "LLL")
-    assert one.taken.any()
+    assert one.claimed.any()
     assert (one.canvas.hu == two.canvas.hu).all()
-    assert (one.taken == two.taken).all()
+    assert (one.claimed == two.claimed).all()
 
 
 @EVERY
-def test_without_room_nothing_is_drawn(blank: Blank, plan: Plan) -> None:
+def test_without_room_nothing_is_drawn(blank: Blank, plan: FindingPlan) -> None:
     scan = fresh(blank)
-    scan.taken[:] = scan.canvas.lobes > 0
+    scan.claimed[:] = scan.canvas.lobes > 0
     assert draw(scan, plan, 3, "LUL") is None
     assert (scan.canvas.hu == blank[1].hu).all()
     assert (scan.canvas.organs == blank[1].organs).all()
 
 
 @EVERY
-def test_other_findings_stay_as_they_are(blank: Blank, plan: Plan) -> None:
+def test_other_findings_stay_as_they_are(blank: Blank, plan: FindingPlan) -> None:
     scan = fresh(blank)
-    z = np.arange(len(scan.taken))[:, None, None]
+    z = np.arange(len(scan.claimed))[:, None, None]
     earlier = (z % 30 < 6) & (scan.canvas.lobes > 0)
-    scan.taken |= earlier
+    scan.claimed |= earlier
     drawn = draw(scan, plan, 4, "RUL", "RML", "RLL")
     assert drawn is not None
     assert not (painted(scan, drawn) & earlier).any()
@@ -106,7 +108,7 @@ def test_a_segment_is_kept_to(blank: Blank, category: str) -> None:
     found = 0
     for kind in KINDS[category]:
         scan = fresh(blank)
-        drawn = draw(scan, Plan(category, kind), 3, "LLL", segment="LS10")
+        drawn = draw(scan, FindingPlan(category, kind), 3, "LLL", segment="LS10")
         if drawn is not None:
             found += 1
             held = blank[1].segments[painted(scan, drawn)]
@@ -116,5 +118,5 @@ def test_a_segment_is_kept_to(blank: Blank, category: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("level", [name for name in DIFFICULTIES if name != "medium"])
-def test_every_difficulty_can_be_drawn(blank: Blank, plan: Plan, level: str) -> None:
+def test_every_difficulty_can_be_drawn(blank: Blank, plan: FindingPlan, level: str) -> None:
     assert any(draw(fresh(blank, level), plan, seed, "RLL") is not None for seed in range(3))

@@ -11,11 +11,11 @@ from blank_scans import Blank, draw_blank, fresh, painted
 from overread.phantom.findings.cysts import draw_cysts
 from overread.phantom.findings.nodules import draw_nodules
 from overread.phantom.findings.pleura import draw_effusion, draw_pneumothorax, draw_thickening
-from overread.phantom.findings.rounds import Rooms, lump
-from overread.phantom.findings.scan import Drawn, Scan, Target
+from overread.phantom.findings.rounds import LesionSites, lump_depth
+from overread.phantom.findings.scan import DrawnFinding, Scan, Target
 from overread.phantom.statement import KINDS
 
-Draw = Callable[[Scan, np.random.Generator, str, Target], Drawn | None]
+Draw = Callable[[Scan, np.random.Generator, str, Target], DrawnFinding | None]
 
 DRAWS: dict[str, Draw] = {
     **dict.fromkeys(KINDS["2d"], draw_nodules),
@@ -45,7 +45,7 @@ def plain() -> Blank:
     return draw_blank(5, 1)
 
 
-def longest(scan: Scan, drawn: Drawn) -> float:
+def longest(scan: Scan, drawn: DrawnFinding) -> float:
     largest = max(drawn.entities, key=lambda entity: entity.voxels)
     steps = np.array(scan.canvas.grid.step[::-1])
     points = np.argwhere(largest.mask) * steps
@@ -87,8 +87,8 @@ def test_a_subpleural_nodule_touches_the_wall(plain: Blank) -> None:
             continue
         found += 1
         for entity in drawn.entities:
-            depth = scan.depth(entity.cut)[entity.mask]
-            assert depth.min() < 3 * scan.grain
+            depth = scan.lung_depth(entity.cut)[entity.mask]
+            assert depth.min() < 3 * scan.voxel_mm
     assert found
 
 
@@ -102,11 +102,11 @@ def test_fluid_lies_behind_and_air_in_front(plain: Blank) -> None:
         draw_effusion(fluid, np.random.default_rng(seed), "effusion", Target(("RLL",)))
         draw_pneumothorax(air, np.random.default_rng(seed), "pneumothorax", Target(("RLL",)))
         for scan, behind in ((fluid, True), (air, False)):
-            assert scan.taken.any()
-            at = np.broadcast_to(y, lung.shape)[scan.taken]
+            assert scan.claimed.any()
+            at = np.broadcast_to(y, lung.shape)[scan.claimed]
             assert ((at < middle) == behind).mean() > 0.7
             height = np.broadcast_to(z, lung.shape)
-            assert height[scan.taken].mean() < height[lung].mean() + 15
+            assert height[scan.claimed].mean() < height[lung].mean() + 15
             # What is left of the lung is denser than it was.
             left = (scan.canvas.lobes > 0) & (plain[1].lobes <= 3) & lung
             assert scan.canvas.hu[left].mean() > plain[1].hu[left].mean()
@@ -159,7 +159,7 @@ def test_a_lump_reaches_as_far_as_it_is_told() -> None:
     axes = axis[None, None, :], axis[None, :, None], axis[:, None, None]
     for lobules in (0, 8):
         rng = np.random.default_rng(1)
-        depth = lump(rng, axes, (0.0, 0.0, 0.0), 12.0, lobules=lobules)
+        depth = lump_depth(rng, axes, (0.0, 0.0, 0.0), 12.0, lobules=lobules)
         far = np.sqrt(axes[0] ** 2 + axes[1] ** 2 + axes[2] ** 2)
         assert 10.5 < far[depth > 0].max() < 13.5
         assert (depth[far < 7] > 0).all()
@@ -168,4 +168,4 @@ def test_a_lump_reaches_as_far_as_it_is_told() -> None:
 def test_a_target_that_is_not_there_has_no_rooms(plain: Blank) -> None:
     scan = fresh(plain)
     scan.canvas.lobes[scan.canvas.lobes == 2] = 1
-    assert Rooms(scan, Target(("RML",))).find(np.random.default_rng(0), 4.0) == []
+    assert LesionSites(scan, Target(("RML",))).find(np.random.default_rng(0), 4.0) == []

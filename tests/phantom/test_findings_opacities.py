@@ -13,9 +13,9 @@ from overread.phantom.findings.lines import draw_lines, draw_septa
 from overread.phantom.findings.mosaic import draw_mosaic
 from overread.phantom.findings.opacities import draw_consolidation, draw_ground_glass
 from overread.phantom.findings.pleura import draw_pneumothorax
-from overread.phantom.findings.scan import Drawn, Scan, Target
+from overread.phantom.findings.scan import DrawnFinding, Scan, Target
 
-Draw = Callable[[Scan, np.random.Generator, str, Target], Drawn | None]
+Draw = Callable[[Scan, np.random.Generator, str, Target], DrawnFinding | None]
 
 KINDS: list[tuple[Draw, str, tuple[float, float]]] = [
     (draw_consolidation, "consolidation", (650, 1000)),
@@ -60,7 +60,7 @@ def test_leaves_the_air_of_a_pneumothorax(empty: Blank, kind: str) -> None:
     for seed in range(4):
         scan, rng = fresh(empty), np.random.default_rng(seed)
         assert draw_pneumothorax(scan, rng, "pneumothorax", Target(("RLL",))) is not None
-        taken, before = scan.taken.copy(), scan.canvas.hu.copy()
+        taken, before = scan.claimed.copy(), scan.canvas.hu.copy()
         met += draw_consolidation(scan, rng, kind, Target(("RLL",))) is not None
         assert (scan.canvas.hu[taken] == before[taken]).all()
     assert met
@@ -104,7 +104,9 @@ def test_air_bronchograms_are_said_only_where_they_show(empty: Blank) -> None:
 
 def test_words_of_place_are_true(empty: Blank) -> None:
     body, canvas = empty
-    x, y, z = (np.broadcast_to(a, canvas.grid.shape) for a in canvas.grid.at((slice(None),) * 3))
+    x, y, z = (
+        np.broadcast_to(a, canvas.grid.shape) for a in canvas.grid.coordinates((slice(None),) * 3)
+    )
     for seed in range(5):
         for draw, kind, code in (
             (draw_lines, "scar", "RUL"),
@@ -125,7 +127,7 @@ def test_words_of_place_are_true(empty: Blank) -> None:
                 assert z[mask].max() < z[lobe].min() + 0.55 * np.ptp(z[lobe])
             if "dependent" in drawn.spread:
                 assert y[mask].mean() < np.median(y[lobe])
-            depth = body.depth(x[mask], y[mask], z[mask])
+            depth = body.lung_depth(x[mask], y[mask], z[mask])
             if "subpleural" in drawn.spread and kind == "reticulation":
                 assert depth.max() < 25
             if "peripheral" in drawn.spread:

@@ -13,7 +13,7 @@ from overread.pixels.lungs import find_lungs
 @pytest.mark.parametrize("number", [1, 2, 6])
 def test_lungs_are_found_where_they_were_drawn(number: int) -> None:
     patient = make_patient(number, Settings(seed=31))
-    found = find_lungs(patient.hu.transpose(2, 1, 0), patient.space)
+    found = find_lungs(patient.hu.transpose(2, 1, 0), patient.geometry)
     lobes = patient.lobes.transpose(2, 1, 0)
     hu = patient.hu.transpose(2, 1, 0)
     for side, mask in (("R", found.right), ("L", found.left)):

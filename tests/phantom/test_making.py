@@ -23,8 +23,8 @@ from fake_patients import entity, fake_patient, finding
 from overread.core import Mask, Volume
 from overread.errors import UsageError
 from overread.phantom import examining
-from overread.phantom.exam_ct import files_of, scan_name, split_of
-from overread.phantom.making import Outcome, make_population
+from overread.phantom.exam_ct import list_scan_files, scan_name, split_of
+from overread.phantom.making import PopulationResult, make_population
 from overread.phantom.patient import Patient, Settings
 from overread.phantom.statement import Statement
 from overread.pixels.masks import read_channel
@@ -54,7 +54,7 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Path:
         workers=2,
         progress=lambda *both: told.append(both),
     )
-    assert (outcome.made, outcome.there, outcome.failed) == (PATIENTS, 0, {})
+    assert (outcome.made, outcome.existing, outcome.failed) == (PATIENTS, 0, {})
     assert told == [(done, PATIENTS) for done in range(PATIENTS + 1)]
     return out
 
@@ -65,7 +65,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examining, "make_patient", fake_patient)
 
 
-def make(out: Path, patients: int, seed: int = 0) -> Outcome:
+def make(out: Path, patients: int, seed: int = 0) -> PopulationResult:
     """Make patients in this process."""
     return make_population(out, patients, Settings(seed=seed), exams=CT, workers=1)
 
@@ -76,7 +76,7 @@ def test_any_number_of_workers_and_any_order_give_the_same_bytes(
     """One process, the first patient alone and the others later: the very same tree."""
     make(tmp_path / "a", 1, SEED)
     outcome = make(tmp_path / "a", PATIENTS, SEED)
-    assert (outcome.made, outcome.there) == (PATIENTS - 1, 1)
+    assert (outcome.made, outcome.existing) == (PATIENTS - 1, 1)
     assert tree(tmp_path / "a") == tree(population)
 
 
@@ -168,7 +168,7 @@ def test_the_split_hangs_on_the_number_alone(tmp_path: Path) -> None:
     make(tmp_path / "b", 10, seed=1)
     a, b = tree(tmp_path / "a"), tree(tmp_path / "b")
     assert a.keys() == b.keys()
-    assert all(a[file] != b[file] for file in files_of(4)[:2])
+    assert all(a[file] != b[file] for file in list_scan_files(4)[:2])
 
 
 @pytest.mark.usefixtures("fake")
@@ -178,9 +178,9 @@ def test_made_again_and_made_larger(tmp_path: Path) -> None:
     make(out, 2)
     before = tree(out)
     again = make(out, 2)
-    assert (again.made, again.there) == (0, 2)
+    assert (again.made, again.existing) == (0, 2)
     assert tree(out) == before
-    (out / files_of(2)[3]).unlink()
+    (out / list_scan_files(2)[3]).unlink()
     (out / ".making" / "000001.json").write_text("{")
     for folder in ("rexgroundingct/images", "sources/rexgroundingct"):
         (out / folder / f".{'0' * 32}.part").write_text("half")
@@ -211,7 +211,7 @@ def test_what_cannot_be_mixed_is_refused(tmp_path: Path) -> None:
         make(tmp_path, 1)
     with pytest.raises(UsageError, match="is no folder"):
         make(tmp_path / "thesis.txt", 1)
-    assert make(out, 2).there == 2
+    assert make(out, 2).existing == 2
 
 
 @pytest.mark.usefixtures("fake")
@@ -316,7 +316,7 @@ def test_stopped_in_the_middle_and_taken_up_again(
     assert are_gone(workers)
     assert not (tmp_path / "out/rexgroundingct/dataset.json").exists()
     outcome = make(tmp_path / "out", PATIENTS, SEED)
-    assert outcome.there >= 1
+    assert outcome.existing >= 1
     assert tree(tmp_path / "out") == tree(population)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import pdist
 
-from overread.ontology import lungs
+from overread.ontology import lung_anatomy
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.patient import Patient, PatientFinding, Settings, make_patient
 from overread.phantom.statement import KINDS
@@ -53,13 +53,13 @@ def _place(patient: Patient, finding: PatientFinding, inside: NDArray[np.bool_])
         assert np.isin(held, named).mean() >= 0.95, statement
         for lobe in named:
             assert (held == lobe).any(), f"{LOBES[lobe - 1]} is named and holds nothing"
-        sides = {lungs().by_code[code].side for code in statement.lobes}
+        sides = {lung_anatomy().by_code[code].side for code in statement.lobes}
         assert statement.side == (sides.pop() if len(sides) == 1 else "both")
     else:
         # Fluid and air lie in the pleural space of the side that is named.
         x = (
-            np.asarray(patient.space.affine)[0, 3]
-            + np.asarray(patient.space.affine)[0, 0] * (np.nonzero(inside)[2])
+            np.asarray(patient.geometry.affine)[0, 3]
+            + np.asarray(patient.geometry.affine)[0, 0] * (np.nonzero(inside)[2])
         )
         right = float((x > 0).mean())
         assert {"right": right > 0.95, "left": right < 0.05, "both": 0.02 < right < 0.98}[
@@ -74,7 +74,7 @@ def _size(patient: Patient, finding: PatientFinding, labels: NDArray[np.uint8]) 
     stated = finding.statement.size_mm
     if stated is None:
         return
-    step = patient.space.spacing
+    step = patient.geometry.spacing
     longest = 0.0
     for value in range(1, int(labels.max()) + 1):
         points = np.argwhere(labels == value) * (step[2], step[1], step[0])
@@ -140,5 +140,5 @@ def test_a_patient_repeats_and_another_seed_is_another_patient() -> None:
 def test_difficulty_changes_the_look_and_not_the_body() -> None:
     easy, hard = (make_patient(4, Settings(seed=8, difficulty=d)) for d in ("easy", "hard"))
     assert easy.habitus == hard.habitus
-    assert easy.space == hard.space
+    assert easy.geometry == hard.geometry
     assert float(easy.hu[:, 0].std()) < float(hard.hu[:, 0].std()), "more noise"

@@ -6,15 +6,15 @@ from collections import Counter
 
 import numpy as np
 
-from overread.ontology import findings, lungs
+from overread.ontology import finding_tree, lung_anatomy
 from overread.phantom.population import (
-    draw_beyond,
+    draw_extrapulmonary_names,
     draw_plans,
     draw_target,
-    facts,
-    stream,
+    load_population_tables,
+    seed_for,
 )
-from overread.phantom.statement import BEYOND, KINDS
+from overread.phantom.statement import EXTRAPULMONARY, KINDS
 
 PATIENTS = 6000
 
@@ -29,13 +29,15 @@ REAL = {
 
 def population(mix: str = "real") -> list[list[str]]:
     return [
-        [p.category for p in draw_plans(np.random.default_rng(stream(1, n, "plans")), mix)]  # type: ignore[arg-type]
+        [p.category for p in draw_plans(np.random.default_rng(seed_for(1, n, "plans")), mix)]  # type: ignore[arg-type]
         for n in range(PATIENTS)
     ]
 
 
 def test_the_stated_shares_are_the_published_ones() -> None:
-    assert facts()["shares"] == {code: sum(counts) for code, counts in REAL.items()}
+    assert load_population_tables()["shares"] == {
+        code: sum(counts) for code, counts in REAL.items()
+    }
 
 
 def test_the_default_mix_follows_the_real_shares() -> None:
@@ -64,10 +66,10 @@ def test_an_even_mix_has_every_category_and_kind() -> None:
 
 
 def test_kinds_and_categories_are_those_of_the_ontology() -> None:
-    assert set(KINDS) == {c for c in findings().categories if c[0] in "12" and c[1:].isalpha()}
-    assert set(BEYOND.values()) <= set(findings().categories)
-    assert set(facts()["beyond"]) == set(BEYOND)
-    for category, table in facts()["category"].items():
+    assert set(KINDS) == {c for c in finding_tree().categories if c[0] in "12" and c[1:].isalpha()}
+    assert set(EXTRAPULMONARY.values()) <= set(finding_tree().categories)
+    assert set(load_population_tables()["beyond"]) == set(EXTRAPULMONARY)
+    for category, table in load_population_tables()["category"].items():
         assert set(table["kinds"]) == set(KINDS[category])
 
 
@@ -76,21 +78,24 @@ def test_targets_are_real_places() -> None:
     for category in KINDS:
         for _ in range(200):
             target = draw_target(rng, category)
-            assert set(target.lobes) <= {lobe.code for lobe in lungs().lobes}
+            assert set(target.lobes) <= {lobe.code for lobe in lung_anatomy().lobes}
             if target.segment is not None:
-                assert lungs().by_code[target.segment].code == target.lobes[0]
+                assert lung_anatomy().by_code[target.segment].code == target.lobes[0]
 
 
 def test_age_brings_calcium() -> None:
     rng = np.random.default_rng(4)
-    young, old = (Counter(n for _ in range(800) for n in draw_beyond(rng, age)) for age in (30, 80))
+    young, old = (
+        Counter(n for _ in range(800) for n in draw_extrapulmonary_names(rng, age))
+        for age in (30, 80)
+    )
     assert old["coronary calcification"] > 10 * young["coronary calcification"]
-    assert set(old) == set(BEYOND)
+    assert set(old) == set(EXTRAPULMONARY)
 
 
 def test_streams_of_randomness_do_not_meet() -> None:
     draws = {
-        stream(seed, patient, purpose).generate_state(2).tobytes()
+        seed_for(seed, patient, purpose).generate_state(2).tobytes()
         for seed in range(5)
         for patient in range(20)
         for purpose in ("body", "words", "noise", "plans")

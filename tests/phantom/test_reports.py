@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from overread.errors import UsageError
 from overread.ontology import report_regions
-from overread.phantom.reports import Report, report
-from overread.phantom.sentences import STYLES, Style, sentence
-from overread.phantom.statement import BEYOND, KINDS, Statement
+from overread.phantom.reports import CtReport, write_ct_report
+from overread.phantom.sentences import STYLES, Style, write_sentence
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, Statement
 from statement_making import ALL_KINDS, statements, statements_beyond
 
 DENIED = {
@@ -43,12 +43,12 @@ ABSENT = (
 
 def make(
     listed: list[Statement], seed: int, style: Style = "radiologist", *, held: bool = False
-) -> tuple[Report, list[str]]:
+) -> tuple[CtReport, list[str]]:
     """A report, and the sentences of lung and pleura in it."""
     rng = np.random.default_rng(seed)
-    lung = [s for s in listed if s.kind not in BEYOND]
-    texts = [sentence(s, rng, style=style, held_out=held).text for s in lung]
-    return report(listed, texts, rng, style=style, held_out=held), texts
+    lung = [s for s in listed if s.kind not in EXTRAPULMONARY]
+    texts = [write_sentence(s, rng, style=style, held_out=held).text for s in lung]
+    return write_ct_report(listed, texts, rng, style=style, held_out=held), texts
 
 
 PATIENTS = st.lists(statements(), max_size=5).flatmap(
@@ -70,7 +70,9 @@ def test_a_report_contradicts_nothing(
         around = around.replace(text, "", 1)
     for statement in listed:
         mark = (
-            statement.kind if statement.kind in BEYOND else f"{statement.category}:{statement.kind}"
+            statement.kind
+            if statement.kind in EXTRAPULMONARY
+            else f"{statement.category}:{statement.kind}"
         )
         for there, denied in DENIED.items():
             if mark.startswith(there):
@@ -116,10 +118,14 @@ def test_an_impression_keeps_to_the_statements(
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize(("category", "kind"), [*ALL_KINDS, *((c, k) for k, c in BEYOND.items())])
+@pytest.mark.parametrize(
+    ("category", "kind"), [*ALL_KINDS, *((c, k) for k, c in EXTRAPULMONARY.items())]
+)
 def test_every_kind_can_be_reported(category: str, kind: str, style: Style) -> None:
     """Alone, each kind is in the findings; what is important is in the impression."""
-    statement = Statement(category=category, kind=kind, side=None if kind in BEYOND else "right")
+    statement = Statement(
+        category=category, kind=kind, side=None if kind in EXTRAPULMONARY else "right"
+    )
     impressions = set()
     for seed in range(12):
         made, _ = make([statement], seed, style)
@@ -134,7 +140,7 @@ def test_regions_come_in_their_order() -> None:
     """Lungs, heart, mediastinum, chest wall, neck, bones, abdomen."""
     listed = [
         Statement(category=code, kind=kind)
-        for kind, code in BEYOND.items()
+        for kind, code in EXTRAPULMONARY.items()
         if kind in ("steatosis", "rib fracture", "lymph nodes", "cardiomegaly")
     ]
     order = (
@@ -168,8 +174,8 @@ def test_contrast_is_said() -> None:
     for style in STYLES:
         for seed in range(10):
             rng = np.random.default_rng(seed)
-            without = report([], [], rng, style=style).technique.lower()
-            given_ = report([], [], rng, style=style, contrast=True).technique.lower()
+            without = write_ct_report([], [], rng, style=style).technique.lower()
+            given_ = write_ct_report([], [], rng, style=style, contrast=True).technique.lower()
             assert re.search("without|noncontrast|no intravenous|unenhanced|not used", without)
             assert re.search("with intravenous|contrast-enhanced|after", given_)
 
@@ -177,7 +183,7 @@ def test_contrast_is_said() -> None:
 def test_a_row_of_the_table() -> None:
     """A report is a row of CT-RATE's table."""
     made = make([], 0)[0]
-    row = made.row("valid_1_a")
+    row = made.to_row("valid_1_a")
     assert list(row) == [
         "VolumeName",
         "ClinicalInformation_EN",
@@ -191,4 +197,4 @@ def test_a_row_of_the_table() -> None:
 def test_a_style_that_is_none() -> None:
     """A style that nobody has words for is refused."""
     with pytest.raises(UsageError, match="no style 'shouted'"):
-        report([], [], np.random.default_rng(0), style="shouted")  # type: ignore[arg-type]
+        write_ct_report([], [], np.random.default_rng(0), style="shouted")  # type: ignore[arg-type]

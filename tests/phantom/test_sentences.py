@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.errors import UnknownName, UsageError
-from overread.ontology import lungs
-from overread.phantom.lexicon import choices
-from overread.phantom.sentences import STYLES, Style, is_held_out, sentence, wordings
-from overread.phantom.statement import BEYOND, KINDS, SPREADS, Statement
+from overread.ontology import lung_anatomy
+from overread.phantom.lexicon import list_wordings
+from overread.phantom.sentences import (
+    STYLES,
+    Style,
+    is_held_out,
+    list_wording_texts,
+    write_sentence,
+)
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, Statement
 from statement_making import ALL_KINDS, GRADES, side_of, statements, statements_beyond
 
-EVERY_KIND = ALL_KINDS + [(category, kind) for kind, category in BEYOND.items()]
+EVERY_KIND = ALL_KINDS + [(category, kind) for kind, category in EXTRAPULMONARY.items()]
 SEEDS = st.integers(0, 2**32 - 1)
 STYLE = st.sampled_from(STYLES)
 
@@ -54,7 +60,7 @@ LATIN = {
     "posterobasal": "posterior basal",
 }
 NAMES = sorted(
-    {part.name for part in lungs().segments.values()} | set(LATIN), key=len, reverse=True
+    {part.name for part in lung_anatomy().segments.values()} | set(LATIN), key=len, reverse=True
 )
 SEGMENT = re.compile(r"\b((?:{0})(?:(?:, | and )(?:{0}))*) segments?\b".format("|".join(NAMES)))
 LEVELS = r"(?:upper|middle|lower)"
@@ -108,12 +114,12 @@ def test_there_are_enough_wordings() -> None:
     """At least forty a category in each style, twelve a kind after the held-out ones are gone."""
     for category, kinds in KINDS.items():
         for style in STYLES:
-            made = {w.text for kind in kinds for w in choices(category, kind, style)}
+            made = {w.text for kind in kinds for w in list_wordings(category, kind, style)}
             assert len(made) >= 40, (category, style)
-        assert len(wordings(category)) >= 60
-        assert len(set(wordings(category))) == len(wordings(category))
+        assert len(list_wording_texts(category)) >= 60
+        assert len(set(list_wording_texts(category))) == len(list_wording_texts(category))
     for category, kind in EVERY_KIND:
-        assert sum(not is_held_out(text) for text in wordings(category, kind)) >= 12
+        assert sum(not is_held_out(text) for text in list_wording_texts(category, kind)) >= 12
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -124,7 +130,7 @@ def test_every_kind_has_wordings_in_both_parts(category: str, kind: str, style: 
         for placed in (True, False):
             fitting = [
                 is_held_out(w.text)
-                for w in choices(category, kind, style)
+                for w in list_wordings(category, kind, style)
                 if w.fits(count, countable=category in ("2d", "2h"))
                 and (w.has_place if placed else not w.needs_place)
             ]
@@ -134,30 +140,30 @@ def test_every_kind_has_wordings_in_both_parts(category: str, kind: str, style: 
 
 def test_a_fifth_is_held_out() -> None:
     """Overall about a fifth; which ones does not depend on the others."""
-    texts = {text for category, kind in EVERY_KIND for text in wordings(category, kind)}
+    texts = {text for category, kind in EVERY_KIND for text in list_wording_texts(category, kind)}
     held = sum(is_held_out(text) for text in texts)
     assert 0.17 < held / len(texts) < 0.23
     for category in KINDS:
-        ours = wordings(category)
+        ours = list_wording_texts(category)
         assert 0.13 < sum(map(is_held_out, ours)) / len(ours) < 0.27, category
 
 
 def test_no_wording_claims_anything_by_itself() -> None:
     """Sides, numbers, sizes, time and extent only ever come from a statement."""
     for category, kind in EVERY_KIND:
-        for text in wordings(category, kind):
+        for text in list_wording_texts(category, kind):
             assert not NOT_BACKED.search(text.replace("both-sided", "")), text
 
 
 def test_what_has_no_words_is_refused() -> None:
     """A category or a kind that nobody has words for is refused by name."""
     with pytest.raises(UnknownName, match="no words for the category '9z'"):
-        wordings("9z")
+        list_wording_texts("9z")
     with pytest.raises(UnknownName, match="no words for 'purple'"):
-        wordings("2d", "purple")
+        list_wording_texts("2d", "purple")
     lung, rng = Statement(category="2f", kind="honeycombing"), np.random.default_rng(0)
     with pytest.raises(UsageError, match="no style 'shouted'"):
-        sentence(lung, rng, style="shouted")  # type: ignore[arg-type]
+        write_sentence(lung, rng, style="shouted")  # type: ignore[arg-type]
     assert set(get_args(Style)) == set(STYLES)
 
 
@@ -172,12 +178,12 @@ def test_a_sentence_says_nothing_but_its_statement(
     statement: Statement, seed: int, style: Style, held: bool, place: bool | None
 ) -> None:
     """Places, numbers, sizes, grades, spread and traits in the text are those of the statement."""
-    made = sentence(
+    made = write_sentence(
         statement, np.random.default_rng(seed), style=style, held_out=held, name_place=place
     )
     text = made.text[0].lower() + made.text[1:]
     assert is_held_out(made.wording) is held
-    assert made.wording in wordings(statement.category, statement.kind)
+    assert made.wording in list_wording_texts(statement.category, statement.kind)
 
     # Place: sides, lobes and segments are all there, or none is mentioned at all.
     real = (
@@ -190,7 +196,7 @@ def test_a_sentence_says_nothing_but_its_statement(
     assert sides_in(text) in (set(), real)
     lobes, segments = lobes_in(text), segments_in(text)
     assert lobes in (set(), set(statement.lobes))
-    assert segments in (set(), {lungs().segments[code].name for code in statement.segments})
+    assert segments in (set(), {lung_anatomy().segments[code].name for code in statement.segments})
     assert ("side" in made.said) is bool(sides_in(text))
     assert ("lobes" in made.said) is bool(lobes)
     if "segments" in made.said:
@@ -245,7 +251,7 @@ def test_a_sentence_is_well_formed(
     statement: Statement, seed: int, style: Style, held: bool
 ) -> None:
     """One capital, single spaces, right articles, right numbers of nouns and verbs, not too long."""
-    text = sentence(statement, np.random.default_rng(seed), style=style, held_out=held).text
+    text = write_sentence(statement, np.random.default_rng(seed), style=style, held_out=held).text
     assert re.fullmatch(r"[A-Z0-9][a-z0-9 ,.()\-]*[a-z)]", text), text
     assert not re.search(r"  | ,|,,|\(\s*\)|[{}\[\]/|]|\b(\w+) \1\b", text), text
     assert len(text.split()) <= 40
@@ -282,7 +288,7 @@ def test_the_same_chance_gives_the_same_sentence(
 ) -> None:
     """Nothing but the generator decides."""
     first, second = (
-        sentence(statement, np.random.default_rng(seed), style=style) for _ in range(2)
+        write_sentence(statement, np.random.default_rng(seed), style=style) for _ in range(2)
     )
     assert first == second
 
@@ -290,13 +296,13 @@ def test_the_same_chance_gives_the_same_sentence(
 def some_statements(count: int, seed: int) -> list[Statement]:
     """Statements of all categories, as a patient might have them."""
     rng = np.random.default_rng(seed)
-    order = [lobe.code for lobe in lungs().lobes]
+    order = [lobe.code for lobe in lung_anatomy().lobes]
     made = []
     for _ in range(count):
         category, kind = ALL_KINDS[int(rng.integers(len(ALL_KINDS)))]
         wanted = rng.choice(order, int(rng.choice((1, 1, 1, 2, 2, 3, 5))), replace=False)
         lobes = tuple(code for code in order if code in wanted)
-        inside = lungs().by_code[lobes[0]].segments
+        inside = lung_anatomy().by_code[lobes[0]].segments
         pleura, things = category in ("2e", "2g"), category in ("2d", "2h")
         made.append(
             Statement(
@@ -320,7 +326,7 @@ def some_statements(count: int, seed: int) -> list[Statement]:
 def test_sentences_are_as_long_as_real_ones() -> None:
     """Mean words near the 11.7 of the real findings, and about 64 % of them name a place."""
     rng = np.random.default_rng(11)
-    made = [sentence(statement, rng) for statement in some_statements(3000, 7)]
+    made = [write_sentence(statement, rng) for statement in some_statements(3000, 7)]
     words = [len(one.text.split()) for one in made]
     assert 9 < np.mean(words) < 15
     assert max(words) <= 35
@@ -332,7 +338,8 @@ def test_translated_sentences_sound_otherwise() -> None:
     listed = some_statements(1500, 3)
     texts = {
         style: [
-            sentence(s, np.random.default_rng(n), style=style).text for n, s in enumerate(listed)
+            write_sentence(s, np.random.default_rng(n), style=style).text
+            for n, s in enumerate(listed)
         ]
         for style in STYLES
     }
@@ -377,10 +384,12 @@ def test_lobes_are_added_up(lobes: tuple[str, ...], words: set[str]) -> None:
         category="1c", kind="centrilobular", side=side_of(lobes), lobes=lobes, count=3
     )
     for seed in range(60):
-        text = sentence(statement, np.random.default_rng(seed), name_place=True).text.lower()
+        text = write_sentence(statement, np.random.default_rng(seed), name_place=True).text.lower()
         side = {"both lungs", "bilateral", "bilaterally", f"{statement.side} lung"}
         assert any(word in text for word in words | side), text
-    said = {sentence(statement, np.random.default_rng(n), name_place=True).said for n in range(60)}
+    said = {
+        write_sentence(statement, np.random.default_rng(n), name_place=True).said for n in range(60)
+    }
     assert any("lobes" in one for one in said) is any("lobe" in word for word in words)
 
 
@@ -389,9 +398,9 @@ def test_the_lingula_has_its_name() -> None:
     both = Statement(
         category="2a", kind="scar", side="left", lobes=("LUL",), segments=("LS4", "LS5")
     )
-    texts = [sentence(both, np.random.default_rng(n), name_place=True) for n in range(200)]
+    texts = [write_sentence(both, np.random.default_rng(n), name_place=True) for n in range(200)]
     assert any("the lingula" in one.text and "segments" in one.said for one in texts)
     one = both.model_copy(update={"segments": ("LS5",)})
-    texts = [sentence(one, np.random.default_rng(n), name_place=True) for n in range(200)]
+    texts = [write_sentence(one, np.random.default_rng(n), name_place=True) for n in range(200)]
     assert any("inferior segment of the lingula" in one.text for one in texts)
     assert all("superior" not in one.text for one in texts)

@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 from PIL import ImageCms, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from overread.pixels.bare import Bare, bare, turned
+from overread.pixels.bare import StrippedImage, exif_orientation, strip_metadata
 
 CANARY = b"CANARY-adenocarcinoma"
 WORDS = CANARY.decode()
@@ -95,9 +95,9 @@ PNGS: dict[str, bytes] = {
 def test_no_word_of_a_png_goes_out(where: str) -> None:
     """Whatever stands beside the pixels is gone, packed or not, and the pixels are the same."""
     data = PNGS[where]
-    found = bare(data)
+    found = strip_metadata(data)
     assert found is not None
-    assert found == Bare(PNG, "image/png", (64, 48))
+    assert found == StrippedImage(PNG, "image/png", (64, 48))
     assert CANARY not in found.data
     assert zlib.compress(CANARY) not in found.data
     assert (decoded(found.data) == COLOUR).all()
@@ -144,7 +144,7 @@ def test_no_word_of_a_jpeg_goes_out(where: str) -> None:
     """Comments, camera data, thumbnails and what follows the end are gone; the pixels are not."""
     data = JPEGS[where]()
     assert CANARY in data or WORDS in data.decode("latin-1")
-    found = bare(data)
+    found = strip_metadata(data)
     assert found is not None
     assert (found.media, found.size) == ("image/jpeg", (64, 48))
     assert CANARY not in found.data
@@ -156,7 +156,7 @@ def test_no_word_of_a_jpeg_goes_out(where: str) -> None:
 def test_a_comment_between_the_scans_of_a_progressive_jpeg() -> None:
     """All scans stay, and nothing that was said between them."""
     at = between_scans(PROGRESSIVE)
-    found = bare(with_segment(PROGRESSIVE, 0xFE, CANARY, at=at))
+    found = strip_metadata(with_segment(PROGRESSIVE, 0xFE, CANARY, at=at))
     assert found is not None
     assert CANARY not in found.data
     assert found.data.count(b"\xff\xda") == PROGRESSIVE.count(b"\xff\xda") > 2
@@ -170,7 +170,7 @@ def test_an_adobe_mark_keeps_its_colours_and_loses_its_words() -> None:
     at = data.index(b"Adobe")
     tail = data[at + 12 :]
     longer = data[: at - 2] + struct.pack(">H", 14 + len(CANARY)) + data[at : at + 12]
-    found = bare(longer + CANARY + tail)
+    found = strip_metadata(longer + CANARY + tail)
     assert found is not None
     assert CANARY not in found.data
     assert (decoded(found.data) == decoded(data)).all()
@@ -186,7 +186,7 @@ def test_small_kinds_go_out_as_they_are() -> None:
         saved(COLOUR, "JPEG", subsampling="4:2:0", restart_marker_rows=1),
         saved(COLOUR, "JPEG", optimize=True, quality=30),
     ):
-        found = bare(data)
+        found = strip_metadata(data)
         assert found is not None
         assert (decoded(found.data) == decoded(data)).all()
 
@@ -230,15 +230,15 @@ DRAWN_ANEW: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("what", DRAWN_ANEW)
 def test_what_is_drawn_anew(what: str) -> None:
     """What models take differently, or not at all, and what is damaged, is left to the decoder."""
-    assert bare(DRAWN_ANEW[what]()) is None
+    assert strip_metadata(DRAWN_ANEW[what]()) is None
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_how_a_picture_is_to_be_turned(orientation: int) -> None:
     """The tag is found and believed; upright ones go out as they are."""
     data = saved(COLOUR, "JPEG", exif=exif(orientation))
-    assert turned(data) == orientation
-    assert (bare(data) is None) == (orientation != 1)
+    assert exif_orientation(data) == orientation
+    assert (strip_metadata(data) is None) == (orientation != 1)
     with Pillow.open(io.BytesIO(data)) as image:
         assert ImageOps.exif_transpose(image).size == ((64, 48) if orientation < 5 else (48, 64))
 
@@ -247,17 +247,17 @@ def test_wild_camera_data_turn_nothing() -> None:
     """Camera data that are none, or a tag out of range, leave the picture as it is."""
     for body in (b"Exif\0\0" + CANARY * 3, b"Exif\0\0MM\0*\xff\xff\xff\xff", exif(77)):
         data = with_segment(JPEG, 0xE1, body)
-        assert turned(data) == 1
-        found = bare(data)
+        assert exif_orientation(data) == 1
+        found = strip_metadata(data)
         assert found is not None
         assert CANARY not in found.data
-    assert turned(b"") == turned(PNG) == 1
+    assert exif_orientation(b"") == exif_orientation(PNG) == 1
 
 
 def test_every_cut_and_every_flipped_byte_is_survived() -> None:
     """Damage anywhere gives a picture or None, never an exception."""
     for whole in (PNG, JPEG, PROGRESSIVE):
         for end in range(0, len(whole), 7):
-            bare(whole[:end])
+            strip_metadata(whole[:end])
         for at in range(2, len(whole), 11):
-            bare(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+            strip_metadata(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])

@@ -17,7 +17,7 @@ from pydicom import uid
 from dicom_making import RAMP, bundled, grey, stored
 from overread.errors import OverreadError, PictureError, Refused, Truncated, UsageError
 from overread.pixels import dicom, dicom_frames
-from overread.pixels.dicom import decodable, open_dicom, read_dicom, read_hu
+from overread.pixels.dicom import decodable_syntaxes, open_dicom, read_dicom, read_hu
 
 
 @pytest.mark.parametrize("frame", [-1, 30])
@@ -146,7 +146,7 @@ def test_a_gdcm_that_was_killed_from_outside_is_started_again() -> None:
 
 
 def test_every_usual_syntax_is_decodable_here_and_the_names_are_dicoms() -> None:
-    found = decodable()
+    found = decodable_syntaxes()
     assert found[uid.JPEGLosslessSV1.name]
     assert found[uid.JPEGLSLossless.name]
     assert {name for name, here in found.items() if not here} == {
@@ -160,8 +160,8 @@ def test_without_gdcm_the_syntaxes_that_need_it_are_not_decodable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert not decodable()[uid.JPEGLosslessSV1.name]
-    assert decodable()[uid.JPEG2000Lossless.name]
+    assert not decodable_syntaxes()[uid.JPEGLosslessSV1.name]
+    assert decodable_syntaxes()[uid.JPEG2000Lossless.name]
     with pytest.raises(PictureError, match="overread doctor"):
         read_hu(bundled("MR_small_jpeg_ls_lossless.dcm"))
 

@@ -15,10 +15,10 @@ from PIL import Image as Pillow
 from overread.core import Box, Geometry, Image, Mask, Picture, Region, Slices, Volume, Whole
 from overread.errors import PictureError
 from overread.pixels.edits import AlteredPictures, Edit, mask_voxels
-from overread.pixels.geometry import from_ras, geometry, to_ras
+from overread.pixels.geometry import from_ras, make_geometry, to_ras
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import read_volume
-from overread.pixels.showing import shown_bytes
+from overread.pixels.showing import encode_region
 
 FILM = Image(name="film", file="film.png")
 OTHER = Image(name="film", file="other.png")
@@ -154,7 +154,7 @@ def test_other_pictures_are_as_they_were(film: Kept) -> None:
 def test_what_is_sent_is_what_was_altered(film: Kept) -> None:
     """The bytes of an altered picture hold its pixels, exactly."""
     pictures = AlteredPictures(film, [Edit(picture="film", how="hide", regions=(BOX,))])
-    data, media, size = shown_bytes(pictures, FILM, Whole(picture="film"), longest=512)
+    data, media, size = encode_region(pictures, FILM, Whole(picture="film"), longest=512)
     with Pillow.open(io.BytesIO(data)) as image:
         assert (np.asarray(image) == pictures.pixels(FILM)).all()
     assert (media, size) == ("image/png", (120, 100))
@@ -167,7 +167,7 @@ def test_a_turned_photograph_stays_turned(film: Kept) -> None:
     Pillow.fromarray(film.kept["film"]).save(out, "JPEG", quality=95, exif=tags.tobytes())
     film.files["film"] = out.getvalue()
     pictures = AlteredPictures(film, [Edit(picture="film", how="hide", regions=(BOX,))])
-    data, _, size = shown_bytes(pictures, FILM, Whole(picture="film"), longest=512)
+    data, _, size = encode_region(pictures, FILM, Whole(picture="film"), longest=512)
     assert size == (100, 120)
     with Pillow.open(io.BytesIO(data)) as image:
         shown = np.asarray(image, float)
@@ -184,7 +184,7 @@ def scan(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Kept, str]:
     affine = np.eye(4)
     affine[:3, :3] = np.array([columns[axis] for axis in request.param]).T * 2.0
     shape = {"RAS": (40, 36, 30), "LPS": (40, 36, 30), "PSR": (36, 30, 40)}[request.param]
-    space = geometry(shape, affine, where="here")
+    space = make_geometry(shape, affine, where="here")
     ras = np.random.default_rng(0).normal(-800, 20, (40, 36, 30))
     across, along, up = np.ogrid[:40, :36, :30]
     ball = (across - 12) ** 2 + (along - 20) ** 2 + (up - 9) ** 2 <= 16
@@ -193,7 +193,7 @@ def scan(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Kept, str]:
     donor[:, :, :8] = 700
     pictures = Kept(ct=np.ascontiguousarray(from_ras(ras.astype(np.int16), space)), donor=donor)
     pictures.spaces = {
-        "ct": space, "donor": geometry((20, 18, 15), np.diag([4.0, 4, 4, 1]), where="there"),
+        "ct": space, "donor": make_geometry((20, 18, 15), np.diag([4.0, 4, 4, 1]), where="there"),
     }  # fmt: skip
     mask: Any = np.ascontiguousarray(from_ras(ball.astype(np.uint8), space))
     write_mask(tmp_path / "arrays" / "m.nii.gz", [np.zeros_like(mask), mask], affine)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from overread.core import Box
 from overread.pixels.edits_places import (
-    moved_parts,
-    other_boxes,
-    other_places,
-    other_slices,
+    control_boxes,
+    control_shifts,
+    control_slices,
+    find_tissues,
+    move_parts,
     rectangle,
-    rough_tissues,
 )
-from overread.pixels.geometry import geometry
+from overread.pixels.geometry import make_geometry
 
 
 def dice(seed: int = 0) -> np.random.Generator:
@@ -45,7 +45,7 @@ def test_other_boxes_are_as_large_and_elsewhere(places: Any, seed: int) -> None:
     boxes = [box for box in boxes if box.x1 < 79 and box.y1 < 59 and box.x2 > 1 and box.y2 > 1]
     if not boxes:
         return
-    moved = other_boxes({"p": np.full(size, 90, np.uint8)}, {"p": boxes}, dice(seed))
+    moved = control_boxes({"p": np.full(size, 90, np.uint8)}, {"p": boxes}, dice(seed))
     if moved is None:
         return
     found = moved["p"]
@@ -59,15 +59,15 @@ def test_small_boxes_find_room() -> None:
     """There is a place wherever one can be, and another seed finds another."""
     blank = {"p": np.full((60, 80), 90, np.uint8)}
     box = Box(picture="p", x1=10, y1=10, x2=30, y2=30)
-    found = [other_boxes(blank, {"p": [box]}, dice(seed)) for seed in range(5)]
+    found = [control_boxes(blank, {"p": [box]}, dice(seed)) for seed in range(5)]
     assert all(found)
     assert len({moved["p"] for moved in found if moved}) > 1
-    assert found[0] == other_boxes(blank, {"p": [box]}, dice(0))
+    assert found[0] == control_boxes(blank, {"p": [box]}, dice(0))
     large = Box(picture="p", x1=0, y1=0, x2=60, y2=60)
-    assert other_boxes(blank, {"p": [large]}, dice()) is None
+    assert control_boxes(blank, {"p": [large]}, dice()) is None
     half = Box(picture="p", x1=0, y1=0, x2=40, y2=60)
     rest = Box(picture="p", x1=40, y1=0, x2=80, y2=60)
-    assert other_boxes(blank, {"p": [half]}, dice()) == {"p": (rest,)}
+    assert control_boxes(blank, {"p": [half]}, dice()) == {"p": (rest,)}
 
 
 def test_boxes_without_room_go_to_another_picture() -> None:
@@ -75,12 +75,12 @@ def test_boxes_without_room_go_to_another_picture() -> None:
     films = {name: np.full((60, 80), 90, np.uint8) for name in "pq"}
     films["r"] = np.full((90, 90), 90, np.uint8)
     large = Box(picture="p", x1=0, y1=0, x2=60, y2=60)
-    moved = other_boxes(films, {"p": [large]}, dice())
+    moved = control_boxes(films, {"p": [large]}, dice())
     assert moved is not None
     assert list(moved) == ["q"]
     assert raster(moved["q"], (60, 80)).sum() == 3600
     cited = {"p": [large], "q": [Box(picture="q", x1=30, y1=30, x2=40, y2=40)]}
-    assert other_boxes(films, cited, dice()) is None
+    assert control_boxes(films, cited, dice()) is None
 
 
 def test_boxes_of_the_body_stay_in_the_body() -> None:
@@ -89,11 +89,11 @@ def test_boxes_of_the_body_stay_in_the_body() -> None:
     film[:, 40:] = 120
     for seed in range(10):
         within = {"p": [Box(picture="p", x1=60, y1=60, x2=80, y2=80)]}
-        inner = other_boxes({"p": film}, within, dice(seed))
+        inner = control_boxes({"p": film}, within, dice(seed))
         assert inner is not None
         assert inner["p"][0].x1 >= 37
     outside = {"p": [Box(picture="p", x1=5, y1=5, x2=25, y2=25)]}
-    found = [other_boxes({"p": film}, outside, dice(n)) for n in range(10)]
+    found = [control_boxes({"p": film}, outside, dice(n)) for n in range(10)]
     assert any(boxes and boxes["p"][0].x1 < 30 for boxes in found)
 
 
@@ -101,7 +101,7 @@ def test_boxes_of_the_body_stay_in_the_body() -> None:
 def test_other_slices_are_as_many_and_elsewhere(count: int, one: int, two: int, seed: int) -> None:
     """As long a range that shares no slice, wherever there is one."""
     first, last = sorted((one % count, two % count))
-    found = other_slices(count, [(first, last)], dice(seed))
+    found = control_slices(count, [(first, last)], dice(seed))
     length = last - first + 1
     assert (found is not None) == (max(first, count - 1 - last) >= length)
     if found is not None:
@@ -118,7 +118,7 @@ def chest() -> tuple[Any, Any]:
     hu[8:72, 6:54] = 40
     hu[14:34, 14:46, 4:46] = -850
     hu[46:66, 14:46, 4:46] = -850
-    space = geometry((80, 60, 50), np.diag([-4.0, -4.0, 4.0, 1.0]), where="here")
+    space = make_geometry((80, 60, 50), np.diag([-4.0, -4.0, 4.0, 1.0]), where="here")
     return hu, space
 
 
@@ -127,7 +127,7 @@ def test_lungs_and_body_are_roughly_found(chest: tuple[Any, Any]) -> None:
     hu, space = chest
     hu = hu.copy()
     hu[20:24, 20:24, 20:24] = 50
-    lungs, body = rough_tissues(hu, space)
+    lungs, body = find_tissues(hu, space)
     assert body[8:72, 6:54].all()
     assert not body[:8].any()
     assert lungs[20:24, 20:24, 20:24].all()
@@ -140,15 +140,15 @@ def test_other_places_are_as_large_and_in_the_same_tissue(chest: tuple[Any, Any]
     in_lung, in_wall = np.zeros(space.shape, bool), np.zeros(space.shape, bool)
     in_lung[18:26, 18:26, 18:28] = True
     in_wall[36:42, 10:40, 10:13] = True
-    lungs, body = rough_tissues(hu, space)
+    lungs, body = find_tissues(hu, space)
     for seed in range(5):
-        shifts = other_places(hu, space, in_lung | in_wall, dice(seed))
+        shifts = control_shifts(hu, space, in_lung | in_wall, dice(seed))
         assert shifts is not None
-        there = [moved_parts(one, [by]) for one, by in zip((in_lung, in_wall), shifts, strict=True)]
+        there = [move_parts(one, [by]) for one, by in zip((in_lung, in_wall), shifts, strict=True)]
         assert [mask.sum() for mask in there] == [in_lung.sum(), in_wall.sum()]
         assert lungs[there[0]].mean() > 0.8
         assert body[there[1]].mean() > 0.8
-        together = moved_parts(in_lung | in_wall, shifts)
+        together = move_parts(in_lung | in_wall, shifts)
         assert (together == (there[0] | there[1])).all()
         assert together.sum() == in_lung.sum() + in_wall.sum()
         assert not (together & (in_lung | in_wall)).any()
@@ -160,9 +160,9 @@ def test_many_parts_find_room_each_for_itself(chest: tuple[Any, Any]) -> None:
     mask = np.zeros(space.shape, bool)
     mask[16:66:6, 16:44:6, 6:44:6] = True
     mask[36:44] = False
-    shifts = other_places(hu, space, mask, dice())
+    shifts = control_shifts(hu, space, mask, dice())
     assert shifts is not None
-    there = moved_parts(mask, shifts)
+    there = move_parts(mask, shifts)
     assert not (there & mask).any()
     assert there.sum() >= 0.9 * mask.sum()
 
@@ -174,17 +174,17 @@ def test_what_has_no_room_in_the_lungs_stays_in_the_body(chest: tuple[Any, Any])
     hu[46:66] = 40
     most = np.zeros(space.shape, bool)
     most[14:24, 14:46, 4:34] = True
-    shifts = other_places(hu, space, most, dice())
+    shifts = control_shifts(hu, space, most, dice())
     assert shifts is not None
-    assert rough_tissues(hu, space)[1][moved_parts(most, shifts)].mean() > 0.8
+    assert find_tissues(hu, space)[1][move_parts(most, shifts)].mean() > 0.8
 
 
 def test_there_may_be_no_other_place(chest: tuple[Any, Any]) -> None:
     """A mask of nearly everything has none, and neither has an empty one."""
     hu, space = chest
     full = np.ones(space.shape, bool)
-    assert other_places(hu, space, full, dice()) is None
-    assert other_places(hu, space, ~full, dice()) is None
+    assert control_shifts(hu, space, full, dice()) is None
+    assert control_shifts(hu, space, ~full, dice()) is None
 
 
 def test_parts_that_leave_the_volume_are_cut_off() -> None:
@@ -192,8 +192,8 @@ def test_parts_that_leave_the_volume_are_cut_off() -> None:
     mask = np.zeros((5, 6, 7), bool)
     mask[1, 2, 3] = True
     for shift in ((3, -2, 3), (-1, 3, -3), (0, 0, 1)):
-        there = moved_parts(mask, [shift])
+        there = move_parts(mask, [shift])
         assert there[tuple(np.add((1, 2, 3), shift))]
         assert there.sum() == 1
-    assert not moved_parts(mask, [(4, 0, 0)]).any()
-    assert not moved_parts(mask, [(0, -9, 0)]).any()
+    assert not move_parts(mask, [(4, 0, 0)]).any()
+    assert not move_parts(mask, [(0, -9, 0)]).any()

@@ -47,7 +47,7 @@ def test_words_that_lead_out_are_refused(root: Path, file: str) -> None:
     with pytest.raises(Refused):
         Fence(root).path(file)
     with pytest.raises(Refused):
-        Fence(root).place(file)
+        Fence(root).path_to_write(file)
     assert not Fence(root).has(file)
 
 
@@ -67,8 +67,8 @@ def test_nothing_is_written_through_a_link_out(root: Path, tmp_path: Path) -> No
     (root / "file.png").symlink_to(tmp_path / "secret.png")
     for file in ("folder/x.png", "file.png"):
         with pytest.raises(Refused, match="link"):
-            Fence(root).place(file)
-    assert Fence(root).place("new/folder/x.png") == root / "new/folder/x.png"
+            Fence(root).path_to_write(file)
+    assert Fence(root).path_to_write("new/folder/x.png") == root / "new/folder/x.png"
 
 
 def test_what_is_no_file_is_refused(root: Path) -> None:

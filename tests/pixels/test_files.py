@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     path.write_bytes(b"old")
 
     def half() -> None:
-        with written(path) as out:
+        with open_atomic(path) as out:
             out.write(b"half")
             raise RuntimeError
 
@@ -32,7 +32,7 @@ def test_many_threads_write_one_file_whole(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "card.bin"
 
     def write(number: int) -> None:
-        with written(path) as out:
+        with open_atomic(path) as out:
             for _ in range(50):
                 out.write(bytes([number]) * 100)
 
@@ -46,9 +46,9 @@ def test_many_threads_write_one_file_whole(tmp_path: Path) -> None:
 
 def test_gz_is_packed_once(tmp_path: Path) -> None:
     """A name that ends in .gz packs what is written, unless it is packed already."""
-    with written(tmp_path / "a.gz") as out:
+    with open_atomic(tmp_path / "a.gz") as out:
         out.write(b"plain")
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"plain"
-    with written(tmp_path / "b.gz", packed=False) as out:
+    with open_atomic(tmp_path / "b.gz", packed=False) as out:
         out.write((tmp_path / "a.gz").read_bytes())
     assert (tmp_path / "b.gz").read_bytes() == (tmp_path / "a.gz").read_bytes()

@@ -18,11 +18,19 @@ from PIL import Image as Pillow
 
 from overread.core import Box
 from overread.errors import NotThere, OverreadError, PictureError, Refused, Truncated, UnknownName
-from overread.pixels.draw import COLOURS, boxes, colour, crop, montage, outline, titled
+from overread.pixels.draw import (
+    COLOURS,
+    crop,
+    draw_boxes,
+    draw_outline,
+    draw_title,
+    make_montage,
+    to_rgb,
+)
 from overread.pixels.encode import data_uri, encode
 from overread.pixels.flat import image_size, read_image, verify_image, write_image
-from overread.pixels.formats import read_picture, told
-from overread.pixels.windows import WINDOWS, Window, window
+from overread.pixels.formats import read_picture, sniff_format
+from overread.pixels.windows import WINDOWS, Window, apply_window
 
 
 def packed(image: Pillow.Image, kind: str) -> bytes:
@@ -176,10 +184,10 @@ def test_flipped_bytes_never_crash(seed: int, flips: int, kind: str) -> None:
 
 def test_formats_are_told_by_their_marks() -> None:
     """Two bytes of gzip, four of DICOM, eight of PNG; nothing else is a picture."""
-    assert told(packed(Pillow.new("L", (2, 2)), "PNG")) == "png"
-    assert told(bytes(128) + b"DICM") == "dicom"
-    assert told(b"\x1f\x8b\x08") == "gzip"
-    assert told(b"GIF89a") is None
+    assert sniff_format(packed(Pillow.new("L", (2, 2)), "PNG")) == "png"
+    assert sniff_format(bytes(128) + b"DICM") == "dicom"
+    assert sniff_format(b"\x1f\x8b\x08") == "gzip"
+    assert sniff_format(b"GIF89a") is None
     with pytest.raises(PictureError, match="PNG, JPEG, DICOM and NIfTI"):
         read_picture(b"GIF89a")
 
@@ -188,13 +196,13 @@ def test_windows_are_linear_between_their_ends() -> None:
     """Black at and below the lower end, white at and above the upper, half-way in the middle."""
     for centre, width in WINDOWS.values():
         low, high = centre - width / 2, centre + width / 2
-        greys = window(np.array([-8192, low, centre, high, 16000]), Window(centre, width))
+        greys = apply_window(np.array([-8192, low, centre, high, 16000]), Window(centre, width))
         assert greys.tolist() == [0, 0, 128, 255, 255]
-    ramp = window(np.arange(-1350, 151), "lung").astype(float)
+    ramp = apply_window(np.arange(-1350, 151), "lung").astype(float)
     np.testing.assert_allclose(ramp, np.arange(1501) * 255 / 1500, atol=0.5)
-    assert window(np.array([np.nan]), "bone").tolist() == [0]
+    assert apply_window(np.array([np.nan]), "bone").tolist() == [0]
     with pytest.raises(UnknownName, match="did you mean 'bone'"):
-        window(np.zeros(1), "bones")
+        apply_window(np.zeros(1), "bones")
 
 
 def test_crops_are_clipped_and_never_empty() -> None:
@@ -213,17 +221,17 @@ def test_overlays_mark_the_border_and_leave_the_rest() -> None:
     grey = np.full((9, 9), 100, np.uint8)
     mask = np.zeros((9, 9), bool)
     mask[2:7, 2:7] = True
-    drawn = outline(grey, mask, COLOURS[0])
+    drawn = draw_outline(grey, mask, COLOURS[0])
     assert tuple(drawn[2, 4]) == COLOURS[0]
     assert tuple(drawn[0, 0]) == (100, 100, 100)
     assert tuple(drawn[4, 4]) != COLOURS[0]
     assert tuple(drawn[4, 4]) != (100, 100, 100)
-    framed = boxes(grey, [Box(picture="x", x1=1, y1=1, x2=6, y2=6, label="heart")], width=1)
+    framed = draw_boxes(grey, [Box(picture="x", x1=1, y1=1, x2=6, y2=6, label="heart")], width=1)
     assert tuple(framed[1, 1]) == COLOURS[0]
-    assert titled(grey, "axial").shape == (9, 9, 3)
-    assert montage([grey, colour(grey), grey], columns=2, gap=1).shape == (19, 19, 3)
+    assert draw_title(grey, "axial").shape == (9, 9, 3)
+    assert make_montage([grey, to_rgb(grey), grey], columns=2, gap=1).shape == (19, 19, 3)
     deep = np.array([[30000, 32000, 34000]], np.uint16)
-    assert colour(deep)[0, :, 0].tolist() == [0, 128, 255]
+    assert to_rgb(deep)[0, :, 0].tolist() == [0, 128, 255]
 
 
 def test_pictures_for_models_fit_and_repeat() -> None:

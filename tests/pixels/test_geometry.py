@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from overread.core import Geometry
 from overread.errors import PictureError
-from overread.pixels.geometry import from_ras, geometry, ras_geometry, to_ras, voxel, world
-from overread.pixels.planes import cut, slices, square
+from overread.pixels.geometry import (
+    from_ras,
+    make_geometry,
+    ras_geometry,
+    to_ras,
+    voxel_to_world,
+    world_to_voxel,
+)
+from overread.pixels.planes import extract_slice, resample_square, slice_count
 
 CODES = [
     "".join(letters)
@@ -35,7 +42,7 @@ def placed(code: str, shape: tuple[int, int, int], seed: int = 0) -> Geometry:
     tilt[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     matrix = tilt @ matrix
     matrix[:3, 3] = rng.uniform(-200, 200, 3)
-    return geometry(shape, matrix, where="test")
+    return make_geometry(shape, matrix, where="test")
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -62,7 +69,7 @@ def test_there_and_back_is_the_identity(code: str, shape: tuple[int, int, int], 
     volume = np.random.default_rng(seed).integers(0, 255, shape)
     np.testing.assert_array_equal(from_ras(to_ras(volume, space), space), volume)
     index = (0.5, 1.25, 2.0)
-    assert voxel(space, world(space, index)) == pytest.approx(index, abs=1e-6)
+    assert world_to_voxel(space, voxel_to_world(space, index)) == pytest.approx(index, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ def test_there_and_back_is_the_identity(code: str, shape: tuple[int, int, int], 
 def test_an_affine_that_places_nothing_is_refused(affine: np.ndarray) -> None:
     """Zero, NaN, singular and misshapen affines are one clear error."""
     with pytest.raises(PictureError, match="affine"):
-        geometry((2, 2, 2), affine, where="scan.nii.gz")
+        make_geometry((2, 2, 2), affine, where="scan.nii.gz")
 
 
 def test_an_array_of_another_shape_is_refused() -> None:
@@ -85,24 +92,26 @@ def test_an_array_of_another_shape_is_refused() -> None:
 
 def test_planes_are_shown_as_radiologists_see_them() -> None:
     """Right on the left, front at the top, head at the top: told by single bright voxels."""
-    space = geometry((5, 5, 5), np.diag([-1.0, -1.0, 1.0, 1.0]), where="LPS")
+    space = make_geometry((5, 5, 5), np.diag([-1.0, -1.0, 1.0, 1.0]), where="LPS")
     volume = np.zeros((5, 5, 5), np.uint8)
     # In LPS, index 0 is the patient's right, 0 the front, 4 the head.
     volume[0, 2, 2], volume[2, 0, 2], volume[2, 2, 4] = 1, 2, 3
-    axial = cut(volume, space, "axial", 2)
+    axial = extract_slice(volume, space, "axial", 2)
     assert axial[2, 0] == 1
     assert axial[0, 2] == 2
-    coronal = cut(volume, space, "coronal", 2)
+    coronal = extract_slice(volume, space, "coronal", 2)
     assert coronal[2, 0] == 1
     assert coronal[0, 2] == 3
-    sagittal = cut(volume, space, "sagittal", 2)
+    sagittal = extract_slice(volume, space, "sagittal", 2)
     assert sagittal[2, 0] == 2
     assert sagittal[0, 2] == 3
 
 
 def test_pixels_become_square() -> None:
     """A coronal slice of thick slices is stretched to its true height."""
-    space = geometry((10, 8, 4), np.diag([1.0, 1.0, 5.0, 1.0]), where="test")
-    assert slices(space, "axial") == 4
-    picture = square(np.zeros((4, 10), np.uint8), space, "coronal", longest=40, smooth=True)
+    space = make_geometry((10, 8, 4), np.diag([1.0, 1.0, 5.0, 1.0]), where="test")
+    assert slice_count(space, "axial") == 4
+    picture = resample_square(
+        np.zeros((4, 10), np.uint8), space, "coronal", longest=40, smooth=True
+    )
     assert picture.shape == (40, 20)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import overread
 from overread.core import Entry, Geometry, Mask, Release
-from overread.pixels.geometry import from_ras, geometry, ras_geometry
-from overread.pixels.lungs import Lungs, find_lungs
+from overread.pixels.geometry import from_ras, make_geometry, ras_geometry
+from overread.pixels.lungs import LungMasks, find_lungs
 from overread.pixels.masks import read_channel
 
 RIGHT, LEFT = (68.0, 0.0, 0.0), (-68.0, 0.0, 0.0)
@@ -30,7 +30,7 @@ class Chest:
         shape = [round(mm / step) for mm, step in zip(extent, spacing, strict=True)]
         affine = np.diag([*spacing, 1.0])
         affine[:3, 3] = [-(n - 1) / 2 * mm for n, mm in zip(shape, spacing, strict=True)]
-        self.space = geometry((shape[0], shape[1], shape[2]), affine, where="a test")
+        self.space = make_geometry((shape[0], shape[1], shape[2]), affine, where="a test")
         axes = [
             np.arange(n) * mm + at for n, mm, at in zip(shape, spacing, affine[:3, 3], strict=True)
         ]
@@ -65,7 +65,7 @@ def dice(one: NDArray[np.bool_], two: NDArray[np.bool_]) -> float:
     return float(2 * (one & two).sum() / max(1, one.sum() + two.sum()))
 
 
-def held(found: Lungs, chest: Chest, least: float = 0.95) -> None:
+def held(found: LungMasks, chest: Chest, least: float = 0.95) -> None:
     assert dice(found.right, chest.right) > least
     assert dice(found.left, chest.left) > least
     assert not (found.right & found.left).any()
@@ -103,7 +103,7 @@ def stored(ras: Geometry, axes: str) -> Geometry:
         if sign < 0:
             turned[:3, 3] += affine[:3, axis] * (ras.shape[axis] - 1)
     shape = (ras.shape[order[0]], ras.shape[order[1]], ras.shape[order[2]])
-    space = geometry(shape, turned, where="a test")
+    space = make_geometry(shape, turned, where="a test")
     assert space.axes == axes
     np.testing.assert_allclose(ras_geometry(space).affine, ras.affine)
     return space
@@ -145,7 +145,7 @@ def test_a_lung_that_runs_out_of_the_picture() -> None:
     cut = np.asarray(whole.space.affine).copy()
     cut[:3, 3] += [110 * 1.5, 60 * 1.5, 30 * 2.5]
     hu = whole.scan()[part]
-    found = find_lungs(hu, geometry((90, 90, 50), cut, where="a test"))
+    found = find_lungs(hu, make_geometry((90, 90, 50), cut, where="a test"))
     assert dice(found.right, whole.right[part]) > 0.97
     assert not found.left.any()
 
@@ -156,7 +156,7 @@ def test_a_picture_cut_out_of_a_lung_is_lung() -> None:
     part = (slice(104, 134), slice(50, 80), slice(50, 100))
     cut = np.asarray(whole.space.affine).copy()
     cut[:3, 3] += [208, 100, 100]
-    found = find_lungs(whole.scan()[part], geometry((30, 30, 50), cut, where="a test"))
+    found = find_lungs(whole.scan()[part], make_geometry((30, 30, 50), cut, where="a test"))
     assert found.right.mean() > 0.99
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from overread.errors import PictureError
 from overread.pixels import masks
-from overread.pixels.masks import read_channel, tally, write_mask
+from overread.pixels.masks import count_voxels, read_channel, write_mask
 
 AFFINE = np.diag([-1.0, -1.0, 2.0, 1.0])
 
@@ -43,7 +43,7 @@ def test_channels_and_tallies_equal_numpys(
     array = labels(0, findings, shape)
     path = tmp_path / "mask.nii.gz"
     nib.save(nib.Nifti1Image(stored(array, order).astype(dtype), AFFINE), path)
-    counted = tally(path, shape, findings)
+    counted = count_voxels(path, shape, findings)
     for channel in range(findings):
         found = read_channel(path, channel, shape, findings)
         np.testing.assert_array_equal(found, array[channel])
@@ -68,13 +68,13 @@ def test_chunks_of_any_size_give_the_same_channels(
         order = "HWDF"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(masks, "_CHUNK", chunk)
-        kind = masks.layout(stored(array, order).shape, shape, findings, where="m")
+        kind = masks.detect_layout(stored(array, order).shape, shape, findings, where="m")
         if kind != order:
             return  # a shape that could be both is taken as the official order
         for channel in range(findings):
             found = read_channel(raw, channel, shape, findings)
             np.testing.assert_array_equal(found, array[channel])
-        sums = [sum(count.values()) for count in tally(raw, shape, findings)]
+        sums = [sum(count.values()) for count in count_voxels(raw, shape, findings)]
     assert sums == [int((channel > 0).sum()) for channel in array]
 
 
@@ -94,7 +94,7 @@ def test_many_entities_are_kept_apart(tmp_path: Path) -> None:
     array = np.zeros((2, 3, 3, 3), np.int16)
     array[1, 0, 0, 0] = 300
     nib.save(nib.Nifti1Image(array, AFFINE), tmp_path / "m.nii.gz")
-    assert tally(tmp_path / "m.nii.gz", (3, 3, 3), 2)[1] == {300: 1}
+    assert count_voxels(tmp_path / "m.nii.gz", (3, 3, 3), 2)[1] == {300: 1}
     assert read_channel(tmp_path / "m.nii.gz", 1, (3, 3, 3), 2).max() == 300
     with pytest.raises(PictureError, match="0 to 255"):
         write_mask(tmp_path / "n.nii.gz", list(array), AFFINE)
@@ -107,14 +107,14 @@ def test_values_that_are_no_entities_are_named(tmp_path: Path, value: float) -> 
     array[0, 1, 1, 1] = value
     nib.save(nib.Nifti1Image(array, AFFINE), tmp_path / "m.nii.gz")
     with pytest.raises(PictureError, match="holds the value"):
-        tally(tmp_path / "m.nii.gz", (3, 3, 3), 1)
+        count_voxels(tmp_path / "m.nii.gz", (3, 3, 3), 1)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3, 4), (3, 3, 3), (1, 3, 3, 3, 1)])
 def test_a_shape_that_fits_no_order_is_named(shape: tuple[int, ...]) -> None:
     """Neither order fits two findings of a 3×3×3 CT."""
     with pytest.raises(PictureError, match="does not fit 2 finding"):
-        masks.layout(shape, (3, 3, 3), 2, where="m.nii.gz")
+        masks.detect_layout(shape, (3, 3, 3), 2, where="m.nii.gz")
 
 
 def test_memory_does_not_grow_with_the_findings(tmp_path: Path) -> None:

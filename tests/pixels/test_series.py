@@ -15,7 +15,7 @@ from pydicom.dataset import Dataset
 
 from dicom_making import Array
 from overread.errors import PictureError, UsageError
-from overread.pixels.geometry import world
+from overread.pixels.geometry import voxel_to_world
 from overread.pixels.series import read_series
 from series_making import (
     AXIAL,
@@ -82,7 +82,9 @@ def test_a_tilted_gantry_shears_the_affine_and_is_named_in_degrees(tmp_path: Pat
         alone = sitk.ReadImage(str(path))
         for i, j in ((0, 0), (15, 11)):
             left, back, up = alone.TransformIndexToPhysicalPoint((i, j, 0))
-            assert world(found.geometry, (i, j, k)) == pytest.approx((-left, -back, up), abs=1e-5)
+            assert voxel_to_world(found.geometry, (i, j, k)) == pytest.approx(
+                (-left, -back, up), abs=1e-5
+            )
     shear = np.asarray(found.geometry.affine)[:3, :3]
     assert shear[:, 1] @ shear[:, 2] / (0.7 * 5) == pytest.approx(-np.sin(HEAD_TILT))
     np.testing.assert_array_equal(found.volume, by_sitk(tmp_path)[0])
@@ -115,7 +117,7 @@ def test_slices_that_go_down_are_turned_up_and_keep_their_places(tmp_path: Path)
     made = stack(tmp_path, step=np.array([0.0, 0.0, -2.5]))
     found = read_series(tmp_path)
     np.testing.assert_array_equal(found.volume, made[:, :, ::-1])
-    np.testing.assert_allclose(world(found.geometry, (0, 0, 6)), [100, 80, -900])
+    np.testing.assert_allclose(voxel_to_world(found.geometry, (0, 0, 6)), [100, 80, -900])
 
 
 def test_each_slice_has_its_own_rescale(tmp_path: Path) -> None:
@@ -188,7 +190,7 @@ def test_one_enhanced_multi_frame_file_is_a_series(tmp_path: Path) -> None:
     assert found.defects == ()
     assert found.files == (path,) * 5
     assert found.geometry.spacing == pytest.approx((0.6, 0.7, 3))
-    assert world(found.geometry, (0, 0, 4)) == pytest.approx((-10, -20, 12))
+    assert voxel_to_world(found.geometry, (0, 0, 4)) == pytest.approx((-10, -20, 12))
     for k in range(5):
         np.testing.assert_array_equal(found.volume[:, :, k], (noise(k) // 10).T * 2 - 10 * k)
 
@@ -217,5 +219,5 @@ def test_any_turn_step_and_spacing_puts_every_slice_where_its_header_says(
         for i, j in ((0, 0), (15, 0), (0, 11), (15, 11)):
             lps = k * step + across * between[1] * i + down * between[0] * j
             ras = lps * np.array([-1, -1, 1])
-            np.testing.assert_allclose(world(found.geometry, (i, j, k)), ras, atol=1e-4)
+            np.testing.assert_allclose(voxel_to_world(found.geometry, (i, j, k)), ras, atol=1e-4)
     assert all(a != b for a, b in pairwise(found.files))

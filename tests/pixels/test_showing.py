@@ -11,11 +11,11 @@ import pytest
 from PIL import Image as Pillow
 from PIL import ImageOps
 
-from overread.benchmarks.release import OpenPictures
+from overread.benchmarks.release import ReleasePictures
 from overread.core import Box, Image, Mask, Picture, Region, Slices, Volume, Whole
 from overread.errors import PictureError
 from overread.pixels.nifti import write_volume
-from overread.pixels.showing import shown_bytes, upright
+from overread.pixels.showing import apply_orientation, encode_region
 
 CANARY = b"CANARY-adenocarcinoma"
 GREY = np.add.outer(np.arange(48), np.arange(64)).astype(np.uint8) * 2
@@ -48,10 +48,10 @@ def shown(
     **more: Any,
 ) -> tuple[Any, bytes, str]:
     """What a reader sees of a file: pixels, bytes, media type; sizes are told as they are."""
-    pictures = OpenPictures(lambda _: source)
+    pictures = ReleasePictures(lambda _: source)
     region = region or Whole(picture=picture.name)
-    data, media, size = shown_bytes(pictures, picture, region, longest=longest, **more)
-    assert (data, media, size) == shown_bytes(pictures, picture, region, longest=longest, **more)
+    data, media, size = encode_region(pictures, picture, region, longest=longest, **more)
+    assert (data, media, size) == encode_region(pictures, picture, region, longest=longest, **more)
     assert CANARY not in data
     with Pillow.open(io.BytesIO(data)) as image:
         assert image.size == size
@@ -93,7 +93,7 @@ def test_turned_pictures_are_shown_upright(orientation: int) -> None:
     expected = np.asarray(ImageOps.exif_transpose(peer))
     assert (shown(data)[0] == expected).all()
     box = Box(picture="image-1", x1=3, y1=5, x2=30, y2=21)
-    part = upright(np.asarray(stored)[5:21, 3:30], orientation)
+    part = apply_orientation(np.asarray(stored)[5:21, 3:30], orientation)
     assert (shown(data, box)[0] == part).all()
     assert part.shape[:2] == ((16, 27) if orientation < 5 else (27, 16))
 

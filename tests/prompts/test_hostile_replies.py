@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from overread.core import Option
 from overread.errors import BadReply
-from overread.prompts.replies import json_object, letter, plain_text
+from overread.prompts.replies import json_parser, letter_parser, text_parser
 
 
 class Verdict(BaseModel):
@@ -19,8 +19,8 @@ class Verdict(BaseModel):
     errors: list[str] = []
 
 
-choose = letter([Option(letter=mark, text=f"Diagnosis {mark}") for mark in "ABCDE"])
-judge = json_object(Verdict)
+choose = letter_parser([Option(letter=mark, text=f"Diagnosis {mark}") for mark in "ABCDE"])
+judge = json_parser(Verdict)
 
 HOSTILE = {
     "braces": "{" * 3_000_000,
@@ -58,7 +58,7 @@ def test_hostile_replies_take_no_time(name: str) -> None:
     """Megabytes of braces, tags, accents and the like are done with, one way or another."""
     reply = HOSTILE[name]
     started = time.process_time()
-    for parse in (choose, judge, plain_text()):
+    for parse in (choose, judge, text_parser()):
         try:
             parse(reply)
         except BadReply as problem:

@@ -10,7 +10,7 @@ import pytest
 from fake_readers import Echo
 from overread.errors import UnknownName, UsageError
 from overread.prompts.rendering import find_prompt, parse_prompt, prompt_names
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.spec import read_spec
 from overread.session import SessionSettings
 
@@ -27,10 +27,10 @@ def test_every_prompt_says_what_it_is_for_and_takes(name: str) -> None:
     assert about.endswith(".")
     assert takes.startswith("Takes: ")
     told = set(re.findall(r"\w+", takes.partition("Answer:")[0]))
-    assert prompt.gaps <= told
-    assert prompt.gaps or piece
+    assert prompt.placeholders <= told
+    assert prompt.placeholders or piece
     assert bool(prompt.system) != piece
-    assert "{{" not in prompt.render(dict.fromkeys(prompt.gaps, "x"))[1]
+    assert "{{" not in prompt.render(dict.fromkeys(prompt.placeholders, "x"))[1]
     assert re.fullmatch(r"[0-9a-f]{16}", prompt.digest)
 
 
@@ -38,7 +38,7 @@ def test_gaps_and_values_must_agree() -> None:
     """A value too few or too many is told by name, with what the prompt takes."""
     prompt = parse_prompt("p", "about\n---\nFind {{ finding }} in {{place}}.")
     assert prompt.render({"finding": "it", "place": "here"}) == ("", "Find it in here.")
-    with pytest.raises(UsageError, match="lacks place and has no gap for plcae"):
+    with pytest.raises(UsageError, match="lacks place and has no placeholder for plcae"):
         prompt.render({"finding": "it", "plcae": "here"})
 
 
@@ -94,7 +94,7 @@ def test_a_prompt_that_asked_nothing_is_not_kept(sketch: Path, tmp_path: Path) -
     """Once its gaps are mended the same folder takes the run: nothing was asked with the old."""
     mine = tmp_path / "mine"
     mine.mkdir()
-    plan = Plan(
+    plan = RunPlan(
         "mmrad",
         sketch / "mmrad",
         Echo(lambda _: "Normal."),

@@ -13,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from overread.core import Option
 from overread.errors import BadReply
-from overread.prompts.mending import objects_in
+from overread.prompts.mending import find_objects
 from overread.prompts.replies import (
-    json_object,
-    letter,
-    normalised,
-    plain_text,
-    without_thoughts,
+    json_parser,
+    letter_parser,
+    normalise_text,
+    strip_thoughts,
+    text_parser,
 )
 
 OPTIONS = (
@@ -29,7 +29,7 @@ OPTIONS = (
     Option(letter="D", text="Clostridium difficile colitis"),
     Option(letter="E", text="Ménière's disease"),
 )
-choose = letter(OPTIONS)
+choose = letter_parser(OPTIONS)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_what_was_mended_is_told() -> None:
 
 def test_options_of_one_text_are_told_apart_by_letters_only() -> None:
     """A text that two options share names neither; their letters still do."""
-    parse = letter((Option(letter="A", text="HER2+"), Option(letter="B", text="HER2-")))
+    parse = letter_parser((Option(letter="A", text="HER2+"), Option(letter="B", text="HER2-")))
     assert parse("B").value == "B"
     assert parse('{"answer": "A"}').value == "A"
     with pytest.raises(BadReply):
@@ -182,7 +182,7 @@ def test_options_of_one_text_are_told_apart_by_letters_only() -> None:
 
 def test_an_option_that_is_a_letter_itself() -> None:
     """A letter means the option of that letter, whatever another one's text says."""
-    parse = letter((Option(letter="A", text="B"), Option(letter="B", text="Type A")))
+    parse = letter_parser((Option(letter="A", text="B"), Option(letter="B", text="Type A")))
     assert parse('{"answer": "B"}').value == "B"
 
 
@@ -220,7 +220,7 @@ class Verdict(BaseModel):
 
 
 WHOLE = '{"factual": false, "errors": ["reasoning"], "note": "x"}'
-judge = json_object(Verdict)
+judge = json_parser(Verdict)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_names_from_the_reply_are_shown_safely() -> None:
         a: int
 
     with pytest.raises(BadReply) as caught:
-        json_object(Closed)(json.dumps({"a": 1, "x\n\ud800" * 500: 2}))
+        json_parser(Closed)(json.dumps({"a": 1, "x\n\ud800" * 500: 2}))
     assert len(str(caught.value)) < 200
     str(caught.value).encode()
 
@@ -294,7 +294,7 @@ def test_a_number_that_was_cut_is_not_believed() -> None:
         score: int | None = None
         parts: list[int] | None = None
 
-    parse = json_object(Score)
+    parse = json_parser(Score)
     assert parse('{"score": 1, "parts": [1, 2]').value == Score(score=1, parts=[1, 2])
     for cut in ('{"score": 1', '{"score": 1, "parts": [1, 2'):
         with pytest.raises(BadReply):
@@ -314,7 +314,7 @@ def test_a_number_that_was_cut_is_not_believed() -> None:
 def test_a_cut_object_never_says_what_the_whole_did_not(value: object, size: int) -> None:
     """Whatever is left of an object that was cut off is a part of the whole."""
     whole = {"a": value, "b": value}
-    for found in objects_in(json.dumps(whole)[:size])[:1]:
+    for found in find_objects(json.dumps(whole)[:size])[:1]:
         for name, held in found.value.items():
             if found.start == 0:
                 assert within(held, whole[name])
@@ -343,14 +343,14 @@ def within(part: object, whole: object) -> bool:
 )
 def test_plain_texts(reply: str, expected: str) -> None:
     """A text loses its thoughts and the fence around it, nothing else."""
-    assert plain_text()(reply).value == expected
+    assert text_parser()(reply).value == expected
 
 
 @pytest.mark.parametrize("reply", ["", " \n", "<think>all of it", "```\n\n```", "\0"])
 def test_texts_that_say_nothing(reply: str) -> None:
     """An empty text is no text."""
     with pytest.raises(BadReply):
-        plain_text()(reply)
+        text_parser()(reply)
 
 
 @pytest.mark.parametrize(
@@ -367,19 +367,19 @@ def test_texts_that_say_nothing(reply: str) -> None:
 )
 def test_thoughts_are_taken_off(text: str, rest: str) -> None:
     """Closed, unclosed and unopened think tags."""
-    assert without_thoughts(text) == rest
+    assert strip_thoughts(text) == rest
 
 
 @given(st.text(max_size=60))
 def test_normalised_texts_stay_as_they_are(text: str) -> None:
     """Normalising twice, or with other blanks and cases around it, changes nothing."""
-    once = normalised(text)
-    assert normalised(once) == once
-    assert normalised(f"  {text}!! ") == once
+    once = normalise_text(text)
+    assert normalise_text(once) == once
+    assert normalise_text(f"  {text}!! ") == once
 
 
 def test_parsers_can_go_to_another_process() -> None:
     """A parser can be pickled, and parses as before."""
     assert pickle.loads(pickle.dumps(choose))("B").value == "B"
-    assert pickle.loads(pickle.dumps(plain_text()))("x").value == "x"
+    assert pickle.loads(pickle.dumps(text_parser()))("x").value == "x"
     assert pickle.loads(pickle.dumps(judge)).model is Verdict

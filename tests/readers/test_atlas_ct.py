@@ -14,7 +14,7 @@ import overread
 from overread.core import Case, Geometry, Mask, Query, Reading, Slices, Volume
 from overread.phantom.baseline import baseline_mask
 from overread.phantom.patient import Patient, Settings, make_patient
-from overread.pixels.geometry import from_ras, geometry, to_ras
+from overread.pixels.geometry import from_ras, make_geometry, to_ras
 from overread.pixels.masks import read_channel
 from overread.readers.atlas import make
 from overread.readers.atlas.anatomy import Chest, find_chest
@@ -83,7 +83,7 @@ def plain() -> tuple[NDArray[np.int16], Geometry]:
         hu[ellipsoid(shape, (x, 55, 55), (28, 40, 48))] = -850
     hu[ellipsoid(shape, (75, 60, 110), (4.5, 4.5, 45))] = -1000
     hu += rng.normal(0, 15, shape)
-    return hu.astype(np.int16), geometry(shape, np.diag([2.0, 2.0, 2.0, 1.0]), where="a test")
+    return hu.astype(np.int16), make_geometry(shape, np.diag([2.0, 2.0, 2.0, 1.0]), where="a test")
 
 
 def test_a_nodule_in_an_even_lung(plain: tuple[NDArray[np.int16], Geometry]) -> None:
@@ -173,7 +173,7 @@ def test_the_foot_of_a_lung_is_lower_lobe(plain: tuple[NDArray[np.int16], Geomet
     """Where only the lowest part of the lungs is in the picture, most of it is lower lobe."""
     hu, _ = plain
     foot = np.ascontiguousarray(hu[:, :, :30])
-    space = geometry(foot.shape, np.diag([2.0, 2.0, 2.0, 1.0]), where="a test")
+    space = make_geometry(foot.shape, np.diag([2.0, 2.0, 2.0, 1.0]), where="a test")
     found = find_chest(foot, space)
     assert found is not None
     lower = np.isin(found.lobes, [LOBES.index(code) + 1 for code in ("RLL", "LLL")])
@@ -212,7 +212,7 @@ def patients() -> list[Patient]:
 
 def ct_of(patient: Patient) -> OneCT:
     """The patient's CT as a file stores it; the phantom's arrays are (z, y, x)."""
-    return OneCT(np.ascontiguousarray(patient.hu.transpose(2, 1, 0)), patient.space)
+    return OneCT(np.ascontiguousarray(patient.hu.transpose(2, 1, 0)), patient.geometry)
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +286,7 @@ def test_the_stored_order_does_not_matter(
     # Stored first along z from the head, then x to the right, then y to the front.
     affine[2, 0], affine[0, 1], affine[1, 2], affine[3, 3] = -2, 2, 2, 1
     n, x, y = flipped.shape
-    space = geometry((n, x, y), affine, where="a test")
+    space = make_geometry((n, x, y), affine, where="a test")
     text = patients[1].findings[0].sentence.text
     _, (mask,) = read(OneCT(flipped, space), text)
     again = from_ras(np.ascontiguousarray(to_ras(mask, space)), ct.space)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from scipy import ndimage
 
-from overread.benchmarks.mmrad.traces import interleaved, join, thinking
+from overread.benchmarks.mmrad.traces import join_response, parse_interleaved, parse_thinking
 from overread.core import Box, Case, Image
 from overread.errors import PictureError
-from overread.language.statements import statements
+from overread.language.statements import find_statements
 from overread.readers.atlas.film import read_film
 from overread.readers.atlas.film_answers import answer_question
 from overread.readers.atlas.film_signs import FilmSigns, read_signs
@@ -212,7 +212,7 @@ def test_the_report_is_read_back_as_it_was_meant() -> None:
     """By the language rules the report states the drawn patch and denies what was absent."""
     reading = read_film(_case(), Shelf(drawn(patch=(95, 215, 24))))
     assert reading.report
-    told = statements(reading.report)
+    told = find_statements(reading.report)
     there = {(one.observation, one.side) for one in told if one.presence == "present"}
     assert len(there) == 1
     assert {side for _, side in there} == {"right"}
@@ -225,8 +225,8 @@ def test_the_trace_comes_back_from_its_response() -> None:
     reading = read_film(_case(), Shelf(drawn(patch=(95, 215, 24))))
     assert reading.trace
     looks = [step for step in reading.trace.steps if step.kind == "look"]
-    parsed = interleaved(
-        join(reading.trace, reading.report), ["crop"] * len(looks), picture="image-1"
+    parsed = parse_interleaved(
+        join_response(reading.trace, reading.report), ["crop"] * len(looks), picture="image-1"
     )
     assert parsed.oddities == ()
     assert parsed.report == reading.report
@@ -260,7 +260,7 @@ def test_bad_input_gives_a_reading_that_says_so(pixels: NDArray[np.uint8] | None
     reading = read_film(_case(), Shelf(pixels))
     assert reading.findings == ()
     assert reading.report
-    assert not statements(reading.report)
+    assert not find_statements(reading.report)
     assert reading.trace
     assert "Why:" in reading.trace.steps[0].text
 
@@ -305,7 +305,7 @@ def test_an_answer_names_its_regions_in_its_thinking() -> None:
     reading = read_film(case, Shelf(drawn(fluid=True)))
     assert reading.choice == "No"
     assert reading.trace
-    parsed = thinking(join(reading.trace, None), picture="image-1")
+    parsed = parse_thinking(join_response(reading.trace, None), picture="image-1")
     assert parsed.answer == "No"
     looks = [step for step in parsed.trace.steps if step.kind == "look"]
     assert [box.label for step in looks for box in step.regions if isinstance(box, Box)] == [

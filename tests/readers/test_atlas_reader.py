@@ -108,10 +108,10 @@ class Alone:
 
     def geometry(self, picture: Any) -> Any:
         """Where they lie."""
-        from overread.pixels.geometry import geometry
+        from overread.pixels.geometry import make_geometry
 
         x, y, z = self.volume.shape
-        return geometry((x, y, z), np.diag([2.0, 2.0, 2.0, 1.0]), where="a test")
+        return make_geometry((x, y, z), np.diag([2.0, 2.0, 2.0, 1.0]), where="a test")
 
 
 @pytest.mark.parametrize(

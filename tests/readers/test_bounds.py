@@ -13,7 +13,7 @@ import pytest
 
 import overread
 from conftest import read_rows, write_rows
-from overread.core import Case, Mask, Place, Request, Trace, Truth
+from overread.core import Case, Mask, ReleaseRef, Request, Trace, Truth
 from overread.errors import NotThere, ReaderError, UsageError
 from overread.pixels.masks import read_channel
 from overread.readers.bounds import ball, typical
@@ -209,7 +209,7 @@ def test_majority_learns_from_train(copy: Any, tmp_path: Path) -> None:
     root = copy("medthinkvqa")
     keyed(root, "train", "ABBDDDDC")
     keyed(root, "test", "AAB")
-    reader = made("majority", Place("medthinkvqa", root, "test"))
+    reader = made("majority", ReleaseRef("medthinkvqa", root, "test"))
     assert reader.identity["learned from"] == "train"
     assert reader.identity["cases"] == 8
     ran(reader, "medthinkvqa", root, tmp_path / "run")
@@ -232,7 +232,7 @@ def test_majority_learns_from_the_split_itself(copy: Any, tmp_path: Path, lost: 
         rows = read_rows(train)
         gone = ("correct_answer", "correct_answer_text")
         write_rows(train, [{k: v for k, v in row.items() if k not in gone} for row in rows])
-    reader = made("majority", Place("medthinkvqa", root, "test"))
+    reader = made("majority", ReleaseRef("medthinkvqa", root, "test"))
     assert reader.identity["learned from"] == "test"
     ran(reader, "medthinkvqa", root, tmp_path / "run")
     assert {r.choice for r in readings_in(tmp_path / "run").values()} == {"A"}
@@ -289,7 +289,7 @@ def test_longest_needs_options(sketch: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", WITHOUT_MODEL)
 def test_readers_of_whole_cases_keep_their_contract(name: str, sketch: Path) -> None:
     """A name, the one skill, an identity for JSON; questions and unknown arguments are refused."""
-    place = Place("medthinkvqa", sketch / "medthinkvqa", "test")
+    place = ReleaseRef("medthinkvqa", sketch / "medthinkvqa", "test")
     reader = made(name, place)
     assert (reader.name, reader.skills, reader.cached) == (name, {"whole"}, False)
     assert json.loads(json.dumps(reader.identity)) == reader.identity
@@ -311,7 +311,7 @@ def test_readers_of_whole_cases_keep_their_contract(name: str, sketch: Path) -> 
 
 def test_a_ball_needs_a_radius(sketch: Path) -> None:
     """No radius, or one below 0, is refused before anything is read."""
-    place = Place("medthinkvqa", sketch / "medthinkvqa", "test")
+    place = ReleaseRef("medthinkvqa", sketch / "medthinkvqa", "test")
     for radius in ("0", "-3", "wide"):
         with pytest.raises(UsageError):
             made("random", place, radius=radius)
@@ -319,7 +319,7 @@ def test_a_ball_needs_a_radius(sketch: Path) -> None:
 
 def test_masks_are_drawn_when_they_are_asked_for(sketch: Path) -> None:
     """A reader that made readings of many cases holds no mask of any."""
-    place = Place("rexgroundingct", sketch / "rexgroundingct", "test")
+    place = ReleaseRef("rexgroundingct", sketch / "rexgroundingct", "test")
     reader, release = made("random", place), place.open()
     cases: list[Case] = list(release)
     made_of = [
@@ -342,7 +342,7 @@ def test_the_oracle_holds_few_entries(
     monkeypatch.setattr(oracle, "HELD", 3)
     root = copy("medthinkvqa")
     keyed(root, "test", "ABCDEABCDE")
-    place = Place("medthinkvqa", root, "test")
+    place = ReleaseRef("medthinkvqa", root, "test")
     reader, release = made("oracle", place), place.open()
     cases = list(release)
     for number in (0, 1, 1, 9, 0, 5, 8, 2):

@@ -23,7 +23,7 @@ from hf_asking import (
     several,
     together,
 )
-from overread.core import Reply, Shown
+from overread.core import Reply, SentImage
 from overread.errors import ReaderError, UsageError
 from overread.readers import hf_model
 from overread.readers.hf import HFReader
@@ -290,7 +290,7 @@ def test_large_pictures_are_scaled_down_as_told() -> None:
     """No side is bent, and the number of pixels is kept to."""
     request = asked_of([png(1, 300, 100)], "which lobe")
     part = request.messages[0].parts[0]
-    assert isinstance(part, Shown)
+    assert isinstance(part, SentImage)
     assert hf_model.opened(request, part, None).size == (300, 100)
     small = hf_model.opened(request, part, 4096)
     assert small.width * small.height <= 4096
@@ -305,11 +305,11 @@ def test_a_run_with_a_model_that_makes_no_sense_loses_no_case(
     model: Path, sketch: Path, tmp_path: Path
 ) -> None:
     """Every case has a reading, an answer or the reason why none; a second run asks nothing."""
-    from overread.runs.engine import Plan, run
+    from overread.runs.engine import RunPlan, run
     from overread.runs.store import last_readings
 
     arguments = {"model": str(model), "device": "cpu", "max_new_tokens": "24", "temperature": "1"}
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa",
         sketch / "medthinkvqa",
         "hf",

@@ -30,7 +30,7 @@ from misbehaving_server import (
 from openai_asking import CASE, asked, bare_environment, failure, request
 from overread.core import Pictures
 from overread.errors import BadReply, ReaderError, TryAgain, Unavailable
-from overread.prompts.replies import letter
+from overread.prompts.replies import letter_parser
 from overread.readers.endpoints import LONGEST_ANSWER, retry_after
 from overread.readers.openai import make
 from overread.session import Session, SessionSettings
@@ -50,7 +50,7 @@ def test_troubles_that_may_pass(status: int) -> None:
     """Busy and broken servers are worth another try, after the time they ask for."""
     error = failure(fails(status, "overloaded", retry_after="7"))
     assert isinstance(error, TryAgain)
-    assert error.after == 7
+    assert error.retry_after == 7
     assert f"({status}: overloaded)" in str(error)
 
 
@@ -59,11 +59,11 @@ def test_waiting_until_a_date() -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     error = failure(fails(429, retry_after=soon))
     assert isinstance(error, TryAgain)
-    assert error.after is not None
-    assert 80 < error.after <= 90
+    assert error.retry_after is not None
+    assert 80 < error.retry_after <= 90
     error = failure(fails(429, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"))
     assert isinstance(error, TryAgain)
-    assert error.after == 0
+    assert error.retry_after == 0
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,9 @@ async def chosen(server: Server, *, repairs: int = 1) -> tuple[str, Session]:
     )
     try:
         values = {"history": "Cough.", "options": "A. Sarcoidosis"}
-        return await session.ask("choose", values, letter(CASE.options), task="choose"), session
+        return await session.ask(
+            "choose", values, letter_parser(CASE.options), task="choose"
+        ), session
     finally:
         await reader.close()
 

@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 import overread
 from overread.core import Case, Message, Reading, Release, Reply, Request
 from overread.errors import BadReply, ReaderError, UsageError
-from overread.prompts.replies import json_object, letter, plain_text
+from overread.prompts.replies import json_parser, letter_parser, text_parser
 from overread.readers.person import COMMANDS, Person, PersonSettings, make
 from overread.readers.terminal import Terminal
 from overread.session import Session, SessionSettings
@@ -129,7 +129,7 @@ def test_a_letter(
     request = question(case, release, task="choose", schema=Choice.model_json_schema())
     reply = asked(here, request)
     assert json.loads(reply.text) == {"answer": answer, "explanation": why}
-    assert letter(case.options)(reply.text).value == answer
+    assert letter_parser(case.options)(reply.text).value == answer
     again = typed.splitlines().count(".") - 1
     assert here.screen.getvalue().count("Please answer once more.") == again
 
@@ -143,7 +143,7 @@ def test_the_text_of_an_option_is_its_letter(
     for typed in (third.text, f"I think\nthe answer is {third.letter}"):
         here = seat(f"{typed}\n.\n")
         reply = asked(here, question(case, release, task="choose", schema=schema))
-        assert letter(case.options)(reply.text).value == third.letter
+        assert letter_parser(case.options)(reply.text).value == third.letter
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_rows_of_numbers(
     """Where a list of boxes is asked for, a line of numbers is one; JSON will do as well."""
     here = seat(typed)
     request = question(case, release, task="ground", schema=Blocks.model_json_schema())
-    found = json_object(Blocks)(asked(here, request).text).value
+    found = json_parser(Blocks)(asked(here, request).text).value
     assert [(block.first_slice, block.left) for block in found.blocks] == blocks
     assert "first_slice left" in here.screen.getvalue()
 
@@ -246,7 +246,7 @@ VALUES = {"history": "A cough.", "options": "A to E"}
 
 async def choosing(room: Session) -> str:
     """One question with all pictures."""
-    parse: Any = letter(room.case.options)
+    parse: Any = letter_parser(room.case.options)
     found: str = await room.ask(
         "choose",
         VALUES,
@@ -319,7 +319,7 @@ def test_asking_again_prints_no_picture_twice(
         said.append(text)
         if text == "first":
             raise BadReply("it is not the second")
-        return plain_text()(text)
+        return text_parser()(text)
 
     async def go() -> str:
         found: str = await room.ask(

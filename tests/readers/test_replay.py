@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from conftest import read_rows, write_rows
-from overread.core import Place
+from overread.core import ReleaseRef
 from overread.errors import ReaderError, SubmissionError, UsageError
-from overread.runs.handing_in import hand_in
+from overread.runs.handing_in import export_submission
 from run_making import made, ran, readings_in, run_scores, same_scores, submitted_scores
 
 
 def replayed(benchmark: str, root: Path, file: Path, out: Path, **arguments: str) -> Any:
     """The reader of a submission, after a run of it."""
-    reader = made("replay", Place(benchmark, root, "test"), file=str(file), **arguments)
+    reader = made("replay", ReleaseRef(benchmark, root, "test"), file=str(file), **arguments)
     ran(reader, benchmark, root, out)
     return reader
 
@@ -58,7 +58,7 @@ def test_a_case_that_was_not_handed_in(sketch: Path, predictions: Path, tmp_path
     one, two = readings_in(tmp_path / "run").values()
     assert one.error is None
     assert two.error == "nothing was handed in for this case"
-    handed = hand_in(tmp_path / "run", tmp_path / "again.jsonl")
+    handed = export_submission(tmp_path / "run", tmp_path / "again.jsonl")
     assert (handed.written, handed.failed) == (1, 1)
 
 
@@ -68,7 +68,7 @@ def test_masks_come_from_the_submission(sketch: Path, tmp_path: Path, kind: str)
     root = sketch / "rexgroundingct"
     ran("random", "rexgroundingct", root, tmp_path / "first")
     out = tmp_path / ("mine.zip" if kind == "zip" else "mine")
-    hand_in(tmp_path / "first", out)
+    export_submission(tmp_path / "first", out)
     reader = replayed("rexgroundingct", root, out, tmp_path / "second", name="them")
     assert (reader.name, reader.problems) == ("them", ())
     assert {r.reader for r in readings_in(tmp_path / "second").values()} == {"them"}
@@ -115,7 +115,7 @@ def test_the_identity_tells_submissions_apart(
     root = sketch / "medthinkvqa"
     reader = replayed("medthinkvqa", root, predictions, tmp_path / "run")
     assert json.loads(json.dumps(reader.identity)) == reader.identity
-    place = Place("medthinkvqa", root, "test")
+    place = ReleaseRef("medthinkvqa", root, "test")
     again = made("replay", place, file=str(predictions))
     assert again.identity == reader.identity
     rows = read_rows(predictions)
@@ -128,7 +128,7 @@ def test_the_identity_tells_submissions_apart(
 
 def test_what_cannot_be_replayed(sketch: Path, predictions: Path, tmp_path: Path) -> None:
     """No file, no argument, no such argument, no release: one sentence each, before any reading."""
-    place = Place("medthinkvqa", sketch / "medthinkvqa", "test")
+    place = ReleaseRef("medthinkvqa", sketch / "medthinkvqa", "test")
     with pytest.raises(UsageError, match="'file'"):
         made("replay", place)
     with pytest.raises(UsageError, match="did you mean 'file'"):

@@ -31,10 +31,10 @@ from audit_making import (
     write_marked,
 )
 from audit_runs import audited, moved, rests
-from overread.core import Box, Mask, Shown
+from overread.core import Box, Mask, SentImage
 from overread.pixels.masks import read_channel
 from overread.runs.audit import AuditPlan, audit
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.store import last_readings
 
 CASES = 12
@@ -57,7 +57,7 @@ def test_a_reader_that_looks_where_it_says(marked: Path, tmp_path: Path) -> None
     assert share.pop("swapped") is not None
     assert share == {"null": 0.0, "hidden": 1.0, "other": 0.0, "only": 0.0}
     assert (rests(found).value, rests(found).n) == (1.0, CASES)
-    assert found.equal == CASES
+    assert found.null_equal == CASES
     assert found.shares is not None
     apart = found.shares.cited_over_other_moved
     assert apart is not None
@@ -100,8 +100,8 @@ def test_noise_is_taken_off(tmp_path: Path) -> None:
     assert (moved(blind)["null"] or 0) > 0.2
     assert (moved(blind)["hidden"] or 0) > 0.2
     assert rests(blind).low <= 0.0 <= rests(blind).high
-    assert blind.equal is not None
-    assert blind.equal < 40
+    assert blind.null_equal is not None
+    assert blind.null_equal < 40
     keen = audited(Model(sees_square, noise=0.3), tmp_path / "keen", root, **way)
     assert (moved(keen)["null"] or 0) > 0.15
     assert rests(keen).low > 0.5
@@ -116,7 +116,7 @@ def test_what_each_arm_shows(marked: Path, tmp_path: Path) -> None:
     class Watched(Model):
         async def read(self, request: Any) -> Any:
             parts = [part for message in request.messages for part in message.parts]
-            shown = [part for part in parts if isinstance(part, Shown)]
+            shown = [part for part in parts if isinstance(part, SentImage)]
             key = (request.case.id, self.asked)
             sent[key] = [opened(request.images[part.sha256]) for part in shown]
             words.update(part for part in parts if isinstance(part, str) and "case" in key[0])
@@ -124,7 +124,7 @@ def test_what_each_arm_shows(marked: Path, tmp_path: Path) -> None:
 
     way = citing(BOX)
     reader = Watched(sees_square)
-    plan = Plan("medthinkvqa", marked, reader, workflow=way, cases=("#1",), use_cache=False)
+    plan = RunPlan("medthinkvqa", marked, reader, workflow=way, cases=("#1",), use_cache=False)
     run(plan, tmp_path / "run")
     audit(AuditPlan(tmp_path / "run", reader=reader, workflow=way, use_cache=False))
     base, null, hidden, other, swapped, only = sent.values()
@@ -175,7 +175,7 @@ def test_majority_never_moves(sketch: Path, tmp_path: Path) -> None:
     """It cites nothing, which is said; with all its pictures hidden it says the same."""
     for benchmark in ("medthinkvqa", "rexgroundingct", "mmrad"):
         out = tmp_path / benchmark
-        run(Plan(benchmark, sketch / benchmark, "majority"), out)
+        run(RunPlan(benchmark, sketch / benchmark, "majority"), out)
         found = audit(AuditPlan(out))
         assert found.shares is None
         assert found.uncited == found.audited
@@ -184,7 +184,7 @@ def test_majority_never_moves(sketch: Path, tmp_path: Path) -> None:
         assert {own.moved.value for own in found.shares_uncited.arms.values()} == {0.0}
         assert {own.far.value for own in found.shares_uncited.arms.values()} == {0.0}
         assert set(found.shares_uncited.arms) == {"null", "hidden", "swapped"}
-        assert found.equal == 2
+        assert found.null_equal == 2
 
 
 # ---- volumes -------------------------------------------------------------------------------

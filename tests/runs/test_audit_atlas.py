@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overread import Plan, run
+from overread import RunPlan, run
 from overread.phantom.exam_ct import split_of
 from overread.phantom.making import make_population
 from overread.phantom.visit import Settings
@@ -32,7 +32,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def audited(people: Path, out: Path, benchmark: str, reader: str) -> Audit:
     """The audit of a reader, cited and other regions hidden."""
     limit = PATIENTS[benchmark]
-    run(Plan(benchmark, people / benchmark, reader, limit=limit), out)
+    run(RunPlan(benchmark, people / benchmark, reader, limit=limit), out)
     return audit(AuditPlan(out, arms=("hidden", "other")))
 
 

@@ -18,10 +18,10 @@ from audit_making import (
     write_marked,
 )
 from audit_runs import audited, moved
-from overread.core import Box, Region, Shown, Whole
+from overread.core import Box, Region, SentImage, Whole
 from overread.errors import OverreadError, UsageError
-from overread.runs.audit import ARMS, Audit, AuditPlan, audit, foresee
-from overread.runs.engine import Plan, run
+from overread.runs.audit import ARMS, Audit, AuditPlan, audit, estimate_audit
+from overread.runs.engine import RunPlan, run
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
 from overread.session import SessionSettings
@@ -58,7 +58,7 @@ def test_going_on_asks_nothing_twice(marked: Path, tmp_path: Path) -> None:
     """The same audit again asks nobody; a larger limit and more arms ask what is left."""
     out, way = tmp_path / "run", citing(BOX)
     reader = Model(sees_square)
-    plan = Plan("medthinkvqa", marked, reader, workflow=way, use_cache=False)
+    plan = RunPlan("medthinkvqa", marked, reader, workflow=way, use_cache=False)
     run(plan, out)
 
     def again(**more: Any) -> Audit:
@@ -90,7 +90,7 @@ def test_the_null_finds_its_answers_in_the_cache(marked: Path, tmp_path: Path) -
 
     reader, way = Known(sees_square), citing(BOX)
     kept = {"cache": tmp_path / "replies.sqlite", "workflow": way}
-    run(Plan("medthinkvqa", marked, reader, repeat=2, **kept), tmp_path / "run")  # type: ignore[arg-type]
+    run(RunPlan("medthinkvqa", marked, reader, repeat=2, **kept), tmp_path / "run")  # type: ignore[arg-type]
     found = audit(AuditPlan(tmp_path / "run", reader=reader, arms=("hidden",), **kept))  # type: ignore[arg-type]
     assert found.outcomes["null"].tally.spent.calls == 0
     assert found.outcomes["null"].tally.spent.cached == CASES
@@ -110,9 +110,9 @@ def test_what_would_it_take(marked: Path, tmp_path: Path) -> None:
     """A dry run counts questions arm by arm, asks nobody and writes nothing."""
     out, way = tmp_path / "run", citing(BOX)
     reader = Model(sees_square)
-    run(Plan("medthinkvqa", marked, reader, workflow=way, use_cache=False), out)
+    run(RunPlan("medthinkvqa", marked, reader, workflow=way, use_cache=False), out)
     asked = reader.asked
-    found, arms = foresee(AuditPlan(out, reader=reader, workflow=way, use_cache=False))
+    found, arms = estimate_audit(AuditPlan(out, reader=reader, workflow=way, use_cache=False))
     assert len(found.audited) == CASES
     assert {arm: own.calls for arm, own in arms.items()} == dict.fromkeys(ARMS, CASES)
     assert reader.asked == asked
@@ -131,18 +131,18 @@ def refusal(out: Path, **more: Any) -> str:
 def test_refusals_are_one_sentence(sketch: Path, copy: Any, tmp_path: Path) -> None:
     """No run, no readings, a release that is gone, a reader that cannot be asked again."""
     root = copy("medthinkvqa")
-    assert "there is no run here" in refusal(tmp_path / "nowhere")
+    assert "this folder is not a run" in refusal(tmp_path / "nowhere")
     out = tmp_path / "run"
-    run(Plan("medthinkvqa", root, "longest"), out)
+    run(RunPlan("medthinkvqa", root, "longest"), out)
     root.rename(tmp_path / "moved")
     assert "with --root" in refusal(out)
     assert len(audit(AuditPlan(out, root=tmp_path / "moved")).audited) == 2
     (out / "readings.jsonl").write_text("")
     assert "no readings to audit" in refusal(out, root=tmp_path / "moved")
-    run(Plan("medthinkvqa", sketch / "medthinkvqa", "oracle"), tmp_path / "oracle")
+    run(RunPlan("medthinkvqa", sketch / "medthinkvqa", "oracle"), tmp_path / "oracle")
     assert "cannot be asked again" in refusal(tmp_path / "oracle")
     model = Model(sees_nothing)
-    run(Plan("medthinkvqa", sketch / "medthinkvqa", model), tmp_path / "own")
+    run(RunPlan("medthinkvqa", sketch / "medthinkvqa", model), tmp_path / "own")
     assert "the reader 'sees_nothing' has no name in the catalog" in refusal(tmp_path / "own")
     other = Model(sees_nothing, noise=0.5)
     assert "reader.identity.noise is 0.5" in refusal(tmp_path / "own", reader=other)
@@ -152,12 +152,12 @@ def test_refusals_are_one_sentence(sketch: Path, copy: Any, tmp_path: Path) -> N
 def test_replayed_submissions_are_refused(sketch: Path, tmp_path: Path) -> None:
     """What was handed in cannot be asked anything."""
     root = sketch / "medthinkvqa"
-    run(Plan("medthinkvqa", root, "longest"), tmp_path / "run")
-    from overread.runs.handing_in import hand_in
+    run(RunPlan("medthinkvqa", root, "longest"), tmp_path / "run")
+    from overread.runs.handing_in import export_submission
 
-    hand_in(tmp_path / "run", tmp_path / "longest.jsonl")
+    export_submission(tmp_path / "run", tmp_path / "longest.jsonl")
     arguments = {"file": str(tmp_path / "longest.jsonl")}
-    run(Plan("medthinkvqa", root, "replay", arguments=arguments), tmp_path / "replayed")
+    run(RunPlan("medthinkvqa", root, "replay", arguments=arguments), tmp_path / "replayed")
     assert "hands in what is written already" in refusal(tmp_path / "replayed")
 
 
@@ -177,7 +177,7 @@ def test_what_cannot_be_audited_is_named(marked: Path, tmp_path: Path) -> None:
         return await citing(strangely.get(case.id[-2:], BOX))(case, session)
 
     reader = Careless(sees_square)
-    plan = Plan("medthinkvqa", marked, reader, workflow=strange, limit=5, use_cache=False)
+    plan = RunPlan("medthinkvqa", marked, reader, workflow=strange, limit=5, use_cache=False)
     run(plan, tmp_path / "run")
     found = audit(AuditPlan(tmp_path / "run", reader=reader, workflow=strange, use_cache=False))
     assert [case[-2:] for case in found.failed] == ["01"]
@@ -193,7 +193,7 @@ def test_an_arm_that_fails_counts_as_moved(marked: Path, tmp_path: Path) -> None
         shy = True
 
         async def read(self, request: Any) -> Any:
-            shown = [p for m in request.messages for p in m.parts if isinstance(p, Shown)]
+            shown = [p for m in request.messages for p in m.parts if isinstance(p, SentImage)]
             grey = opened(request.images[shown[0].sha256])
             if self.shy and grey[8:24, 8:24].mean() < 150:
                 raise UserWarning("nothing to be seen")

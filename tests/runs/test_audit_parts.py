@@ -26,8 +26,14 @@ from overread.core import (
 )
 from overread.pixels.masks import write_mask
 from overread.runs.audit_citing import cited_regions, cites_all
-from overread.runs.audit_moves import Move, moves, report_move, same_words, variation
-from overread.runs.audit_shares import share_resting, shares
+from overread.runs.audit_moves import (
+    AnswerShift,
+    measure_shifts,
+    report_shift,
+    same_words,
+    total_variation,
+)
+from overread.runs.audit_shares import compute_shares, resting_interval
 
 OPTIONS = tuple(Option(letter=letter, text=letter * 3) for letter in "ABC")
 PICTURES = tuple(Image(name=f"image-{n}", file=f"{n}.png") for n in (1, 2, 3))
@@ -121,42 +127,44 @@ def test_choices_move_by_their_letters_and_probabilities() -> None:
     """Another letter is another answer; how far is the probability that changed hands."""
     one = reading(choice="A", probabilities={"A": 0.6, "B": 0.4})
     two = reading(choice="A", probabilities={"A": 0.9, "B": 0.1})
-    [same] = moves(CHOICE, one, two, NOWHERE).values()
+    [same] = measure_shifts(CHOICE, one, two, NOWHERE).values()
     assert (same.moved, same.words) == (False, None)
     assert same.far == pytest.approx(0.3)
-    [other] = moves(CHOICE, one, reading(choice="B"), NOWHERE).values()
-    assert other == Move(1.0, moved=True)
-    assert variation({"A": 2.0, "B": 2.0}, {"A": 1.0, "B": 1.0}) == 0.0
-    assert variation({"A": 0.0}, {"A": 1.0}) is None
+    [other] = measure_shifts(CHOICE, one, reading(choice="B"), NOWHERE).values()
+    assert other == AnswerShift(1.0, moved=True)
+    assert total_variation({"A": 2.0, "B": 2.0}, {"A": 1.0, "B": 1.0}) == 0.0
+    assert total_variation({"A": 0.0}, {"A": 1.0}) is None
 
 
 def test_answers_move_by_their_words() -> None:
     """Punctuation and case are no other answer."""
-    [same] = moves(ASKED, reading(choice="Yes."), reading(choice=" yes"), NOWHERE).values()
-    assert same == Move(0.0, moved=False, words=0.0)
-    [other] = moves(ASKED, reading(choice="Yes."), reading(choice="No"), NOWHERE).values()
-    assert other == Move(1.0, moved=True, words=1.0)
+    [same] = measure_shifts(ASKED, reading(choice="Yes."), reading(choice=" yes"), NOWHERE).values()
+    assert same == AnswerShift(0.0, moved=False, words=0.0)
+    [other] = measure_shifts(ASKED, reading(choice="Yes."), reading(choice="No"), NOWHERE).values()
+    assert other == AnswerShift(1.0, moved=True, words=1.0)
 
 
 def test_reports_move_by_their_labels() -> None:
     """One label of two in common is half; other words for the same are no other report."""
     one = "Small left pleural effusion. Cardiomegaly."
-    assert report_move(one, "The heart is enlarged. There is a pleural effusion.")[:2] == (
+    assert report_shift(one, "The heart is enlarged. There is a pleural effusion.")[:2] == (
         0.0,
         False,
     )
-    far = report_move(one, "Small left pleural effusion. Right pneumothorax.")
+    far = report_shift(one, "Small left pleural effusion. Right pneumothorax.")
     assert far.moved
     assert far.far == pytest.approx(0.5)
     assert far.words == pytest.approx(1 - 2 * 4 / (5 + 6))
-    [move] = moves(REPORT, reading(report=one), reading(report=one), NOWHERE).values()
-    assert move == Move(0.0, moved=False, words=0.0)
+    [move] = measure_shifts(REPORT, reading(report=one), reading(report=one), NOWHERE).values()
+    assert move == AnswerShift(0.0, moved=False, words=0.0)
 
 
 def test_a_failed_reading_is_as_far_as_can_be() -> None:
     """No answer is another answer."""
     failed = reading(error="it would not")
-    assert moves(CHOICE, reading(choice="A"), failed, NOWHERE) == {"": Move(1.0, moved=True)}
+    assert measure_shifts(CHOICE, reading(choice="A"), failed, NOWHERE) == {
+        "": AnswerShift(1.0, moved=True)
+    }
 
 
 def test_masks_move_by_their_dice(tmp_path: Path) -> None:
@@ -173,11 +181,13 @@ def test_masks_move_by_their_dice(tmp_path: Path) -> None:
     )  # fmt: skip
     told = reading(findings=findings)
     folders = (tmp_path / "before", tmp_path / "after")
-    assert moves(FOUND, told, told, folders, (10, 10, 10)) == {"0": Move(0.5, moved=False)}
-    blank = moves(FOUND, told, told, folders, (10, 10, 10), blank=True)
-    assert blank["1"] == Move(0.0, moved=False)
-    gone = moves(FOUND, told, reading(findings=findings[1:]), folders, (10, 10, 10))
-    assert gone == {"0": Move(1.0, moved=True)}
+    assert measure_shifts(FOUND, told, told, folders, (10, 10, 10)) == {
+        "0": AnswerShift(0.5, moved=False)
+    }
+    blank = measure_shifts(FOUND, told, told, folders, (10, 10, 10), blank=True)
+    assert blank["1"] == AnswerShift(0.0, moved=False)
+    gone = measure_shifts(FOUND, told, reading(findings=findings[1:]), folders, (10, 10, 10))
+    assert gone == {"0": AnswerShift(1.0, moved=True)}
 
 
 def test_the_same_words() -> None:
@@ -189,10 +199,11 @@ def test_the_same_words() -> None:
 # ---- what it comes to ----------------------------------------------------------------------
 
 
-def made(flags: Any, patients: int | None = None) -> tuple[dict[Any, Move], dict[Any, str]]:
+def made(flags: Any, patients: int | None = None) -> tuple[dict[Any, AnswerShift], dict[Any, str]]:
     keys = [(f"case{n}", "") for n in range(len(flags))]
     found = {
-        key: Move(float(flag), moved=bool(flag)) for key, flag in zip(keys, flags, strict=True)
+        key: AnswerShift(float(flag), moved=bool(flag))
+        for key, flag in zip(keys, flags, strict=True)
     }
     return found, {key: f"patient {n % (patients or len(keys))}" for n, key in enumerate(keys)}
 
@@ -202,7 +213,7 @@ def test_shares_of_known_answers() -> None:
     hidden, clusters = made([1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
     other, _ = made([1, 0, 0, 0, 0, 0, 1, 0, 0, 0])
     null, _ = made([1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-    found = shares({"null": null, "hidden": hidden, "other": other}, clusters)
+    found = compute_shares({"null": null, "hidden": hidden, "other": other}, clusters)
     assert found.arms["hidden"].moved.value == pytest.approx(0.6)
     assert found.arms["hidden"].moved_beyond is not None
     assert found.arms["hidden"].moved_beyond.difference.value == pytest.approx(0.5)
@@ -220,18 +231,18 @@ def test_answers_without_another_region_do_not_count_for_the_share() -> None:
     hidden, clusters = made([1, 1, 1, 1])
     null, _ = made([0, 0, 0, 0])
     other = dict(list(made([0, 1, 0, 0])[0].items())[:2])
-    found = shares({"null": null, "hidden": hidden, "other": other}, clusters)
+    found = compute_shares({"null": null, "hidden": hidden, "other": other}, clusters)
     assert found.rests is not None
     assert (found.rests.n, found.rests.value) == (2, 0.5)
     assert found.arms["hidden"].moved.n == 4
-    alone = shares({"null": null, "hidden": hidden}, clusters)
+    alone = compute_shares({"null": null, "hidden": hidden}, clusters)
     assert alone.rests is None
 
 
 def test_where_everything_is_noise_nothing_is_said() -> None:
     """Answers that always move anyway rest on nothing that could be told."""
     moved, clusters = made([1] * 6)
-    found = shares({"null": moved, "hidden": moved, "other": moved}, clusters)
+    found = compute_shares({"null": moved, "hidden": moved, "other": moved}, clusters)
     assert found.rests is not None
     assert found.rests.value is None
 
@@ -244,7 +255,7 @@ def simulated(dice: np.random.Generator, count: int, rest: float, noise: Any) ->
     clusters = made(null)[1]
     arms = {"null": null, "other": other, "hidden": hidden | rests}
     moved = {arm: made(flags)[0] for arm, flags in arms.items()}
-    return share_resting(moved, clusters, against="other", draws=400)
+    return resting_interval(moved, clusters, against="other", draws=400)
 
 
 @pytest.mark.parametrize(("rest", "noise"), [(0.0, 0.3), (0.4, 0.0), (0.4, 0.3), (0.9, 0.2)])
@@ -275,7 +286,7 @@ def test_patients_are_drawn_whole() -> None:
     widths = []
     for patients in (60, 6):
         hidden, clusters = made(flags, patients)
-        found = shares({"null": zero, "hidden": hidden, "other": zero}, clusters).rests
+        found = compute_shares({"null": zero, "hidden": hidden, "other": zero}, clusters).rests
         assert found is not None
         assert found.low is not None
         assert found.high is not None

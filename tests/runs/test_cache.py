@@ -1,4 +1,4 @@
-"""The cache of replies: what is the same question, and what becomes of a broken file."""
+"""The reply cache: what is the same question, and what becomes of a broken file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.core import Message, Reply, Request, Shown, Usage, Whole
+from overread.core import Message, Reply, Request, SentImage, Usage, Whole
 from overread.errors import OverreadError
-from overread.runs.cache import CacheUnusable, Keys, ReplyCache, default_cache
+from overread.runs.cache import CacheUnusable, ReplyCache, ReplyKeys, default_cache_path
 
 REPLY = Reply(text="B", model="m", usage=Usage(input_tokens=3, output_tokens=2, calls=1, cost=0.5))
-PICTURE = Shown(region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8)
+PICTURE = SentImage(
+    region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8
+)
 
 
-def question(*parts: str | Shown, **more: Any) -> Request:
+def question(*parts: str | SentImage, **more: Any) -> Request:
     """A question of one message."""
     nobody = cast(Any, None)
     asked = Request(task="choose", case=nobody, pictures=nobody)
@@ -65,7 +67,7 @@ def test_the_users_own_file_follows_the_cache_folder(
 ) -> None:
     """OVERREAD_CACHE says where."""
     monkeypatch.setenv("OVERREAD_CACHE", str(tmp_path))
-    assert default_cache() == tmp_path / "replies.sqlite"
+    assert default_cache_path() == tmp_path / "replies.sqlite"
 
 
 # ---- keys ----------------------------------------------------------------------------------
@@ -73,8 +75,8 @@ def test_the_users_own_file_follows_the_cache_folder(
 
 def test_the_same_question_has_the_same_key() -> None:
     """Whoever asks, in whatever order the identity and the schema are written."""
-    one = Keys({"model": "m", "parameters": {"a": 1, "b": 2}})
-    other = Keys({"parameters": {"b": 2, "a": 1}, "model": "m"})
+    one = ReplyKeys({"model": "m", "parameters": {"a": 1, "b": 2}})
+    other = ReplyKeys({"parameters": {"b": 2, "a": 1}, "model": "m"})
     asked = question("hello", PICTURE, schema={"type": "object", "title": "x"})
     again = question(
         "hello", PICTURE, schema={"title": "x", "type": "object"}, task="other", seed=9
@@ -104,15 +106,15 @@ def test_the_same_question_has_the_same_key() -> None:
 )
 def test_another_question_has_another_key(other: Request) -> None:
     """Words, their order and borders, pictures, roles, schema and sample all count."""
-    keys = Keys({"model": "m"})
+    keys = ReplyKeys({"model": "m"})
     assert keys.key(question("hello", PICTURE)) != keys.key(other)
 
 
 def test_another_reader_has_other_keys() -> None:
     """Identity counts, and the seed for readers that hand it to their model."""
     asked = question("hello")
-    assert Keys({"model": "m"}).key(asked) != Keys({"model": "n"}).key(asked)
-    seeded = Keys({"model": "m"}, seeded=True)
+    assert ReplyKeys({"model": "m"}).key(asked) != ReplyKeys({"model": "n"}).key(asked)
+    seeded = ReplyKeys({"model": "m"}, seeded=True)
     assert seeded.key(question("hello", seed=1)) != seeded.key(question("hello", seed=2))
 
 
@@ -122,7 +124,7 @@ PARTS = st.lists(st.lists(st.text(max_size=3), min_size=1, max_size=3), min_size
 @given(PARTS, PARTS)
 def test_no_two_lists_of_words_share_a_key(one: list[list[str]], other: list[list[str]]) -> None:
     """However words are cut into parts and messages, different lists differ."""
-    keys = Keys({})
+    keys = ReplyKeys({})
     found = [
         keys.key(question(messages=tuple(Message(role="user", parts=tuple(p)) for p in parts)))
         for parts in (one, other)
@@ -161,7 +163,7 @@ def _scrambled(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (_foreign, "no cache of replies"),
+        (_foreign, "no reply cache"),
         (_of_tomorrow, "another version"),
         (lambda path: path.write_text("my notes " * 100), "not a database"),
         (lambda path: path.mkdir(), "cannot be opened"),

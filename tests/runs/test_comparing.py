@@ -17,10 +17,10 @@ from overread.metrics.statistics.paired import mcnemar
 from overread.runs.card import Card, read_card
 from overread.runs.comparing import compare
 from overread.runs.grading import grade
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 
 Change = Callable[[dict[str, Any]], object]
-DRAWING = Drawing(draws=50)
+DRAWING = BootstrapSettings(draws=50)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def cards(sketch: Path, tmp_path: Path) -> list[Card]:
         told = [row | {"prediction": letter or row["correct_answer"]} for row in rows]
         write_rows(tmp_path / f"{name}.jsonl", told)
         path = tmp_path / f"{name}.jsonl"
-        found.append(grade("medthinkvqa", sketch / "medthinkvqa", path, drawing=DRAWING))
+        found.append(grade("medthinkvqa", sketch / "medthinkvqa", path, bootstrap=DRAWING))
     return found
 
 
@@ -50,7 +50,7 @@ def mask_card(sketch: Path, folder: Path, *, without: int | None = None, **more:
             image = nib.load(sketch / "rexgroundingct/segmentations" / case["name"])
             array = np.roll(np.asarray(image.dataobj) > 0, 1, axis=1).astype(np.uint8)
             nib.save(nib.Nifti1Image(array, image.affine), folder / case["name"])
-    return grade("rexgroundingct", sketch / "rexgroundingct", folder, drawing=DRAWING, **more)
+    return grade("rexgroundingct", sketch / "rexgroundingct", folder, bootstrap=DRAWING, **more)
 
 
 def written(card: Card, path: Path, change: Change) -> Path:
@@ -84,7 +84,7 @@ def test_a_card_that_was_changed_by_hand_is_refused(
     """Numbers that do not follow from the statistics beside them are not compared."""
     path = written(cards[1], tmp_path / "card.json", change)
     with pytest.raises(OverreadError, match="does not follow from the statistics on its card"):
-        compare([cards[0], read_card(path)], metrics=["accuracy"], drawing=DRAWING)
+        compare([cards[0], read_card(path)], metrics=["accuracy"], bootstrap=DRAWING)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_other_settings_are_named(sketch: Path, tmp_path: Path) -> None:
     usual = mask_card(sketch, tmp_path / "usual")
     other = mask_card(sketch, tmp_path / "other", settings={"connectivity": 26})
     with pytest.raises(UsageError, match="different settings: connectivity 18 and 26"):
-        compare([usual, other], drawing=DRAWING)
+        compare([usual, other], bootstrap=DRAWING)
 
 
 def test_cases_that_one_reader_lacks_are_named(sketch: Path, tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_cases_that_one_reader_lacks_are_named(sketch: Path, tmp_path: Path) -> 
     part = part.model_copy(update={"scores": {"hit_rate": whole.scores["hit_rate"]}})
     assert whole.scores[name].value == whole.scores["hit_rate"].value == 1
     with pytest.raises(UsageError, match=rf"of 'whole' were not measured of 'part' \({lost}\)"):
-        compare([whole, part], metrics=["hit_rate"], drawing=DRAWING)
-    found = compare([whole, part], metrics=["hit_rate"], units="common", drawing=DRAWING)
+        compare([whole, part], metrics=["hit_rate"], bootstrap=DRAWING)
+    found = compare([whole, part], metrics=["hit_rate"], units="common", bootstrap=DRAWING)
     assert sum(found.metrics["hit_rate"].differences["part"].left_out) > 0
 
 
@@ -136,14 +136,14 @@ def test_another_truth_is_refused(sketch: Path, tmp_path: Path) -> None:
     rows_of(body)[0]["truth_voxels"] += 1
     (tmp_path / "card.json").write_text(json.dumps(body))
     with pytest.raises(UsageError, match="graded against another truth of"):
-        compare([one, read_card(tmp_path / "card.json")], metrics=["hit_rate"], drawing=DRAWING)
+        compare([one, read_card(tmp_path / "card.json")], metrics=["hit_rate"], bootstrap=DRAWING)
 
 
 def test_mcnemar_leaves_out_what_the_official_rule_does(sketch: Path, tmp_path: Path) -> None:
     """Scans that were not handed in are wrong for the honest test, and absent for the other."""
     whole = mask_card(sketch, tmp_path / "whole")
     part = mask_card(sketch, tmp_path / "part", without=0)
-    found = compare([whole, part], drawing=DRAWING).metrics
+    found = compare([whole, part], bootstrap=DRAWING).metrics
     official = found["hit_rate"].mcnemar["part"]
     honest = found["honest_hit_rate"].mcnemar["part"]
     assert official.n == part.scores["hit_rate"].n < honest.n == whole.scores["hit_rate"].n
@@ -161,8 +161,8 @@ def test_a_metric_that_is_not_installed_is_left_out(cards: list[Card]) -> None:
         card.model_copy(update={"scores": card.scores | {"mine:words": card.scores["accuracy"]}})
         for card in cards
     ]
-    found = compare(more, drawing=DRAWING)
+    found = compare(more, bootstrap=DRAWING)
     assert found.left_out["mine:words"] == "no metric of that name is installed"
     assert "accuracy" in found.metrics
     with pytest.raises(UsageError, match="no metric is called 'mine:words'"):
-        compare(more, metrics=["mine:words"], drawing=DRAWING)
+        compare(more, metrics=["mine:words"], bootstrap=DRAWING)

@@ -23,7 +23,7 @@ from overread.errors import (
     UnknownName,
     UsageError,
 )
-from overread.runs.engine import Outcome, Plan, run
+from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.pace import derived_seed
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
@@ -36,13 +36,13 @@ def root(tmp_path: Path) -> Path:
     return write_cases(tmp_path / "release", 12)
 
 
-def made(root: Path, reader: Any, **more: Any) -> Plan:
+def made(root: Path, reader: Any, **more: Any) -> RunPlan:
     """A plan that leaves the user's own cache alone."""
     more.setdefault("cache", root.parent / "replies.sqlite")
-    return Plan("medthinkvqa", root, reader, **{"workflow": plain, **more})
+    return RunPlan("medthinkvqa", root, reader, **{"workflow": plain, **more})
 
 
-def ran(root: Path, reader: Any, **more: Any) -> Outcome:
+def ran(root: Path, reader: Any, **more: Any) -> RunOutcome:
     """A run into the folder `run` beside the release."""
     return run(made(root, reader, **more), root.parent / "run")
 
@@ -182,7 +182,7 @@ def test_failures_are_readings_and_the_run_goes_on(root: Path) -> None:
     def answer(request: Request) -> str:
         match request.case.id:
             case "case2":
-                raise ReaderError("the model is not there", remedy="start it")
+                raise ReaderError("the model was not found", remedy="start it")
             case "case3":
                 raise BadReply("it is empty")
             case "case4":
@@ -234,7 +234,7 @@ def test_a_failed_reading_keeps_what_was_said(root: Path) -> None:
     """Exchanges before the failure are in the failed reading."""
 
     async def then_fails(case: Case, session: Session) -> Reading:
-        session.note("say", "first I looked")
+        session.add_step("say", "first I looked")
         raise BadReply("then nothing")
 
     ran(root, Echo(), workflow=then_fails, limit=1)

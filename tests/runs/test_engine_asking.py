@@ -15,11 +15,11 @@ from overread.core import Case, Message, Reading, Reply, Request
 from overread.errors import ReaderError, TryAgain, UsageError
 from overread.runs.asking import Asker
 from overread.runs.cache import ReplyCache
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.estimate import estimate
-from overread.runs.pace import Pace, waiting
+from overread.runs.pace import EndpointLimits, retry_delay
 from overread.runs.prices import Prices, read_prices
-from overread.session import Parsed, Session
+from overread.session import ParsedReply, Session
 
 
 def question(words: str = "hello", seed: int = 0) -> Request:
@@ -33,7 +33,7 @@ def asker(reader: Echo, slept: list[float] | None = None, **more: Any) -> Asker:
         if slept is not None:
             slept.append(seconds)
 
-    return Asker(reader, pace=Pace(8), sleep=sleep, **more)
+    return Asker(reader, pace=EndpointLimits(8), sleep=sleep, **more)
 
 
 def busy(times: int, after: float | None = None) -> Callable[[Request], str]:
@@ -45,7 +45,7 @@ def busy(times: int, after: float | None = None) -> Callable[[Request], str]:
         if left:
             left -= 1
             problem = TryAgain("too busy", remedy="wait")
-            problem.after = after
+            problem.retry_after = after
             raise problem
         return ANSWER
 
@@ -71,15 +71,15 @@ def test_retry_after_is_honoured() -> None:
     slept: list[float] = []
     asyncio.run(asker(Echo(busy(2, after=7.0)), slept).ask(question()))
     assert all(7.0 <= pause <= 7.5 for pause in slept)
-    assert 300 <= waiting(0, 86400.0, 0) <= 301
-    assert waiting(0, 0.0, 0) == 0
+    assert 300 <= retry_delay(0, 86400.0, 0) <= 301
+    assert retry_delay(0, 0.0, 0) == 0
 
 
 def test_pauses_hang_on_the_seed() -> None:
     """The same seed waits the same; others do not come back at the same moment."""
-    assert waiting(3, None, 5) == waiting(3, None, 5)
-    assert len({waiting(3, None, seed) for seed in range(50)}) == 50
-    assert waiting(500, None, 5) <= 60
+    assert retry_delay(3, None, 5) == retry_delay(3, None, 5)
+    assert len({retry_delay(3, None, seed) for seed in range(50)}) == 50
+    assert retry_delay(500, None, 5) <= 60
 
 
 def test_patience_ends() -> None:
@@ -103,7 +103,7 @@ def test_who_waits_does_not_hold_the_endpoint() -> None:
         return ANSWER
 
     async def both() -> None:
-        one = Asker(Echo(answer), pace=Pace(1), sleep=lambda _: asyncio.sleep(0.01))
+        one = Asker(Echo(answer), pace=EndpointLimits(1), sleep=lambda _: asyncio.sleep(0.01))
         await asyncio.gather(one.ask(question("first")), one.ask(question("second")))
 
     asyncio.run(both())
@@ -201,13 +201,13 @@ def test_a_rerun_into_another_folder_comes_from_the_cache(tmp_path: Path) -> Non
     root = write_cases(tmp_path / "release", 4)
 
     async def asks(case: Case, session: Session) -> Reading:
-        said = await session.ask("mine", {"what": case.id}, Parsed, task="say")
+        said = await session.ask("mine", {"what": case.id}, ParsedReply, task="say")
         return session.reading(rationale=said)
 
     from overread.session import SessionSettings
 
     (tmp_path / "mine.md").write_text("What for\n---\nSay {{what}}.\n")
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa", root, Echo(), workflow=asks, cache=tmp_path / "c.sqlite",
         settings=SessionSettings(prompts=str(tmp_path)),
     )  # fmt: skip
@@ -227,7 +227,7 @@ def test_a_broken_cache_ends_the_run(tmp_path: Path) -> None:
     """It is not told as the failure of every case."""
     root = write_cases(tmp_path / "release", 4)
     (tmp_path / "c.sqlite").write_text("no database " * 100)
-    plan = Plan("medthinkvqa", root, Echo(), workflow=plain, cache=tmp_path / "c.sqlite")
+    plan = RunPlan("medthinkvqa", root, Echo(), workflow=plain, cache=tmp_path / "c.sqlite")
     with pytest.raises(Exception, match="not a database"):
         run(plan, tmp_path / "run")
     assert (tmp_path / "run" / "readings.jsonl").read_text() == ""
@@ -241,12 +241,12 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
     root = write_cases(tmp_path / "release", 6)
     cache = tmp_path / "c.sqlite"
     reader = Echo()
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa", root, reader, workflow=plain, cache=cache, repeat=2,
         prices=Prices(1_000_000.0, 0.0),
     )  # fmt: skip
     found = estimate(plan, tmp_path / "run")
-    case = next(iter(plan.place.open()))
+    case = next(iter(plan.release_ref.open()))
     letters = len(f"{case.history} {[option.text for option in case.options]}")
     assert (found.readings, found.calls, found.cached, found.before) == (12, 12, 0, 0)
     assert found.input_tokens == 12 * -(-letters // 4)
@@ -259,7 +259,9 @@ def test_a_dry_run_knows_what_is_there(tmp_path: Path) -> None:
     """Readings that are there are not counted, and known answers cost nothing."""
     root = write_cases(tmp_path / "release", 6)
     reader = Echo()
-    plan = Plan("medthinkvqa", root, reader, workflow=plain, cache=tmp_path / "c.sqlite", limit=2)
+    plan = RunPlan(
+        "medthinkvqa", root, reader, workflow=plain, cache=tmp_path / "c.sqlite", limit=2
+    )
     run(plan, tmp_path / "run")
     from dataclasses import replace
 
@@ -292,7 +294,7 @@ def test_a_dry_run_follows_a_workflow_to_its_second_question(tmp_path: Path) -> 
             Found.model_validate_json(reply.text)
         return session.reading(report="done")
 
-    plan = Plan("medthinkvqa", root, Echo(), workflow=twice, use_cache=False)
+    plan = RunPlan("medthinkvqa", root, Echo(), workflow=twice, use_cache=False)
     found = estimate(plan)
     assert (found.calls, found.at_least) == (6, False)
 

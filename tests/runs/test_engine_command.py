@@ -66,7 +66,7 @@ def test_the_currency_of_a_price_list_is_told(root: Path) -> None:
     assert "EUR for what is read" in commanded(*told, "--dry-run").stdout
     assert "0.0600 EUR" in commanded(*told).stdout
     again = words(root, prices=str(prices), out=str(root.parent / "again"))
-    assert "0.0600 EUR saved by known answers" in commanded(*again).stdout
+    assert "0.0600 EUR saved by cached answers" in commanded(*again).stdout
 
 
 def test_a_dry_run_makes_no_folder(root: Path) -> None:

@@ -13,12 +13,12 @@ from engine_rows import write_cases
 from fake_readers import ANSWER, Echo, plain
 from overread.core import Case, Reading, Request
 from overread.errors import UsageError
-from overread.prompts.replies import letter
-from overread.runs.engine import Outcome, Plan, run
+from overread.prompts.replies import letter_parser
+from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.estimate import estimate
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
-from overread.session import Parsed, Session, SessionSettings
+from overread.session import ParsedReply, Session, SessionSettings
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def root(tmp_path: Path) -> Path:
     return write_cases(tmp_path / "release", 12)
 
 
-def ran(root: Path, reader: Any, **more: Any) -> Outcome:
+def ran(root: Path, reader: Any, **more: Any) -> RunOutcome:
     """A run into the folder `run` beside the release."""
     told = {"workflow": plain, "cache": root.parent / "replies.sqlite", **more}
-    return run(Plan("medthinkvqa", root, reader, **told), root.parent / "run")
+    return run(RunPlan("medthinkvqa", root, reader, **told), root.parent / "run")
 
 
 def lines(root: Path) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def test_a_reworded_prompt_is_refused(root: Path) -> None:
     settings = SessionSettings(prompts=str(folder))
 
     async def asks(case: Case, session: Session) -> Reading:
-        said = await session.ask("mine", {"what": case.id}, Parsed, task="say")
+        said = await session.ask("mine", {"what": case.id}, ParsedReply, task="say")
         return session.reading(rationale=said)
 
     ran(root, Echo(), workflow=asks, settings=settings, limit=1)
@@ -119,7 +119,7 @@ async def twice(case: Case, session: Session) -> Reading:
     said = []
     for turn in ("first", "second"):
         values = {"history": f"{turn}: {case.history}", "options": str(case.options)}
-        said.append(await session.ask("choose", values, letter(case.options), task="choose"))
+        said.append(await session.ask("choose", values, letter_parser(case.options), task="choose"))
     return session.reading(choice=said[-1])
 
 
@@ -134,7 +134,7 @@ def test_a_known_answer_of_no_use_is_asked_for_again(root: Path) -> None:
     told: dict[str, Any] = {"workflow": twice, "cache": root.parent / "replies.sqlite", "limit": 4}
     outcome = ran(root, Echo(answer), **told)
     assert outcome.tally.failed == 1
-    plan = Plan("medthinkvqa", root, Echo(answer), retry_failed=True, **told)
+    plan = RunPlan("medthinkvqa", root, Echo(answer), retry_failed=True, **told)
     guessed = estimate(plan, root.parent / "run")
     assert (guessed.readings, guessed.calls, guessed.cached) == (1, 1, 1)
     still = Echo(answer)
@@ -147,5 +147,5 @@ def test_a_known_answer_of_no_use_is_asked_for_again(root: Path) -> None:
     assert last_readings(root.parent / "run")["case2", 0].choice == "B"
     # The better answer took the place of the old one.
     other = Echo(answer)
-    outcome = run(Plan("medthinkvqa", root, other, **told), root.parent / "other")
+    outcome = run(RunPlan("medthinkvqa", root, other, **told), root.parent / "other")
     assert (outcome.tally.failed, other.asked) == (0, [])

@@ -11,10 +11,10 @@ import numpy as np
 
 import overread
 from fake_readers import Drawer, WithFiles, draw_all
-from overread.core import Drawn, Mask, Reading
+from overread.core import DrawnMask, Mask, Reading
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_header
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.store import last_readings
 from serving import commanded
 
@@ -84,9 +84,11 @@ def test_a_mask_of_another_shape_fails_its_case(sketch: Path, tmp_path: Path) ->
         computes = False
 
         async def read(self, request: Any) -> Any:
-            return Drawn(np.ones((3, 3, 3), bool))
+            return DrawnMask(np.ones((3, 3, 3), bool))
 
-    outcome = run(Plan("rexgroundingct", root, Careless({}), workflow=draw_all), tmp_path / "run")
+    outcome = run(
+        RunPlan("rexgroundingct", root, Careless({}), workflow=draw_all), tmp_path / "run"
+    )
     assert outcome.tally.failed == outcome.tally.done > 0
     assert "a mask of shape (3, 3, 3)" in outcome.tally.reasons[0][1]
 
@@ -100,7 +102,7 @@ def test_files_of_whole_readers_are_copied_into_the_run(sketch: Path, tmp_path: 
     ran(sketch, tmp_path / "drawn")
     for case in cases:
         shutil.copy(tmp_path / "drawn" / "arrays" / f"{case.id}.nii.gz", theirs / "mine.nii.gz")
-    plan = Plan("rexgroundingct", root, WithFiles(where=theirs), cases=(cases[-1].id,))
+    plan = RunPlan("rexgroundingct", root, WithFiles(where=theirs), cases=(cases[-1].id,))
     run(plan, tmp_path / "run")
     [reading] = last_readings(tmp_path / "run").values()
     assert {mask.sum() for mask in masks(tmp_path / "run", reading)} == {8}

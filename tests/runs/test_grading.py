@@ -15,7 +15,7 @@ from conftest import read_rows, write_rows
 from overread.errors import ReleaseError, UsageError
 from overread.runs.card import Card
 from overread.runs.grading import grade
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 
 Copy = Callable[[str], Path]
 
@@ -26,7 +26,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def graded(benchmark: str, root: Path, predictions: Path, **more: Any) -> Card:
-    return grade(benchmark, root, predictions, drawing=Drawing(draws=0), **more)
+    return grade(benchmark, root, predictions, bootstrap=BootstrapSettings(draws=0), **more)
 
 
 @pytest.fixture
@@ -134,8 +134,8 @@ def test_truth_that_cannot_be_read_is_named(copy: Copy, masks: Path) -> None:
 
 def test_a_field_of_a_later_version_changes_no_digest(sketch: Path, masks: Path) -> None:
     """What is empty in an entry is not part of what tells two releases apart."""
-    from overread.runs.grading import _filled
+    from overread.runs.grading import _drop_empty
 
     plain = {"id": "a", "parts": [{"n": 0, "on": False}]}
     later = {"id": "a", "parts": [{"n": 0, "on": False, "new": None}], "more": [], "told": {}}
-    assert _filled(later) == _filled(plain) == plain
+    assert _drop_empty(later) == _drop_empty(plain) == plain

@@ -19,10 +19,10 @@ from overread.errors import OverreadError, ReaderError, UnknownName, UsageError
 from overread.metrics import Sample, Subject
 from overread.metrics.judged import STEP_FACTUALITY
 from overread.phantom.sketch import write_sketch
-from overread.runs.judging import Judged, JudgePlan, judge
+from overread.runs.judging import JudgeOutcome, JudgePlan, judge
 from overread.runs.spec import ReaderSpec, RunSpec, WorkflowSpec, write_spec
-from overread.runs.store import Store
-from overread.runs.verdict_store import FILE, VerdictStore, chosen_verdicts, verdicts_of
+from overread.runs.store import ReadingStore
+from overread.runs.verdict_store import VERDICTS_FILE, VerdictStore, load_verdicts, select_verdicts
 
 WORDS = "The nodule is solid. It is in the left lung. There is no effusion."
 
@@ -60,7 +60,7 @@ def run(tmp_path: Path, release: Path, entries: list[Entry]) -> Path:
             workflow=WorkflowSpec(name="direct"),
         ),
     )
-    with Store(folder) as store:
+    with ReadingStore(folder) as store:
         for entry in reversed(entries):
             for sample in (0, 1):
                 store.append(said(entry.case.id, sample=sample))
@@ -76,12 +76,14 @@ def said(case_id: str, **parts: Any) -> Reading:
     return Reading(case_id=case_id, reader="r", **{**own, **parts})
 
 
-def judged(run: Path, reader: Obliging | None = None, kind: str = "steps", **more: Any) -> Judged:
+def judged(
+    run: Path, reader: Obliging | None = None, kind: str = "steps", **more: Any
+) -> JudgeOutcome:
     return judge(JudgePlan(run=run, judge=kind, reader=reader or Obliging(), **more))
 
 
 def steps_of(run: Path) -> list[StepVerdicts]:
-    return [told for told in verdicts_of(run).values() if isinstance(told, StepVerdicts)]
+    return [told for told in load_verdicts(run).values() if isinstance(told, StepVerdicts)]
 
 
 def test_every_reading_is_judged_once(run: Path, entries: list[Entry]) -> None:
@@ -98,11 +100,11 @@ def test_every_reading_is_judged_once(run: Path, entries: list[Entry]) -> None:
     for told in steps_of(run):
         assert [step.factual for step in told.steps] == [True, False, True]
         assert (told.judge, told.rule) == (first.judge, first.rule)
-    before = (run / FILE).read_bytes()
+    before = (run / VERDICTS_FILE).read_bytes()
     again = Obliging()
     second = judged(run, again)
     assert (again.tasks, second.tally.before, second.tally.read) == ([], 2 * cases, 0)
-    assert (run / FILE).read_bytes() == before
+    assert (run / VERDICTS_FILE).read_bytes() == before
 
 
 def test_equal_words_are_asked_about_once(run: Path, entries: list[Entry]) -> None:
@@ -118,8 +120,8 @@ def test_equal_words_are_asked_about_once(run: Path, entries: list[Entry]) -> No
 def test_a_killed_judging_goes_on(run: Path) -> None:
     """A torn last line is judged again, and the others are not."""
     judged(run)
-    lines = (run / FILE).read_bytes().splitlines(keepends=True)
-    (run / FILE).write_bytes(b"".join(lines[:-2]) + lines[-2][:40])
+    lines = (run / VERDICTS_FILE).read_bytes().splitlines(keepends=True)
+    (run / VERDICTS_FILE).write_bytes(b"".join(lines[:-2]) + lines[-2][:40])
     reader = Obliging()
     found = judged(run, reader, use_cache=False)
     assert (found.tally.before, found.tally.read) == (len(lines) - 2, 2)
@@ -129,7 +131,7 @@ def test_a_killed_judging_goes_on(run: Path) -> None:
 def test_other_words_are_judged_again(run: Path, entries: list[Entry]) -> None:
     """A reading that says something else by now gets new verdicts, and only it."""
     judged(run)
-    with Store(run) as store:
+    with ReadingStore(run) as store:
         store.append(said(entries[0].case.id, rationale="The nodule is calcified."))
     assert judged(run).tally.read == 1
     changed = [t for t in steps_of(run) if (t.case_id, t.sample) == (entries[0].case.id, 0)]
@@ -141,17 +143,17 @@ def test_another_judge_is_another_rule(run: Path, entries: list[Entry]) -> None:
     first = judged(run)
     second = judged(run, Obliging("other"), limit=1)
     assert second.rule != first.rule
-    cases, who, notes = chosen_verdicts(run)
+    cases, who, notes = select_verdicts(run)
     assert who["steps"]["judge"] == "obliging canned"
     assert sum(len(told) for told in cases.values()) == 2 * len(entries)
     assert notes == [
         f"steps are judged by obliging canned ({first.rule[:8]}), not by obliging other ({second.rule[:8]})"
     ]
-    cases, who, _ = chosen_verdicts(run, ["obliging other"])
+    cases, who, _ = select_verdicts(run, ["obliging other"])
     assert (who["steps"]["rule"], sum(map(len, cases.values()))) == (second.rule, 1)
-    assert chosen_verdicts(run, [second.rule[:6]])[1] == who
+    assert select_verdicts(run, [second.rule[:6]])[1] == who
     with pytest.raises(UnknownName, match="did you mean 'obliging other'"):
-        chosen_verdicts(run, ["obliging othr"])
+        select_verdicts(run, ["obliging othr"])
 
 
 def test_prompts_are_part_of_the_rule(run: Path, tmp_path: Path) -> None:
@@ -175,13 +177,13 @@ def test_prompts_are_part_of_the_rule(run: Path, tmp_path: Path) -> None:
 
 def test_what_has_nothing_to_judge_is_counted(run: Path, entries: list[Entry]) -> None:
     """Failed readings and those without an explanation are told, and score worst."""
-    with Store(run) as store:
+    with ReadingStore(run) as store:
         store.append(said(entries[0].case.id, error="lost"))
         store.append(said(entries[1].case.id, rationale=None))
     found = judged(run)
-    assert found.without == 2
+    assert found.nothing_to_judge == 2
     assert found.tally.total == 2 * len(entries) - 2
-    cases, _, _ = chosen_verdicts(run)
+    cases, _, _ = select_verdicts(run)
     subject = Subject(
         entries[1], said(entries[1].case.id, rationale=None), verdicts=cases[entries[1].case.id]
     )
@@ -192,7 +194,7 @@ def test_what_has_nothing_to_judge_is_counted(run: Path, entries: list[Entry]) -
 def test_stored_verdicts_are_counted(run: Path, entries: list[Entry]) -> None:
     """Two of three steps in every case: 2/3, from the file alone."""
     judged(run)
-    cases, _, notes = chosen_verdicts(run)
+    cases, _, notes = select_verdicts(run)
     rows = [
         row
         for entry in entries
@@ -252,21 +254,21 @@ def test_discussions_are_judged_too(run: Path, entries: list[Entry]) -> None:
     """Both kinds stand in one file."""
     judged(run)
     judged(run, kind="discussion")
-    told = [t for t in verdicts_of(run).values() if isinstance(t, DiscussionVerdicts)]
+    told = [t for t in load_verdicts(run).values() if isinstance(t, DiscussionVerdicts)]
     assert len(told) == 2 * len(entries)
     assert [(s.section, s.correct) for s in told[0].sentences] == [
         ("background", True),
         ("background", False),
     ]
     assert sum(mark.mark for mark in told[0].education) == 5
-    assert set(chosen_verdicts(run)[1]) == {"steps", "discussion"}
+    assert set(select_verdicts(run)[1]) == {"steps", "discussion"}
 
 
 def test_the_truth_does_not_stay_in_the_run(run: Path, entries: list[Entry]) -> None:
     """What the judge was shown is not written down, nor is anything of the cache."""
     judged(run)
     judged(run, kind="discussion")
-    kept = (run / FILE).read_text()
+    kept = (run / VERDICTS_FILE).read_text()
     for entry in entries:
         assert entry.truth is not None
         for text in (entry.truth.report, entry.truth.discussion):
@@ -280,7 +282,7 @@ def test_a_dry_run_counts_and_asks_nobody(run: Path, entries: list[Entry]) -> No
     found = judge(JudgePlan(run=run, judge="steps", reader=reader), dry_run=True)
     assert (found.tally.total, found.calls) == (2 * len(entries), 4 * len(entries))
     assert reader.tasks == []
-    assert not (run / FILE).exists()
+    assert not (run / VERDICTS_FILE).exists()
     judged(run, limit=1)
     assert (
         judge(JudgePlan(run=run, judge="steps", reader=reader), dry_run=True).calls
@@ -298,7 +300,7 @@ def test_the_first_in_the_release_come_first(run: Path, entries: list[Entry]) ->
 
 def test_what_cannot_be_judged_is_one_sentence(run: Path, tmp_path: Path) -> None:
     """No run, no such judge, a reader without words, no readings, a second process."""
-    with pytest.raises(UsageError, match="there is no run here"):
+    with pytest.raises(UsageError, match="this folder is not a run"):
         judged(tmp_path)
     with pytest.raises(UnknownName, match="did you mean 'steps'"):
         judged(run, kind="step")
@@ -369,7 +371,7 @@ def test_people_agree_or_not(run: Path, tmp_path: Path, entries: list[Entry]) ->
     [
         ((), "there is nothing to do"),
         (("--judge", "steps", "--sheet", "x"), "were both given"),
-        (("--judge", "steps"), "it is not said who judges"),
+        (("--judge", "steps"), "no judge was given"),
         (("--agreement", "nowhere.csv"), "cannot be read"),
         (("--sheet", "x.csv"), "no steps of this run were judged yet"),
         (("--judge", "steps", "--reader", "openai", "--reader-arg", "sk-1"), "lacks its '='"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.runs.kept import Kept, cache_folder, digest, identity
+from overread.runs.kept import MeasureCache, cache_folder, digest, file_identity
 
 
 @pytest.fixture(autouse=True)
@@ -17,26 +17,26 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lines_come_back() -> None:
     """What one process kept another one finds, and `fresh` forgets it."""
-    kept = Kept("a")
+    kept = MeasureCache("a")
     kept.add("k", {"masks": {"0": {"dice": 0.5}}})
     kept.close()
-    assert Kept("a").get("k") == {"masks": {"0": {"dice": 0.5}}}
-    assert Kept("b").get("k") is None
-    assert Kept("a", fresh=True).get("k") is None
+    assert MeasureCache("a").get("k") == {"masks": {"0": {"dice": 0.5}}}
+    assert MeasureCache("b").get("k") is None
+    assert MeasureCache("a", fresh=True).get("k") is None
 
 
 def test_a_cut_line_costs_itself() -> None:
     """A kill in the middle of a line loses that line; what is added later stands on its own."""
-    kept = Kept("a")
+    kept = MeasureCache("a")
     kept.add("k", {"m": {}})
     kept.close()
     (file,) = (cache_folder() / "grades").iterdir()
     with file.open("ab") as out:
         out.write(b'{"key": "half", "rows": {"m"')
-    again = Kept("a")
+    again = MeasureCache("a")
     again.add("l", {"m": {"": {}}})
     again.close()
-    found = Kept("a")
+    found = MeasureCache("a")
     assert found.get("k") == {"m": {}}
     assert found.get("half") is None
     assert found.get("l") == {"m": {"": {}}}
@@ -53,19 +53,19 @@ def test_a_cut_line_costs_itself() -> None:
 )
 def test_a_damaged_line_is_not_believed(damage: tuple[bytes, bytes]) -> None:
     """Another digit, name or kind of value makes a line worth nothing, and no error."""
-    kept = Kept("a")
+    kept = MeasureCache("a")
     kept.add("k", {"m": {"": {"dice": 0.25}}})
     kept.add("l", {"m": {"ä": {"word": "\ud800"}}})
     kept.close()
     (file,) = (cache_folder() / "grades").iterdir()
     file.write_bytes(file.read_bytes().replace(*damage, 1))
-    assert Kept("a").get("k") is None
-    assert Kept("a").get("l") == {"m": {"ä": {"word": "\ud800"}}}
+    assert MeasureCache("a").get("k") is None
+    assert MeasureCache("a").get("l") == {"m": {"ä": {"word": "\ud800"}}}
 
 
 def test_nobody_else_reads_it() -> None:
     """The file is for its owner alone: it tells of private truth."""
-    kept = Kept("a")
+    kept = MeasureCache("a")
     kept.add("k", {})
     kept.close()
     (file,) = (cache_folder() / "grades").iterdir()
@@ -80,7 +80,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     blocked.write_text("not a folder")
     monkeypatch.setenv("OVERREAD_CACHE", str(blocked))
     for fresh in (False, True):
-        kept = Kept("a", fresh=fresh)
+        kept = MeasureCache("a", fresh=fresh)
         kept.add("k", {"m": {}})
         kept.close()
 
@@ -89,8 +89,8 @@ def test_another_state_of_a_file_has_another_identity(tmp_path: Path) -> None:
     """A changed file, or other bytes, are told apart."""
     file = tmp_path / "x"
     file.write_bytes(b"1")
-    before = identity(file)
+    before = file_identity(file)
     file.write_bytes(b"12")
-    assert identity(file) != before
-    assert identity(b"1") != identity(b"2")
+    assert file_identity(file) != before
+    assert file_identity(b"1") != file_identity(b"2")
     assert digest(1, "a") == digest(1, "a") != digest("1", "a")

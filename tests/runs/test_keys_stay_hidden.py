@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from misbehaving_server import echoes, serving
-from overread.runs.engine import Plan, run_async
+from overread.runs.engine import RunPlan, run_async
 from serving import COMMAND
 
 KEYS = ("sk-canary-9f8e7d6c5b4a39281706", "abcDEF123ghiJKL456")
@@ -86,7 +86,7 @@ def test_no_workflow_keeps_the_key(
 
     async def ran() -> None:
         async with serving(echoes(200)) as server:
-            plan = Plan(
+            plan = RunPlan(
                 WAYS[workflow],
                 sketch / WAYS[workflow],
                 "openai",

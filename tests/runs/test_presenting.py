@@ -17,8 +17,14 @@ from fake_readers import Echo, WholeReader, plain
 from overread.core import Case, Image, Option, Reading, Release
 from overread.errors import UsageError
 from overread.pixels.edits import AlteredPictures, Edit
-from overread.runs.engine import Plan, run
-from overread.runs.presenting import Presenter, as_it_is, captions_of, nested_share, order_of
+from overread.runs.engine import RunPlan, run
+from overread.runs.presenting import (
+    Presenter,
+    collect_captions,
+    sample_order,
+    subset_pictures,
+    undo_nothing,
+)
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
 from overread.session import SessionSettings
@@ -61,7 +67,7 @@ def test_without_settings_the_very_same_objects_pass_through(root: Path) -> None
             found = handing.present(case, sample)
             assert found.case is case
             assert found.pictures is handing.present(case, 0).pictures
-            assert found.undo is as_it_is
+            assert found.undo is undo_nothing
             assert (found.hints.captions, found.hints.summary, found.edits) == ({}, None, ())
 
 
@@ -87,7 +93,7 @@ def test_less_is_always_part_of_more(count: int, seed: int, case_id: str) -> Non
     case = made_of(count)
     before: set[str] = set()
     for percent in range(101):
-        shown = nested_share(case.pictures, percent, seed=seed, case_id=case_id)
+        shown = subset_pictures(case.pictures, percent, seed=seed, case_id=case_id)
         names = [picture.name for picture in shown]
         assert names == sorted(names, key=lambda name: int(name.removeprefix("image-")))
         assert before <= set(names)
@@ -96,14 +102,14 @@ def test_less_is_always_part_of_more(count: int, seed: int, case_id: str) -> Non
             assert not names
         else:
             assert len(names) == max(min(1, count), int(count * percent / 100 + 0.5))
-    assert nested_share(case.pictures, 100, seed=seed, case_id=case_id) is case.pictures
+    assert subset_pictures(case.pictures, 100, seed=seed, case_id=case_id) is case.pictures
 
 
 def test_which_pictures_are_shown_hangs_on_seed_and_case_alone() -> None:
     """Known names once and for all: no other process, version or order of cases changes them."""
     pictures = made_of(6).pictures
     found = {
-        (seed, case): [p.name[-1] for p in nested_share(pictures, 50, seed=seed, case_id=case)]
+        (seed, case): [p.name[-1] for p in subset_pictures(pictures, 50, seed=seed, case_id=case)]
         for seed in (0, 1)
         for case in ("case00001", "case00002")
     }
@@ -134,7 +140,7 @@ def test_every_sample_has_an_order_of_its_own(count: int, seed: int) -> None:
     """Sample 0 is as it is; no order comes again before all of them have been there."""
     every = len(list(permutations(range(count))))
     orders = [
-        order_of(count, sample, seed=seed, case_id="c", what="options")
+        sample_order(count, sample, seed=seed, case_id="c", what="options")
         for sample in range(min(every, 24))
     ]
     assert orders[0] == tuple(range(count))
@@ -146,7 +152,7 @@ def test_orders_of_options_and_of_images_are_drawn_apart() -> None:
     """The same case and sample, another thing: over some cases not always the same order."""
     cases = [f"c{n}" for n in range(8)]
     orders = {
-        what: [order_of(5, 1, seed=0, case_id=case, what=what) for case in cases]
+        what: [sample_order(5, 1, seed=0, case_id=case, what=what) for case in cases]
         for what in ("options", "images")
     }
     assert orders["options"] != orders["images"]
@@ -192,7 +198,7 @@ def test_images_are_put_into_another_order(root: Path) -> None:
         assert found.case.pictures != case.pictures
         assert set(found.case.pictures) == set(case.pictures)
         assert found.case.options is case.options
-        assert found.undo is as_it_is
+        assert found.undo is undo_nothing
 
 
 # ---- revealed words ------------------------------------------------------------------------
@@ -218,7 +224,7 @@ def test_captions_are_of_whole_pictures(root: Path) -> None:
     """One text for each picture that has one."""
     truth = opened(root).entry("#2").truth
     assert truth is not None
-    assert captions_of(truth)["image-3"] == "Expert on picture 3 of case 2."
+    assert collect_captions(truth)["image-3"] == "Expert on picture 3 of case 2."
 
 
 def without(root: Path, tmp_path: Path, *columns: str) -> Path:
@@ -238,7 +244,7 @@ def test_what_is_withheld_cannot_be_revealed(
     root: Path, tmp_path: Path, column: str, reveal: str
 ) -> None:
     """One sentence before anything is read, and no folder of a run."""
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa",
         without(root, tmp_path, column),
         Echo(),
@@ -256,7 +262,9 @@ def test_a_workflow_that_does_not_tell_is_refused(root: Path, tmp_path: Path) ->
     settings = SessionSettings(reveal=("summary",))
     with pytest.raises(UsageError, match="no place for an expert summary"):
         run(
-            Plan("medthinkvqa", root, Echo(), workflow=plain, settings=settings, use_cache=False),
+            RunPlan(
+                "medthinkvqa", root, Echo(), workflow=plain, settings=settings, use_cache=False
+            ),
             tmp_path / "run",
         )
 
@@ -312,13 +320,13 @@ def test_words_of_a_setting_have_one_order() -> None:
 def test_a_single_reading_cannot_be_shuffled(root: Path) -> None:
     """Sample 0 is as it is, so that there must be another."""
     with pytest.raises(UsageError, match="--repeat 2"):
-        Plan("medthinkvqa", root, Echo(), settings=SessionSettings(shuffle=("images",)))
+        RunPlan("medthinkvqa", root, Echo(), settings=SessionSettings(shuffle=("images",)))
 
 
 def test_a_reader_that_does_not_look_is_refused(root: Path, tmp_path: Path) -> None:
     """The oracle answers in the release's letters whatever it is shown."""
     settings = SessionSettings(shuffle=("options",))
-    plan = Plan("medthinkvqa", root, "oracle", settings=settings, repeat=2)
+    plan = RunPlan("medthinkvqa", root, "oracle", settings=settings, repeat=2)
     with pytest.raises(UsageError, match="answers whatever it is shown, so that shuffle"):
         run(plan, tmp_path / "run")
 
@@ -327,7 +335,7 @@ def test_a_reader_of_whole_cases_cannot_be_told(root: Path, tmp_path: Path) -> N
     """Hints are for workflows."""
     settings = SessionSettings(reveal=("summary",))
     with pytest.raises(UsageError, match="cannot be told"):
-        run(Plan("medthinkvqa", root, WholeReader(), settings=settings), tmp_path / "run")
+        run(RunPlan("medthinkvqa", root, WholeReader(), settings=settings), tmp_path / "run")
 
 
 # ---- runs ----------------------------------------------------------------------------------
@@ -336,27 +344,27 @@ def test_a_reader_of_whole_cases_cannot_be_told(root: Path, tmp_path: Path) -> N
 def test_readers_of_whole_cases_get_what_is_presented(root: Path, tmp_path: Path) -> None:
     """Fewer pictures, moved options, letters put back; the spec says so and nothing else."""
     few = SessionSettings(image_ratio=40)
-    run(Plan("medthinkvqa", root, Counting(), settings=few), tmp_path / "few")
+    run(RunPlan("medthinkvqa", root, Counting(), settings=few), tmp_path / "few")
     assert {r.choice for r in last_readings(tmp_path / "few").values()} == {"A"}
     assert read_spec(tmp_path / "few").workflow.settings == {"image_ratio": 40}
     moved = SessionSettings(shuffle=("options",))
-    run(Plan("medthinkvqa", root, Counting(), settings=moved, repeat=4), tmp_path / "moved")
+    run(RunPlan("medthinkvqa", root, Counting(), settings=moved, repeat=4), tmp_path / "moved")
     found = last_readings(tmp_path / "moved")
     assert {(case, r.choice) for (case, _), r in found.items()} == {
         ("case00001", "B"), ("case00002", "D"), ("case00003", "B"), ("case00004", "D"),
     }  # fmt: skip
     assert all((r.order is None) == (sample == 0) for (_, sample), r in found.items())
-    run(Plan("medthinkvqa", root, Counting()), tmp_path / "plain")
+    run(RunPlan("medthinkvqa", root, Counting()), tmp_path / "plain")
     assert read_spec(tmp_path / "plain").workflow.settings == {}
 
 
 def test_a_run_goes_on_only_as_it_was_begun(root: Path, tmp_path: Path) -> None:
     """The same ratio goes on with more cases; another one is another run."""
     few = SessionSettings(image_ratio=40)
-    plan = Plan("medthinkvqa", root, Counting(), settings=few, limit=2)
+    plan = RunPlan("medthinkvqa", root, Counting(), settings=few, limit=2)
     run(plan, tmp_path / "run")
-    more = Plan("medthinkvqa", root, Counting(), settings=few)
+    more = RunPlan("medthinkvqa", root, Counting(), settings=few)
     assert run(more, tmp_path / "run").tally.read == 2
-    other = Plan("medthinkvqa", root, Counting(), settings=SessionSettings(image_ratio=60))
+    other = RunPlan("medthinkvqa", root, Counting(), settings=SessionSettings(image_ratio=60))
     with pytest.raises(UsageError, match="image_ratio is 60 and was 40"):
         run(other, tmp_path / "run")

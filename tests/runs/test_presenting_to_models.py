@@ -12,10 +12,10 @@ from ablation_making import Sent, by_case, pictured, served, telling
 from overread.metrics.choice import POSITION_BIAS
 from overread.runs.card import Card
 from overread.runs.score import score
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
-from overread.runs.sweep import agreement_of
+from overread.runs.sweep import choice_agreement
 from overread.session import SessionSettings
 
 CASES, PICTURES = 4, 5
@@ -156,7 +156,7 @@ def by_text(sent: Sent) -> str:
 def scored(root: Path, out: Path, choose: Any) -> Card:
     settings = SessionSettings(shuffle=("options",))
     served(root, out, choose, settings=settings, repeat=5)
-    return score(out, metrics=["accuracy", "position_bias"], drawing=Drawing(draws=50))
+    return score(out, metrics=["accuracy", "position_bias"], bootstrap=BootstrapSettings(draws=50))
 
 
 def test_a_model_that_reads_the_texts_is_right_in_every_order(root: Path, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_model_that_reads_the_texts_is_right_in_every_order(root: Path, tmp_pa
     assert card.scores["accuracy"].value == 1
     assert card.scores["accuracy"].n == 5 * CASES
     assert card.scores["position_bias"].value == 0
-    same = agreement_of(tmp_path / "run", card, Drawing(draws=50))
+    same = choice_agreement(tmp_path / "run", card, BootstrapSettings(draws=50))
     assert same is not None
     assert (same.value, same.n) == (1, CASES)
     said = {json.loads(e.reply.text)["answer"] for e in exchanges(tmp_path / "run")}
@@ -187,7 +187,7 @@ def test_a_model_that_loves_a_letter_is_found_out(root: Path, tmp_path: Path) ->
     # By place: always the first, where the key is as often as it is chosen rightly.
     assert card.scores["position_bias"].value == pytest.approx(1 - right / len(readings))
     assert POSITION_BIAS.better == "lower"
-    same = agreement_of(tmp_path / "run", card, Drawing(draws=50))
+    same = choice_agreement(tmp_path / "run", card, BootstrapSettings(draws=50))
     assert same is not None
     assert same.value is not None
     by_hand = []

@@ -16,14 +16,14 @@ from overread import catalog
 from overread.core import Request
 from overread.errors import ReaderError, UsageError
 from overread.runs.card import Card
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.grading import grade
-from overread.runs.handing_in import hand_in
+from overread.runs.handing_in import export_submission
 from overread.runs.score import score
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 from run_making import questions
 
-QUICK = Drawing(draws=0)
+QUICK = BootstrapSettings(draws=0)
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def root(tmp_path: Path) -> Path:
 def ran(root: Path, out: Path, reader: Echo | None = None, **more: Any) -> Path:
     """A run whose reader always says 'B'."""
     told: dict[str, Any] = {"workflow": plain, "use_cache": False, **more}
-    run(Plan("medthinkvqa", root, reader or Echo(), **told), out)
+    run(RunPlan("medthinkvqa", root, reader or Echo(), **told), out)
     return out
 
 
 def scored(folder: Path, **more: Any) -> Card:
-    return score(folder, metrics=("accuracy",), drawing=QUICK, **more)
+    return score(folder, metrics=("accuracy",), bootstrap=QUICK, **more)
 
 
 def accuracy(card: Card) -> tuple[float | None, int]:
@@ -96,7 +96,7 @@ def test_a_line_that_is_no_reading_is_read_again(root: Path) -> None:
     broken = json.loads(lines[2]) | {"choice": 5}
     file.write_text("".join([*lines[:2], json.dumps(broken) + "\n", *lines[3:]]))
     assert accuracy(scored(out)) == (5 / 6, 6)
-    outcome = run(Plan("medthinkvqa", root, Echo(), workflow=plain, use_cache=False), out)
+    outcome = run(RunPlan("medthinkvqa", root, Echo(), workflow=plain, use_cache=False), out)
     assert outcome.tally.read == 1
     assert "1 damaged lines" in outcome.notes[0]
     assert accuracy(scored(out)) == (1.0, 6)
@@ -111,7 +111,7 @@ def test_a_release_that_was_moved(root: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         scored(out)
     assert accuracy(scored(out, root=elsewhere)) == before
-    assert hand_in(out, root.parent / "s.jsonl", root=elsewhere).written == 6
+    assert export_submission(out, root.parent / "s.jsonl", root=elsewhere).written == 6
 
 
 def test_a_release_that_lost_a_case(root: Path) -> None:
@@ -132,10 +132,10 @@ def test_the_log_of_a_run_is_no_trace(sketch: Path, tmp_path: Path) -> None:
     """A report that was asked for in one question attempted no looks, as its submission says."""
     root = sketch / "mmrad"
     reader = Echo(lambda _: "Normal heart size. Effusion at the right base.")
-    run(Plan("mmrad", root, reader, use_cache=False), tmp_path / "run")
-    ours = score(tmp_path / "run", drawing=QUICK)
-    hand_in(tmp_path / "run", tmp_path / "s.jsonl")
-    theirs = grade("mmrad", root, tmp_path / "s.jsonl", drawing=QUICK)
+    run(RunPlan("mmrad", root, reader, use_cache=False), tmp_path / "run")
+    ours = score(tmp_path / "run", bootstrap=QUICK)
+    export_submission(tmp_path / "run", tmp_path / "s.jsonl")
+    theirs = grade("mmrad", root, tmp_path / "s.jsonl", bootstrap=QUICK)
     assert {name: found.value for name, found in ours.scores.items()} == {
         name: found.value for name, found in theirs.scores.items()
     }
@@ -156,8 +156,8 @@ def test_silence_and_failure_score_worst(
     """A run that said nothing, or failed on every case, has all numbers, at their worst."""
     root = questions(tmp_path / "asked") if exam == "questions" else sketch / exam
     benchmark = "mmrad" if exam == "questions" else exam
-    run(Plan(benchmark, root, reader), tmp_path / "run")
-    card = score(tmp_path / "run", drawing=QUICK)
+    run(RunPlan(benchmark, root, reader), tmp_path / "run")
+    card = score(tmp_path / "run", bootstrap=QUICK)
     core = {
         "medthinkvqa": "accuracy",
         "rexgroundingct": "hit_rate",
@@ -183,8 +183,8 @@ def test_the_truth_scores_best(exam: str, sketch: Path, tmp_path: Path) -> None:
     """The oracle's run is at the best value of every metric, or at the ceiling of its rule."""
     root = questions(tmp_path / "asked") if exam == "questions" else sketch / exam
     benchmark = "mmrad" if exam == "questions" else exam
-    run(Plan(benchmark, root, "oracle"), tmp_path / "run")
-    card = score(tmp_path / "run", drawing=QUICK)
+    run(RunPlan(benchmark, root, "oracle"), tmp_path / "run")
+    card = score(tmp_path / "run", bootstrap=QUICK)
     judged = 0
     for name, told in card.scores.items():
         metric = catalog.find("metrics", name)

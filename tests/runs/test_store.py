@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from overread.core import Exchange, Message, Reading, Reply, Shown, Usage, Whole
+from overread.core import Exchange, Message, Reading, Reply, SentImage, Usage, Whole
 from overread.errors import UsageError
-from overread.runs.store import RunUnwritable, Store, as_line, known_of, last_readings, readings_of
+from overread.runs.store import (
+    ReadingStore,
+    RunUnwritable,
+    iter_readings,
+    last_readings,
+    scan_readings,
+    to_line,
+)
 
-SHOWN = Shown(region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8)
+SHOWN = SentImage(
+    region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8
+)
 
 
 def reading(case: str, sample: int = 0, **more: object) -> Reading:
@@ -21,7 +30,7 @@ def reading(case: str, sample: int = 0, **more: object) -> Reading:
 
 
 def stored(folder: Path, *readings: Reading) -> Path:
-    with Store(folder) as store:
+    with ReadingStore(folder) as store:
         for one in readings:
             store.append(one)
     return folder / "readings.jsonl"
@@ -36,7 +45,7 @@ def test_what_is_stored_comes_back(tmp_path: Path) -> None:
     )
     whole = reading("case1", exchanges=[exchange], usage=Usage(seconds=0.5), choice="B")
     stored(tmp_path / "run", whole)
-    assert list(readings_of(tmp_path / "run")) == [whole]
+    assert list(iter_readings(tmp_path / "run")) == [whole]
 
 
 def test_the_last_line_of_a_case_counts(tmp_path: Path) -> None:
@@ -48,7 +57,7 @@ def test_the_last_line_of_a_case_counts(tmp_path: Path) -> None:
     assert {key: one.choice for key, one in found.items()} == {
         ("a", 0): "C", ("b", 0): "A", ("a", 1): "A",
     }  # fmt: skip
-    known = known_of(tmp_path)
+    known = scan_readings(tmp_path)
     assert known.done == found.keys()
     assert not known.failed
 
@@ -57,12 +66,12 @@ def test_a_line_that_was_cut_off_is_taken_away_wherever_it_was_cut(tmp_path: Pat
     """For every length of the torn line, whole lines stay and the next one stands alone."""
     file = stored(tmp_path, reading("a"), reading("b"))
     whole = file.read_bytes()
-    torn = as_line(reading("c", rationale="x"))
+    torn = to_line(reading("c", rationale="x"))
     for length in range(len(torn)):
         file.write_bytes(whole + torn[:length])
-        assert len(known_of(tmp_path).done) == 2
+        assert len(scan_readings(tmp_path).done) == 2
         stored(tmp_path, reading("d"))
-        assert file.read_bytes() == whole + as_line(reading("d"))
+        assert file.read_bytes() == whole + to_line(reading("d"))
 
 
 def test_a_long_torn_line_is_taken_away(tmp_path: Path) -> None:
@@ -81,12 +90,12 @@ def test_a_damaged_line_is_counted_and_read_again(tmp_path: Path) -> None:
     """What is no JSON, no object or no reading counts as absent; the others stay."""
     file = stored(tmp_path, reading("a"), reading("b", error="why"))
     wrong = b'{"case_id": "d", "reader": "r", "choice": 5}\n'
-    file.write_bytes(file.read_bytes() + b"{\x00}\n[1]\n7\n\n" + wrong + as_line(reading("c")))
-    known = known_of(tmp_path)
+    file.write_bytes(file.read_bytes() + b"{\x00}\n[1]\n7\n\n" + wrong + to_line(reading("c")))
+    known = scan_readings(tmp_path)
     assert known.done == {("a", 0), ("b", 0), ("c", 0)}
     assert known.failed == {("b", 0): "why"}
     assert known.damaged == 4
-    assert len(list(readings_of(tmp_path))) == 3
+    assert len(list(iter_readings(tmp_path))) == 3
 
 
 def test_half_a_mask_is_taken_away(tmp_path: Path) -> None:
@@ -95,21 +104,24 @@ def test_half_a_mask_is_taken_away(tmp_path: Path) -> None:
     half, whole = (tmp_path / "arrays" / name for name in (".0f3a.part", "a.nii.gz"))
     for file in (half, whole):
         file.write_bytes(b"x")
-    Store(tmp_path).close()
+    ReadingStore(tmp_path).close()
     assert not half.exists()
     assert whole.exists()
 
 
 def test_two_cannot_write_one_run(tmp_path: Path) -> None:
     """The second is refused with the remedy; afterwards the folder is free."""
-    with Store(tmp_path), pytest.raises(UsageError, match="another process is writing this run"):
-        Store(tmp_path)
-    Store(tmp_path).close()
+    with (
+        ReadingStore(tmp_path),
+        pytest.raises(UsageError, match="another process is writing this run"),
+    ):
+        ReadingStore(tmp_path)
+    ReadingStore(tmp_path).close()
 
 
 def test_a_reading_that_cannot_be_stored_is_a_failed_one() -> None:
     """Half a surrogate pair in a workflow's own words does not lose the case."""
-    line = as_line(reading("a", 2, rationale="\ud800"))
+    line = to_line(reading("a", 2, rationale="\ud800"))
     found = Reading.model_validate_json(line)
     assert (found.case_id, found.sample) == ("a", 2)
     assert found.error == "the reading holds text that cannot be stored"
@@ -118,7 +130,7 @@ def test_a_reading_that_cannot_be_stored_is_a_failed_one() -> None:
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     """Writing to a device that is always full says so, and what to do."""
     (tmp_path / "readings.jsonl").symlink_to("/dev/full")
-    store = Store.__new__(Store)
+    store = ReadingStore.__new__(ReadingStore)
     store.folder = tmp_path
     store._path = tmp_path / "readings.jsonl"
     store._dirty = False
@@ -133,11 +145,11 @@ def test_a_folder_that_may_not_be_written_is_one_sentence(tmp_path: Path) -> Non
     """It says where, and to give another one."""
     tmp_path.chmod(0o500)
     with pytest.raises(RunUnwritable, match="--out"):
-        Store(tmp_path / "run")
+        ReadingStore(tmp_path / "run")
 
 
 def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path: Path) -> None:
     """A run cannot be written into a file."""
     (tmp_path / "run").touch()
     with pytest.raises(RunUnwritable, match="cannot be written"):
-        Store(tmp_path / "run")
+        ReadingStore(tmp_path / "run")

@@ -16,13 +16,13 @@ from ablation_making import Counting, pictured
 from overread import catalog
 from overread.errors import UsageError
 from overread.runs import sweep as sweeping
-from overread.runs.engine import Outcome, Plan, run
+from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.reading_room import Tally
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 from overread.runs.spec import read_spec
-from overread.runs.sweep import Sweep, estimates, sweep
-from overread.runs.sweep_axes import Axis, parsed_axes, points_of
-from overread.runs.sweep_files import as_json, chart_of, write_sweep
+from overread.runs.sweep import SweepResult, estimate_points, sweep
+from overread.runs.sweep_axes import Axis, make_points, parse_axes
+from overread.runs.sweep_files import make_chart, sweep_to_json, write_sweep
 from overread.session import SessionSettings
 
 RATIOS = ("0", "20", "40", "60", "80", "100")
@@ -43,16 +43,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pictured(tmp_path_factory.mktemp("sweep") / "release", 10, 5)
 
 
-def plan(root: Path, **more: Any) -> Plan:
-    return Plan("medthinkvqa", root, "test-counting", use_cache=False, **more)
+def plan(root: Path, **more: Any) -> RunPlan:
+    return RunPlan("medthinkvqa", root, "test-counting", use_cache=False, **more)
 
 
-def swept(root: Path, out: Path, *axes: Axis, **more: Any) -> Sweep:
-    return sweep(plan(root, **more), axes, out, drawing=Drawing(draws=100))
+def swept(root: Path, out: Path, *axes: Axis, **more: Any) -> SweepResult:
+    return sweep(plan(root, **more), axes, out, bootstrap=BootstrapSettings(draws=100))
 
 
 @pytest.fixture(scope="module")
-def known(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+def known(root: Path, tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
     """A curve that is known: wrong below three pictures of five, right from there on."""
     return swept(root, tmp_path_factory.mktemp("known") / "out", Axis("image_ratio", RATIOS))
 
@@ -62,7 +62,7 @@ def known(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
 def test_axes_are_read_as_they_are_typed() -> None:
     """Names, values, and numbers where all values are some."""
-    one, other = parsed_axes(["image-ratio=0, 50,100", "reveal=none,captions+summary"])
+    one, other = parse_axes(["image-ratio=0, 50,100", "reveal=none,captions+summary"])
     assert one == Axis("image_ratio", ("0", "50", "100"))
     assert one.numbers == (0, 50, 100)
     assert other.values == ("none", "captions+summary")
@@ -82,16 +82,16 @@ def test_axes_are_read_as_they_are_typed() -> None:
 def test_what_is_no_axis_is_refused(words: list[str], told: str) -> None:
     """One sentence each."""
     with pytest.raises(UsageError, match=told):
-        parsed_axes(words)
+        parse_axes(words)
 
 
 def test_points_are_the_cross_product(root: Path) -> None:
     """Each axis goes where it belongs, the last one fastest; the rest is as it was given."""
     base = plan(root, settings=SessionSettings(longest=99, windows=("bone", "lung")), repeat=2)
-    axes = parsed_axes(
+    axes = parse_axes(
         ["image_ratio=0,100", "shuffle=none,options+images", "enough=1,4", "workflow=direct,twi"]
     )
-    points = points_of(base, axes)
+    points = make_points(base, axes)
     assert len({point.folder for point in points}) == len(points) == 16
     first, second, last = points[0], points[1], points[-1]
     assert first.name == "image_ratio=0, shuffle=none, enough=1, workflow=direct"
@@ -110,8 +110,8 @@ def test_folders_hold_any_value(root: Path) -> None:
     """What no folder can be called is replaced, and two such values stay two."""
     axis = Axis("model", ("a/b c", "a/b:c"))
     local = {"base_url": "http://localhost:9/v1"}
-    points = points_of(
-        Plan("medthinkvqa", root, "openai", local), [Axis("reasoning_effort", ("low",)), axis]
+    points = make_points(
+        RunPlan("medthinkvqa", root, "openai", local), [Axis("reasoning_effort", ("low",)), axis]
     )
     assert len({point.folder for point in points}) == 2
     assert all("/" not in point.folder and " " not in point.folder for point in points)
@@ -131,17 +131,17 @@ def test_folders_hold_any_value(root: Path) -> None:
 def test_what_cannot_be_varied_is_refused(root: Path, axis: Axis, told: str) -> None:
     """A name is told apart from settings and arguments alike, with the nearest of both."""
     with pytest.raises(UsageError, match=told):
-        points_of(plan(root), [axis])
+        make_points(plan(root), [axis])
 
 
 def test_nothing_is_both_set_and_varied(root: Path) -> None:
     """Neither a setting nor an argument; and something must be varied."""
     with pytest.raises(UsageError, match="both set and varied"):
-        points_of(plan(root), [Axis("looks", ("1",))], fixed=["looks"])
+        make_points(plan(root), [Axis("looks", ("1",))], fixed=["looks"])
     with pytest.raises(UsageError, match="both set and varied"):
-        points_of(plan(root, arguments={"enough": "2"}), [Axis("enough", ("1",))])
+        make_points(plan(root, arguments={"enough": "2"}), [Axis("enough", ("1",))])
     with pytest.raises(UsageError, match="nothing is varied"):
-        points_of(plan(root), [])
+        make_points(plan(root), [])
 
 
 def test_all_points_are_made_sure_of_before_the_first_is_read(root: Path, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_run_is_no_sweep(root: Path, tmp_path: Path) -> None:
 # ---- a known curve -------------------------------------------------------------------------
 
 
-def test_the_curve_is_the_known_one(known: Sweep) -> None:
+def test_the_curve_is_the_known_one(known: SweepResult) -> None:
     """Wrong, wrong, wrong, then right three times; each point says so in its spec."""
     values = [known.score(one, "accuracy") for one in known.points]
     assert [score.value for score in values if score] == [0, 0, 0, 1, 1, 1]
@@ -176,7 +176,7 @@ def test_the_curve_is_the_known_one(known: Sweep) -> None:
         assert one.agreement is None
 
 
-def test_differences_are_to_the_first_point(known: Sweep) -> None:
+def test_differences_are_to_the_first_point(known: SweepResult) -> None:
     """Paired, with intervals: nothing at first, then a whole point on each case."""
     assert not known.points[0].differences
     told = [one.differences["accuracy"].difference for one in known.points[1:]]
@@ -199,17 +199,17 @@ def test_a_stopped_sweep_tells_what_it_has(
     """The points before the signal are scored and written; none after it is begun."""
     begun: list[str] = []
 
-    def stops(told: Plan, out: Path, **more: Any) -> Outcome:
+    def stops(told: RunPlan, out: Path, **more: Any) -> RunOutcome:
         begun.append(out.name)
         if len(begun) < 3:
             return run(told, out, **more)
-        return Outcome(out, read_spec(out.parent / begun[0]), Tally(), stopped=signal.SIGINT)
+        return RunOutcome(out, read_spec(out.parent / begun[0]), Tally(), stopped=signal.SIGINT)
 
     monkeypatch.setattr(sweeping, "run", stops)
     found = swept(root, tmp_path, Axis("image_ratio", RATIOS), limit=2)
     assert (found.stopped, len(found.points), found.total) == (signal.SIGINT, 2, 6)
     assert begun == ["image_ratio=0", "image_ratio=20", "image_ratio=40"]
-    assert as_json(found)["complete"] is False
+    assert sweep_to_json(found)["complete"] is False
     write_sweep(found)
     assert len(json.loads((tmp_path / "sweep.json").read_text())["points"]) == 2
 
@@ -231,11 +231,11 @@ def test_a_metric_that_does_not_apply_is_told(root: Path, tmp_path: Path) -> Non
         [Axis("image_ratio", ("0", "100"))],
         tmp_path,
         metrics=["accuracy", "rougeL"],
-        drawing=Drawing(draws=0),
+        bootstrap=BootstrapSettings(draws=0),
     )
     names = {file.name for file in write_sweep(found)}
     assert names == {"sweep.json", "sweep.csv", "sweep.svg", "sweep.png"}
-    told = as_json(found)
+    told = sweep_to_json(found)
     assert told["points"][0]["not_scored"]["rougeL"]
     assert told["points"][0]["scores"]["accuracy"]["low"] is None
     with pytest.raises(UsageError, match="did you mean 'accuracy'"):
@@ -244,8 +244,10 @@ def test_a_metric_that_does_not_apply_is_told(root: Path, tmp_path: Path) -> Non
 
 def test_estimates_ask_nobody(root: Path, tmp_path: Path) -> None:
     """Pictures are counted as they would be shown, and no folder is made."""
-    base = Plan("medthinkvqa", root, "openai", {"base_url": "http://localhost:9/v1", "model": "m"})
-    found = estimates(base, [Axis("image_ratio", ("0", "20", "100"))], tmp_path / "out")
+    base = RunPlan(
+        "medthinkvqa", root, "openai", {"base_url": "http://localhost:9/v1", "model": "m"}
+    )
+    found = estimate_points(base, [Axis("image_ratio", ("0", "20", "100"))], tmp_path / "out")
     assert [told.pictures for _, told in found] == [0, 10, 50]
     assert [told.calls for _, told in found] == [10, 10, 10]
     assert not (tmp_path / "out").exists()
@@ -254,7 +256,7 @@ def test_estimates_ask_nobody(root: Path, tmp_path: Path) -> None:
 # ---- what is written -----------------------------------------------------------------------
 
 
-def test_the_table_and_the_json_tell_the_same(known: Sweep) -> None:
+def test_the_table_and_the_json_tell_the_same(known: SweepResult) -> None:
     """One line a point; the numbers, intervals, differences and folders are those of the sweep."""
     files = {file.name: file for file in write_sweep(known)}
     rows = list(csv.DictReader(io.StringIO(files["sweep.csv"].read_text())))
@@ -275,21 +277,21 @@ def test_the_table_and_the_json_tell_the_same(known: Sweep) -> None:
 
 
 def test_curves_run_along_the_first_axis_of_numbers(
-    known: Sweep, root: Path, tmp_path: Path
+    known: SweepResult, root: Path, tmp_path: Path
 ) -> None:
     """The other axes name the curves; without numbers the values stand side by side."""
-    chart = chart_of(known, "accuracy")
+    chart = make_chart(known, "accuracy")
     assert chart is not None
     assert [dot.x for dot in chart.curves[0].dots] == [0, 20, 40, 60, 80, 100]
     assert (chart.curves[0].name, chart.ticks) == ("", None)
     axes = (Axis("shuffle", ("none", "options")), Axis("enough", ("5", "1")))
     found = swept(root, tmp_path / "a", *axes, repeat=2, limit=2)
-    two = chart_of(found, "accuracy")
+    two = make_chart(found, "accuracy")
     assert two is not None
     assert [curve.name for curve in two.curves] == ["shuffle none", "shuffle options"]
     assert [[dot.x for dot in curve.dots] for curve in two.curves] == [[1, 5], [1, 5]]
     words = swept(root, tmp_path / "b", axes[0], repeat=2, limit=2)
-    named = chart_of(words, "accuracy")
+    named = make_chart(words, "accuracy")
     assert named is not None
     assert named.ticks is not None
     assert [bar.name for bar in named.ticks] == ["none", "options"]
@@ -297,8 +299,10 @@ def test_curves_run_along_the_first_axis_of_numbers(
 
 def test_a_reader_of_ones_own_can_be_swept(root: Path, tmp_path: Path) -> None:
     """From Python a reader that was made already; its arguments cannot be varied."""
-    base = Plan("medthinkvqa", root, Counting(), limit=2)
-    found = sweep(base, [Axis("image_ratio", ("0", "100"))], tmp_path, drawing=Drawing(draws=0))
+    base = RunPlan("medthinkvqa", root, Counting(), limit=2)
+    found = sweep(
+        base, [Axis("image_ratio", ("0", "100"))], tmp_path, bootstrap=BootstrapSettings(draws=0)
+    )
     assert [found.score(one, "accuracy").value for one in found.points] == [0, 1]  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="no setting or reader argument is called 'enough'"):
         sweep(base, [Axis("enough", ("1",))], tmp_path)

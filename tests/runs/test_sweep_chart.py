@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from overread.runs.sweep_canvas import Sheet, width_of
-from overread.runs.sweep_chart import Bar, Chart, Curve, Dot, drawn, ticks
+from overread.runs.sweep_canvas import Canvas, text_width
+from overread.runs.sweep_chart import Chart, Curve, Dot, WordTick, draw_chart, round_ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -39,7 +39,7 @@ def texts(svg: bytes) -> list[str]:
 )
 def test_ticks_enclose_their_range_and_are_few(low: float, span: float) -> None:
     """From below the lowest to above the highest number, evenly, two to eight of them."""
-    found = ticks(low, low + span)
+    found = round_ticks(low, low + span)
     assert found[0] <= low + 1e-6 * span
     assert found[-1] >= low + span * (1 - 1e-6)
     assert 2 <= len(found) <= 8
@@ -49,14 +49,14 @@ def test_ticks_enclose_their_range_and_are_few(low: float, span: float) -> None:
 
 def test_one_number_has_ticks_too() -> None:
     """A range without width is given some."""
-    assert ticks(0.5, 0.5)[0] < 0.5 < ticks(0.5, 0.5)[-1]
-    assert ticks(0, 0)[0] < 0 < ticks(0, 0)[-1]
+    assert round_ticks(0.5, 0.5)[0] < 0.5 < round_ticks(0.5, 0.5)[-1]
+    assert round_ticks(0, 0)[0] < 0 < round_ticks(0, 0)[-1]
 
 
 def test_numbers_lie_where_the_axes_say() -> None:
     """The line of the SVG goes through the values, by the ticks of the same file."""
     values = (0.326, 0.374, 0.432, 0.458, 0.474, 0.471)
-    svg, _ = drawn(chart(curve(*values)))
+    svg, _ = draw_chart(chart(curve(*values)))
     tree = ET.fromstring(svg)
     line = [n for n in tree.iter(f"{SVG}polyline") if n.get("stroke-width") == "2.2"]
     assert len(line) == 1
@@ -82,7 +82,7 @@ def test_numbers_lie_where_the_axes_say() -> None:
 
 def test_svg_and_png_show_the_same() -> None:
     """The colour of the curve is found in the PNG where the SVG has its marks."""
-    svg, png = drawn(chart(curve(0.2, 0.4, 0.3)))
+    svg, png = draw_chart(chart(curve(0.2, 0.4, 0.3)))
     with Pillow.open(io.BytesIO(png)) as image:
         pixels = np.asarray(image.convert("RGB"))
     assert pixels.shape == (1000, 1600, 3)
@@ -97,20 +97,20 @@ def test_svg_and_png_show_the_same() -> None:
 def test_names_from_outside_cannot_break_the_file() -> None:
     """Whatever a value is called, the SVG is well-formed and says it."""
     bad = "<script>&\"'"
-    svg, _ = drawn(chart(curve(0.1, 0.2, name=bad), curve(0.3, 0.4, name="b"), title=bad))
+    svg, _ = draw_chart(chart(curve(0.1, 0.2, name=bad), curve(0.3, 0.4, name="b"), title=bad))
     assert texts(svg).count(bad) == 2
     assert b"<script" not in svg
 
 
 def test_the_note_for_research_stands_below() -> None:
     """In both files; here in the one whose words can be read."""
-    assert "For research." in texts(drawn(chart(curve(0.1, 0.2)))[0])
+    assert "For research." in texts(draw_chart(chart(curve(0.1, 0.2)))[0])
 
 
 def test_many_curves_are_told_apart_and_all_named() -> None:
     """Thirty curves: every name in the legend, below the axis and on the sheet."""
     names = [f"reasoning_effort number {n}" for n in range(30)]
-    svg, png = drawn(
+    svg, png = draw_chart(
         chart(*(curve(0.1 + n / 40, 0.2 + n / 40, name=m) for n, m in enumerate(names)))
     )
     tree = ET.fromstring(svg)
@@ -120,7 +120,7 @@ def test_many_curves_are_told_apart_and_all_named() -> None:
     for name in names:
         x, y = float(placed[name].get("x", "0")), float(placed[name].get("y", "0"))
         assert y < high - 20
-        assert x + width_of(name, 13) <= wide
+        assert x + text_width(name, 13) <= wide
         spots.add((x, y))
     assert len(spots) == 30
     styles = {
@@ -138,7 +138,9 @@ def test_words_stand_side_by_side() -> None:
     two = tuple(
         Curve(name, (Dot(0, 0.2, 0.1, 0.3), Dot(1, 0.4, None, None))) for name in ("one", "two")
     )
-    svg, _ = drawn(chart(*two, ticks=(Bar(0, "none"), Bar(1, "a very long value " * 30))))
+    svg, _ = draw_chart(
+        chart(*two, ticks=(WordTick(0, "none"), WordTick(1, "a very long value " * 30)))
+    )
     told = texts(svg)
     assert "none" in told
     assert any(text.endswith("…") for text in told)
@@ -151,20 +153,20 @@ def test_words_stand_side_by_side() -> None:
 @pytest.mark.parametrize("dots", [(Dot(5, 0.5, None, None),), (Dot(5, 0.5, 0.4, 0.6),)])
 def test_a_single_point_is_drawn(dots: tuple[Dot, ...]) -> None:
     """One mark, whether it has an interval or not."""
-    svg, _ = drawn(chart(Curve("", dots)))
+    svg, _ = draw_chart(chart(Curve("", dots)))
     assert len(list(ET.fromstring(svg).iter(f"{SVG}circle"))) == 1
 
 
 def test_crowded_values_get_round_ticks() -> None:
     """A hundred values along the axis are not all written below it."""
     dots = tuple(Dot(float(n), n / 100, None, None) for n in range(100))
-    told = [text for text in texts(drawn(chart(Curve("", dots)))[0]) if text.isdigit()]
+    told = [text for text in texts(draw_chart(chart(Curve("", dots)))[0]) if text.isdigit()]
     assert told == ["0", "20", "40", "60", "80", "100"]
 
 
 def test_a_dashed_line_has_its_gaps_in_the_png() -> None:
     """Strokes and gaps of the lengths that the SVG says."""
-    sheet = Sheet(120, 20)
+    sheet = Canvas(120, 20)
     sheet.line([(10, 10), (110, 10)], "#000000", wide=1, dash=(10, 10))
     with Pillow.open(io.BytesIO(sheet.png())) as image:
         row = np.asarray(image.convert("L"))[20]

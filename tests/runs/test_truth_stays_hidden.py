@@ -21,8 +21,8 @@ from PIL import Image as Pillow
 from conftest import read_rows, write_rows
 from misbehaving_server import Seen, Server, says, serving
 from overread import catalog
-from overread.runs.engine import Plan, run_async
-from overread.runs.estimate import plainest
+from overread.runs.engine import RunPlan, run_async
+from overread.runs.estimate import simplest_value
 from overread.session import SessionSettings
 from run_making import questions
 from serving import COMMAND
@@ -42,7 +42,7 @@ async def plainly(seen: Seen, writer: asyncio.StreamWriter) -> None:
     form = seen.told.get("response_format")
     text = "It is so."
     if form is not None:
-        text = json.dumps(plainest(form["json_schema"]["schema"], "A"))
+        text = json.dumps(simplest_value(form["json_schema"]["schema"], "A"))
     await says(text)(seen, writer)
 
 
@@ -169,7 +169,7 @@ async def read_in_steps(
 ) -> tuple[Server, dict[str, Any]]:
     """The same in this process, by a workflow of several steps."""
     async with serving(plainly) as server:
-        plan = Plan(
+        plan = RunPlan(
             benchmark,
             root,
             "openai",

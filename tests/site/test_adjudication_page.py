@@ -9,7 +9,7 @@ import numpy as np
 from playwright.sync_api import Browser, expect
 
 from browsing import Eyes
-from overread.build.adjudication import Queue, verify
+from overread.build.adjudication import Queue, verify_log
 from question_folders import mixed_folder
 from site_making import Site, served
 
@@ -41,7 +41,7 @@ def given(asked_folder: Path, person: str) -> list[tuple[Any, ...]]:
     """What the log holds of a person."""
     return [
         (one.item, one.verdict, one.reasons, one.note, one.corrected)
-        for one in Queue(asked_folder).standing()
+        for one in Queue(asked_folder).current_verdicts()
         if one.person == person
     ]
 
@@ -76,7 +76,7 @@ def test_a_whole_read_by_keyboard_alone(browser: Browser, desk: Site, asked_fold
         told(eyes, "Kept on item4: none")
         eyes.see("Does trace 2 hold?")
         keys(eyes, "1", "Enter")
-        eyes.see("Nothing is left for you to read")
+        eyes.see("No questions left for you")
         keys(eyes, "Control+z")
         told(eyes, "Taken back: accept, on item2")
         eyes.page.get_by_role("button", name="1 accept", pressed=True).wait_for()
@@ -89,7 +89,7 @@ def test_a_whole_read_by_keyboard_alone(browser: Browser, desk: Site, asked_fold
         ("item4", "none", (), "", None),
         ("item2", "accept", (), "", None),
     ]
-    found = verify(asked_folder)
+    found = verify_log(asked_folder)
     assert found.intact
     assert found.lines == 8  # four, two undone, two given again
 
@@ -104,7 +104,7 @@ def test_other_needs_words_as_at_the_terminal(
         eyes.see("Does trace 1 hold?")
         other = eyes.page.get_by_role("button", name="other", exact=False).last
         keys(eyes, "1", str(other.locator("kbd").text_content()))
-        eyes.see("“other” needs words")
+        eyes.see("“other” needs a note")
         keys(eyes, "Enter")
         eyes.see("the reason 'other' says nothing")
         assert given(asked_folder, "ann") == []
@@ -218,7 +218,7 @@ def test_two_people_at_once_and_nothing_of_the_other(
     assert len(seen) > 5
     assert not any("zebra" in body or '"ann"' in body for body in seen)
     assert len(given(asked_folder, "ann")) == len(given(asked_folder, "bob")) == 2
-    assert verify(asked_folder).lines == 4
+    assert verify_log(asked_folder).lines == 4
 
 
 def _body(answer: Any) -> str:

@@ -16,8 +16,8 @@ from urllib.parse import quote
 import pytest
 
 from adjudication_making import question
-from overread.build.adjudication import Queue, verify, write_questions
-from overread.build.adjudication.log import LOG
+from overread.build.adjudication import Queue, verify_log, write_questions
+from overread.build.adjudication.log import VERDICT_LOG
 from overread.site.passwords import add_password
 from question_folders import Caller, film_question, mixed_folder, questions_folder
 from site_making import Site, served
@@ -29,7 +29,7 @@ def caller(desk: Site, asked_folder: Path, person: str) -> Caller:
 
 
 def test_two_people_at_once_lose_nothing(desk: Site, tmp_path: Path) -> None:
-    """Two times fifty verdicts by threads are all in the log, each once, and the chain holds."""
+    """Two times fifty verdicts by threads are all in the log, each once, and log intact."""
     home = desk.home
     assert home is not None
     asked_folder = questions_folder(home / "fifty", [question(n) for n in range(50)])
@@ -54,15 +54,15 @@ def test_two_people_at_once_lose_nothing(desk: Site, tmp_path: Path) -> None:
         one.join()
     assert not wrong, wrong
     queue = Queue(asked_folder)
-    assert len(queue.standing()) == 100
-    assert len({(one.person, one.question) for one in queue.standing()}) == 100
+    assert len(queue.current_verdicts()) == 100
+    assert len({(one.person, one.question) for one in queue.current_verdicts()}) == 100
     assert len(queue.decisions()) == 50  # both said the same on each
-    assert verify(asked_folder).intact
-    assert verify(asked_folder).lines == 100
+    assert verify_log(asked_folder).intact
+    assert verify_log(asked_folder).lines == 100
 
 
 def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> None:
-    """SIGKILL while two people post: what was answered is there, and the chain holds."""
+    """SIGKILL while two people post: what was answered is there, and log intact."""
     asked_folder = questions_folder(tmp_path / "asked", [question(n) for n in range(400)])
     kept: set[tuple[str, str]] = set()
     for least in (3, 11, 25):
@@ -80,9 +80,9 @@ def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> 
             site.process.wait()
             for one in people:
                 one.join()
-        found = verify(asked_folder)
+        found = verify_log(asked_folder)
         assert found.intact, found.why
-        there = {(one.person, one.question) for one in Queue(asked_folder).standing()}
+        there = {(one.person, one.question) for one in Queue(asked_folder).current_verdicts()}
         assert kept <= there, "a verdict that was answered is gone"
         assert len(there - kept) <= 2, "more than what was in flight"
         kept |= there  # what was in flight and arrived counts from now on
@@ -148,7 +148,7 @@ def test_what_is_sent_twice_is_taken_once(desk: Site, asked_folder: Path) -> Non
     assert "read this question already" in other.json()["what"]
     assert ann.undo(asked["id"]).json()["undone"]["verdict"] == "reject"
     assert ann.undo(asked["id"]).json()["undone"] is None
-    assert verify(asked_folder).lines == 2
+    assert verify_log(asked_folder).lines == 2
 
 
 def test_a_verdict_belongs_to_the_words_that_were_shown(desk: Site, asked_folder: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_verdict_belongs_to_the_words_that_were_shown(desk: Site, asked_folder
     answer = ann.give(asked, "accept")
     assert answer.status == 409
     assert "has changed" in answer.json()["what"]
-    assert not (asked_folder / LOG).exists()
+    assert not (asked_folder / VERDICT_LOG).exists()
     fresh = ann.next()["question"]
     assert fresh["text"] == "Does it still hold?"
     assert ann.give(fresh, "accept").status == 200
@@ -171,7 +171,7 @@ def test_the_terminal_and_the_page_share_one_log(desk: Site, asked_folder: Path)
     """A verdict of either is seen by the other at once."""
     ann = caller(desk, asked_folder, "ann")
     queue = Queue(asked_folder)
-    queue.give("bob", "item1/verify-trace", "accept")
+    queue.submit("bob", "item1/verify-trace", "accept")
     assert ann.give(ann.next()["question"], "accept").status == 200
     assert queue.decisions()["item1/verify-trace"].people == ("bob", "ann")
     queue.undo("ann")
@@ -213,7 +213,7 @@ def test_a_bad_verdict_is_refused_in_one_sentence(
     answer = ann.give(asked, **({"verdict": "accept"} | part))
     assert answer.status == status, answer.body
     assert answer.json()["what"]
-    assert not (asked_folder / LOG).exists() or verify(asked_folder).lines == 0
+    assert not (asked_folder / VERDICT_LOG).exists() or verify_log(asked_folder).lines == 0
 
 
 def test_a_broken_chain_is_told_and_not_built_on(desk: Site, asked_folder: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_broken_chain_is_told_and_not_built_on(desk: Site, asked_folder: Path)
     ann = caller(desk, asked_folder, "ann")
     for _ in range(2):
         assert ann.give(ann.next()["question"], "accept").status == 200
-    log = asked_folder / LOG
+    log = asked_folder / VERDICT_LOG
     log.write_bytes(log.read_bytes().replace(b"accept", b"reject", 1))
     found = desk.get(f"{ann.queue}/verify")
     assert (found["intact"], found["broken"]) == (False, 1)
@@ -294,7 +294,7 @@ def test_a_user_reads_as_nobody_else(tmp_path: Path) -> None:
         for path in (f"{queue}/next?person=bob", f"{queue}/given?person=bob"):
             assert ask(path)[0] == 403
         assert ask(f"{queue}/undo", {"question": asked["id"], "person": "bob"})[0] == 403
-    assert [one.person for one in Queue(asked_folder).standing()] == ["ann"]
+    assert [one.person for one in Queue(asked_folder).current_verdicts()] == ["ann"]
 
 
 def _logged_in(site: Site, name: str, password: str) -> Any:

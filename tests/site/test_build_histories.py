@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from browsing import Eyes
 from commands import run as command
-from overread.build.ledger_reading import history, standings, summary
+from overread.build.ledger_reading import load_history, load_item_statuses, load_summary
 from overread.errors import UnknownName
 from question_folders import demo_build
 from site_making import Site, served
@@ -40,7 +40,7 @@ def behind(site: Site, **query: str) -> list[dict[str, Any]]:
 def test_every_number_has_its_cases(built: Path) -> None:
     """As many cases as the flow counts, for each step, end and reason; each stands somewhere."""
     with served([built], "--read-only") as site:
-        for step in summary(built).steps:
+        for step in load_summary(built).steps:
             assert len(behind(site, step=step.name)) == step.came
             assert len(behind(site, step=step.name, outcome="kept")) == step.kept
             for outcome in ("dropped", "waiting", "failed"):
@@ -61,15 +61,15 @@ def test_every_number_has_its_cases(built: Path) -> None:
         assert site.ask(f"/api/builds/{build}/history?case=nope").status == 404
         assert site.ask(f"/api/builds/{build}/history").status == 422
     with pytest.raises(UnknownName):
-        standings(built, "nope")
+        load_item_statuses(built, "nope")
 
 
 def test_a_history_is_the_ledgers(built: Path) -> None:
     """Decisions, changes and answers are those of `overread ledger DIR CASE`."""
     with served([built], "--read-only") as site:
         build = site.shelf_id("builds", "built")
-        for one in standings(built):
-            own = history(built, one.item)
+        for one in load_item_statuses(built):
+            own = load_history(built, one.item)
             told = site.get(f"/api/builds/{build}/history?case={quote(one.item, safe='')}")
             assert [(d["step"], d["outcome"], d["current"]) for d in told["decisions"]] == [
                 (d.entry.step, d.entry.outcome, d.current) for d in own.decisions
@@ -107,8 +107,8 @@ def own(tmp_path: Path) -> Path:
 
 def test_a_step_that_decided_anew_undoes_no_later_one(own: Path) -> None:
     """What is known in the end follows the order of the steps, not that of writing."""
-    case = next(one.item for one in standings(own) if one.step == "audit")
-    later = history(own, case)
+    case = next(one.item for one in load_item_statuses(own) if one.step == "audit")
+    later = load_history(own, case)
     assert [one.entry.step for one in later.decisions] == ["tidy", "sort", "audit"]
     spoil(
         own,
@@ -118,7 +118,7 @@ def test_a_step_that_decided_anew_undoes_no_later_one(own: Path) -> None:
         "WHERE step = 'tidy'",
         "UPDATE flow SET entry = 1000 + entry WHERE step = 'tidy'",
     )
-    again = history(own, case)
+    again = load_history(own, case)
     steps = [(one.entry.step, one.current) for one in again.decisions]
     assert steps == [("tidy", False), ("tidy", True), ("sort", True), ("audit", True)]
     assert again.now["text"] == "after"
@@ -209,7 +209,7 @@ SPOILT = {
 @pytest.mark.parametrize("spoilt", SPOILT)
 def test_a_ledger_that_no_build_wrote_is_told(own: Path, spoilt: str) -> None:
     """Whatever stands in the file: an answer or one sentence, on the page and at the terminal."""
-    case = standings(own)[0].item
+    case = load_item_statuses(own)[0].item
     spoil(own, SPOILT[spoilt])
     with served([own]) as site:
         build = site.shelf_id("builds", "built")
@@ -233,7 +233,7 @@ def test_from_a_number_to_the_history(browser: Browser, built: Path) -> None:
         expect(eyes.page.locator(".rows tbody tr")).to_have_count(1)
         eyes.see("the report has no words")
         eyes.page.go_back()
-        eyes.page.get_by_role("link", name="Where every case stands").click()
+        eyes.page.get_by_role("link", name="Status of every case").click()
         expect(eyes.page.locator(".rows tbody tr")).to_have_count(6)
         eyes.axe()
         eyes.shoot("build-cases")

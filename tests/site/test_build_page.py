@@ -22,8 +22,8 @@ def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> 
     asked = list(queue.questions)
     assert len(asked) == 4
     for id_ in asked[:3]:
-        queue.give("ann", id_, "accept")
-        queue.give("bob", id_, "accept" if id_ != asked[0] else "reject")
+        queue.submit("ann", id_, "accept")
+        queue.submit("bob", id_, "accept" if id_ != asked[0] else "reject")
     with served([tmp_path / "built"]) as site, Eyes.on(browser, site) as eyes:
         build = site.shelf_id("builds", "built")
         told = site.get(f"/api/builds/{build}")["ledger"]
@@ -36,10 +36,10 @@ def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> 
         eyes.go(f"/builds/{build}")
         eyes.see("1 empty-report")
         eyes.see("4 waiting: letter")
-        eyes.see("4 questions wait for people")
+        eyes.see("4 open questions for people")
         eyes.see("What models answered")
         eyes.see("ann: 3 given, 1 left")
-        eyes.see("the chain holds")
+        eyes.see("log intact")
         assert eyes.page.get_by_text("kappa").count() == 0  # not before it is asked for
         eyes.page.get_by_role("button", name="Show the agreement").click()
         eyes.see("3, 1 differ")

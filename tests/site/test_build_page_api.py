@@ -11,10 +11,10 @@ from urllib.parse import quote
 import numpy as np
 from PIL import Image as Pillow
 
-from overread.build.item import Item, Outcome, Question, Waits
+from overread.build.item import Item, Question, StepResult, Wait
 from overread.build.rexgroundingct.annotation import question_id
 from overread.build.runner import run_build
-from overread.build.step import Desk, Recipe, Step
+from overread.build.step import Recipe, Step, StepContext
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 from question_folders import demo_build
@@ -51,7 +51,7 @@ def _scan(source: Path, settings: Mapping[str, str]) -> Iterable[Item]:
     yield Item.model_validate({"id": "train_1_a_1", "data": {"name": NAME, "targets": targets}})
 
 
-async def _doubt(item: Item, desk: Desk) -> Outcome:
+async def _doubt(item: Item, desk: StepContext) -> StepResult:
     asked = Question(
         id=question_id(item, "chain", "1", "x"),
         item=item.id,
@@ -59,7 +59,7 @@ async def _doubt(item: Item, desk: Desk) -> Outcome:
         text="Is the mask of finding 1 right? It lies on the left.",
         shown={"scan": NAME, "finding": "An effusion"},
     )
-    return Waits(questions=(asked,))
+    return Wait(questions=(asked,))
 
 
 def test_the_mask_in_question_is_drawn_on_the_slices(tmp_path: Path) -> None:

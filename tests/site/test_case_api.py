@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from overread.core import Place, Truth
+from overread.core import ReleaseRef, Truth
 from overread.site.shelf import Shelf
 from site_making import BENCHMARKS, Site, served
 
@@ -24,7 +24,7 @@ ASKED = ("", "/readers", "/own")
 
 
 def _entries(folder: Path, benchmark: str, split: str = "test") -> list[Any]:
-    return list(Place(benchmark, folder / benchmark, split).open().entries())
+    return list(ReleaseRef(benchmark, folder / benchmark, split).open().entries())
 
 
 @pytest.fixture(scope="module")

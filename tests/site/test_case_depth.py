@@ -13,7 +13,7 @@ from PIL import Image
 
 from dicom_making import grey, stored
 from overread.errors import OverreadError
-from overread.site.cases.depth import deep_values, is_deep
+from overread.site.cases.depth import is_deep, read_deep_pixels
 
 
 def _png(pixels: NDArray[Any]) -> bytes:
@@ -34,7 +34,7 @@ def test_a_radiograph_is_told_in_its_own_values() -> None:
     }
     data = stored(grey(pixels, BitsStored=12, HighBit=11, **header))
     assert is_deep(data)
-    deep = deep_values(data, name="xray")
+    deep = read_deep_pixels(data, name="xray")
     assert (deep.base, deep.step, deep.low, deep.high, deep.inverted) == (-1024, 1, 750, 1250, True)
     assert deep.numbers.tolist() == pixels.tolist()
 
@@ -45,14 +45,16 @@ def test_a_radiograph_is_told_in_its_own_values() -> None:
 def test_without_a_window_all_values_are_shown(window: dict[str, object]) -> None:
     """From the darkest to the brightest."""
     pixels = np.array([[5, 10], [20, 900]], dtype=np.uint16)
-    deep = deep_values(stored(grey(pixels, **window)), name="xray")
+    deep = read_deep_pixels(stored(grey(pixels, **window)), name="xray")
     assert (deep.low, deep.high, deep.inverted) == (5, 900, False)
 
 
 def test_fractions_keep_their_order() -> None:
     """Values that are no whole numbers are told in 65,536 steps."""
     pixels = np.array([[0, 100], [200, 300]], dtype=np.uint16)
-    deep = deep_values(stored(grey(pixels, RescaleSlope=0.01, RescaleIntercept=0)), name="xray")
+    deep = read_deep_pixels(
+        stored(grey(pixels, RescaleSlope=0.01, RescaleIntercept=0)), name="xray"
+    )
     assert np.allclose(deep.base + deep.step * deep.numbers, pixels * 0.01, atol=1e-3)
 
 
@@ -63,11 +65,11 @@ def test_what_has_eight_bits_is_not_told() -> None:
     for data in (plain, colour, b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"):
         assert not is_deep(data)
         with pytest.raises(OverreadError):
-            deep_values(data, name="x")
+            read_deep_pixels(data, name="x")
     cut = _png(np.random.default_rng(0).integers(0, 65536, (200, 200), dtype=np.uint16))[:3000]
     assert is_deep(cut)
     with pytest.raises(OverreadError):
-        deep_values(cut, name="x")
+        read_deep_pixels(cut, name="x")
 
 
 def test_a_mammogram_takes_no_long_time() -> None:
@@ -75,5 +77,5 @@ def test_a_mammogram_takes_no_long_time() -> None:
     pixels = np.random.default_rng(0).integers(0, 4096, (4000, 3000), dtype=np.uint16)
     data = stored(grey(pixels, BitsStored=12, HighBit=11))
     begin = time.monotonic()
-    assert deep_values(data, name="x").numbers.shape == (4000, 3000)
+    assert read_deep_pixels(data, name="x").numbers.shape == (4000, 3000)
     assert time.monotonic() - begin < 10

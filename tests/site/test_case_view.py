@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from browsing import Eyes
-from overread.core import Place
+from overread.core import ReleaseRef
 from overread.runs.store import last_readings
 from site_making import Site, served
 
@@ -167,7 +167,7 @@ def test_a_reading_is_written_kept_and_saved(window: Eyes, desk: tuple[Site, Pat
     window.see("Dr. Ö has read 1 case of this split")
     page.get_by_role("button", name="Compare with the truth").click()
     window.see("you chose B")
-    page.get_by_role("link", name="Your reading as a run sees it").wait_for()
+    page.get_by_role("link", name="Open the trace of your reading").wait_for()
     (run,) = folder.glob("readings-by-dr-*/*")
     reading = last_readings(run)["case00007", 0]
     assert (reading.choice, reading.reader) == ("B", "Dr. Ö")
@@ -191,7 +191,7 @@ def test_a_reading_is_written_kept_and_saved(window: Eyes, desk: tuple[Site, Pat
 def test_a_ct_is_read_by_its_sentences(window: Eyes, desk: tuple[Site, Path]) -> None:
     """A finding on a query, with slices and without a mask, is saved."""
     page, folder = window.page, desk[1]
-    (entry, *_) = Place("rexgroundingct", folder / "rexgroundingct", "test").open().entries()
+    (entry, *_) = ReleaseRef("rexgroundingct", folder / "rexgroundingct", "test").open().entries()
     window.go(_case(window, "rexgroundingct", entry.case.id))
     page.get_by_role("button", name="Found:").first.click()
     page.get_by_role("textbox", name="Finding 1").fill("There.")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from commands import run as command
-from overread.metrics.choice import plain
-from overread.runs.audit_moves import words_apart
+from overread.metrics.choice import normalise_answer
+from overread.runs.audit_moves import word_difference
 from overread.runs.store import last_readings
 from site_making import READERS, Site, served
 
@@ -110,8 +110,10 @@ def test_disagreement_on_reports(site: Site, shelf_folder: Path) -> None:
     one, two = (last_readings(folder / reader) for reader in READERS[1:])
     for row in told["rows"]:
         texts = [found[row["case"], 0].report or "" for found in (one, two)]
-        assert row["apart"] == words_apart(*texts)
-        assert (row["apart"] == 0) == (plain(texts[0]).split() == plain(texts[1]).split())
+        assert row["apart"] == word_difference(*texts)
+        assert (row["apart"] == 0) == (
+            normalise_answer(texts[0]).split() == normalise_answer(texts[1]).split()
+        )
 
 
 def test_the_overlap_of_masks_is_measured(site: Site) -> None:

@@ -57,7 +57,7 @@ def test_choosing_runs(eyes: Eyes) -> None:
     runs = ids(eyes.site, "medthinkvqa")
     page = eyes.go("/compare")
     page.get_by_role("link", name="medthinkvqa").click()
-    eyes.see("Where they disagree most")
+    eyes.see("Largest disagreements")
     for run in ("oracle", "random"):
         page.get_by_role("checkbox", name=f"runs/medthinkvqa/{run}").uncheck()
     eyes.see("Choose another run to compare with")

@@ -90,7 +90,7 @@ def test_filters_narrow_and_stand_in_the_address(looking: Eyes) -> None:
     counted = page.locator(".browser-count")
     told = side.get_by_role("group", name="Longitudinal")
     expect(told).to_be_hidden()  # the truth tells it, and nobody has asked
-    side.get_by_text("Told by the truth").click()
+    side.get_by_text("From the truth").click()
     told.get_by_role("button", name="more than").click()
     expect(counted).to_have_text("400 of 2,000 cases")
     side.get_by_role("group", name="Pictures").get_by_role("button", name="1 picture:").click()
@@ -106,7 +106,7 @@ def test_filters_narrow_and_stand_in_the_address(looking: Eyes) -> None:
     page.wait_for_url("**/cases/**")
     page.go_back()
     expect(page.locator(".card:focus .card-id")).to_have_text(third)
-    page.get_by_role("button", name="No longer filter by Pictures").click()
+    page.get_by_role("button", name="Remove filter Pictures").click()
     expect(counted).to_have_text("400 of 2,000 cases")
     page.get_by_role("button", name="Clear all").click()
     expect(counted).to_have_text("2,000 cases")
@@ -121,7 +121,7 @@ def test_the_search_finds_ids_and_texts(looking: Eyes) -> None:
     expect(page.locator(".browser-count")).to_have_text("1 of 2,000 cases")
     expect(page.locator(".card-id")).to_have_text(["case00017"])
     page.get_by_role("searchbox").fill("nothing like it")
-    looking.see("No case is like that")
+    looking.see("No case matches")
     page.get_by_role("button", name="Clear the search").click()
     expect(page.locator(".browser-count")).to_have_text("2,000 cases")
 
@@ -175,14 +175,14 @@ def test_thumbnails_come_for_what_is_in_sight(looking: Eyes) -> None:
 def test_truth_labels_are_shown_when_asked_for(eyes: Eyes) -> None:
     """Titles and categories stand on the cards after the box is ticked, not before."""
     page = _opened(eyes, "medthinkvqa")
-    page.get_by_text("Told by the truth").wait_for()
+    page.get_by_text("From the truth").wait_for()
     assert "Case number" not in page.locator(".browser").inner_text()
     page.get_by_role("checkbox", name="Show truth labels").check()
     expect(page.locator(".card-truth").first).to_contain_text("Case number 00002")
     page.get_by_role("searchbox").fill("number 00007")
     expect(page.locator(".card")).to_have_count(1)
     page.get_by_role("checkbox", name="Show truth labels").uncheck()
-    looking_for = page.get_by_text("No case is like that")
+    looking_for = page.get_by_text("No case matches")
     looking_for.wait_for()
 
 

@@ -168,7 +168,7 @@ def test_a_volumes_middle_is_shown_as_radiologists_see_it(
     volume[tuple(where)] = 200
     file = tmp_path / "ct.nii.gz"
     write_volume(file, volume, matrix)
-    grey = thumbnails.drawn(file, Volume(name="ct"))
+    grey = thumbnails.draw_thumbnail(file, Volume(name="ct"))
     height, width = grey.shape
     assert max(height, width) == thumbnails.SIDE
     assert grey[height // 4, width // 4] == 255
@@ -184,7 +184,9 @@ def test_a_packed_volume_is_read_to_its_middle_only(tmp_path: Path) -> None:
     cut = tmp_path / "cut.nii.gz"
     cut.write_bytes(whole.read_bytes()[: int(0.75 * whole.stat().st_size)])
     picture = Volume(name="ct")
-    assert np.array_equal(thumbnails.drawn(cut, picture), thumbnails.drawn(whole, picture))
+    assert np.array_equal(
+        thumbnails.draw_thumbnail(cut, picture), thumbnails.draw_thumbnail(whole, picture)
+    )
 
 
 def test_a_volume_that_is_too_large_is_refused(
@@ -195,7 +197,7 @@ def test_a_volume_that_is_too_large_is_refused(
     write_volume(file, np.zeros((8, 8, 8), np.int16), np.eye(4))
     monkeypatch.setattr(thumbnails, "MAX_BYTES", 100)
     with pytest.raises(Refused):
-        thumbnails.drawn(file, Volume(name="ct"))
+        thumbnails.draw_thumbnail(file, Volume(name="ct"))
 
 
 def test_a_turned_photograph_is_shown_upright(tmp_path: Path) -> None:
@@ -207,6 +209,6 @@ def test_a_turned_photograph_is_shown_upright(tmp_path: Path) -> None:
     exif[274] = 6  # to be turned a quarter to the right
     file = tmp_path / "photo.jpg"
     image.save(file, exif=exif)
-    grey = thumbnails.drawn(file, Image(name="image-1"))
+    grey = thumbnails.draw_thumbnail(file, Image(name="image-1"))
     assert grey.shape[0] > grey.shape[1]
     assert grey[: len(grey) // 3].min() > 200

@@ -7,7 +7,7 @@ from browsing import Eyes
 
 def test_the_shelf_is_shown(eyes: Eyes) -> None:
     """Datasets and runs are there, and lead somewhere."""
-    eyes.see("What there is to look at")
+    eyes.see("Datasets, runs and builds")
     eyes.see("rexgroundingct")
     eyes.see("not for patient care")
     eyes.shoot("home")
@@ -17,5 +17,5 @@ def test_the_shelf_is_shown(eyes: Eyes) -> None:
 
 def test_the_first_view_is_accessible(eyes: Eyes) -> None:
     """axe finds no serious fault."""
-    eyes.see("What there is to look at")
+    eyes.see("Datasets, runs and builds")
     eyes.axe()

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Dialog
 
 import overread
 from browsing import Eyes
-from overread import Plan
+from overread import RunPlan
 from site_making import Site, served
 
 SCRIPT = (
@@ -52,7 +52,7 @@ def hostile(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     second.symlink_to(folder / "secret.jpg")
     (root / "test.jsonl").write_text("\n".join([json.dumps(row), *lines[1:]]) + "\n")
     run = folder / "<img src=x onerror=window.pwned=2>"
-    overread.run(Plan("medthinkvqa", root, "oracle"), run)
+    overread.run(RunPlan("medthinkvqa", root, "oracle"), run)
     overread.score(run)
     with served([folder]) as site:
         yield site

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from adjudication_making import judged_by_owl
 from browsing import Eyes
-from overread.build.adjudication import Queue, verify
+from overread.build.adjudication import Queue, verify_log
 from site_making import served
 
 
@@ -36,9 +36,9 @@ def test_people_check_a_judge(browser: Browser, own_shelf: Path) -> None:
             eyes.see(f"{number} given")
             eyes.page.keyboard.press("1")
             eyes.page.keyboard.press("Enter")
-        eyes.see("Nothing is left for you to read")
-        assert len(Queue(folder).standing()) == 2 * len(cases)
-        assert verify(folder).intact
+        eyes.see("No questions left for you")
+        assert len(Queue(folder).current_verdicts()) == 2 * len(cases)
+        assert verify_log(folder).intact
         eyes.page.get_by_role("link", name="Back to the build").click()
         eyes.page.get_by_role("button", name="Show the agreement").click()
         eyes.see("against the judge")

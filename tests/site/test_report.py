@@ -18,11 +18,11 @@ from overread.cli.main import app
 from overread.core import Reading
 from overread.errors import UnknownName, UsageError
 from overread.runs.card import read_card
-from overread.runs.store import Store, last_readings
+from overread.runs.store import ReadingStore, last_readings
 from overread.site.app import NOTICE
-from overread.site.report.choosing import Wanted, choose
-from overread.site.report.scores import without_places
-from overread.site.report.writing import Report, ReportPlan, make_report
+from overread.site.report.choosing import CaseSelection, select_cases
+from overread.site.report.scores import strip_paths_and_urls
+from overread.site.report.writing import HtmlReport, ReportPlan, make_report
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
 
@@ -42,7 +42,7 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def report_on(shelf: Path, *runs: str, truth: bool = True, pictures: bool = True) -> Report:
+def report_on(shelf: Path, *runs: str, truth: bool = True, pictures: bool = True) -> HtmlReport:
     folders = [shelf / "runs" / run for run in runs]
     return make_report(ReportPlan(folders, truth=truth, pictures=pictures))
 
@@ -88,7 +88,7 @@ def test_what_comes_from_outside_is_words(own_shelf: Path) -> None:
     """A reading and a title that would like to be HTML stay words."""
     run = own_shelf / "runs" / "mmrad" / "atlas"
     case = sorted(last_readings(run))[0][0]
-    with Store(run) as store:
+    with ReadingStore(run) as store:
         store.append(Reading(case_id=case, reader=HOSTILE, report=HOSTILE, error=HOSTILE))
     made = make_report(ReportPlan([run], title=HOSTILE))
     page = Elements(made.html)
@@ -102,7 +102,7 @@ def test_the_truth_can_be_left_out(shelf_folder: Path) -> None:
     told = report_on(shelf_folder, "medthinkvqa/atlas")
     blind = report_on(shelf_folder, "medthinkvqa/atlas", truth=False)
     assert "✓ right" in told.html
-    for word in ("✓ right", "The truth</h4>", "what this case scores", "among the worst"):
+    for word in ("✓ right", "The truth</h4>", "score of this case", "among the worst"):
         assert word not in blind.html
     film = report_on(shelf_folder, "mmrad/atlas")
     assert any("truth" in str(one.get("class")) for one in Elements(film.html).all("rect"))
@@ -113,9 +113,9 @@ def test_the_truth_can_be_left_out(shelf_folder: Path) -> None:
     assert "data:" not in plain.html.replace("img-src data:", "")
 
 
-def chosen(cases: Sequence[str], shelf: Path, wanted: Wanted) -> dict[str, str]:
+def chosen(cases: Sequence[str], shelf: Path, wanted: CaseSelection) -> dict[str, str]:
     card = read_card(shelf / "runs" / "medthinkvqa" / "atlas")
-    return choose(wanted, cases, card, "accuracy", truth=True)[0]
+    return select_cases(wanted, cases, card, "accuracy", truth=True)[0]
 
 
 def test_cases_are_chosen_as_asked(shelf_folder: Path) -> None:
@@ -125,18 +125,18 @@ def test_cases_are_chosen_as_asked(shelf_folder: Path) -> None:
     scores = [json.loads(line) for line in file.read_text().splitlines()]
     right = {one["case"]: one["value"] for one in scores if one["metric"] == "accuracy"}
     assert sorted(right.values()) == [0.0, 1.0]
-    (worst,) = chosen(cases, shelf_folder, Wanted(worst=1))
-    (best,) = chosen(cases, shelf_folder, Wanted(best=1))
+    (worst,) = chosen(cases, shelf_folder, CaseSelection(worst=1))
+    (best,) = chosen(cases, shelf_folder, CaseSelection(best=1))
     assert (right[worst], right[best]) == (0.0, 1.0)
-    assert list(chosen(cases, shelf_folder, Wanted(first=1))) == cases[:1]
+    assert list(chosen(cases, shelf_folder, CaseSelection(first=1))) == cases[:1]
     many = [f"case{n:05}" for n in range(100)]
     once, again, other = (
-        chosen(many, shelf_folder, Wanted(random=5, seed=seed)) for seed in (1, 1, 2)
+        chosen(many, shelf_folder, CaseSelection(random=5, seed=seed)) for seed in (1, 1, 2)
     )
     assert once == again != other
     card = read_card(shelf_folder / "runs" / "medthinkvqa" / "atlas")
     with pytest.raises(UnknownName, match="no case of the run is called 'x'"):
-        choose(Wanted(named=("x",)), cases, card, "accuracy", truth=True)
+        select_cases(CaseSelection(named=("x",)), cases, card, "accuracy", truth=True)
 
 
 def test_the_command_writes_once(shelf_folder: Path, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_command_writes_once(shelf_folder: Path, tmp_path: Path) -> None:
     assert "<h1>Films</h1>" in out.read_text()
     code, _, why = command(run, "--out", out)
     assert isinstance(why, UsageError)
-    assert "is there already" in str(why)
+    assert "already exists" in str(why)
     code, _, _ = command(run, "--out", out, "--force", "--cases", "0")
     assert code == 0
     assert "<article" not in out.read_text()
@@ -183,9 +183,9 @@ def test_what_cannot_be_reported_is_said(shelf_folder: Path, own_shelf: Path) ->
 
 def test_places_of_the_machine_are_left_out() -> None:
     """Paths and addresses become dots; words and shares stay."""
-    assert without_places("x failed (in /home/me/a.jpg): try") == "x failed (in …): try"
-    assert without_places("model at http://host:8000/v1") == "model at …"
-    assert without_places("and/or 3/4 of it") == "and/or 3/4 of it"
+    assert strip_paths_and_urls("x failed (in /home/me/a.jpg): try") == "x failed (in …): try"
+    assert strip_paths_and_urls("model at http://host:8000/v1") == "model at …"
+    assert strip_paths_and_urls("and/or 3/4 of it") == "and/or 3/4 of it"
 
 
 def test_a_report_opens_as_a_file(shelf_folder: Path, tmp_path: Path, browser: Browser) -> None:

@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, expect
 
 from browsing import Eyes
 from overread.core import Reading
-from overread.runs.store import Store
+from overread.runs.store import ReadingStore
 from overread.site.runs import routes, scoring_now
-from overread.site.runs.following import Following, is_written_now
+from overread.site.runs.following import ReadingIndex, is_written_now
 from overread.site.shelf import Shelf
 from site_making import served
 
@@ -61,7 +61,7 @@ def test_readings_come_while_one_looks(own_shelf: Path, browser: Browser) -> Non
             eyes.go(f"/runs/{name}")
             read = eyes.page.locator(".runs-read")
             expect(read).to_have_text("0")
-            eyes.see("being read now")
+            eyes.see("running")
             eyes.see("This run is not scored yet")
             eyes.axe()
             for number in range(1, many + 1):
@@ -97,18 +97,18 @@ def test_what_ends_while_it_is_asked_about_still_goes_on(
     (folder / "card.json").unlink()
     shelf = Shelf([own_shelf])
     run = next(run for run in shelf.runs.values() if run.folder == folder)
-    look = Following.look
+    look = ReadingIndex.refresh
     writing = ExitStack()
-    writing.enter_context(Store(folder))
+    writing.enter_context(ReadingStore(folder))
 
     def scoring(state: Literal["going", "done"]) -> None:
-        monkeypatch.setitem(scoring_now._state, run.id, scoring_now.Scoring(state=state))
+        monkeypatch.setitem(scoring_now._state, run.id, scoring_now.ScoringStatus(state=state))
 
     def told() -> tuple[bool, bool, str | None]:
         found = routes._status(run, shelf)
         return found.live, found.scored, found.scoring.state if found.scoring else None
 
-    def ends_after(follower: Following) -> object:
+    def ends_after(follower: ReadingIndex) -> object:
         found = look(follower)
         writing.close()
         (folder / "card.json").write_bytes(card)
@@ -116,7 +116,7 @@ def test_what_ends_while_it_is_asked_about_still_goes_on(
         return found
 
     with monkeypatch.context() as amid:
-        amid.setattr(Following, "look", ends_after)
+        amid.setattr(ReadingIndex, "look", ends_after)
         # The card lands just after it was looked for.
         amid.setattr(routes, "written_at", lambda _file: None)
         scoring("going")
@@ -126,30 +126,30 @@ def test_what_ends_while_it_is_asked_about_still_goes_on(
 
 def test_following_takes_whole_lines_only(tmp_path: Path) -> None:
     """Half a line is left alone until its rest is there; the last line of a case counts."""
-    follower = Following(tmp_path)
-    assert follower.look() == {}
+    follower = ReadingIndex(tmp_path)
+    assert follower.refresh() == {}
     file = tmp_path / "readings.jsonl"
     first = reading("a", choice="A").model_dump_json() + "\n"
     second = reading("b", error="it broke").model_dump_json() + "\n"
     file.write_text(first + second[:10])
-    assert list(follower.look()) == [("a", 0)]
+    assert list(follower.refresh()) == [("a", 0)]
     with file.open("a") as out:
         out.write(second[10:])
-    assert [one.error for one in follower.look().values()] == [None, "it broke"]
+    assert [one.error for one in follower.refresh().values()] == [None, "it broke"]
     with file.open("a") as out:
         out.write("no reading\n" + reading("a", choice="B").model_dump_json() + "\n")
-    assert follower.look()["a", 0].choice == "B"
+    assert follower.refresh()["a", 0].choice == "B"
     assert follower.damaged == 1
     assert follower.reading("a").choice == "B"
     file.write_text(first)
-    assert {key: one.choice for key, one in follower.look().items()} == {("a", 0): "A"}
+    assert {key: one.choice for key, one in follower.refresh().items()} == {("a", 0): "A"}
     assert follower.damaged == 0
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="tells locks on Linux only")
 def test_a_lock_is_seen_and_not_taken(tmp_path: Path) -> None:
     """Looking whether a run is written neither needs nor hinders its lock."""
-    with Store(tmp_path) as store:
+    with ReadingStore(tmp_path) as store:
         store.append(reading("a"))
         assert is_written_now(tmp_path)
         store.append(reading("b"))

@@ -74,7 +74,7 @@ def test_what_is_right_is_hidden_until_asked_for(eyes: Eyes) -> None:
     expect(table.locator("tbody tr")).to_have_count(2)
     assert table.get_by_text("✓ right").count() == 0
     assert table.get_by_role("button", name="accuracy").count() == 0
-    page.get_by_role("button", name="Show what is right").click()
+    page.get_by_role("button", name="Show correctness").click()
     expect(table.get_by_text("✓ right")).to_have_count(2)
     expect(table.get_by_role("button", name="accuracy")).to_be_visible()
 
@@ -163,7 +163,7 @@ def test_without_truth_nothing_is_right_or_wrong(shelf_folder: Path, browser: Br
         eyes.go(run_of(eyes, "medthinkvqa/atlas"))
         eyes.see("share of cases answered right")
         eyes.page.get_by_role("tab", name="Cases").click()
-        eyes.see("what single cases score is withheld")
+        eyes.see("scores of single cases are withheld")
         assert eyes.page.get_by_text("✓ right").count() == 0
         eyes.page.get_by_role("tab", name="Calibration").click()
         eyes.see("The truth is withheld")
@@ -179,4 +179,4 @@ def test_home_tells_how_far_runs_are(eyes: Eyes, site: Site) -> None:
         eyes.page.get_by_label(f"Compare runs/medthinkvqa/{reader}").check()
     eyes.page.get_by_role("link", name="Compare the 2 chosen").click()
     eyes.page.wait_for_url("**/compare?runs=**")
-    eyes.see("Where they disagree most")
+    eyes.see("Largest disagreements")

@@ -10,7 +10,7 @@ import pytest
 
 from overread.errors import OverreadError, UnknownName
 from overread.site.shelf import Shelf
-from overread.site.walking import walk
+from overread.site.walking import find_folders
 
 
 def test_everything_below_a_folder_is_found(shelf_folder: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_link_to_elsewhere_is_not_followed(shelf_folder: Path, tmp_path: Path)
     """Folders are walked as they lie, so that a link leads neither out nor round in circles."""
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "out").symlink_to(shelf_folder)
-    assert list(walk(tmp_path)) == []
+    assert list(find_folders(tmp_path)) == []
 
 
 def test_what_was_begun_later_is_found(own_shelf: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_was_begun_later_is_found(own_shelf: Path) -> None:
     before = set(shelf.runs)
     new = own_shelf / "runs" / "mmrad" / "another"
     shutil.copytree(own_shelf / "runs" / "mmrad" / "random", new)
-    shelf.look_again()
+    shelf.rescan()
     (added,) = set(shelf.runs) - before
     assert shelf.run(added).name == "runs/mmrad/another"
     with pytest.raises(UnknownName, match="run"):

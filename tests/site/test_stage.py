@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from browsing import Eyes
-from overread.core import Place
+from overread.core import ReleaseRef
 from site_making import Site, served
 
 DEEP = "p90000002_1"
@@ -36,7 +36,7 @@ def desk(
     """The page with the right to write, on a copy of its own."""
     own = tmp_path_factory.mktemp("stage") / "mmrad"
     shutil.copytree(shelf_folder / "mmrad", own)
-    (deep,) = [e for e in Place("mmrad", own, "test").open().entries() if e.case.id == DEEP]
+    (deep,) = [e for e in ReleaseRef("mmrad", own, "test").open().entries() if e.case.id == DEEP]
     Image.fromarray(_faint()).save(own / deep.case.pictures[0].file, "PNG")
     with served([own]) as site:
         yield site

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, expect
 
 from ablation_making import Counting, pictured
 from browsing import Eyes
-from overread import Plan
+from overread import RunPlan
 from overread.runs.sweep import sweep
-from overread.runs.sweep_axes import parsed_axes
+from overread.runs.sweep_axes import parse_axes
 from overread.runs.sweep_files import write_sweep
 from site_making import served
 
@@ -22,8 +22,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a dataset and a sweep; made before the browser, which keeps a loop running."""
     folder = tmp_path_factory.mktemp("swept")
     found = sweep(
-        Plan("medthinkvqa", pictured(folder / "medthinkvqa"), Counting()),
-        parsed_axes(["image_ratio=0,40,100"]),
+        RunPlan("medthinkvqa", pictured(folder / "medthinkvqa"), Counting()),
+        parse_axes(["image_ratio=0,40,100"]),
         folder / "sweep",
     )
     write_sweep(found)

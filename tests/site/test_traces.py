@@ -208,7 +208,7 @@ def test_the_page_shows_a_reading_step_by_step(window: Eyes, asked_folder: Path)
     page.keyboard.press("k")
     page.wait_for_url("**step=1**")
     page.keyboard.press("Enter")
-    window.see("reply, as it came")
+    window.see("raw reply")
     window.see("Exactly as it was sent.")
     assert page.get_by_text(HOSTILE).count() >= 2, "in the step and in the raw reply, as words"
     page.keyboard.press("v")
@@ -257,7 +257,7 @@ def test_broken_places_are_told_beside_the_step(window: Eyes, asked_folder: Path
     for run in ("broken-film", "broken-ct"):
         window.go(of(window.site, asked_folder / run) + "?step=1")
         window.page.get_by_text("cannot be drawn", exact=True).first.wait_for()
-    window.see("the file of the mask is not there")
+    window.see("the mask file is missing")
     window.axe()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from adjudication_making import question
 from overread.build.adjudication import write_questions
-from overread.core import Place
+from overread.core import ReleaseRef
 from site_making import BENCHMARKS, Answer, Site, served
 from site_walking import addresses, operations, values_on
 
@@ -54,7 +54,7 @@ def texts(value: Any) -> Iterator[str]:
 
 def told_by_nobody(folder: Path, benchmark: str) -> set[str]:
     """Texts of the truth that neither a case nor a reader who was not given the truth says."""
-    entries = list(Place(benchmark, folder / "shelf" / benchmark, "test").open().entries())
+    entries = list(ReleaseRef(benchmark, folder / "shelf" / benchmark, "test").open().entries())
     said = [entry.case.model_dump_json() for entry in entries]
     readings = folder / "shelf" / "runs" / benchmark
     honest = ("atlas",) if benchmark == "mmrad" else ("atlas", "random")

@@ -12,7 +12,7 @@ import pytest
 from overread.errors import PictureError
 from overread.pixels.nifti import read_volume, write_volume
 from overread.site.volumes import cache as volume_cache
-from overread.site.volumes.cache import VolumeCache, key_of
+from overread.site.volumes.cache import VolumeCache, cache_key
 
 
 def written(folder: Path, seed: int) -> Path:
@@ -44,7 +44,7 @@ def test_inflated_once_and_mapped_afterwards(
     for thread in threads:
         thread.join()
     first = cache.open(path, name="ct")
-    cache.settle()
+    cache.wait_until_written()
     assert calls == ["ct"]
     later = VolumeCache(tmp_path / "kept").open(path, name="ct")
     assert calls == ["ct"]
@@ -70,14 +70,14 @@ def test_a_cut_off_copy_is_not_believed(tmp_path: Path) -> None:
     path = written(tmp_path, 3)
     cache = VolumeCache(tmp_path / "kept")
     good = np.array(cache.open(path, name="ct").voxels)
-    cache.settle()
-    kept = tmp_path / "kept" / f"{key_of(path)}.nii"
+    cache.wait_until_written()
+    kept = tmp_path / "kept" / f"{cache_key(path)}.nii"
     whole = kept.read_bytes()
     for damaged in (whole[:-10], whole[:100], b""):
         kept.write_bytes(damaged)
         again = VolumeCache(tmp_path / "kept")
         assert (again.open(path, name="ct").voxels == good).all()
-        again.settle()
+        again.wait_until_written()
         assert kept.read_bytes() == whole
 
 
@@ -88,13 +88,13 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
     paths = [written(tmp_path, seed) for seed in range(5)]
     for number, path in enumerate(paths):
         cache.open(path, name="ct")
-        cache.settle()
-        kept = tmp_path / "kept" / f"{key_of(path)}.nii"
+        cache.wait_until_written()
+        kept = tmp_path / "kept" / f"{cache_key(path)}.nii"
         os.utime(kept, (1000 + number, 1000 + number))
         total = sum(file.stat().st_size for file in (tmp_path / "kept").glob("*.nii"))
         assert total <= 3 * size
     left = {file.stem for file in (tmp_path / "kept").glob("*.nii")}
-    assert left == {key_of(path) for path in paths[-3:]}
+    assert left == {cache_key(path) for path in paths[-3:]}
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file where the folder should be")
     cache = VolumeCache(tmp_path / "kept")
     held = cache.open(written(tmp_path, 4), name="ct")
-    cache.settle()
+    cache.wait_until_written()
     assert held.voxels.shape == (20, 16, 12)
 
 

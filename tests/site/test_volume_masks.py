@@ -163,7 +163,7 @@ def test_damaged_files_are_told(own_shelf: Path) -> None:
         base = f"/api/volumes/{dataset}/test"
         facts = site.get(f"{base}/test_7_a_1/ct/findings?run={run}")["findings"]
         assert all("cut off" in one["problem"] for one in facts)
-        assert all(one["predicted"]["problem"] == "the mask is not there" for one in facts)
+        assert all(one["predicted"]["problem"] == "the mask is missing" for one in facts)
         assert site.ask(f"{base}/test_7_a_1/ct/truth/0").status == 422
         assert site.ask(f"{base}/test_7_a_1/ct/prediction/0?run={run}").status == 422
         for part in ("", "/geometry", "/slice", "/findings"):

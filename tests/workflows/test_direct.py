@@ -14,7 +14,7 @@ from fake_readers import Echo
 from overread.core import Case, Mask, Option, Reading, Reply, Request
 from overread.errors import BadReply, ReaderError
 from overread.pixels.masks import read_channel
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 from overread.runs.store import last_readings
 from overread.session import Session, SessionSettings
 from overread.workflows.blocks import Block, filled
@@ -36,7 +36,7 @@ def read(root: Path, out: Path, benchmark: str, *said: str, **more: Any) -> tupl
         return told.pop(0) if len(told) > 1 else told[0]
 
     reader = Echo(answer)
-    plan = Plan(benchmark, root, reader, use_cache=False, concurrency=1, **more)
+    plan = RunPlan(benchmark, root, reader, use_cache=False, concurrency=1, **more)
     run(plan, out)
     return reader, {case: reading for (case, _), reading in last_readings(out).items()}
 
@@ -168,11 +168,11 @@ def test_the_question_names_the_windows(sketch: Path, tmp_path: Path) -> None:
 
 def test_every_block_is_where_it_is_shown() -> None:
     """A box in the upper left of a slice is the patient's right front, whatever the order."""
-    from overread.pixels.geometry import geometry, to_ras
+    from overread.pixels.geometry import make_geometry, to_ras
 
     block = Block(first_slice=1, last_slice=2, left=0.0, top=0.0, right=0.25, bottom=0.5)
     for flips in ((1, 1, 1), (-1, -1, 1), (1, -1, -1)):
-        space = geometry((8, 6, 4), np.diag([*flips, 1.0]), where="here")
+        space = make_geometry((8, 6, 4), np.diag([*flips, 1.0]), where="here")
         mask = to_ras(filled([block], space), space)
         there = np.argwhere(mask)
         assert there.min(axis=0).tolist() == [6, 3, 1]
@@ -247,7 +247,7 @@ def test_a_refusal_is_a_bad_reply() -> None:
 def test_a_report_that_was_cut_off_is_marked(sketch: Path, tmp_path: Path) -> None:
     """It counts as it is, and the log says that its end is missing."""
     reader = Echo(lambda _: Reply(text="The heart is of normal si", finish="length"))
-    run(Plan("mmrad", sketch / "mmrad", reader, use_cache=False), tmp_path / "run")
+    run(RunPlan("mmrad", sketch / "mmrad", reader, use_cache=False), tmp_path / "run")
     for reading in last_readings(tmp_path / "run").values():
         assert reading.report == "The heart is of normal si"
         assert "cut off" in (reading.exchanges[-1].repaired or "")

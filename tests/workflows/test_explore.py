@@ -13,14 +13,14 @@ from PIL import Image as Pillow
 import overread
 from conftest import read_rows, write_rows
 from overread.core import Box, Mask, Slices, Whole
-from overread.metrics.traces.looks import looks_of
+from overread.metrics.traces.looks import collect_looks
 from overread.pixels.draw import crop
 from overread.pixels.masks import read_channel
-from overread.pixels.montages import slice_sheet
-from overread.pixels.parts import Part
-from overread.runs.engine import Plan
+from overread.pixels.montages import slice_montage
+from overread.pixels.parts import RelativeBox
+from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
-from overread.runs.handing_in import hand_in
+from overread.runs.handing_in import export_submission
 from overread.session import SessionSettings
 from run_making import questions
 from scripted_model import (
@@ -54,8 +54,8 @@ def test_each_look_is_shown_and_recorded(sketch: Path, tmp_path: Path) -> None:
     release = overread.load("medthinkvqa", root)
     case = next(iter(release))
     films = [release.pictures.pixels(picture) for picture in case.pictures]
-    part = Part(0, 0, 0.5, 0.5)
-    quarter = part.of(films[2])
+    part = RelativeBox(0, 0, 0.5, 0.5)
+    quarter = part.crop(films[2])
     script = in_turn(
         look("image-3"),
         look("image-3", "Something is there.", place="right lung", **QUARTER),
@@ -72,7 +72,7 @@ def test_each_look_is_shown_and_recorded(sketch: Path, tmp_path: Path) -> None:
     reading = done.reading
     assert (reading.choice, reading.rationale) == ("C", "It fits.")
     assert kinds(reading) == ["say", "look", "say", "look", "say", "look", "say", "conclude"]
-    x1, y1, x2, y2 = part.pixels(films[2].shape[1], films[2].shape[0])
+    x1, y1, x2, y2 = part.to_pixels(films[2].shape[1], films[2].shape[0])
     box = Box(picture="image-3", x1=x1, y1=y1, x2=x2, y2=y2, label="right lung")
     regions = [Whole(picture="image-3"), box, Whole(picture="image-1")]
     assert reading.trace is not None
@@ -139,7 +139,9 @@ def test_slices_of_a_ct(sketch: Path, tmp_path: Path) -> None:
     space = release.pictures.geometry(case.pictures[0])
 
     def sheet(region: Any, count: int, **more: Any) -> Any:
-        return slice_sheet(volume, space, region, windows=WINDOWS, count=count, longest=512, **more)
+        return slice_montage(
+            volume, space, region, windows=WINDOWS, count=count, longest=512, **more
+        )
 
     block = {"first_slice": 3, "last_slice": 4, "left": 0, "top": 0, "right": 1, "bottom": 1}
     script = in_turn(
@@ -152,7 +154,7 @@ def test_slices_of_a_ct(sketch: Path, tmp_path: Path) -> None:
     )
     settings = {"slices": 8, "longest": 512}
     done = read("rexgroundingct", root, tmp_path / "run", script, settings=settings)
-    near, part = Slices(picture="ct", first=5, last=9), Part(0, 0, 0.5, 0.5)
+    near, part = Slices(picture="ct", first=5, last=9), RelativeBox(0, 0, 0.5, 0.5)
     wanted = [
         sheet(Whole(picture="ct"), 8),
         sheet(near, 4, largest=512),
@@ -204,9 +206,9 @@ def test_a_report_with_looks(sketch: Path, tmp_path: Path) -> None:
     )
     done = read("mmrad", root, tmp_path / "run", script)
     assert done.reading.report == "Normal chest."
-    places = [(one.place, one.words) for one in looks_of(done.reading.trace)]
+    places = [(one.place, one.words) for one in collect_looks(done.reading.trace)]
     assert places[1] == ("left lung", "Clear lung.")
-    hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+    export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     (row,) = read_rows(tmp_path / "mine.jsonl")
     assert "I will highlight the left lung of this X-ray. <image>" in row["response"]
     assert "Clear lung." in row["response"]
@@ -280,7 +282,7 @@ def test_a_bad_last_answer_fails_the_case(sketch: Path, tmp_path: Path) -> None:
 def test_what_it_would_take(sketch: Path) -> None:
     """A dry run counts the most that it can take: every look, and the answer."""
     arguments = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
-    plan = Plan(
+    plan = RunPlan(
         "medthinkvqa", sketch / "medthinkvqa", "openai", arguments=arguments, workflow="explore",
         use_cache=False, limit=1, settings=SessionSettings(looks=4),
     )  # fmt: skip

@@ -13,8 +13,8 @@ import overread
 from fake_readers import Drawer, draw_all
 from overread.core import Box, Case, Mask, Reading, Slices, Whole
 from overread.pixels.masks import read_channel
-from overread.pixels.montages import slice_sheet
-from overread.runs.engine import Plan, run
+from overread.pixels.montages import slice_montage
+from overread.runs.engine import RunPlan, run
 from overread.runs.estimate import estimate
 from overread.runs.store import last_readings
 from overread.workflows.ground import widened
@@ -54,12 +54,12 @@ def test_two_looks_and_a_mask(sketch: Path, tmp_path: Path) -> None:
     done = read(root, tmp_path / "run", answered)
     volume = release.pictures.pixels(case.pictures[0])
     space = release.pictures.geometry(case.pictures[0])
-    whole = slice_sheet(
+    whole = slice_montage(
         volume, space, Whole(picture="ct"), windows=("lung", "mediastinum"), count=8, longest=512
     )
     first, last = widened([(20, 24)], 63, 8)[0]
     near = Slices(picture="ct", first=first, last=last)
-    close = slice_sheet(
+    close = slice_montage(
         volume,
         space,
         near,
@@ -165,7 +165,7 @@ def test_who_draws_draws(sketch: Path, tmp_path: Path, workflow: str) -> None:
     for name, way in (("other", draw_all), ("this", workflow)):
         reader = _Here({})
         out = tmp_path / name
-        run(Plan("rexgroundingct", sketch / "rexgroundingct", reader, workflow=way), out)
+        run(RunPlan("rexgroundingct", sketch / "rexgroundingct", reader, workflow=way), out)
         found = last_readings(out)
         assert all(reading.error is None for reading in found.values())
         masks[name] = {p.name: p.read_bytes() for p in (out / "arrays").iterdir()}
@@ -197,7 +197,7 @@ def test_what_it_would_take(sketch: Path, workflow: str, calls: int) -> None:
     """A dry run follows each way to its end: the most that it can take for three sentences."""
     arguments = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
     root = sketch / "rexgroundingct"
-    plan = Plan(
+    plan = RunPlan(
         "rexgroundingct", root, "openai", arguments=arguments, workflow=workflow, use_cache=False
     )
     found = estimate(plan)

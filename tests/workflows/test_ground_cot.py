@@ -13,8 +13,8 @@ import overread
 from overread.core import Box, Mask, Slices, Whole
 from overread.pixels.geometry import to_ras
 from overread.pixels.masks import read_channel
-from overread.pixels.montages import slice_sheet
-from overread.pixels.parts import Part
+from overread.pixels.montages import slice_montage
+from overread.pixels.parts import RelativeBox
 from overread.workflows.ground_cot import names_of
 from scripted_model import Asked, Record, js, kinds, same_pixels, scripted, shown_regions
 
@@ -68,9 +68,9 @@ def test_the_chain(sketch: Path, tmp_path: Path) -> None:
         label="right lung",
     )  # fmt: skip
     # What was shown of the lung had a rim; its upper left quarter is the lobe.
-    shown = Part(0.0, 0.2, 0.5, 0.8).widened(0.1)
-    quarter = Part(0, 0, 0.5, 0.5).within(shown)
-    x1, y1, x2, y2 = quarter.pixels(width, height)
+    shown = RelativeBox(0.0, 0.2, 0.5, 0.8).widen(0.1)
+    quarter = RelativeBox(0, 0, 0.5, 0.5).within(shown)
+    x1, y1, x2, y2 = quarter.to_pixels(width, height)
     assert lobe.regions[1] == Box(
         picture="ct", x1=x1, y1=y1, x2=x2, y2=y2, label="right upper lobe"
     )
@@ -99,18 +99,18 @@ def test_each_level_sees_what_the_last_one_left(sketch: Path, tmp_path: Path) ->
     done = read(sketch / "rexgroundingct", tmp_path / "run")
     assert [level_of(asked) for asked in done.asked] == ["lung", "lobe", "segment", "lesion"]
 
-    def sheet(region: Any, part: Part | None, count: int, largest: int) -> Any:
-        return slice_sheet(
+    def sheet(region: Any, part: RelativeBox | None, count: int, largest: int) -> Any:
+        return slice_montage(
             volume, space, region,
             windows=WINDOWS, count=count, longest=512, part=part, largest=largest,
         )  # fmt: skip
 
     whole = sheet(Whole(picture="ct"), None, 8, 320)
     near = Slices(picture="ct", first=6, last=53)
-    part = Part(0.0, 0.2, 0.5, 0.8).widened(0.1)
+    part = RelativeBox(0.0, 0.2, 0.5, 0.8).widen(0.1)
     lung = sheet(near, part, 4, 512)
     nearer = Slices(picture="ct", first=29, last=40)
-    lobe = sheet(nearer, Part(0, 0, 0.5, 0.5).within(part).widened(0.1), 4, 512)
+    lobe = sheet(nearer, RelativeBox(0, 0, 0.5, 0.5).within(part).widen(0.1), 4, 512)
     for asked, wanted in zip(done.asked, (whole, lung, lobe), strict=False):
         (sent,) = asked.pictures
         assert same_pixels(sent, wanted)

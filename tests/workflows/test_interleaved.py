@@ -15,18 +15,18 @@ from PIL import Image as Pillow
 
 import overread
 from overread import catalog
-from overread.benchmarks.mmrad.traces import interleaved as read_response
-from overread.benchmarks.mmrad.traces import join
-from overread.bridges.exam import Exam
-from overread.core import Box, Place, Reading, Reply, Request, Trace, Whole
+from overread.benchmarks.mmrad.traces import join_response
+from overread.benchmarks.mmrad.traces import parse_interleaved as read_response
+from overread.bridges.exam import EvalTask
+from overread.core import Box, Reading, ReleaseRef, Reply, Request, Trace, Whole
 from overread.errors import BadReply
-from overread.metrics.traces.looks import looks_of
+from overread.metrics.traces.looks import collect_looks
 from overread.ontology import xray_regions
 from overread.pixels.draw import crop
-from overread.pixels.parts import Part
-from overread.runs.engine import Plan
+from overread.pixels.parts import RelativeBox
+from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
-from overread.runs.handing_in import hand_in
+from overread.runs.handing_in import export_submission
 from overread.runs.score import score
 from overread.workflows.interleaved import CUE, plain_words, where
 from run_making import questions
@@ -77,7 +77,7 @@ def boxes_of(film: Any) -> list[Box]:
     height, width = film.shape[:2]
     found = []
     for name, edges in EDGES.items():
-        x1, y1, x2, y2 = Part(*edges).pixels(width, height)
+        x1, y1, x2, y2 = RelativeBox(*edges).to_pixels(width, height)
         found.append(Box(picture="xray", x1=x1, y1=y1, x2=x2, y2=y2, label=name))
     return found
 
@@ -111,10 +111,10 @@ def test_the_trace_has_the_benchmarks_own_form(sketch: Path, tmp_path: Path) -> 
     assert kinds(reading) == [*["say", "look", "say"] * 6, "conclude"]
     assert reading.trace is not None
     boxes = boxes_of(film)
-    looks = looks_of(reading.trace)
+    looks = collect_looks(reading.trace)
     assert [look.box for look in looks] == boxes
     assert [look.place for look in looks] == GROUPS
-    response = join(reading.trace, reading.report)
+    response = join_response(reading.trace, reading.report)
     crops = [f"{n}.jpg" for n in range(6)]
     parsed = read_response(response, crops, picture="xray")
     assert (parsed.oddities, parsed.report) == ((), "Normal chest.")
@@ -171,7 +171,7 @@ def test_what_the_arms_leave(sketch: Path, tmp_path: Path) -> None:
     found = {}
     for arm in ("multimodal", "boxes", "text"):
         reading = read(root, tmp_path / arm, settings={"evidence": arm}).reading
-        looks = looks_of(reading.trace)
+        looks = collect_looks(reading.trace)
         assert [look.place for look in looks] == GROUPS
         assert all("is normal" in look.words for look in looks)
         found[arm] = (
@@ -195,7 +195,7 @@ def test_score_and_submit_read_it(sketch: Path, tmp_path: Path, arm: str) -> Non
     assert values["trace_coverage_recall"] == 1
     assert (values["trace_box_iou"] > 0) == (arm != "text")
     assert values.get("trace_crop_agreement", 0.0) == (1 if arm == "multimodal" else 0)
-    hand_in(tmp_path / "run", tmp_path / "mine.jsonl")
+    export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     release = overread.load("mmrad", root)
     submission = catalog.find("benchmarks", "mmrad").read_submission(
         release, tmp_path / "mine.jsonl"
@@ -204,12 +204,12 @@ def test_score_and_submit_read_it(sketch: Path, tmp_path: Path, arm: str) -> Non
         again: Reading = submission.readings[case]
         assert again.report == "Normal chest."
         if arm == "text":
-            assert not looks_of(again.trace)
+            assert not collect_looks(again.trace)
             continue
         assert reading.trace is not None
         assert again.trace is not None
         assert bare(again.trace) == bare(reading.trace)
-        crops = [look.crop for look in looks_of(again.trace)]
+        crops = [look.crop for look in collect_looks(again.trace)]
         assert all(crops) == (arm == "multimodal")
 
 
@@ -221,7 +221,7 @@ def test_a_region_that_is_not_there_is_passed_over(sketch: Path, tmp_path: Path)
         return js(boxes=[]) if gone else answered(asked)
 
     done = read(sketch / "mmrad", tmp_path / "run", without)
-    places = [look.place for look in looks_of(done.reading.trace)]
+    places = [look.place for look in collect_looks(done.reading.trace)]
     assert places == [name for name in GROUPS if name != GROUPS[1]]
     assert len(done.asked) == 12
     assert len(done.reading.exchanges) == 12
@@ -245,7 +245,7 @@ def test_a_picture_that_is_turned(copy: Callable[[str], Path], tmp_path: Path) -
     done = read(root, tmp_path / "run")
     shown, cut = done.asked[1].pictures
     assert same_pixels(shown, upright)
-    assert same_pixels(cut, Part(*EDGES[GROUPS[0]]).of(upright))
+    assert same_pixels(cut, RelativeBox(*EDGES[GROUPS[0]]).crop(upright))
 
 
 def test_a_question_is_answered(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_question_is_answered(tmp_path: Path) -> None:
     assert (done.reading.choice, done.reading.report) == ("No", None)
     assert len(done.asked) == 13
     assert "Is there an effusion on the right?" in done.asked[-1].words
-    assert len(looks_of(done.reading.trace)) == 6
+    assert len(collect_looks(done.reading.trace)) == 6
 
 
 @pytest.mark.parametrize("step", ["where", "say", "report"])
@@ -278,8 +278,8 @@ def test_a_bad_answer_at_any_step(sketch: Path, tmp_path: Path, step: str) -> No
     assert done.reading.error is None
     good = read(sketch / "mmrad", tmp_path / "good")
     assert bare(_trace(done.reading)) == bare(_trace(good.reading))
-    crops = [look.crop for look in looks_of(done.reading.trace)]
-    assert crops == [look.crop for look in looks_of(good.reading.trace)]
+    crops = [look.crop for look in collect_looks(done.reading.trace)]
+    assert crops == [look.crop for look in collect_looks(good.reading.trace)]
     for number, asked in enumerate(done.asked):
         if asked.turns == 3:
             before = done.asked[number - 1]
@@ -288,7 +288,7 @@ def test_a_bad_answer_at_any_step(sketch: Path, tmp_path: Path, step: str) -> No
     assert (failed.error or "").startswith("the answer could not be used: ")
     assert failed.report is None
     # The cut-outs that its steps name are there.
-    for look in looks_of(failed.trace):
+    for look in collect_looks(failed.trace):
         assert (tmp_path / "not" / str(look.crop)).is_file()
 
 
@@ -315,7 +315,7 @@ def test_hostile_words_do_not_break_the_form(sketch: Path, tmp_path: Path, said:
 
     reading = read(sketch / "mmrad", tmp_path / "run", hostile).reading
     trace = _trace(reading)
-    parsed = read_response(join(trace, reading.report), [""] * 6, picture="xray")
+    parsed = read_response(join_response(trace, reading.report), [""] * 6, picture="xray")
     assert bare(parsed.trace) == bare(trace)
     assert parsed.report == reading.report
     assert reading.findings is not None
@@ -352,7 +352,7 @@ def test_what_it_would_take(sketch: Path, arm: Any, calls: int, shown: int) -> N
     from overread.session import SessionSettings
 
     arguments = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
-    plan = Plan(
+    plan = RunPlan(
         "mmrad", sketch / "mmrad", "openai", arguments=arguments, workflow="interleaved",
         use_cache=False, limit=1, settings=SessionSettings(evidence=arm),
     )  # fmt: skip
@@ -371,8 +371,8 @@ def test_the_conclusion_is_announced(sketch: Path, tmp_path: Path) -> None:
 
 def test_another_engine_scores_the_cut_outs_too(sketch: Path) -> None:
     """Who asks the questions elsewhere gets the numbers of a run of ours, crops included."""
-    place = Place("mmrad", sketch / "mmrad", "test")
-    exam = Exam(place, workflow="interleaved", metrics=["trace_crop_agreement"])
+    place = ReleaseRef("mmrad", sketch / "mmrad", "test")
+    exam = EvalTask(place, workflow="interleaved", metrics=["trace_crop_agreement"])
 
     async def ask(request: Request) -> Reply:
         words = "\n".join(p for m in request.messages for p in m.parts if isinstance(p, str))
@@ -381,5 +381,5 @@ def test_another_engine_scores_the_cut_outs_too(sketch: Path) -> None:
     case = next(iter(exam.cases.values()))
     for _ in range(2):  # a second reading of the same case names its files anew
         reading, files = asyncio.run(exam.read(case, ask, key="one"))
-        assert exam.marks(case.id, reading, files).values == {"trace_crop_agreement": 1.0}
+        assert exam.score_reading(case.id, reading, files).values == {"trace_crop_agreement": 1.0}
         assert len(files) == 6

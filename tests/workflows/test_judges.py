@@ -22,7 +22,7 @@ from judge_making import (
     verdicts,
 )
 from overread.core import Entry, Reading, Reply
-from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, digest_of
+from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, text_digest
 from overread.errors import BadReply, ReaderError, UsageError
 from overread.workflows.judge_discussion import AT_ONCE, judge_discussion, sectioned
 from overread.workflows.judge_steps import (
@@ -71,7 +71,7 @@ def test_every_step_gets_its_verdict() -> None:
     assert told.steps[2].errors == ("reasoning", "medical-knowledge")
     assert told.steps[0].explanation == "why 1"
     assert (told.missing, told.error, told.split_by, told.split_problem) == (0, None, "model", None)
-    assert told.about == digest_of(EXPLANATION)
+    assert told.about == text_digest(EXPLANATION)
     assert len(told.exchanges) == 2
     assert all(not exchange.messages for exchange in told.exchanges)
     assert told.usage is not None
@@ -252,7 +252,7 @@ def test_a_json_answer_is_judged_by_its_explanation() -> None:
     """A rationale that is the reader's whole JSON answer is not judged as JSON."""
     whole = json.dumps({"answer": "B", "explanation": EXPLANATION})
     told = steps_by(judge(GOOD), reading(rationale=whole))
-    assert told.about == digest_of(EXPLANATION)
+    assert told.about == text_digest(EXPLANATION)
 
 
 def test_steps_cannot_pass_themselves_off_as_more() -> None:
@@ -309,7 +309,7 @@ def test_sentences_are_judged_in_their_sections() -> None:
     assert {m.dimension: m.mark for m in told.education} == {
         "definition": 2, "manifestation": 1, "imaging": 2, "reasoning": 0, "learning": 1,
     }  # fmt: skip
-    assert (told.missing, told.error, told.about) == (0, None, digest_of(DISCUSSION))
+    assert (told.missing, told.error, told.about) == (0, None, text_digest(DISCUSSION))
     (asked,) = reader.asked("judge discussion")
     assert "[background]\n1. Glioblastoma is" in asked
     assert "DISCUSSION tumour" in asked

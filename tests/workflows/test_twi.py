@@ -11,11 +11,11 @@ import pytest
 
 import overread
 from conftest import read_rows, write_rows
-from overread.benchmarks.medthinkvqa.submit import predicted
+from overread.benchmarks.medthinkvqa.submit import prediction_fields
 from overread.core import Case, Option, Release, Whole
 from overread.core.verdicts import SECTIONS
 from overread.errors import BadReply
-from overread.runs.engine import Plan
+from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
 from overread.workflows.judge_discussion import sectioned
 from overread.workflows.twi import differential, discussion
@@ -130,7 +130,7 @@ def test_each_step_is_told_the_steps_before(sketch: Path, tmp_path: Path, case: 
 
 def test_the_submission_takes_all_of_it(sketch: Path, tmp_path: Path, case: Case) -> None:
     """Step 1, the summary, and each option weighed with the reasons are what is handed in."""
-    row = predicted(case, read(sketch / "medthinkvqa", tmp_path / "run").reading)
+    row = prediction_fields(case, read(sketch / "medthinkvqa", tmp_path / "run").reading)
     assert (row["prediction"], row["prediction_rationale"]) == (
         "B",
         "A round mass; the others do not fit.",
@@ -308,6 +308,8 @@ def test_what_it_would_take(sketch: Path) -> None:
     """A dry run follows it to its end: six questions and six pictures a case."""
     arguments = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
     root = sketch / "medthinkvqa"
-    plan = Plan("medthinkvqa", root, "openai", arguments=arguments, workflow="twi", use_cache=False)
+    plan = RunPlan(
+        "medthinkvqa", root, "openai", arguments=arguments, workflow="twi", use_cache=False
+    )
     found = estimate(plan)
     assert (found.calls, found.pictures, found.at_least) == (12, 12, False)

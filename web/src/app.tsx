@@ -29,7 +29,7 @@ export function App() {
         {asked.data ? (
           <ShelfContext.Provider value={{ shelf: asked.data, lookAgain: asked.again }}>{viewOf(path)}</ShelfContext.Provider>
         ) : asked.problem ? null : (
-          <Busy what="the shelf" />
+          <Busy what="the overview" />
         )}
       </main>
       <footer class="notice">{NOTICE}</footer>
@@ -45,8 +45,8 @@ function Head() {
       <Link href="/" class="home">
         <img src="/icon.svg" alt="" width="22" height="22" /> overread
       </Link>
-      <nav aria-label="Where you are" id="crumbs" class="crumbs" />
-      <button type="button" class="quiet" onClick={() => set(next[theme])} title="Light, dark, or as the system has it">
+      <nav aria-label="Breadcrumb" id="crumbs" class="crumbs" />
+      <button type="button" class="quiet" onClick={() => set(next[theme])} title="Switch theme: light, dark or system">
         Theme: {theme}
       </button>
     </header>

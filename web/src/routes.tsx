@@ -37,8 +37,8 @@ export function viewOf(path: string) {
       );
   }
   return (
-    <Empty title="There is nothing at this address">
-      <Link href="/">See what there is</Link>
+    <Empty title="Page not found">
+      <Link href="/">Go to the overview</Link>
     </Empty>
   );
 }

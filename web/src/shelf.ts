@@ -16,7 +16,7 @@ export const ShelfContext = createContext<OnShelf | null>(null);
 
 export function useShelf(): OnShelf {
   const found = useContext(ShelfContext);
-  if (!found) throw new Error("the shelf is asked for outside the page");
+  if (!found) throw new Error("useShelf() is used outside of ShelfContext");
   return found;
 }
 

@@ -1,6 +1,6 @@
-"""WHICH exam? The benchmarks, and the three things one does with any of them.
+"""The benchmarks: load, check and write a copy of any of them.
 
-The folders here are the only places that may name a benchmark's columns and quirks.
+Only the folders here may name a benchmark's columns and special cases.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def load(
     `form` picks one where a split is stored in several; `pictures` names the folder of the
     pictures where they do not lie inside `root`. No pixel is read before it is asked for.
     """
-    part = _found(benchmark, split)
+    part = _find_benchmark(benchmark, split)
     folder = Path(pictures) if pictures is not None else None
     return part.load(Path(root), split, form=form, pictures=folder)
 
@@ -44,7 +44,7 @@ def check(
     progress: Progress | None = None,
 ) -> Iterator[Defect]:
     """Every defect of one split of a copy, one by one."""
-    part = _found(benchmark, split)
+    part = _find_benchmark(benchmark, split)
     folder = Path(pictures) if pictures is not None else None
     try:
         yield from part.check(
@@ -56,7 +56,7 @@ def check(
             progress=progress,
         )
     except ReleaseError as error:
-        yield unopened(error)
+        yield unopened_defect(error)
     except PictureError as error:
         yield picture_defect(error, file=error.where or str(root))
 
@@ -70,9 +70,9 @@ def write(
     progress: Progress | None = None,
 ) -> Path:
     """Write one split in its benchmark's own layout; load → write → load is the identity."""
-    part = _found(release.benchmark, release.split)
+    part = _find_benchmark(release.benchmark, release.split)
     if form is not None and form not in part.forms:
-        raise catalog.unknown("form", form, part.forms)
+        raise catalog.unknown_name("form", form, part.forms)
     return part.write(release, Path(out), form=form, pictures=pictures, progress=progress)
 
 
@@ -97,13 +97,13 @@ def splits_of(benchmark: str, root: str | Path) -> list[str]:
     return there
 
 
-def unopened(error: ReleaseError) -> Defect:
-    """A release that cannot even be opened: that is its one defect."""
+def unopened_defect(error: ReleaseError) -> Defect:
+    """The one defect of a release that cannot be opened at all."""
     found = f"{error.what}; {error.remedy}" if error.remedy else error.what
     return Defect(code="missing-file", file=error.where, expected="a release", found=found)
 
 
-def _found(benchmark: str, split: str) -> Benchmark:
+def _find_benchmark(benchmark: str, split: str) -> Benchmark:
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
     if split not in part.splits:
         raise UsageError(

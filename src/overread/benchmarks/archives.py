@@ -1,8 +1,9 @@
-"""Files that somebody handed in: a folder or a zip of them, and neither is trusted.
+"""The files of a submission, in a folder or a zip; neither is trusted.
 
-Nothing is ever unpacked to disk. What a zip says of itself is checked before memory is taken for
-it: how many entries it has, what their names lead to, how large they claim to be. An entry that is
-refused costs only itself; a zip that lies about the whole is not read.
+Nothing is unpacked to disk. Before memory is allocated, the zip's own claims are checked: number
+of
+entries, where their names lead, stated sizes. A refused entry costs only itself; a zip whose totals
+are false is not read at all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, cast
 
-from overread.benchmarks.intake import printable
+from overread.benchmarks.intake import make_printable
 from overread.errors import NotThere, PictureError, Refused, SubmissionError, Truncated
 from overread.pixels.bytestream import DEFLATE_LIMIT, ByteStream
 from overread.pixels.fence import Fence
@@ -36,9 +37,9 @@ MAX_MEMBER = 1 << 30
 MAX_TOTAL = 200 << 30
 """Bytes that all files of a zip together may claim to have."""
 
-_AGAIN = "pack or copy the file again"
-_FLAT = "put the files flat into a folder or a zip, stored or deflated"
-_BROKEN: Any = (
+_REPACK = "pack or copy the file again"
+_PACK_FLAT = "put the files flat into a folder or a zip, stored or deflated"
+_DAMAGE_ERRORS: Any = (
     zipfile.BadZipFile,
     NotImplementedError,
     RuntimeError,
@@ -64,7 +65,7 @@ class Member:
     """CRC-32 of the bytes, as a zip claims it."""
     refusal: str = ""
     """Why it is not opened; empty where it may be."""
-    remedy: str = _FLAT
+    remedy: str = _PACK_FLAT
 
     @property
     def base(self) -> str:
@@ -95,7 +96,7 @@ class FolderFiles:
             for name in (*files, *links):
                 found.append(self._member(fence, Path(folder, name)))
                 if len(found) > MAX_ENTRIES:
-                    raise _too_many(self.root)
+                    raise _too_many_error(self.root)
         return sorted(found, key=lambda member: member.name)
 
     def _member(self, fence: Fence, path: Path) -> Member:
@@ -117,7 +118,9 @@ class FolderFiles:
         """The path of a file; raises `PictureError` where there is none inside the folder."""
         return Fence(self.root).path(file)
 
-    def headers(self, names: Iterable[str]) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
+    def read_headers(
+        self, names: Iterable[str]
+    ) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
         """The NIfTI header of each file, or what is wrong with it."""
         from overread.pixels.nifti import read_header
 
@@ -127,7 +130,7 @@ class FolderFiles:
             except PictureError as error:
                 yield name, error
 
-    def same(self, one: Member, other: Member) -> bool:
+    def same_bytes(self, one: Member, other: Member) -> bool:
         """Whether two files have the same bytes."""
         if one.size != other.size:
             return False
@@ -148,7 +151,7 @@ class ZipFiles:
     def members(self) -> list[Member]:
         """Every entry that is no folder, in the zip's order; raises `SubmissionError`."""
         try:
-            with _archive(self.path) as archive:
+            with _open_archive(self.path) as archive:
                 entries = archive.infolist()
                 packed = sum(entry.compress_size for entry in entries)
                 claimed = sum(entry.file_size for entry in entries)
@@ -156,51 +159,55 @@ class ZipFiles:
         except PictureError as error:
             raise SubmissionError(error.what, where=error.where, remedy=error.remedy) from None
         if len(entries) > MAX_ENTRIES:
-            raise _too_many(self.path)
+            raise _too_many_error(self.path)
         if packed > stored:
-            raise self._refused("the entries of the zip overlap: it is a zip bomb, or damaged")
+            raise self._refusal_error(
+                "the entries of the zip overlap: it is a zip bomb, or damaged"
+            )
         if claimed > MAX_TOTAL:
-            raise self._refused(f"the zip claims to unpack to {claimed:,} bytes")
+            raise self._refusal_error(f"the zip claims to unpack to {claimed:,} bytes")
         return [_member(entry) for entry in entries if not entry.filename.endswith("/")]
 
-    def _refused(self, what: str) -> SubmissionError:
-        return SubmissionError(what, where=printable(self.path.name), remedy=_FLAT)
+    def _refusal_error(self, what: str) -> SubmissionError:
+        return SubmissionError(what, where=make_printable(self.path.name), remedy=_PACK_FLAT)
 
     def source(self, file: str) -> bytes:
         """The bytes of a file, never more than `MAX_MEMBER`; raises `PictureError`."""
-        with _archive(self.path) as archive, _entry(archive, file) as (stream, size):
+        with _open_archive(self.path) as archive, _open_entry(archive, file) as (stream, size):
             parts, left = [], size
             while chunk := stream.read(min(1 << 20, left + 1)):
                 parts.append(chunk)
                 left -= len(chunk)
                 if left < 0:
-                    raise Refused(f"{printable(file)} unpacks to more than it claims")
+                    raise Refused(f"{make_printable(file)} unpacks to more than it claims")
             if left:
-                what = f"{printable(file)} has {left:,} bytes fewer than it claims"
-                raise Truncated(what, remedy=_AGAIN)
+                what = f"{make_printable(file)} has {left:,} bytes fewer than it claims"
+                raise Truncated(what, remedy=_REPACK)
             return b"".join(parts)
 
-    def headers(self, names: Iterable[str]) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
+    def read_headers(
+        self, names: Iterable[str]
+    ) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
         """The NIfTI header of each file, or what is wrong with it; the zip is opened once."""
-        from overread.pixels.nifti import start
+        from overread.pixels.nifti import read_stream_header
 
-        with _archive(self.path) as archive:
+        with _open_archive(self.path) as archive:
             for name in names:
                 try:
-                    with _told(name), _entry(archive, name) as (stream, size):
-                        header = start(ByteStream(stream, name=name, stored=size))
+                    with _zip_errors(name), _open_entry(archive, name) as (stream, size):
+                        header = read_stream_header(ByteStream(stream, name=name, stored=size))
                 except PictureError as error:
                     yield name, error
                 else:
                     yield name, header
 
-    def same(self, one: Member, other: Member) -> bool:
+    def same_bytes(self, one: Member, other: Member) -> bool:
         """Whether two entries claim the same bytes."""
         return (one.size, one.checksum) == (other.size, other.checksum)
 
 
-class _Careful(io.FileIO):
-    """A file that takes no more memory at once than a sound zip needs."""
+class _BoundedFile(io.FileIO):
+    """A file that refuses single reads larger than a valid zip needs."""
 
     def read(self, size: int | None = -1) -> bytes:
         wanted = -1 if size is None else size
@@ -210,65 +217,65 @@ class _Careful(io.FileIO):
         if wanted > MAX_DIRECTORY:
             raise Refused(
                 f"the list of the zip's entries takes more than {MAX_DIRECTORY:,} bytes",
-                where=printable(Path(str(self.name)).name),
-                remedy=_FLAT,
+                where=make_printable(Path(str(self.name)).name),
+                remedy=_PACK_FLAT,
             )
         return super().read(max(wanted, 0)) or b""
 
 
 @contextmanager
-def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    name = printable(path.name)
-    with _told(name):
+def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    name = make_printable(path.name)
+    with _zip_errors(name):
         try:
-            raw = _Careful(path)
+            raw = _BoundedFile(path)
         except FileNotFoundError:
             raise NotThere("there is no such file", where=name) from None
         with raw:
             try:
                 archive = zipfile.ZipFile(raw)
-            except _BROKEN as error:
-                raise _no_zip(path, error) from None
+            except _DAMAGE_ERRORS as error:
+                raise _not_a_zip_error(path, error) from None
             with archive:
                 yield archive
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Whatever a damaged zip raises, as one error that names the file."""
+def _zip_errors(name: str) -> Iterator[None]:
+    """Turn whatever a damaged zip raises into one PictureError that names the file."""
     try:
         yield
-    except _BROKEN as error:
+    except _DAMAGE_ERRORS as error:
         what = " ".join(str(error).split())[:200] or type(error).__name__
         raise PictureError(
-            f"the zip is damaged there ({printable(what)})",
-            where=printable(name),
-            remedy=_AGAIN,
+            f"the zip is damaged there ({make_printable(what)})",
+            where=make_printable(name),
+            remedy=_REPACK,
         ) from None
 
 
-def _no_zip(path: Path, error: Exception) -> PictureError:
-    """What a file is that zipfile does not take for a zip."""
+def _not_a_zip_error(path: Path, error: Exception) -> PictureError:
+    """The error for a file that zipfile does not accept: empty, damaged, or no zip."""
     with path.open("rb") as file:
         first = file.read(4)
-    what, remedy = "this is neither a folder nor a zip", _FLAT
+    what, remedy = "this is neither a folder nor a zip", _PACK_FLAT
     if not first:
         what = "the file is empty"
     elif first == b"PK\x03\x04":
-        what, remedy = f"the zip is cut off or damaged ({printable(str(error))})", _AGAIN
-    return PictureError(what, where=printable(path.name), remedy=remedy)
+        what, remedy = f"the zip is cut off or damaged ({make_printable(str(error))})", _REPACK
+    return PictureError(what, where=make_printable(path.name), remedy=remedy)
 
 
 @contextmanager
-def _entry(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[io.BufferedReader, int]]:
+def _open_entry(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[io.BufferedReader, int]]:
     """The bytes of one entry as a stream, and how many there are."""
     try:
         info = archive.getinfo(name)
     except KeyError:
-        raise NotThere(f"there is no file {printable(name)} in the zip") from None
+        raise NotThere(f"there is no file {make_printable(name)} in the zip") from None
     member = _member(info)
     if member.refusal:
-        raise Refused(f"{printable(name)} is not read: {member.refusal}", remedy=member.remedy)
+        raise Refused(f"{make_printable(name)} is not read: {member.refusal}", remedy=member.remedy)
     with archive.open(info) as stream:
         yield cast(io.BufferedReader, stream), info.file_size
 
@@ -300,7 +307,7 @@ def _refusal(info: zipfile.ZipInfo) -> tuple[str, str]:
     if info.file_size > (info.compress_size + 64) * DEFLATE_LIMIT:
         claim = f"it claims {info.file_size:,} bytes of {info.compress_size:,} packed ones"
         return f"{claim}, which no zip can hold", "pack it again"
-    return "", _FLAT
+    return "", _PACK_FLAT
 
 
 def _is_text(name: str) -> bool:
@@ -311,13 +318,13 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _too_many(path: Path) -> SubmissionError:
+def _too_many_error(path: Path) -> SubmissionError:
     what = f"there are more than {MAX_ENTRIES:,} files"
     remedy = "hand in the files of the predictions and nothing else"
-    return SubmissionError(what, where=printable(path.name), remedy=remedy)
+    return SubmissionError(what, where=make_printable(path.name), remedy=remedy)
 
 
-def files_of(path: Path) -> FolderFiles | ZipFiles:
+def open_submitted_files(path: Path) -> FolderFiles | ZipFiles:
     """The files of a folder or a zip; raises `SubmissionError` where it is neither."""
     try:
         if path.is_dir():
@@ -327,4 +334,4 @@ def files_of(path: Path) -> FolderFiles | ZipFiles:
         what = "this is no regular file" if path.exists() else "there is no such file or folder"
     except (OSError, ValueError) as error:
         what = f"this cannot be opened ({error})"
-    raise SubmissionError(what, where=printable(path.name), remedy="give a folder or a zip")
+    raise SubmissionError(what, where=make_printable(path.name), remedy="give a folder or a zip")

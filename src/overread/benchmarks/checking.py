@@ -1,4 +1,4 @@
-"""What the checks of all benchmarks share: ids, patients, pictures, values that come and go."""
+"""What the checks of all benchmarks share: unique ids, patients, pictures, missing values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rows import missing_shards
-from overread.core import Defect, Entry, Image, Scanned
+from overread.core import Defect, Entry, Image, ScannedRow
 from overread.errors import NotThere, PictureError, Refused, Truncated
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def picture_defect(error: PictureError, **where: object) -> Defect:
 
 
 def flat_picture_defects(
-    release: FolderRelease, scanned: Scanned, images: Iterable[tuple[str, str]], *, look: bool
+    release: FolderRelease, scanned: ScannedRow, images: Iterable[tuple[str, str]], *, look: bool
 ) -> Iterator[Defect]:
     """Defects of flat pictures given as (field, file): are they there, and, with `look`, whole."""
     from overread.pixels.flat import verify_image
@@ -53,13 +53,14 @@ def image_files(entry: Entry) -> list[tuple[str, str]]:
     return [(p.name, p.file) for p in entry.case.pictures if isinstance(p, Image) and p.file]
 
 
-def ahead(
+def check_in_threads(
     items: Iterable[T], work: Callable[[T], list[Defect]], *, look: bool
 ) -> Iterator[tuple[T, list[Defect]]]:
-    """Each item with its defects, in order, worked out a few at a time by threads.
+    """Each item with its defects, in order, checked by a few threads.
 
-    Decoders let go of the interpreter, so threads are enough; the window bounds the memory. Where
-    no picture is looked at, threads would only be in each other's way.
+    Decoders release the interpreter lock, so threads suffice; a bounded queue limits memory.
+    Where
+    no picture is opened, the items are checked without threads.
     """
     if not look:
         for item in items:
@@ -82,18 +83,18 @@ def ahead(
 
 
 def shard_defects(files: list[str]) -> Iterator[Defect]:
-    """Shards of a split that are not there though the names of the others speak of them."""
+    """Defects for numbered shards that are missing although the names of the others count them."""
     for file in missing_shards(files):
         yield Defect(code="missing-file", file=file, expected="the shard", found="nothing")
 
 
 @dataclass
-class Ids:
+class UniqueIds:
     """Ids that must be unique within a split."""
 
     seen: dict[str, tuple[str, int]] = field(default_factory=dict)
 
-    def defects(self, scanned: Scanned, case_id: str, *, column: str) -> Iterator[Defect]:
+    def defects(self, scanned: ScannedRow, case_id: str, *, column: str) -> Iterator[Defect]:
         """A defect when the id was seen before."""
         here = (scanned.file, scanned.row)
         file, row = self.seen.setdefault(case_id, here)
@@ -110,18 +111,18 @@ class Ids:
 
 
 @dataclass
-class Told:
-    """What one form of a split tells of each case: a number that differs where the cases do."""
+class FormContents:
+    """The cases of one form of a split, each with a hash of its content, to compare two forms."""
 
     file: str
     cases: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def saw(self, scanned: Scanned, entry: Entry) -> None:
+    def add(self, scanned: ScannedRow, entry: Entry) -> None:
         """Take one case into account."""
         self.cases.setdefault(entry.case.id, (hash((entry.case, entry.truth)), scanned.row))
 
-    def differing(self, twin: Told) -> Iterator[Defect]:
-        """Cases of which another form of the split tells something else, or nothing."""
+    def differences(self, twin: FormContents) -> Iterator[Defect]:
+        """Defects for cases that the other form lacks or states differently."""
         for one, other in ((self, twin), (twin, self)):
             for case_id in one.cases.keys() - other.cases.keys():
                 yield Defect(
@@ -144,13 +145,13 @@ class Told:
 
 
 @dataclass
-class Gaps:
+class MissingValues:
     """Optional values that some rows have and others lack: one warning a field."""
 
     have: dict[str, int] = field(default_factory=dict)
-    lack: dict[str, tuple[Scanned, int]] = field(default_factory=dict)
+    lack: dict[str, tuple[ScannedRow, int]] = field(default_factory=dict)
 
-    def saw(self, name: str, scanned: Scanned, *, filled: bool) -> None:
+    def add(self, name: str, scanned: ScannedRow, *, filled: bool) -> None:
         """Take one value into account."""
         if filled:
             self.have[name] = self.have.get(name, 0) + 1
@@ -172,9 +173,9 @@ class UnknownWords:
     """Words that an open list does not have: one warning a word, with its first place and count."""
 
     expected: str
-    seen: dict[tuple[str, str, str], tuple[Scanned, int]] = field(default_factory=dict)
+    seen: dict[tuple[str, str, str], tuple[ScannedRow, int]] = field(default_factory=dict)
 
-    def saw(self, scanned: Scanned, code: str, name: str, word: str) -> None:
+    def add(self, scanned: ScannedRow, code: str, name: str, word: str) -> None:
         """Take one unknown word into account."""
         first, count = self.seen.get((code, name, word), (scanned, 0))
         self.seen[(code, name, word)] = (first, count + 1)
@@ -186,7 +187,7 @@ class UnknownWords:
             yield scanned.defect(code, name, self.expected, found)
 
 
-def shared_patients(
+def shared_patient_defects(
     release: FolderRelease, here: dict[str, int], others: Iterable[FolderRelease]
 ) -> Iterator[Defect]:
     """A warning for each patient who is in another split too."""

@@ -1,4 +1,4 @@
-"""Fetching a release from the hub; every way this fails is one sentence with the remedy."""
+"""Download a release from the Hugging Face hub; every failure is one sentence with a remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fetch(benchmark: Benchmark, out: Path, *, revision: str = "main") -> Path:
         ) from None
     repo = benchmark.hub.repo
     try:
-        with _quiet():
+        with _silence_client():
             # Asked here, because snapshot_download would take any folder that is not empty for
             # the release when it cannot reach the hub, and would wait for its answer for ever.
             patience = constants.HF_HUB_ETAG_TIMEOUT
@@ -31,7 +31,7 @@ def fetch(benchmark: Benchmark, out: Path, *, revision: str = "main") -> Path:
             folder = snapshot_download(repo, repo_type="dataset", revision=commit, local_dir=out)
     except Exception as error:
         # The client's errors are OSErrors, httpx errors or ValueErrors, as its version has it.
-        raise _told(error, repo=repo, out=out, revision=revision) from error
+        raise _explain_error(error, repo=repo, out=out, revision=revision) from error
     listed = [Path(folder, one.rfilename) for one in info.siblings or ()]
     missing = [path for path in listed if not path.is_file()]
     if missing:
@@ -44,8 +44,8 @@ def fetch(benchmark: Benchmark, out: Path, *, revision: str = "main") -> Path:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the client's own words off stderr; where nobody watches, its progress bars too."""
+def _silence_client() -> Iterator[None]:
+    """Silence the client's log messages, and its progress bars where stderr is no terminal."""
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,
@@ -66,8 +66,8 @@ def _quiet() -> Iterator[None]:
             enable_progress_bars()
 
 
-def _told(error: Exception, *, repo: str, out: Path, revision: str) -> AccessError:
-    """What went wrong, in the words of somebody who wants the data."""
+def _explain_error(error: Exception, *, repo: str, out: Path, revision: str) -> AccessError:
+    """Turn an error of the hub client into an AccessError that says what the user can do."""
     from huggingface_hub import errors
 
     page = f"the hub's page of {repo}"
@@ -86,7 +86,7 @@ def _told(error: Exception, *, repo: str, out: Path, revision: str) -> AccessErr
     if isinstance(error, OSError) and error.errno is not None:
         # Only the disk gives a number: the client's own errors are OSErrors without one.
         return AccessError(
-            f"{repo} cannot be kept there ({error.strerror})",
+            f"{repo} cannot be saved there ({error.strerror})",
             where=str(out),
             remedy="make room, or give another folder with --out",
         )
@@ -96,7 +96,7 @@ def _told(error: Exception, *, repo: str, out: Path, revision: str) -> AccessErr
         status = cause.response.status_code
         if status in (401, 403):
             return AccessError(
-                f"the hub does not let you in ({status})", remedy="log in with `hf auth login`"
+                f"the hub refused access ({status})", remedy="log in with `hf auth login`"
             )
         return AccessError(
             f"{repo} could not be fetched (the hub answered {status})",

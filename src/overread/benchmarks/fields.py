@@ -8,7 +8,7 @@ from overread.core import Defect
 from overread.errors import ReleaseError
 
 
-class RowReader:
+class RowFields:
     """One row being read: gives typed fields and collects the row's defects.
 
     `broken` says that the row cannot become a case; other defects leave a case that can be read.
@@ -33,7 +33,7 @@ class RowReader:
                 case=self.case,
                 field=field,
                 expected=expected,
-                found=shown(found),
+                found=format_value(found),
             )
         )
 
@@ -64,7 +64,7 @@ class RowReader:
             return None
         return value
 
-    def truth_value(self, field: str) -> bool | None:
+    def boolean(self, field: str) -> bool | None:
         """A yes or no, also as 0 and 1 or as a word."""
         value = self.data.get(field)
         if value is None or value == "":
@@ -77,7 +77,7 @@ class RowReader:
         return bool(value)
 
 
-def refused(defects: list[Defect]) -> ReleaseError:
+def row_error(defects: list[Defect]) -> ReleaseError:
     """The first error of a row as the exception that loading raises.
 
     It says what was expected and not what was found: the value may be the truth, and the
@@ -91,7 +91,7 @@ def refused(defects: list[Defect]) -> ReleaseError:
     )
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value from outside, short enough for one line."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text.split())

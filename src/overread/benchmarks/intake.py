@@ -1,7 +1,7 @@
-"""Taking a submission in: one reading a case, every problem noted.
+"""Collect a submission: one reading per case, every problem noted.
 
-Nothing is skipped without a word. What concerns one row or file costs only that one; warnings of
-one kind become one line, however many rows they are about.
+Nothing is skipped silently. A problem of one row or file costs only that one; equal warnings are
+merged into one line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from overread.benchmarks.fields import shown
+from overread.benchmarks.fields import format_value
 from overread.core import Problem, Reading, Submission
 from overread.core.submission import SubmittedFiles
 from overread.errors import SubmissionError
@@ -19,24 +19,24 @@ from overread.errors import SubmissionError
 MAX_NOTED = 1000
 """Problems that concern no case and are still told one by one; the rest is counted."""
 
-_NAMED = 5
-_STRANGERS = 10
+_MAX_NAMED = 5
+_MAX_UNKNOWN = 10
 SUFFIXES = re.compile(r"(\.(jsonl|json|parquet|ndjson|zip|gz))+$", re.IGNORECASE)
 """Endings of a submission's name that say how it is stored."""
 
 
 @dataclass
-class _Offer:
+class _CasePrediction:
     """What was handed in for one case."""
 
     reading: Reading
     first: int | None
-    again: list[int | None]
+    repeats: list[int | None]
     differs: bool = False
 
 
 @dataclass
-class _Kind:
+class _WarningGroup:
     """Warnings that say the same."""
 
     first: Problem
@@ -51,16 +51,16 @@ class Intake:
     def __init__(self, path: Path, cases: Iterable[str], *, unit: str = "row") -> None:
         """`cases` are the ids of the release; `unit` is what the submission has one of a case."""
         self.reader = reader_name(path)
-        self.file = printable(path.name) or "."
+        self.file = make_printable(path.name) or "."
         self._cases = list(cases)
         self._unit = unit
         self.errors: list[Problem] = []
         self._unnoted = 0
-        self._warnings: dict[tuple[str, str], _Kind] = {}
-        self._offers: dict[str, _Offer] = {}
-        self._strangers: list[tuple[int | None, str, str]] = []
-        self._alike = {_alike(case): case for case in self._cases}
-        self._strange = 0
+        self._warnings: dict[tuple[str, str], _WarningGroup] = {}
+        self._predictions: dict[str, _CasePrediction] = {}
+        self._unknown_cases: list[tuple[int | None, str, str]] = []
+        self._by_normalised = {_normalise_name(case): case for case in self._cases}
+        self._unknown_count = 0
 
     def error(
         self,
@@ -97,23 +97,23 @@ class Intake:
         if kind is None:
             problem = self._problem(what, remedy, file, row, case)
             warning = problem.model_copy(update={"severity": "warning"})
-            self._warnings[what, remedy] = _Kind(warning, [place], place)
+            self._warnings[what, remedy] = _WarningGroup(warning, [place], place)
             return
         if place == kind.last:
             return  # the same of the same row, said once
         kind.last = place
         kind.count += 1
-        if len(kind.places) < _NAMED:
+        if len(kind.places) < _MAX_NAMED:
             kind.places.append(place)
 
-    def offer(self, reading: Reading, *, row: int | None = None) -> None:
+    def add_reading(self, reading: Reading, *, row: int | None = None) -> None:
         """A reading of a case of the release, good or failed."""
-        offer = self._offers.get(reading.case_id)
+        offer = self._predictions.get(reading.case_id)
         if offer is None:
-            self._offers[reading.case_id] = _Offer(reading, row, [])
+            self._predictions[reading.case_id] = _CasePrediction(reading, row, [])
             return
-        if len(offer.again) < _NAMED:
-            offer.again.append(row)
+        if len(offer.repeats) < _MAX_NAMED:
+            offer.repeats.append(row)
         offer.differs |= reading != offer.reading
 
     def fail(
@@ -121,31 +121,33 @@ class Intake:
     ) -> None:
         """A case that was handed in and cannot be used: an error, and a reading that failed."""
         self.error(what, remedy, file=file, row=row, case=case)
-        self.offer(Reading(case_id=case, reader=self.reader, error=what), row=row)
+        self.add_reading(Reading(case_id=case, reader=self.reader, error=what), row=row)
 
-    def stranger(self, name: str, *, row: int | None = None) -> None:
+    def note_unknown_case(self, name: str, *, row: int | None = None) -> None:
         """A prediction for a case that the release does not have."""
-        self._strange += 1
-        if len(self._strangers) < _STRANGERS:
-            near = self._alike.get(_alike(name[:200]), "")
-            self._strangers.append((row, printable(name), near))
+        self._unknown_count += 1
+        if len(self._unknown_cases) < _MAX_UNKNOWN:
+            near = self._by_normalised.get(_normalise_name(name[:200]), "")
+            self._unknown_cases.append((row, make_printable(name), near))
 
     def lacks(self, case: str) -> bool:
         """Whether nothing was handed in for that case so far."""
-        return case not in self._offers
+        return case not in self._predictions
 
-    def submission(self, files: SubmittedFiles | None = None) -> Submission:
+    def to_submission(self, files: SubmittedFiles | None = None) -> Submission:
         """Everything settled; raises `SubmissionError` where nothing is about any case."""
-        if not self._offers:
-            raise self._nothing()
-        self._note_strangers()
-        readings = {case: self._settled(case) for case in self._cases if case in self._offers}
+        if not self._predictions:
+            raise self._empty_error()
+        self._note_unknown_cases()
+        readings = {
+            case: self._settle_case(case) for case in self._cases if case in self._predictions
+        }
         missing = [case for case in self._cases if case not in readings]
         if missing:
             self.errors.append(
                 self._problem(
                     f"{len(missing):,} of {len(self._cases):,} cases have no prediction "
-                    f"({few(missing, len(missing))})",
+                    f"({format_few(missing, len(missing))})",
                     f"hand in one {self._unit} for each; they count as the worst",
                 )
             )
@@ -154,50 +156,50 @@ class Intake:
             self.errors.append(self._problem(what, "mend these first"))
         # What concerns the whole submission must not drown in what concerns single cases.
         ordered = sorted(self.errors, key=lambda p: p.case is not None or p.row is not None)
-        return Submission(readings, [*ordered, *self._told_warnings()], self.reader, files)
+        return Submission(readings, [*ordered, *self._group_warnings()], self.reader, files)
 
-    def _settled(self, case: str) -> Reading:
-        offer = self._offers[case]
-        if not offer.again:
+    def _settle_case(self, case: str) -> Reading:
+        offer = self._predictions[case]
+        if not offer.repeats:
             return offer.reading
         remedy = f"hand in one {self._unit} for each case"
         if not offer.differs:
             what = "the case is there more than once, each time the same"
-            self.warn(what, remedy, row=offer.again[0], case=case)
+            self.warn(what, remedy, row=offer.repeats[0], case=case)
             return offer.reading
-        rows = [str(n) for n in (offer.first, *offer.again) if n is not None]
-        places = f" ({self._unit}s {few(rows, len(rows))})" if rows else ""
+        rows = [str(n) for n in (offer.first, *offer.repeats) if n is not None]
+        places = f" ({self._unit}s {format_few(rows, len(rows))})" if rows else ""
         what = f"the case is there more than once, and not the same{places}"
         self.error(what, remedy, case=case)
         return Reading(case_id=case, reader=self.reader, error=what)
 
-    def _note_strangers(self) -> None:
-        for row, name, near in self._strangers:
+    def _note_unknown_cases(self) -> None:
+        for row, name, near in self._unknown_cases:
             remedy = f"did you mean '{near}'?" if near else "leave it out; it was not scored"
             self.warn(f"the release has no case '{name}'", remedy, row=row)
-        more = self._strange - len(self._strangers)
+        more = self._unknown_count - len(self._unknown_cases)
         if more:
             self.warn(
                 f"{more:,} more {self._unit}s are about cases that the release does not have",
                 "is this the right split?",
             )
 
-    def _told_warnings(self) -> Iterator[Problem]:
+    def _group_warnings(self) -> Iterator[Problem]:
         for kind in self._warnings.values():
             if kind.count == 1:
                 yield kind.first
                 continue
-            number = f"{kind.count:,} {self._unit}s: {few(kind.places, kind.count)}"
+            number = f"{kind.count:,} {self._unit}s: {format_few(kind.places, kind.count)}"
             what = f"{kind.first.what} ({number})"
             yield kind.first.model_copy(
                 update={"what": what, "row": None, "case": None, "file": self.file}
             )
 
-    def _nothing(self) -> SubmissionError:
+    def _empty_error(self) -> SubmissionError:
         """The error for a submission in which nothing is about a case of the release."""
         what = f"no prediction is about any of the {len(self._cases):,} cases"
-        if self._strangers:
-            _, name, _ = self._strangers[0]
+        if self._unknown_cases:
+            _, name, _ = self._unknown_cases[0]
             remedy = f"is this the right split? The first {self._unit} is about '{name}'"
             if self._cases:
                 remedy += f", the release has '{self._cases[0]}'"
@@ -220,19 +222,19 @@ class Intake:
         return Problem(file=name, row=row, case=case, what=what, remedy=remedy)
 
 
-def _alike(name: str) -> str:
+def _normalise_name(name: str) -> str:
     """A name without what people get wrong in it; 'case12' and 'case13' stay two cases.
 
-    >>> _alike("Case_007") == _alike("case7"), _alike("case7") == _alike("case8")
+    >>> _normalise_name("Case_007") == _normalise_name("case7"), _normalise_name("case7") == _normalise_name("case8")
     (True, False)
     """
     return re.sub(r"[^a-z0-9]+|0+(?=[0-9])", "", name.casefold())
 
 
-def kind_of(value: object) -> str:
+def json_kind(value: object) -> str:
     """What sort of JSON value this is, in words.
 
-    >>> kind_of([1]), kind_of(None), kind_of(2.5)
+    >>> json_kind([1]), json_kind(None), json_kind(2.5)
     ('a list', 'null', 'a number')
     """
     if value is None:
@@ -243,24 +245,24 @@ def kind_of(value: object) -> str:
     return names.get(type(value), "an object")
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value from outside in quotes, short, on one line, and harmless to a terminal."""
-    return shown(repr(value) if isinstance(value, str) else kind_of(value))
+    return format_value(repr(value) if isinstance(value, str) else json_kind(value))
 
 
-def printable(name: str) -> str:
+def make_printable(name: str) -> str:
     """A name from outside as it can be printed and stored.
 
-    >>> printable("a\\x1b[2Jb"), printable("train_1.nii.gz")
+    >>> make_printable("a\\x1b[2Jb"), make_printable("train_1.nii.gz")
     ('a?[2Jb', 'train_1.nii.gz')
     """
     clean = "".join(c if c.isprintable() else "?" for c in name)
     return clean if len(clean) <= 160 else clean[:157] + "…"
 
 
-def few(names: list[str], count: int) -> str:
+def format_few(names: list[str], count: int) -> str:
     """The first few names, and a mark where there are more."""
-    return ", ".join(names[:_NAMED]) + (", …" if count > len(names[:_NAMED]) else "")
+    return ", ".join(names[:_MAX_NAMED]) + (", …" if count > len(names[:_MAX_NAMED]) else "")
 
 
 def reader_name(path: Path) -> str:
@@ -270,4 +272,4 @@ def reader_name(path: Path) -> str:
     'my-model'
     """
     name = path.name or path.resolve().name
-    return printable(SUFFIXES.sub("", name)) or "reader"
+    return make_printable(SUFFIXES.sub("", name)) or "reader"

@@ -1,7 +1,6 @@
-"""Cases that were made here rather than loaded: entries, and the bytes of their pictures.
+"""A release whose entries are in memory (or generated on demand) instead of in a folder.
 
-What the phantom and the builders make becomes a release by being written: a `MadeRelease` is
-handed to the same writer that a loaded release is.
+The phantom and the builders hand a MemoryRelease to the same writer that writes a loaded release.
 """
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from overread.benchmarks.release import CommonRelease
-from overread.core import Entry, Scanned
+from overread.benchmarks.release import BaseRelease
+from overread.core import Entry, ScannedRow
 
 
-class MadeRelease(CommonRelease):
+class MemoryRelease(BaseRelease):
     """One split of cases that exist in memory, or that are made as they are asked for."""
 
     def __init__(
@@ -34,10 +33,10 @@ class MadeRelease(CommonRelease):
         self._find = find
         self._count = count
 
-    def scan(self) -> Iterator[Scanned]:
+    def scan(self) -> Iterator[ScannedRow]:
         """Every entry; what was made here has no defects of reading."""
         for number, entry in enumerate(self._entries, 1):
-            yield Scanned("made", number, entry, [])
+            yield ScannedRow("made", number, entry, [])
 
     def count(self) -> int | None:
         """How many entries there will be, where that was said."""

@@ -1,22 +1,22 @@
-"""Readings on their way out, in a benchmark's own format: which of them can go, and which not."""
+"""Counts which readings go into a submission, and notes why the others do not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from overread.core import Entry, Handed, Progress, Reading, Release
+from overread.core import Entry, Progress, Reading, Release, WrittenSubmission
 from overread.errors import SubmissionError
 
-Readings = Callable[[str], Reading | None]
-Source = Callable[[str], Path | bytes]
+FindReading = Callable[[str], Reading | None]
+FindFile = Callable[[str], Path | bytes]
 
 
-class Outgoing:
+class SubmissionTally:
     """Counts what goes out, and says of everything else why it does not."""
 
     def __init__(
-        self, release: Release, readings: Readings, progress: Progress | None = None
+        self, release: Release, readings: FindReading, progress: Progress | None = None
     ) -> None:
         """`readings` gives what there is of a case."""
         self._total = release.count()
@@ -25,7 +25,7 @@ class Outgoing:
         self._notes: list[str] = []
         self._seen = self._written = self._missing = self._failed = 0
 
-    def reading(self, entry: Entry) -> Reading | None:
+    def find_reading(self, entry: Entry) -> Reading | None:
         """The reading of a case, if there is one that can go; asked once for each case."""
         self._seen += 1
         if self._progress is not None:
@@ -47,18 +47,20 @@ class Outgoing:
         """Something that the format made of a case."""
         self._notes.append(f"{entry.case.id}: {what}")
 
-    def wrote(self) -> None:
+    def count_written(self) -> None:
         """One case is in the submission."""
         self._written += 1
 
-    def refuse_nothing(self) -> None:
-        """A submission without a single case is none; raised before anything stands there."""
+    def require_written(self) -> None:
+        """Raise if no case was written; called before the file is put in place."""
         if not self._written:
             raise SubmissionError(
                 "there is nothing to hand in: no case was read",
                 remedy=self._notes[0] if self._notes else "run the reader first",
             )
 
-    def handed(self, path: Path) -> Handed:
-        """What came of it."""
-        return Handed(path, self._written, self._missing, self._failed, tuple(self._notes))
+    def to_result(self, path: Path) -> WrittenSubmission:
+        """The result: path, counts, notes."""
+        return WrittenSubmission(
+            path, self._written, self._missing, self._failed, tuple(self._notes)
+        )

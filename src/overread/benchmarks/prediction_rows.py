@@ -13,8 +13,8 @@ from typing import Any
 
 from zlib_ng import zlib_ng
 
-from overread.benchmarks.intake import SUFFIXES, Intake, kind_of, printable
-from overread.benchmarks.rows import Row, rows_of
+from overread.benchmarks.intake import SUFFIXES, Intake, json_kind, make_printable
+from overread.benchmarks.rows import Row, read_rows
 from overread.core import Case, Defect, Reading
 from overread.errors import SubmissionError
 from overread.pixels.bytestream import GZIP_MAGIC
@@ -25,38 +25,38 @@ MAX_TEXT = 200_000
 MAX_INFLATED = 1 << 30
 """Bytes that a packed file of rows may unpack to."""
 
-_ROWS = "write one JSON object a line"
-_PACK = "pack or copy the file again"
-_DAMAGED: Any = (OSError, ValueError, zlib.error, zlib_ng.error)
+_ROWS_REMEDY = "write one JSON object a line"
+_REPACK = "pack or copy the file again"
+_GZIP_ERRORS: Any = (OSError, ValueError, zlib.error, zlib_ng.error)
 
 
-def prediction_rows(path: Path, intake: Intake) -> Iterator[Row]:
+def read_prediction_rows(path: Path, intake: Intake) -> Iterator[Row]:
     """The rows of a file of predictions that are JSON objects; the others are noted."""
     seen = False
-    with _unpacked(path, intake) as (folder, name):
-        for row in rows_of(Fence(folder), name):
+    with _unpack(path, intake) as (folder, name):
+        for row in read_rows(Fence(folder), name):
             if row.data is not None:
                 seen = True
                 yield row
             elif row.defect is not None:
-                intake.error(_said(row.defect), _ROWS, row=row.number or None)
+                intake.error(_format_defect(row.defect), _ROWS_REMEDY, row=row.number or None)
     if not seen:
         if not intake.errors:
-            intake.error("the file has no rows", _ROWS)
+            intake.error("the file has no rows", _ROWS_REMEDY)
         first = intake.errors[0]
         raise SubmissionError(
             f"these are no predictions: {first.what}", where=first.where, remedy=first.remedy
         )
 
 
-def _said(defect: Defect) -> str:
+def _format_defect(defect: Defect) -> str:
     # A row is one line, and the parser's 'line 1' would be taken for a line of the file.
-    found = re.sub(r" at line 1 column (\d+)$", r" at letter \1", printable(defect.found))
+    found = re.sub(r" at line 1 column (\d+)$", r" at letter \1", make_printable(defect.found))
     return f"expected {defect.expected}, found {found}"
 
 
 @contextmanager
-def _unpacked(path: Path, intake: Intake) -> Iterator[tuple[Path, str]]:
+def _unpack(path: Path, intake: Intake) -> Iterator[tuple[Path, str]]:
     """(folder, name) of the file of rows, unpacked to a scratch folder where it is gzip."""
     magic = _first_bytes(path, intake.file)
     if magic.startswith(b"PK\x03\x04"):
@@ -94,18 +94,20 @@ def _inflate(packed: Path, target: Path, intake: Intake) -> None:
                     return
                 rest = stream.unused_data if stream.eof else stream.unconsumed_tail
                 stream = None if stream.eof else stream  # several gzip files in a row are one
-        except _DAMAGED as error:
-            intake.error(f"the compressed data are damaged ({error})", _PACK)
+        except _GZIP_ERRORS as error:
+            intake.error(f"the compressed data are damaged ({error})", _REPACK)
             return
         if stream is not None:
-            intake.error("the gzip stream is cut off", _PACK)
+            intake.error("the gzip stream is cut off", _REPACK)
 
 
 def _first_bytes(path: Path, name: str) -> bytes:
     try:
         if path.is_dir():
             inside = sorted(p.name for p in path.iterdir() if SUFFIXES.search(p.name))
-            remedy = f"give the file, for instance {printable(inside[0])}" if inside else "give it"
+            remedy = (
+                f"give the file, for instance {make_printable(inside[0])}" if inside else "give it"
+            )
             raise SubmissionError(
                 "this is a folder, and predictions of this benchmark are one file of rows",
                 where=name,
@@ -141,10 +143,10 @@ class CaseRow:
         """Something that costs the case."""
         self.intake.fail(self.case.id, what, remedy, row=self.number)
 
-    def offer(self, **parts: Any) -> None:
+    def add_reading(self, **parts: Any) -> None:
         """What the reader made of the case."""
         reading = Reading(case_id=self.case.id, reader=self.intake.reader, **parts)
-        self.intake.offer(reading, row=self.number)
+        self.intake.add_reading(reading, row=self.number)
 
     def text(self, field: str, within: Mapping[str, Any] | None = None) -> str | None:
         """A text of the row, or of a part of it; empty and absent are the same."""
@@ -155,7 +157,7 @@ class CaseRow:
         if value is None or (isinstance(value, str) and not value.strip()):
             return None
         if not isinstance(value, str):
-            what, remedy = f"`{field}` is {kind_of(value)}, not text", "write it as a text"
+            what, remedy = f"`{field}` is {json_kind(value)}, not text", "write it as a text"
         elif len(value) > MAX_TEXT:
             what, remedy = f"`{field}` has {len(value):,} letters", f"{MAX_TEXT:,} are the most"
         else:

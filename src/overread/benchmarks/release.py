@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from overread.benchmarks.fields import refused
-from overread.core import Case, Entry, Geometry, Picture, Scanned
+from overread.benchmarks.fields import row_error
+from overread.core import Case, Entry, Geometry, Picture, ScannedRow
 from overread.errors import NotThere, PictureError, Refused, Truncated, UnknownName, UsageError
 from overread.pixels.fence import Fence
 
 
 def clean_id(text: str) -> str:
-    """A text from outside as the id of a case; what cannot stand in one leaves a digest behind.
+    """A text as a case id; where characters must be replaced, a digest of the text is appended.
+
+    >>> clean_id("case19254"), clean_id("../../x y")
+    ('case19254', 'x-y-e76b0dff')
 
     >>> clean_id("case19254"), clean_id("../../x y")
     ('case19254', 'x-y-e76b0dff')
@@ -30,11 +33,11 @@ def clean_id(text: str) -> str:
     return f"{plain}-{digest}" if plain else digest
 
 
-class OpenPictures:
-    """Opens the pictures of cases by their records; rows, masks and crops are none.
+class ReleasePictures:
+    """Opens the pictures of cases by their records, and nothing else (no rows, masks, crops).
 
-    Its errors name the picture ('image-1'), not the file: they may come up in a reader, and a file
-    name may tell. The error with the file's name is their cause.
+    Its errors name the picture ('image-1'), never the file: they may reach a reader, and a file
+    name may give the truth away. The original error, with the file name, is their cause.
     """
 
     def __init__(self, find: Callable[[str], Path | bytes]) -> None:
@@ -43,11 +46,11 @@ class OpenPictures:
 
     def data(self, picture: Picture) -> Path | bytes:
         """Where the bytes of the picture are: a path, or the bytes themselves."""
-        from overread.pixels.formats import told
+        from overread.pixels.formats import sniff_format
 
-        with _blind(picture):
+        with _hide_file_name(picture):
             source = self._find(picture.file)
-            if told(source) is None:
+            if sniff_format(source) is None:
                 raise PictureError("this is no picture")
             return source
 
@@ -55,33 +58,33 @@ class OpenPictures:
         """The pixels as a numpy array, read now."""
         from overread.pixels.formats import read_picture
 
-        with _blind(picture):
+        with _hide_file_name(picture):
             return read_picture(self._find(picture.file), name=picture.file)
 
     def geometry(self, picture: Picture) -> Geometry:
         """The geometry of a volume, from its own header."""
         from overread.pixels.nifti import read_geometry
 
-        with _blind(picture):
+        with _hide_file_name(picture):
             return read_geometry(self._find(picture.file), name=picture.file)
 
 
-_SAID = {NotThere: "is not there", Truncated: "is cut off", Refused: "was refused"}
+_FILE_PROBLEMS = {NotThere: "is not there", Truncated: "is cut off", Refused: "was refused"}
 
 
 @contextmanager
-def _blind(picture: Picture) -> Iterator[None]:
+def _hide_file_name(picture: Picture) -> Iterator[None]:
     try:
         yield
     except PictureError as error:
-        said = _SAID.get(type(error), "cannot be read")
+        said = _FILE_PROBLEMS.get(type(error), "cannot be read")
         raise type(error)(
             f"the file of {picture.name} {said}",
             remedy=error.remedy or "`overread check` says more",
         ) from error
 
 
-class CommonRelease(ABC):
+class BaseRelease(ABC):
     """What is read off `scan()`, whether the rows lie in a folder or were made here."""
 
     benchmark = ""
@@ -89,7 +92,7 @@ class CommonRelease(ABC):
     form: str | None = None
 
     @abstractmethod
-    def scan(self) -> Iterator[Scanned]:
+    def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it: nothing raised or skipped."""
 
     @abstractmethod
@@ -105,9 +108,9 @@ class CommonRelease(ABC):
         return self.source(file)
 
     @property
-    def pictures(self) -> OpenPictures:
+    def pictures(self) -> ReleasePictures:
         """Opens the pictures of the cases."""
-        return OpenPictures(self.find_picture)
+        return ReleasePictures(self.find_picture)
 
     def __iter__(self) -> Iterator[Case]:
         """The cases, one by one, without their truth."""
@@ -120,7 +123,7 @@ class CommonRelease(ABC):
         """
         for scanned in self.scan():
             if scanned.entry is None:
-                raise refused(scanned.defects)
+                raise row_error(scanned.defects)
             yield scanned.entry
 
     def entry(self, case_id: str) -> Entry:
@@ -134,9 +137,9 @@ class CommonRelease(ABC):
             if scanned.entry is None:
                 named = {defect.case for defect in scanned.defects}
                 if case_id == f"#{number}" or case_id in named:
-                    raise refused(scanned.defects)
+                    raise row_error(scanned.defects)
                 continue
-            if case_id == f"#{number}" or case_id in _names(scanned.entry):
+            if case_id == f"#{number}" or case_id in _case_names(scanned.entry):
                 return scanned.entry
             seen.append(scanned.entry.case.id)
         near = difflib.get_close_matches(case_id, seen, n=1, cutoff=0.5)
@@ -147,7 +150,7 @@ class CommonRelease(ABC):
         )
 
 
-def _names(entry: Entry) -> set[str]:
+def _case_names(entry: Entry) -> set[str]:
     """What a person may call a case who knows the release: its id, title, files and folders."""
     names = {entry.case.id}
     if entry.truth is not None and entry.truth.title:
@@ -160,7 +163,7 @@ def _names(entry: Entry) -> set[str]:
     return names
 
 
-class FolderRelease(CommonRelease):
+class FolderRelease(BaseRelease):
     """One split of a release in a folder. Subclasses say how its rows become entries."""
 
     split_has_a_file = True

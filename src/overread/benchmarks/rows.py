@@ -1,7 +1,7 @@
-"""Rows of a release, one at a time: jsonl, JSON lists, parquet; each row a mapping or a defect.
+"""Rows of a release, one at a time, from jsonl, JSON or parquet; each a mapping or a defect.
 
-Everything that can be wrong with a file that holds rows is told here, so that the benchmarks
-only have to say what their columns mean.
+All problems of the row files themselves are reported here, so that the benchmarks only interpret
+columns.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def split_files(fence: Fence, split: str) -> dict[str, list[str]]:
             continue
         for folder in (fence.root, fence.root / "data"):
             files = sorted(folder.iterdir()) if folder.is_dir() else []
-            shards = [p for p in files if _names(p.name, split, form) and p.is_file()]
+            shards = [p for p in files if _is_split_file(p.name, split, form) and p.is_file()]
             if shards:
                 found[form] = [str(path.relative_to(fence.root)) for path in shards]
                 break
     return found
 
 
-def _names(name: str, split: str, form: str) -> bool:
+def _is_split_file(name: str, split: str, form: str) -> bool:
     """'test-00000-of-00003.parquet', 'mmrad_test.jsonl'; not 'latest.jsonl', not 'train-test.…'."""
     words = re.findall(r"[a-z]+", name.lower().removesuffix(f".{form}"))
     others = {"train", "val", "test", "valid", "dev"} - {split}
@@ -70,7 +70,7 @@ def missing_shards(files: list[str]) -> list[str]:
     return missing
 
 
-def no_split(fence: Fence, split: str, known: tuple[str, ...]) -> ReleaseError:
+def missing_split_error(fence: Fence, split: str, known: tuple[str, ...]) -> ReleaseError:
     """The error for a split that has no file, naming the splits that have."""
     there = [name for name in known if split_files(fence, name)]
     remedy = f"use --split {there[0]}" if there else "is this the folder of the release?"
@@ -81,7 +81,7 @@ def no_split(fence: Fence, split: str, known: tuple[str, ...]) -> ReleaseError:
     )
 
 
-def rows_of(fence: Fence, file: str) -> Iterator[Row]:
+def read_rows(fence: Fence, file: str) -> Iterator[Row]:
     """All rows of one file."""
     try:
         path = fence.path(file)
@@ -91,7 +91,9 @@ def rows_of(fence: Fence, file: str) -> Iterator[Row]:
     except PictureError as error:
         yield Row(0, None, _defect("refused-file", file, "a file of the release", str(error)))
         return
-    reader = {".parquet": _parquet, ".json": _json_list}.get(path_suffix(file), _jsonl)
+    reader = {".parquet": _read_parquet, ".json": _read_json_list}.get(
+        path_suffix(file), _read_jsonl
+    )
     yield from reader(path, file)
 
 
@@ -120,9 +122,9 @@ def path_suffix(file: str) -> str:
     return Path(file).suffix.lower()
 
 
-def parsed(raw: bytes) -> Any:
+def parse_json(raw: bytes) -> Any:
     """JSON of bytes, with NaN read as null, as data frames write empty cells."""
-    return _finite(from_json(raw, allow_inf_nan=True))
+    return _replace_nan(from_json(raw, allow_inf_nan=True))
 
 
 def read_json(path: Path, file: str) -> tuple[Any, Defect | None]:
@@ -134,12 +136,12 @@ def read_json(path: Path, file: str) -> tuple[Any, Defect | None]:
     except OSError as error:
         return None, _defect("unreadable-file", file, "a readable file", str(error.strerror))
     try:
-        return parsed(raw), None
+        return parse_json(raw), None
     except ValueError as error:
         return None, _json_defect(file, None, raw, error)
 
 
-def _jsonl(path: Path, file: str) -> Iterator[Row]:
+def _read_jsonl(path: Path, file: str) -> Iterator[Row]:
     try:
         with path.open("rb") as lines:
             number = 0
@@ -152,15 +154,15 @@ def _jsonl(path: Path, file: str) -> Iterator[Row]:
                 text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 if text.isspace():
                     continue
-                yield _row(text, file, number)
+                yield _parse_row(text, file, number)
     except OSError as error:
         defect = _defect("unreadable-file", file, "a readable file", str(error.strerror or error))
         yield Row(0, None, defect)
 
 
-def _row(text: bytes, file: str, number: int) -> Row:
+def _parse_row(text: bytes, file: str, number: int) -> Row:
     try:
-        data = parsed(text)
+        data = parse_json(text)
     except ValueError as error:
         return Row(number, None, _json_defect(file, number, text, error))
     if not isinstance(data, dict):
@@ -169,7 +171,7 @@ def _row(text: bytes, file: str, number: int) -> Row:
     return Row(number, data)
 
 
-def _json_list(path: Path, file: str) -> Iterator[Row]:
+def _read_json_list(path: Path, file: str) -> Iterator[Row]:
     data, defect = read_json(path, file)
     if defect is not None:
         yield Row(0, None, defect)
@@ -185,31 +187,31 @@ def _json_list(path: Path, file: str) -> Iterator[Row]:
             yield Row(number, None, _defect("bad-row", file, "a JSON object", found, number))
 
 
-def _parquet(path: Path, file: str) -> Iterator[Row]:
-    from overread.benchmarks.sheets import rows_in
+def _read_parquet(path: Path, file: str) -> Iterator[Row]:
+    from overread.benchmarks.sheets import read_parquet_rows
 
     number = 0
     try:
-        for number, data in enumerate(rows_in(path), 1):
+        for number, data in enumerate(read_parquet_rows(path), 1):
             yield Row(number, data)
     except ValueError as error:
         kind = "truncated-file" if number else "unreadable-file"
         yield Row(number, None, _defect(kind, file, "a parquet file", str(error)))
 
 
-_DEEP = frozenset((float, dict, list))
+_NESTED_TYPES = frozenset((float, dict, list))
 
 
-def _finite(value: Any) -> Any:
+def _replace_nan(value: Any) -> Any:
     """The value with NaN and infinities as None, changed in place."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         for key, item in value.items():
-            if item.__class__ in _DEEP:  # most cells are null or text, and there are many
-                value[key] = _finite(item)
+            if item.__class__ in _NESTED_TYPES:  # most cells are null or text, and there are many
+                value[key] = _replace_nan(item)
     elif isinstance(value, list):
-        value[:] = [_finite(item) for item in value]
+        value[:] = [_replace_nan(item) for item in value]
     return value
 
 

@@ -1,7 +1,8 @@
-"""Parquet files: rows in and out, with types that keep every value as it was.
+"""Read and write rows of parquet files without changing any value.
 
-Columns of nobody's can hold anything. What parquet has no exact type for is stored as JSON text,
-and the column says so in its metadata, so that it comes back as it went in.
+Extra columns can hold anything. A value that parquet has no exact type for is stored as JSON
+text,
+and the column's metadata says so, so that it is read back unchanged.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 from pydantic_core import from_json
 
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 UNREADABLE = (pa.ArrowException, OSError, ArithmeticError, KeyError, TypeError, ValueError)
 """Whatever reading a damaged parquet file raises."""
 
 _SLOT = re.compile(r"image_(\d{1,4})")
-_PACKED = {b"overread": b"json"}
+_JSON_METADATA = {b"overread": b"json"}
 _BATCH = 16
 _MAX_BATCH = 256 << 20
 
 
-def opened(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
     """A parquet file, read as a stream, its page checksums verified where it has them."""
     return parquet.ParquetFile(
         path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
@@ -70,17 +71,17 @@ def embedded_file(stem: str, row: int, column: str, name: str | None) -> str:
     return f"embedded/{stem}/{row}/{column.removeprefix('image_')}" + (f"-{last}" if last else "")
 
 
-def rows_in(path: Path) -> Iterator[dict[str, Any]]:
+def read_parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     """All rows as JSON has them; pictures stay in the file, and only their names are given.
 
     Raises ValueError where the file cannot be read on.
     """
     try:
-        with opened(path) as table:
+        with open_parquet(path) as table:
             schema = table.schema_arrow
             pictures = embedded_columns(schema)
             plain = [field.name for field in schema if field.name not in pictures]
-            _bounded(table.metadata, set(plain))
+            _refuse_large_columns(table.metadata, set(plain))
             # A copy that has lost its path columns still has its pictures; which slots are filled
             # can only be told from the bytes then, a few rows at a time.
             nameless = [column for column in pictures if f"{column}_path" not in plain]
@@ -90,11 +91,11 @@ def rows_in(path: Path) -> Iterator[dict[str, Any]]:
             for batch in table.iter_batches(batch_size=size, columns=plain + nameless):
                 if batch.nbytes > _MAX_BATCH:
                     raise ValueError(f"{size} rows take more than {_MAX_BATCH:,} bytes")
-                for row in _texts(batch).to_pylist():
+                for row in _dates_to_text(batch).to_pylist():
                     number += 1
-                    told = _as_json(row, packed, skip=nameless)
+                    told = _row_to_json(row, packed, skip=nameless)
                     for column in nameless:
-                        name = _filled(row.get(column))
+                        name = _embedded_name(row.get(column))
                         if name is not None:
                             file = embedded_file(path.stem, number, column, name)
                             told[f"{column}_path"] = file
@@ -103,7 +104,7 @@ def rows_in(path: Path) -> Iterator[dict[str, Any]]:
         raise ValueError(" ".join(str(error).split())[:200]) from None
 
 
-def _bounded(metadata: Any, columns: set[str]) -> None:
+def _refuse_large_columns(metadata: Any, columns: set[str]) -> None:
     """Refuse columns of text that would unpack to more than a batch may take."""
     for group in range(metadata.num_row_groups):
         part = metadata.row_group(group)
@@ -115,14 +116,14 @@ def _bounded(metadata: Any, columns: set[str]) -> None:
                 raise ValueError(f"the column {chunk.path_in_schema} unpacks to {size}")
 
 
-def _filled(cell: Any) -> str | None:
+def _embedded_name(cell: Any) -> str | None:
     """The name of an embedded picture, '' where it has none; None where there is no picture."""
     if isinstance(cell, dict):
         return str(cell.get("path") or "") if cell.get("bytes") else None
     return "" if cell else None
 
 
-def _texts(batch: Any) -> Any:
+def _dates_to_text(batch: Any) -> Any:
     """The batch with dates and durations as text: Python has no room for all of them."""
     for index, field in enumerate(batch.schema):
         if pa.types.is_temporal(field.type):
@@ -131,25 +132,25 @@ def _texts(batch: Any) -> Any:
     return batch
 
 
-def _as_json(row: dict[str, Any], packed: set[str], *, skip: list[str]) -> dict[str, Any]:
+def _row_to_json(row: dict[str, Any], packed: set[str], *, skip: list[str]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for column, value in row.items():
         if column in packed and isinstance(value, str):
             value = from_json(value)
         if column not in skip:
-            told[column] = _plain(value)
+            told[column] = _to_json_value(value)
     return told
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_json_value(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     return str(value)
@@ -163,11 +164,13 @@ def write_rows(
     packed = {name for name, kind in extras.items() if kind is None}
     for name, kind in extras.items():
         fields.append(
-            pa.field(name, pa.string(), metadata=_PACKED) if kind is None else pa.field(name, kind)
+            pa.field(name, pa.string(), metadata=_JSON_METADATA)
+            if kind is None
+            else pa.field(name, kind)
         )
     schema = pa.schema(fields)
     with (
-        written(path, fresh=True) as stream,
+        open_atomic(path, fresh=True) as stream,
         parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer,
     ):
         batch: list[dict[str, Any]] = []
@@ -183,11 +186,11 @@ def write_rows(
 
 
 def extra_types(extras: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """A type for each column of nobody's: one that holds all its values exactly, else None."""
+    """A parquet type for each extra column that holds its values exactly, or None."""
     kinds: dict[str, set[Any]] = {}
     for extra in extras:
         for column, value in extra.items():
-            kinds.setdefault(column, set()).add(_kind(value))
+            kinds.setdefault(column, set()).add(_exact_type(value))
     exact = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
     return {
         column: exact.get(next(iter(found))) if len(found) == 1 else None
@@ -195,7 +198,7 @@ def extra_types(extras: Iterable[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _kind(value: Any) -> Any:
+def _exact_type(value: Any) -> Any:
     if type(value) is int and not -(2**63) <= value < 2**63:
         return None
     return type(value)

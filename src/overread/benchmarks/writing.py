@@ -16,10 +16,10 @@ from typing import Any
 from overread.core import Entry, Record, Release
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 
-def free(path: Path) -> Path:
+def require_free(path: Path) -> Path:
     """The path, if nothing stands there: a release is never written over another one."""
     if path.exists():
         raise UsageError(
@@ -28,11 +28,11 @@ def free(path: Path) -> Path:
     return path
 
 
-def same(entry: Entry, again: Entry | None) -> None:
-    """Refuse to write a row that would not come back as the entry it was made of.
+def require_same(entry: Entry, again: Entry | None) -> None:
+    """Refuse to write a row that would not be read back as the same entry.
 
-    Loaded entries always do. One that was made may hold what the layout has no place for; losing
-    it in silence would falsify the benchmark.
+    Loaded entries always are. A generated one may hold something the layout has no column for;
+    dropping it silently would falsify the benchmark.
     """
     if again == entry:
         return
@@ -42,7 +42,7 @@ def same(entry: Entry, again: Entry | None) -> None:
         lost = [
             f"{part}.{name}"
             for part in ("case", "truth")
-            for name in _differing(getattr(entry, part), getattr(again, part))
+            for name in _differing_fields(getattr(entry, part), getattr(again, part))
         ]
         lost += ["extra"] if entry.extra != again.extra else []
     raise UsageError(
@@ -51,7 +51,7 @@ def same(entry: Entry, again: Entry | None) -> None:
     )
 
 
-def _differing(one: Record | None, other: Record | None) -> list[str]:
+def _differing_fields(one: Record | None, other: Record | None) -> list[str]:
     if one is None or other is None:
         return [] if one is other else ["all of it"]
     return [name for name in type(one).model_fields if getattr(one, name) != getattr(other, name)]
@@ -59,7 +59,7 @@ def _differing(one: Record | None, other: Record | None) -> list[str]:
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     """Rows as JSON lines; the file appears when the last one is written."""
-    with written(path, fresh=True) as out:
+    with open_atomic(path, fresh=True) as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
     return path
@@ -68,18 +68,18 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) -> None:
     """Copy one picture of a release to the same relative place under `out`, or to another."""
     source = release.source(file)
-    target = Fence(out).place(to or file)
+    target = Fence(out).path_to_write(to or file)
     if not target.exists():
-        copied(source, target)
-    elif not _same(source, target):
+        copy_bytes(source, target)
+    elif not _same_bytes(source, target):
         raise UsageError(
             f"{target} is there already and is another file", remedy="choose another folder"
         )
 
 
-def copied(source: Path | bytes, target: Path) -> None:
+def copy_bytes(source: Path | bytes, target: Path) -> None:
     """Write the bytes of a file, or a buffer, to `target` as they are."""
-    with written(target, packed=False) as copy:
+    with open_atomic(target, packed=False) as copy:
         if isinstance(source, bytes):
             copy.write(source)
         else:
@@ -87,8 +87,8 @@ def copied(source: Path | bytes, target: Path) -> None:
                 shutil.copyfileobj(original, copy, 1 << 20)
 
 
-def once(target: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` make the target; where one stands already it must be the same file."""
+def write_once(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make the target; if it exists, require that it would be identical."""
     if not target.exists():
         write(target)
         return
@@ -104,8 +104,8 @@ def once(target: Path, write: Callable[[Path], None]) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Nobody else is in this block for the same folder; the lock goes with the process."""
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold an exclusive lock on the folder; it is released when the block or the process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -115,7 +115,7 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _same(source: Path | bytes, target: Path) -> bool:
+def _same_bytes(source: Path | bytes, target: Path) -> bool:
     if isinstance(source, bytes):
         return target.read_bytes() == source
     return filecmp.cmp(source, target, shallow=False)

@@ -1,1 +1,1 @@
-"""WHO else speaks our language? Our benchmarks inside other people's engines."""
+"""Our benchmarks as tasks of other evaluation frameworks."""

@@ -1,8 +1,8 @@
-"""A benchmark as somebody else's engine needs it: its questions, and what answers are worth.
+"""A benchmark as another evaluation framework needs it: its questions, and the scores of answers.
 
-The other engine asks its model and keeps the answers. The questions are those of our own sessions,
-and what the answers are worth is found by going through the same workflow, parsers and metrics
-with them, so that the numbers are those of `overread score` for the same answers.
+The other framework asks the model and keeps the answers. The questions are those of our own
+sessions; the scores come from running the same workflow, parsers and metrics on the answers, so
+that they equal those of `overread score`.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from overread import catalog
 from overread.core import (
     Ask,
     Case,
-    Drawn,
+    DrawnMask,
     Entry,
     Message,
-    Place,
     Reading,
     Region,
+    ReleaseRef,
     Reply,
     Request,
-    Shown,
+    SentImage,
     Whole,
 )
 from overread.errors import MissingPart, OverreadError, ReaderError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Subject
 from overread.runs.arrays import write_files, write_masks
 from overread.runs.card import measure_key
-from overread.runs.grading import chosen_metrics, entries_of
+from overread.runs.grading import load_entries, select_metrics
 from overread.runs.kept import digest
-from overread.runs.measuring import Rows, measured_rows, unit_name
+from overread.runs.measuring import Rows, measure_rows, unit_name
 from overread.runs.pace import derived_seed
-from overread.runs.presenting import settings_told
+from overread.runs.presenting import spec_settings
 from overread.runs.reading_room import Workflow
 from overread.runs.score import RunFiles
 from overread.session import Session, SessionSettings, mask_file
@@ -49,16 +49,16 @@ Answers = list[dict[str, Any]]
 
 
 @dataclass
-class Outsider:
-    """The reader that stands for a model which somebody else's engine asks."""
+class ExternalReader:
+    """Stands for the model that the other framework asks."""
 
     name: str = "outside"
     skills: frozenset[str] = frozenset({"words", "pictures"})
     identity: Mapping[str, JsonValue] = field(default_factory=dict)
     cached: bool = False
 
-    async def read(self, request: Request) -> Reply | Drawn:
-        """Never called: sessions are handed another way to ask."""
+    async def read(self, request: Request) -> Reply | DrawnMask:
+        """Never called: the session gets its own function to ask."""
         raise ReaderError(f"the question '{request.task}' reached nobody")
 
     async def close(self) -> None:
@@ -66,8 +66,8 @@ class Outsider:
 
 
 @dataclass(frozen=True)
-class Marks:
-    """What one reading of one case is worth."""
+class CaseScore:
+    """The scores of one reading of one case."""
 
     reading: Reading
     values: dict[str, float]
@@ -76,12 +76,12 @@ class Marks:
     """Measure → unit → statistics: what numbers over many cases are made of."""
 
 
-class Exam:
+class EvalTask:
     """One split of a copy of a benchmark, the way it is read, and what is scored."""
 
     def __init__(
         self,
-        place: Place,
+        place: ReleaseRef,
         *,
         workflow: str = "direct",
         settings: SessionSettings | None = None,
@@ -91,13 +91,13 @@ class Exam:
         self.place = place
         self.release = place.open()
         self.settings = settings or SessionSettings()
-        if asked := settings_told(self.settings, whole=True):
+        if asked := spec_settings(self.settings, whole=True):
             raise UsageError(
                 f"{' and '.join(asked)} cannot be set here", remedy="use `overread run` for it"
             )
-        self.metrics: list[Metric] = chosen_metrics(metrics or place.exam.metrics, {})
+        self.metrics: list[Metric] = select_metrics(metrics or place.definition.metrics, {})
         self._workflow = cast(Workflow, catalog.find("workflows", workflow))
-        self._open: dict[str, Session] = {}
+        self._sessions: dict[str, Session] = {}
 
     @cached_property
     def cases(self) -> dict[str, Case]:
@@ -107,51 +107,61 @@ class Exam:
     @cached_property
     def entries(self) -> dict[str, Entry]:
         """All cases with their truth: for scores only."""
-        return entries_of(self.release, self.place)
+        return load_entries(self.release, self.place)
 
     # ---- questions -------------------------------------------------------------------------
 
-    def session(self, case: Case, ask: Ask, *, sample: int = 0, key: str | None = None) -> Session:
+    def make_session(
+        self, case: Case, ask: Ask, *, sample: int = 0, key: str | None = None
+    ) -> Session:
         """A session at its beginning; under the same `key` pictures are encoded only once."""
-        before = self._open.get(key) if key else None
+        before = self._sessions.get(key) if key else None
         if before is None:
             seed = derived_seed(0, case.id, sample)
             pictures, settings = self.release.pictures, self.settings
-            before = Session(ask, Outsider(), case, pictures, settings, sample=sample, seed=seed)
+            before = Session(
+                ask, ExternalReader(), case, pictures, settings, sample=sample, seed=seed
+            )
             if key:
-                self._open[key] = before
+                self._sessions[key] = before
         fresh: dict[str, Any] = {"steps": [], "exchanges": [], "masks": {}, "files": {}}
         return replace(before, ask_reader=ask, prompts={}, **fresh)
 
-    def close(self, key: str) -> None:
+    def drop_session(self, key: str) -> None:
         """Forget the pictures that were encoded under this key."""
-        self._open.pop(key, None)
+        self._sessions.pop(key, None)
 
-    async def question(self, case: Case, *, sample: int = 0, key: str | None = None) -> Request:
+    async def first_request(
+        self, case: Case, *, sample: int = 0, key: str | None = None
+    ) -> Request:
         """The first question about a case, with its pictures."""
-        return await self._first(self.session(case, _stopping, sample=sample, key=key))
+        return await self._run_to_first_request(
+            self.make_session(case, _stop_at_request, sample=sample, key=key)
+        )
 
-    async def wording(self, case: Case) -> tuple[tuple[Message, ...], dict[str, str]]:
+    async def first_messages(self, case: Case) -> tuple[tuple[Message, ...], dict[str, str]]:
         """The first question without opening a picture, and the prompts it was made with.
 
         A case about which nothing can be asked has no words; it fails when it is read.
         """
-        session = _Unseeing(_stopping, Outsider(), case, self.release.pictures, self.settings)
+        session = _TextOnlySession(
+            _stop_at_request, ExternalReader(), case, self.release.pictures, self.settings
+        )
         try:
-            return (await self._first(session)).messages, session.prompts
+            return (await self._run_to_first_request(session)).messages, session.prompts
         except OverreadError as problem:
-            if _concerns_all(problem):
+            if _affects_all_cases(problem):
                 raise
             return (), {}
 
-    async def _first(self, session: Session) -> Request:
+    async def _run_to_first_request(self, session: Session) -> Request:
         try:
             await self._workflow(session.case, session)
-        except (_FirstQuestion, ExceptionGroup) as stop:
+        except (_FirstRequest, ExceptionGroup) as stop:
             first: BaseException = stop
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
-            if not isinstance(first, _FirstQuestion):
+            if not isinstance(first, _FirstRequest):
                 raise
             return first.request
         raise UsageError("this workflow asks nothing about a case", remedy="take another one")
@@ -165,15 +175,15 @@ class Exam:
 
         These are masks by their query, and bytes by their name in a run.
         """
-        session = self.session(case, ask, sample=sample, key=key)
+        session = self.make_session(case, ask, sample=sample, key=key)
         try:
             return await self._workflow(case, session), {**session.masks, **session.files}
         except OverreadError as problem:
-            if _concerns_all(problem):
+            if _affects_all_cases(problem):
                 raise
             return session.reading(error=str(problem)), {}
 
-    def marks(self, case_id: str, reading: Reading, files: Mapping[str, Any]) -> Marks:
+    def score_reading(self, case_id: str, reading: Reading, files: Mapping[str, Any]) -> CaseScore:
         """What a reading is worth; no rows where the truth leaves nothing to judge."""
         masks = {query: mask for query, mask in files.items() if not isinstance(mask, bytes)}
         entry = self.entries[case_id]
@@ -185,15 +195,17 @@ class Exam:
             cut = {name: data for name, data in files.items() if isinstance(data, bytes)}
             write_files(Path(folder), cut)
             subject = Subject(entry, reading, self.release, RunFiles(Path(folder)))
-            rows = {key: own for key, own in measured_rows(measures, subject).items() if own}
+            rows = {key: own for key, own in measure_rows(measures, subject).items() if own}
         named = {
             key: {unit_name(unit, reading.sample): row for unit, row in own.items()}
             for key, own in rows.items()
         }
-        return Marks(reading, figures(self.metrics, {case_id: [named]}), named)
+        return CaseScore(reading, combine_scores(self.metrics, {case_id: [named]}), named)
 
 
-def figures(metrics: Sequence[Metric], rows: Mapping[str, Sequence[Rows]]) -> dict[str, float]:
+def combine_scores(
+    metrics: Sequence[Metric], rows: Mapping[str, Sequence[Rows]]
+) -> dict[str, float]:
     """Metric → its value over all cases; `rows` has those of each reading of each case.
 
     They are taken in the order of case ids, as in a run of ours, so that not even the last digit
@@ -212,7 +224,7 @@ def figures(metrics: Sequence[Metric], rows: Mapping[str, Sequence[Rows]]) -> di
 
 
 def question_key(messages: Sequence[Message]) -> str:
-    """What tells one question about a case from another."""
+    """A digest that identifies a question by its messages."""
     return digest(
         [
             [m.role, *(p if isinstance(p, str) else p.region.model_dump_json() for p in m.parts)]
@@ -221,13 +233,13 @@ def question_key(messages: Sequence[Message]) -> str:
     )
 
 
-def answering(answers: Answers) -> Ask:
-    """Asks nobody: gives to each question what was answered to it before."""
+def replay_answers(answers: Answers) -> Ask:
+    """An `Ask` that calls no model: it returns the stored answer to each question."""
     left: dict[str, list[dict[str, Any]]] = {}
     for answer in answers:
         left.setdefault(str(answer["question"]), []).append(answer)
 
-    async def ask(request: Request) -> Reply | Drawn:
+    async def ask(request: Request) -> Reply | DrawnMask:
         known = left.get(question_key(request.messages))
         if not known:
             raise ReaderError("there is no answer to this question")
@@ -237,7 +249,7 @@ def answering(answers: Answers) -> Ask:
     return ask
 
 
-class _FirstQuestion(Exception):
+class _FirstRequest(Exception):
     """Stops a workflow at its first question."""
 
     def __init__(self, request: Request) -> None:
@@ -245,24 +257,24 @@ class _FirstQuestion(Exception):
         self.request = request
 
 
-async def _stopping(request: Request) -> Reply | Drawn:
-    raise _FirstQuestion(request)
+async def _stop_at_request(request: Request) -> Reply | DrawnMask:
+    raise _FirstRequest(request)
 
 
-class _Unseeing(Session):
+class _TextOnlySession(Session):
     """A session that opens no picture: for the words of a question alone."""
 
-    def show(self, region: Region) -> Shown:
+    def show(self, region: Region) -> SentImage:
         self._images[""] = b""
-        return Shown(region=region, media="", sha256="", width=1, height=1)
+        return SentImage(region=region, media="", sha256="", width=1, height=1)
 
-    async def look(self, *regions: Region) -> list[Shown]:
+    async def look(self, *regions: Region) -> list[SentImage]:
         wanted = regions or [Whole(picture=picture.name) for picture in self.case.pictures]
         return [self.show(region) for region in wanted]
 
 
-def _concerns_all(problem: OverreadError) -> bool:
-    """Whether it is wrong for every case, as in a run of ours."""
+def _affects_all_cases(problem: OverreadError) -> bool:
+    """Whether the problem affects every case (wrong usage, missing package), not just one."""
     if isinstance(problem, UsageError):
         return not isinstance(problem, UnknownName)
     return isinstance(problem, MissingPart)

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from overread import __version__
-from overread.bridges.exam import Answers, Exam, answering, figures, question_key
-from overread.core import Case, Message, Place, Reply, Request
+from overread.bridges.exam import Answers, EvalTask, combine_scores, question_key, replay_answers
+from overread.core import Case, Message, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError
-from overread.runs.grading import chosen_metrics
+from overread.runs.grading import select_metrics
 from overread.runs.settings import session_settings
 from overread.session import SessionSettings
 
@@ -47,10 +47,10 @@ except ImportError as error:
         f"Inspect AI is not installed ({error})", remedy="pip install 'overread[inspect]'"
     ) from None
 
-_ANSWERS = "overread:answers"
-_NOTHING = "There is nothing to ask about this case."
-_ENDED = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
-_ENDED["content_filter"] = "refused"
+_ANSWERS_KEY = "overread:answers"
+_NO_QUESTION = "There is nothing to ask about this case."
+_FINISH_REASONS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
+_FINISH_REASONS["content_filter"] = "refused"
 
 
 # ---- the tasks -----------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def medthinkvqa(
     settings: dict[str, Any] | None = None,
 ) -> Task:
     """Several pictures and a history: which of five diagnoses?"""
-    return _task("medthinkvqa", root, split, form, pictures, metrics, workflow, settings)
+    return _make_task("medthinkvqa", root, split, form, pictures, metrics, workflow, settings)
 
 
 @task
@@ -81,7 +81,7 @@ def mmrad(
     settings: dict[str, Any] | None = None,
 ) -> Task:
     """A chest radiograph: its report."""
-    return _task("mmrad", root, split, form, pictures, metrics, workflow, settings)
+    return _make_task("mmrad", root, split, form, pictures, metrics, workflow, settings)
 
 
 @task
@@ -95,10 +95,10 @@ def rexgroundingct(
     settings: dict[str, Any] | None = None,
 ) -> Task:
     """A chest CT and the sentences of a report: where? Boxes on slices become the masks."""
-    return _task("rexgroundingct", root, split, form, pictures, metrics, workflow, settings)
+    return _make_task("rexgroundingct", root, split, form, pictures, metrics, workflow, settings)
 
 
-def _task(
+def _make_task(
     benchmark: str,
     root: str,
     split: str,
@@ -118,20 +118,20 @@ def _task(
         "workflow": workflow,
         "settings": settings,
     }
-    with _one_sentence():
-        exam = _exam(**told)
+    with _as_prerequisite_errors():
+        exam = _find_task(**told)
         # Inspect may be inside a loop of its own already.
         with ThreadPoolExecutor(1) as aside:
-            samples, prompts = aside.submit(asyncio.run, _samples(exam)).result()
+            samples, prompts = aside.submit(asyncio.run, _make_samples(exam)).result()
 
     async def cleanup(state: TaskState) -> None:
-        exam.close(state.uuid)
+        exam.drop_session(state.uuid)
 
     return Task(
         dataset=MemoryDataset(samples, name=f"{benchmark} {split}", location=told["root"]),
-        setup=shown(**told),
-        solver=read(**told),
-        scorer=measured(**told),
+        setup=show_question(**told),
+        solver=run_workflow(**told),
+        scorer=score_answers(**told),
         cleanup=cleanup,
         # What fails counts as the worst, and never drops out of a mean.
         fail_on_error=False,
@@ -142,18 +142,18 @@ def _task(
     )
 
 
-async def _samples(exam: Exam) -> tuple[list[Sample], dict[str, str]]:
+async def _make_samples(exam: EvalTask) -> tuple[list[Sample], dict[str, str]]:
     samples: list[Sample] = []
     prompts: dict[str, str] = {}
     truths = exam.entries
     for case in exam.cases.values():
-        messages, used = await exam.wording(case)
+        messages, used = await exam.first_messages(case)
         prompts |= used
         truth = truths[case.id].truth
         target = (truth.answer or truth.answer_text or truth.report or "") if truth else ""
         samples.append(
             Sample(
-                input=[_message(message, {}) for message in messages] or _NOTHING,
+                input=[_to_inspect_message(message, {}) for message in messages] or _NO_QUESTION,
                 target=target,
                 id=case.id,
                 metadata={"patient": case.patient} if case.patient else None,
@@ -162,7 +162,7 @@ async def _samples(exam: Exam) -> tuple[list[Sample], dict[str, str]]:
     return samples, prompts
 
 
-def _exam(
+def _find_task(
     benchmark: str,
     root: str,
     split: str = "test",
@@ -171,24 +171,24 @@ def _exam(
     metrics: str | list[str] = "",
     workflow: str = "direct",
     settings: dict[str, Any] | None = None,
-) -> Exam:
+) -> EvalTask:
     """The exam of these arguments: the same object for the task, its solver and its scorer."""
     names = metrics.split(",") if isinstance(metrics, str) else metrics
-    place = Place(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
-    chosen = tuple(name.strip() for name in names if name.strip()) or place.exam.official
-    return _opened(place, workflow, session_settings(settings), chosen)
+    place = ReleaseRef(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
+    chosen = tuple(name.strip() for name in names if name.strip()) or place.definition.official
+    return _open_task(place, workflow, session_settings(settings), chosen)
 
 
 @lru_cache(maxsize=8)
-def _opened(
-    place: Place, workflow: str, settings: SessionSettings, metrics: tuple[str, ...]
-) -> Exam:
-    return Exam(place, workflow=workflow, settings=settings, metrics=metrics)
+def _open_task(
+    place: ReleaseRef, workflow: str, settings: SessionSettings, metrics: tuple[str, ...]
+) -> EvalTask:
+    return EvalTask(place, workflow=workflow, settings=settings, metrics=metrics)
 
 
 @contextmanager
-def _one_sentence() -> Iterator[None]:
-    """Our errors as Inspect tells what is missing before a task can begin: without a traceback."""
+def _as_prerequisite_errors() -> Iterator[None]:
+    """Raise our errors as Inspect's PrerequisiteError, which it prints without a traceback."""
     from inspect_ai._util.error import PrerequisiteError
 
     try:
@@ -201,32 +201,32 @@ def _one_sentence() -> Iterator[None]:
 
 
 @solver
-def shown(**exam: Any) -> Solver:
-    """The question as it is asked, its pictures before its words; whatever solver follows."""
+def show_question(**exam: Any) -> Solver:
+    """Put the first question, with its pictures, into the messages; any solver can follow."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        desk = _exam(**exam)
+        desk = _find_task(**exam)
         case = desk.cases[str(state.sample_id)]
-        request = await desk.question(case, sample=state.epoch - 1, key=state.uuid)
-        state.messages = _messages(request)
+        request = await desk.first_request(case, sample=state.epoch - 1, key=state.uuid)
+        state.messages = _to_inspect_messages(request)
         return state
 
     return solve
 
 
 @solver
-def read(**exam: Any) -> Solver:
+def run_workflow(**exam: Any) -> Solver:
     """Goes through the workflow, asks the model, and keeps the answers."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        desk = _exam(**exam)
+        desk = _find_task(**exam)
         answers: Answers = []
-        state.store.set(_ANSWERS, answers)
+        state.store.set(_ANSWERS_KEY, answers)
 
         async def ask(request: Request) -> Reply:
-            messages = _messages(request)
+            messages = _to_inspect_messages(request)
             output = await get_model().generate(messages)
-            reply = _reply(output)
+            reply = _to_reply(output)
             answers.append(
                 {
                     "question": question_key(request.messages),
@@ -234,7 +234,7 @@ def read(**exam: Any) -> Solver:
                     "finish": reply.finish,
                 }
             )
-            state.store.set(_ANSWERS, answers)
+            state.store.set(_ANSWERS_KEY, answers)
             state.messages = [*messages, output.message]
             state.output = output
             return reply
@@ -246,11 +246,11 @@ def read(**exam: Any) -> Solver:
     return solve
 
 
-def _messages(request: Request) -> list[ChatMessage]:
-    return [_message(message, request.images) for message in request.messages]
+def _to_inspect_messages(request: Request) -> list[ChatMessage]:
+    return [_to_inspect_message(message, request.images) for message in request.messages]
 
 
-def _message(message: Message, images: Mapping[str, bytes]) -> ChatMessage:
+def _to_inspect_message(message: Message, images: Mapping[str, bytes]) -> ChatMessage:
     """One of our messages as Inspect has them; pictures without bytes are left out."""
     words = "".join(part for part in message.parts if isinstance(part, str))
     if message.role == "system":
@@ -272,8 +272,8 @@ def _data_uri(media: str, data: bytes) -> str:
     return f"data:{media};base64,{b64encode(data).decode()}"
 
 
-def _reply(output: ModelOutput) -> Reply:
-    finish: Any = _ENDED.get(output.stop_reason, "other")
+def _to_reply(output: ModelOutput) -> Reply:
+    finish: Any = _FINISH_REASONS.get(output.stop_reason, "other")
     return Reply(text=output.completion, finish=finish, model=output.model)
 
 
@@ -281,7 +281,7 @@ def _reply(output: ModelOutput) -> Reply:
 
 
 @metric(scores="unreduced")
-def combined() -> Metric:
+def combine_metrics() -> Metric:
     """All metrics over all samples, every epoch counted: what `overread score` gives."""
 
     def combine(scores: list[SampleScore]) -> dict[str, float]:
@@ -291,26 +291,26 @@ def combined() -> Metric:
             kept = one.score.metadata or {}
             rows.setdefault(str(one.sample_id), []).append(kept.get("rows", {}))
             names |= dict.fromkeys(kept.get("metrics", ()))
-        return figures(chosen_metrics(list(names), {}), rows)
+        return combine_scores(select_metrics(list(names), {}), rows)
 
     return combine
 
 
-@scorer(metrics=[combined()])
-def measured(**exam: Any) -> Scorer:
+@scorer(metrics=[combine_metrics()])
+def score_answers(**exam: Any) -> Scorer:
     """What the answers are worth, by our own workflow, parsers and metrics."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        desk = _exam(**exam)
+        desk = _find_task(**exam)
         case = desk.cases[str(state.sample_id)]
-        answers: Answers | None = state.store.get(_ANSWERS)
+        answers: Answers | None = state.store.get(_ANSWERS_KEY)
         if answers is None:  # somebody else's solver: its last answer answers the first question
             answers = await _last_answer(desk, case, state)
         reading, masks = await desk.read(
-            case, answering(answers), sample=state.epoch - 1, key=state.uuid
+            case, replay_answers(answers), sample=state.epoch - 1, key=state.uuid
         )
-        desk.close(state.uuid)
-        judge = partial(desk.marks, case.id, reading, masks)
+        desk.drop_session(state.uuid)
+        judge = partial(desk.score_reading, case.id, reading, masks)
         try:
             marks = await anyio.to_thread.run_sync(judge)
         except MissingPart:
@@ -329,9 +329,9 @@ def measured(**exam: Any) -> Scorer:
     return score
 
 
-async def _last_answer(exam: Exam, case: Case, state: TaskState) -> Answers:
+async def _last_answer(exam: EvalTask, case: Case, state: TaskState) -> Answers:
     if not state.output.choices:
         return []
-    messages, _ = await exam.wording(case)
-    reply = _reply(state.output)
+    messages, _ = await exam.first_messages(case)
+    reply = _to_reply(state.output)
     return [{"question": question_key(messages), "text": reply.text, "finish": reply.finish}]

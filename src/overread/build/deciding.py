@@ -1,4 +1,4 @@
-"""Deciding: a step is done to an item, and whatever comes of it becomes a row of the ledger."""
+"""Runs a step on an item, or a batch step on all items, and makes ledger rows of the results."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from overread.build.desk import Undeclared, WorkDesk, WouldAsk
-from overread.build.item import Dropped, Item, Kept, Question, Waits
-from overread.build.ledger import Attempt, LedgerEntry
+from overread.build.desk import LiveStepContext, Undeclared, WouldAsk
+from overread.build.item import Drop, Item, Keep, Question, Wait
+from overread.build.ledger import LedgerEntry, ReplyAttempt
 from overread.build.ledger_tables import LedgerUnusable
 from overread.build.plan import BuildOutcome, BuildPlan, StepCount
-from overread.build.staff import Staff
-from overread.build.step import Gather, Step
-from overread.core import Request, Shown
+from overread.build.staff import ReaderPool
+from overread.build.step import BatchStep, Step
+from overread.core import Request, SentImage
 from overread.errors import BadReply, MissingPart, OverreadError, Unavailable
-from overread.runs.estimate import LETTERS_A_TOKEN, picture_tokens
+from overread.runs.estimate import CHARACTERS_PER_TOKEN, picture_tokens
 from overread.runs.reading_room import Bug
 
-_ENDING = (Unavailable, MissingPart, LedgerUnusable, Undeclared, MemoryError)
-"""What is wrong for every item: it ends the build instead of failing them all."""
-_MOST_TOLD = 10
+_FATAL_ERRORS = (Unavailable, MissingPart, LedgerUnusable, Undeclared, MemoryError)
+"""Errors that would hit every item: they stop the build instead of failing each item."""
+_MAX_BUGS = 10
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A row for the ledger, and what belongs to it."""
+class StepDecision:
+    """A ledger row, with the model replies and questions that belong to it."""
 
     entry: LedgerEntry
-    attempts: Sequence[Attempt] = field(default=())
+    attempts: Sequence[ReplyAttempt] = field(default=())
     questions: Sequence[Question] = field(default=())
 
 
-class Workroom:
-    """Where steps are done."""
+class StepRunner:
+    """Runs the steps of one build and makes ledger rows of their results."""
 
     def __init__(
         self,
         plan: BuildPlan,
         settings: Mapping[str, str],
-        staff: Staff,
+        staff: ReaderPool,
         folder: Path,
         real: Path,
         verdicts: Mapping[str, str],
@@ -63,17 +63,17 @@ class Workroom:
         self._outcome = outcome
         self._asked: dict[str, str] = {}
 
-    def desk(
+    def make_context(
         self,
-        step: Step | Gather | None = None,
+        step: Step | BatchStep | None = None,
         item: Item | None = None,
         unusable: frozenset[bytes] = frozenset(),
         count: StepCount | None = None,
-    ) -> WorkDesk:
-        """A desk for one step on one item; without a step, for the release."""
+    ) -> LiveStepContext:
+        """The context for one step on one item; without a step, for writing the release."""
 
         def would_ask(role: str, request: Request) -> None:
-            tokens = _tokens(request)
+            tokens = _count_tokens(request)
             if count is not None:
                 count.calls += 1
                 count.tokens += tokens
@@ -81,7 +81,7 @@ class Workroom:
             if cost is not None:
                 self._outcome.cost = (self._outcome.cost or 0.0) + cost[0]
 
-        return WorkDesk(
+        return LiveStepContext(
             self._plan.source,
             folder=self._folder,
             settings=self._settings,
@@ -95,47 +95,49 @@ class Workroom:
             count=would_ask if self._outcome.dry else None,
         )
 
-    def outside(self, step: Step | Gather, shown: Item) -> tuple[JsonValue, Exception | None]:
-        """What a step looks at beside the item, or why that cannot be told."""
-        if step.outside is None:
+    def read_external_state(
+        self, step: Step | BatchStep, shown: Item
+    ) -> tuple[JsonValue, Exception | None]:
+        """The external state that a step depends on, or the error met while reading it."""
+        if step.external_state is None:
             return None, None
         try:
-            desk = self.desk(step, shown)
+            desk = self.make_context(step, shown)
             desk.folder = self._real  # a dry run writes elsewhere, and looks where things are
-            told = step.outside(shown, desk)
+            told = step.external_state(shown, desk)
             return json.loads(json.dumps(told, allow_nan=False)), None
         except Exception as error:
-            if isinstance(error, _ENDING):
+            if isinstance(error, _FATAL_ERRORS):
                 raise
             return None, error
 
     async def decide(
         self, step: Step, shown: Item, key: str, unusable: frozenset[bytes], count: StepCount
-    ) -> Decision | None:
-        """Do a step to an item; None where a dry run came to a question."""
-        desk = self.desk(step, shown, unusable, count)
+    ) -> StepDecision | None:
+        """Run a step on an item; None where a dry run would have had to ask a model."""
+        desk = self.make_context(step, shown, unusable, count)
         try:
             found = await step.run(shown, desk)
-            return self._decided(step, shown.id, key, found, desk)
+            return self._make_decision(step, shown.id, key, found, desk)
         except BaseException as error:
-            first = _first(error)
+            first = _first_error(error)
             if isinstance(first, WouldAsk):
                 count.asking += 1
                 return None
-            if not isinstance(first, Exception) or isinstance(first, _ENDING):
+            if not isinstance(first, Exception) or isinstance(first, _FATAL_ERRORS):
                 raise first from None
-            return self.failed(step, shown.id, key, first, desk)
+            return self.make_failure(step, shown.id, key, first, desk)
 
-    async def gather(
+    async def decide_batch(
         self,
-        step: Gather,
+        step: BatchStep,
         shown: Sequence[Item],
         key: str,
         unusable: frozenset[bytes],
         count: StepCount,
-    ) -> list[Decision] | None:
-        """Do a step to all items together; where it fails, it fails on each."""
-        desk = self.desk(step, None, unusable, count)
+    ) -> list[StepDecision] | None:
+        """Run a batch step on all items; if it fails, every item gets a failure row."""
+        desk = self.make_context(step, None, unusable, count)
         try:
             found = await step.run(shown, desk)
             ids = {item.id for item in shown}
@@ -143,23 +145,23 @@ class Workroom:
             if strange:
                 raise ValueError(f"it decided on '{strange[0]}', which it was not given")
             decisions = [
-                self._decided(step, item.id, key, found.get(item.id, Kept(data={})), desk)
+                self._make_decision(step, item.id, key, found.get(item.id, Keep(data={})), desk)
                 for item in shown
             ]
         except BaseException as error:
-            first = _first(error)
+            first = _first_error(error)
             if isinstance(first, WouldAsk):
                 count.asking += len(shown)
                 return None
-            if not isinstance(first, Exception) or isinstance(first, _ENDING):
+            if not isinstance(first, Exception) or isinstance(first, _FATAL_ERRORS):
                 raise first from None
-            decisions = [self.failed(step, item.id, key, first, desk) for item in shown]
+            decisions = [self.make_failure(step, item.id, key, first, desk) for item in shown]
         return decisions
 
-    def _decided(
-        self, step: Step | Gather, item: str, key: str, found: object, desk: WorkDesk
-    ) -> Decision:
-        """The row for what a step gave; raises where it is no outcome that can be stored."""
+    def _make_decision(
+        self, step: Step | BatchStep, item: str, key: str, found: object, desk: LiveStepContext
+    ) -> StepDecision:
+        """The ledger row for a step's result; raises if it is no valid, storable result."""
         base = LedgerEntry(
             item=item,
             step=step.name,
@@ -169,9 +171,9 @@ class Workroom:
             verdicts=dict(desk.consulted),
         )
         questions: tuple[Question, ...] = ()
-        if isinstance(found, Kept):
+        if isinstance(found, Keep):
             more: dict[str, object] = {"data": found.data, "changes": found.changes}
-        elif isinstance(found, Dropped):
+        elif isinstance(found, Drop):
             more = {
                 "outcome": "dropped",
                 "reason": found.reason,
@@ -179,8 +181,8 @@ class Workroom:
                 "by": found.by,
                 "changes": found.changes,
             }
-        elif isinstance(found, Waits):
-            questions = self._questions(item, found)
+        elif isinstance(found, Wait):
+            questions = self._check_questions(item, found)
             # Whether or not it looked them up: once one of them is settled, it is done again.
             told = {question.id: self.verdicts.get(question.id) for question in questions}
             more = {
@@ -191,12 +193,12 @@ class Workroom:
                 "verdicts": {**told, **desk.consulted},
             }
         else:
-            raise TypeError(f"it gave a {type(found).__name__}, not Kept, Dropped or Waits")
+            raise TypeError(f"it gave a {type(found).__name__}, not Keep, Drop or Wait")
         entry = base.model_copy(update=more)
         json.dumps(entry.model_dump(mode="json"), allow_nan=False)  # storable, or it raises
-        return Decision(entry, tuple(desk.attempts), questions)
+        return StepDecision(entry, tuple(desk.attempts), questions)
 
-    def _questions(self, item: str, found: Waits) -> tuple[Question, ...]:
+    def _check_questions(self, item: str, found: Wait) -> tuple[Question, ...]:
         if not found.questions:
             raise ValueError("it waits for people and asks them nothing")
         for question in found.questions:
@@ -208,16 +210,16 @@ class Workroom:
                 )
         return found.questions
 
-    def failed(
+    def make_failure(
         self,
-        step: Step | Gather,
+        step: Step | BatchStep,
         item: str,
         key: str,
         error: Exception,
-        desk: WorkDesk | None = None,
-    ) -> Decision:
+        desk: LiveStepContext | None = None,
+    ) -> StepDecision:
         """The row for a step that went wrong."""
-        reason, why = self._wrong(error, item)
+        reason, why = self._describe_error(error, item)
         entry = LedgerEntry(
             item=item,
             step=step.name,
@@ -228,27 +230,27 @@ class Workroom:
             why=why,
             verdicts=dict(desk.consulted) if desk is not None else {},
         )
-        return Decision(entry, tuple(desk.attempts) if desk is not None else ())
+        return StepDecision(entry, tuple(desk.attempts) if desk is not None else ())
 
-    def _wrong(self, error: Exception, item: str) -> tuple[str, str]:
+    def _describe_error(self, error: Exception, item: str) -> tuple[str, str]:
         if isinstance(error, BadReply):
             return "bad-reply", f"the answer could not be used: {error}"
         if isinstance(error, OverreadError):
             # 'ReaderError' → 'reader-error': a code that can be counted.
             kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__).lower()
-            return kind, _storable(str(error))
+            return kind, _replace_surrogates(str(error))
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        what = _storable(" ".join(what.split()))
+        what = _replace_surrogates(" ".join(what.split()))
         what = what if len(what) <= 300 else f"{what[:299]}…"
         bugs = self._outcome.tally.bugs
         if what in bugs:
             bugs[what].count += 1
-        elif len(bugs) < _MOST_TOLD:
+        elif len(bugs) < _MAX_BUGS:
             bugs[what] = Bug(what, item, "".join(traceback.format_exception(error)))
         return "bug", f"a bug ended this step ({what})"
 
 
-def _first(error: BaseException) -> BaseException:
+def _first_error(error: BaseException) -> BaseException:
     """The error itself, or the first of a group; a question that would be asked goes first."""
     while isinstance(error, BaseExceptionGroup):
         asked = [one for one in error.exceptions if isinstance(one, WouldAsk)]
@@ -256,16 +258,16 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _storable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _tokens(request: Request) -> int:
+def _count_tokens(request: Request) -> int:
     """Tokens of a question, by the rule of a dry run."""
     total = 0
     for part in (part for message in request.messages for part in message.parts):
-        if isinstance(part, Shown):
+        if isinstance(part, SentImage):
             total += picture_tokens(part.width, part.height)
         else:
-            total += -(-len(part) // LETTERS_A_TOKEN)
+            total += -(-len(part) // CHARACTERS_PER_TOKEN)
     return total

@@ -1,7 +1,7 @@
-"""The desk at which a step works: models by their roles, prompts, verdicts, the source's pictures.
+"""What a step may use while it runs: models by role, prompts, people's verdicts, pictures.
 
-One desk serves one step on one item (or one gathering step on all), and remembers what was asked
-and looked up there, so that the ledger can tell it.
+One context serves one step on one item (or one batch step on all items). It records every
+question asked and every verdict looked up, so that the ledger can store them.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from overread.build.item import Data, Item
-from overread.build.keys import may_ask, shown_settings
-from overread.build.ledger import Attempt
-from overread.build.questions import corrected_key
-from overread.build.staff import Staff
-from overread.build.step import Gather, Step
-from overread.core import Case, Drawn, Image, Reply, Request, Shown, Volume
+from overread.build.keys import declares_role, restrict_settings
+from overread.build.ledger import ReplyAttempt
+from overread.build.questions import correction_key
+from overread.build.staff import ReaderPool
+from overread.build.step import BatchStep, Step
+from overread.core import Case, DrawnMask, Image, Reply, Request, SentImage, Volume
 from overread.errors import BadReply, UsageError
-from overread.prompts.replies import Parse, Parsed
+from overread.prompts.replies import ParsedReply, ReplyParser
 from overread.runs.pace import derived_seed
 from overread.session import Session, SessionSettings
 
 T = TypeVar("T")
 
-Count = Callable[[str, Request], None]
+RequestCounter = Callable[[str, Request], None]
 
 
 class Undeclared(UsageError):
-    """A step used what it does not declare: its key would not tell, so the build ends."""
+    """A step used something that it does not declare, so its key would miss it; the build ends."""
 
 
 class WouldAsk(BaseException):
-    """A dry run came to a question that nobody has answered yet.
+    """A dry run reached a question that has no stored answer.
 
-    No `Exception`: a step that goes by rules where an answer is no good must not take it for one.
+    Not an `Exception`: a step that falls back to rules on errors must not catch it.
     """
 
 
-class WorkDesk:
-    """A desk for real work; without `staff` it is one where everything goes by rules."""
+class LiveStepContext:
+    """The step context of a real build; without `staff` no role is filled and steps go by rules."""
 
     def __init__(
         self,
@@ -52,30 +52,30 @@ class WorkDesk:
         folder: Path | None = None,
         settings: Mapping[str, str] | None = None,
         seed: int = 0,
-        staff: Staff | None = None,
+        staff: ReaderPool | None = None,
         verdicts: Mapping[str, str] | None = None,
         session: SessionSettings | None = None,
-        step: Step | Gather | None = None,
+        step: Step | BatchStep | None = None,
         item: Item | None = None,
         unusable: frozenset[bytes] = frozenset(),
-        count: Count | None = None,
+        count: RequestCounter | None = None,
     ) -> None:
-        """A desk for a `step` lets it use what it declares, and no more.
+        """With a `step`, only what that step declares may be used.
 
-        Replies whose keys are `unusable` are asked for anew. With `count` nobody is asked: it is
-        told each question that would be, and the step ends there.
+        Replies whose keys are in `unusable` are asked for again. With `count` (a dry run) no
+        model is asked: `count` gets each request that would be sent, and the step ends there.
         """
         self.source = source
         self.folder = folder if folder is not None else source
         self.settings: Mapping[str, str] = dict(settings or {})
         if step is not None:
-            self.settings = shown_settings(step, self.settings)
+            self.settings = restrict_settings(step, self.settings)
         self.seed = seed
-        self.attempts: list[Attempt] = []
-        """Every answer that was given at this desk."""
+        self.attempts: list[ReplyAttempt] = []
+        """Every model reply that this context received."""
         self.consulted: dict[str, str | None] = {}
         """Question → what people had decided when it was looked up here."""
-        self._staff = staff or Staff({})
+        self._staff = staff or ReaderPool({})
         self._verdicts = verdicts or {}
         self._session = session or SessionSettings()
         self._step = step
@@ -85,7 +85,7 @@ class WorkDesk:
 
     def has(self, role: str = "reader") -> bool:
         """Whether there is a model for this role."""
-        self._declared("role", role, self._step is None or may_ask(self._step, role))
+        self._check_declared("role", role, self._step is None or declares_role(self._step, role))
         return self._staff.has(role)
 
     def name(self, role: str = "reader") -> str:
@@ -96,42 +96,42 @@ class WorkDesk:
     def roles(self) -> tuple[str, ...]:
         """The roles that somebody has and that the step may ask."""
         step = self._step
-        return tuple(r for r in self._staff.roles if step is None or may_ask(step, r))
+        return tuple(r for r in self._staff.roles if step is None or declares_role(step, r))
 
     def verdict(self, question: str) -> str | None:
         """What people decided on a question by its id; None where they have not yet."""
         self.consulted[question] = self._verdicts.get(question)
         return self.consulted[question]
 
-    def corrected(self, question: str) -> Data | None:
-        """What people put in the place of what the question showed; None where they did not."""
-        told = self.verdict(corrected_key(question))
+    def correction(self, question: str) -> Data | None:
+        """The corrected data that people gave for a question; None where they gave none."""
+        told = self.verdict(correction_key(question))
         return None if told is None else json.loads(told)
 
     async def ask(
         self,
         prompt: str,
         values: Mapping[str, str],
-        parse: Parse[T],
+        parse: ReplyParser[T],
         *,
         role: str = "reader",
         pictures: Sequence[str] = (),
         check: Callable[[T], str | None] | None = None,
         sample: int = 0,
     ) -> T:
-        """Ask a model by a prompt of the house; again with the reason where the answer is no good.
+        """Ask a model with a bundled prompt; ask again, with the reason, if the answer is unusable.
 
-        Raises `BadReply` where no answer was good after all repairs; every attempt is kept.
+        Raises `BadReply` if no answer was usable after all repairs; every attempt is stored.
         """
-        self._declared("role", role, self._step is None or may_ask(self._step, role))
-        self._declared("prompt", prompt, self._step is None or prompt in self._step.prompts)
-        case = self._case(pictures)
+        self._check_declared("role", role, self._step is None or declares_role(self._step, role))
+        self._check_declared("prompt", prompt, self._step is None or prompt in self._step.prompts)
+        case = self._make_case(pictures)
         replies: list[tuple[bytes, bool]] = []
 
-        async def asked(request: Request) -> Reply | Drawn:
-            key = self._staff.key(role, request)
+        async def asked(request: Request) -> Reply | DrawnMask:
+            key = self._staff.reply_key(role, request)
             anew = key in self._unusable
-            if self._count is not None and (anew or not self._staff.knows(key, role)):
+            if self._count is not None and (anew or not self._staff.has_reply(key, role)):
                 self._count(role, request)
                 raise WouldAsk
             reply = await self._staff.ask(role, request, anew=anew)
@@ -143,18 +143,18 @@ class WorkDesk:
             asked,
             self._staff.reader(role),
             case,
-            _Source(self.source, self.folder),
+            _BuildPictures(self.source, self.folder),
             self._session,
             sample=sample,
             seed=derived_seed(self.seed, case.id, sample),
         )
-        shown = await session.look() if case.pictures else []
+        shown = await session.show_async() if case.pictures else []
         try:
-            return await self._answer(session, prompt, values, parse, check, shown)
+            return await self._ask_session(session, prompt, values, parse, check, shown)
         finally:
             for exchange, (key, known) in zip(session.exchanges, replies, strict=False):
                 self.attempts.append(
-                    Attempt(
+                    ReplyAttempt(
                         role=role,
                         reader=self._staff.label(role),
                         prompt=exchange.prompt,
@@ -165,16 +165,16 @@ class WorkDesk:
                     )
                 )
 
-    async def _answer(
+    async def _ask_session(
         self,
         session: Session,
         prompt: str,
         values: Mapping[str, str],
-        parse: Parse[T],
+        parse: ReplyParser[T],
         check: Callable[[T], str | None] | None,
-        shown: Sequence[Shown],
+        shown: Sequence[SentImage],
     ) -> T:
-        def checked(text: str) -> Parsed[T]:
+        def checked(text: str) -> ParsedReply[T]:
             found = parse(text)
             wrong = check(found.value) if check is not None else None
             if wrong:
@@ -187,7 +187,7 @@ class WorkDesk:
             prompt, values, checked, task=prompt, show=shown, schema=schema, kind=None
         )
 
-    def _case(self, pictures: Sequence[str]) -> Case:
+    def _make_case(self, pictures: Sequence[str]) -> Case:
         from overread.benchmarks.release import clean_id
 
         parts: list[Image | Volume] = []
@@ -198,7 +198,7 @@ class WorkDesk:
         step = self._step.name if self._step is not None else "build"
         return Case(id=item, benchmark="build", split=step, pictures=tuple(parts))
 
-    def _declared(self, what: str, name: str, holds: bool) -> None:  # noqa: FBT001
+    def _check_declared(self, what: str, name: str, holds: bool) -> None:  # noqa: FBT001
         if not holds and self._step is not None:
             raise Undeclared(
                 f"the step '{self._step.name}' uses the {what} '{name}', which it does not declare",
@@ -206,15 +206,15 @@ class WorkDesk:
             )
 
 
-class _Source:
+class _BuildPictures:
     """Opens pictures of the source, or such as a step made under the build's folder."""
 
     def __init__(self, source: Path, folder: Path) -> None:
-        from overread.benchmarks.release import OpenPictures
+        from overread.benchmarks.release import ReleasePictures
 
         self._source = source
         self._folder = folder
-        self._open = OpenPictures(self._find)
+        self._open = ReleasePictures(self._find)
         self.data = self._open.data
         self.pixels = self._open.pixels
         self.geometry = self._open.geometry

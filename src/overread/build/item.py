@@ -35,8 +35,8 @@ class Change(Record):
     """In one sentence."""
 
 
-class Kept(Record):
-    """The item goes on."""
+class Keep(Record):
+    """Step result: the item goes on to the next step."""
 
     data: Data
     """Fields that are new or replace earlier ones; all others stay."""
@@ -44,8 +44,8 @@ class Kept(Record):
     """What was altered."""
 
 
-class Dropped(Record):
-    """The item ends here."""
+class Drop(Record):
+    """Step result: the item is dropped here."""
 
     reason: str
     """A short code that can be counted: 'too-few-differentials', 'leaks-diagnosis'."""
@@ -74,8 +74,8 @@ class Question(Record):
     """The verdicts that may be given; 'cannot judge' always may."""
 
 
-class Waits(Record):
-    """The item waits for people; once their verdicts are in, the step is done again with them."""
+class Wait(Record):
+    """Step result: the item waits for people; the step runs again once their verdicts are in."""
 
     questions: tuple[Question, ...]
     """What they are asked."""
@@ -83,4 +83,4 @@ class Waits(Record):
     """What was altered before."""
 
 
-Outcome = Kept | Dropped | Waits
+StepResult = Keep | Drop | Wait

@@ -1,4 +1,4 @@
-"""What a decision rests on, as one hash: the item's fields, prompts, models, settings, version."""
+"""Keys of decisions: hashes of item fields, prompts, models, settings and step version."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from pydantic import JsonValue
 
 from overread.build.item import Item
-from overread.build.step import Gather, Recipe, Step
+from overread.build.step import BatchStep, Recipe, Step
 from overread.prompts import find_prompt
 
 Identities = Mapping[str, Mapping[str, JsonValue]]
 """Role → everything that changes the answers of who has it."""
 
 
-def shown_item(step: Step | Gather, item: Item) -> Item:
+def restrict_item(step: Step | BatchStep, item: Item) -> Item:
     """The item as a step is shown it: with the fields that it reads, and no others."""
     if step.reads is None:
         return item
@@ -27,7 +27,7 @@ def shown_item(step: Step | Gather, item: Item) -> Item:
     return item.model_copy(update={"data": kept})
 
 
-def shown_settings(step: Step | Gather, settings: Mapping[str, str]) -> dict[str, str]:
+def restrict_settings(step: Step | BatchStep, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that a step looks at."""
     return {
         name: value
@@ -36,18 +36,18 @@ def shown_settings(step: Step | Gather, settings: Mapping[str, str]) -> dict[str
     }
 
 
-def may_ask(step: Step | Gather, role: str) -> bool:
+def declares_role(step: Step | BatchStep, role: str) -> bool:
     """Whether a step declares a role.
 
     >>> step = Step("probe", run=None, roles=("reader", "probe-*"))
-    >>> [may_ask(step, role) for role in ("reader", "auditor", "probe-2")]
+    >>> [declares_role(step, role) for role in ("reader", "auditor", "probe-2")]
     [True, False, True]
     """
     return any(fnmatchcase(role, declared) for declared in step.roles)
 
 
-def step_rule(
-    step: Step | Gather,
+def step_key(
+    step: Step | BatchStep,
     *,
     settings: Mapping[str, str],
     seed: int,
@@ -55,14 +55,14 @@ def step_rule(
     repairs: int,
     prompts: Path | None,
 ) -> str:
-    """What is the same for all items of a step, as a hash; a prompt that is unknown raises."""
+    """The hash of what all items of a step share; raises where a prompt is unknown."""
     return _hash(
         "overread step 1",
         step.name,
         step.version,
-        shown_settings(step, settings),
+        restrict_settings(step, settings),
         seed,
-        {role: identities[role] for role in sorted(identities) if may_ask(step, role)},
+        {role: identities[role] for role in sorted(identities) if declares_role(step, role)},
         {name: find_prompt(name, prompts).digest for name in step.prompts},
         repairs if step.prompts else 0,
     )
@@ -73,7 +73,7 @@ def item_key(rule: str, shown: Item, outside: JsonValue = None) -> str:
     return _hash(rule, shown.id, shown.patient, shown.data, outside)
 
 
-def gather_key(rule: str, shown: Iterable[tuple[Item, JsonValue]]) -> str:
+def batch_key(rule: str, shown: Iterable[tuple[Item, JsonValue]]) -> str:
     """The key of all items in a step that takes them together; their order counts."""
     return _hash(rule, [item_key("", item, outside) for item, outside in shown])
 
@@ -81,7 +81,7 @@ def gather_key(rule: str, shown: Iterable[tuple[Item, JsonValue]]) -> str:
 def release_key(
     recipe: Recipe, items: Sequence[Item], settings: Mapping[str, str], seed: int
 ) -> str:
-    """The key of a release: what is written hangs on these alone."""
+    """The key of a release: the hash of everything that its content depends on."""
     return _hash(
         "overread release 1",
         recipe.name,

@@ -20,17 +20,23 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue, TypeAdapter
 
 from overread.build.item import Change, Data, Item, Question
-from overread.build.ledger_tables import FILE, LedgerUnusable, connected, copied, told
+from overread.build.ledger_tables import (
+    LEDGER_FILE,
+    LedgerUnusable,
+    copy_to_memory,
+    open_for_writing,
+    sqlite_errors,
+)
 from overread.core import Defect, Record, Reply, Request
 from overread.errors import UsageError
 from overread.runs.cache import ReplyCache
 from overread.runs.prices import Prices
 
-Became = Literal["kept", "dropped", "waiting", "failed"]
+OutcomeName = Literal["kept", "dropped", "waiting", "failed"]
 CHANGES: TypeAdapter[tuple[Change, ...]] = TypeAdapter(tuple[Change, ...])
 
 
-class Attempt(Record):
+class ReplyAttempt(Record):
     """One answer of a model, and what was made of it."""
 
     role: str
@@ -60,7 +66,7 @@ class LedgerEntry(Record):
     """Hash of all that the decision rests on."""
     version: int = 1
     """Of the step."""
-    outcome: Became
+    outcome: OutcomeName
     """Whether it goes on, ends here, waits for people, or the step failed."""
     reason: str = ""
     """A short code: why it was dropped, or what kind of failure it was."""
@@ -80,7 +86,7 @@ class LedgerEntry(Record):
     """Number of the row."""
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     """The time as the ledger writes it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
@@ -89,13 +95,13 @@ class Ledger:
     """The ledger of one build, open for writing by nobody else."""
 
     def __init__(self, folder: Path, *, forgetful: bool = False) -> None:
-        """Open or make it; a `forgetful` one is a copy in memory, for looking ahead."""
+        """Open or create it; a `forgetful` one is a copy in memory, for dry runs."""
         self.folder = folder
-        self.path = folder / FILE
-        self.sitting = 0
-        self._lock = None if forgetful else _locked(folder)
+        self.path = folder / LEDGER_FILE
+        self.run_id = 0
+        self._lock = None if forgetful else _lock_folder(folder)
         try:
-            self.base = copied(folder) if forgetful else connected(folder)
+            self.connection = copy_to_memory(folder) if forgetful else open_for_writing(folder)
         except BaseException:
             self._unlock()
             raise
@@ -103,7 +109,7 @@ class Ledger:
     def close(self) -> None:
         """Let go of the file."""
         with suppress(sqlite3.Error):
-            self.base.close()
+            self.connection.close()
         self._unlock()
 
     def _unlock(self) -> None:
@@ -118,23 +124,23 @@ class Ledger:
         self.close()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """All that the block writes, or nothing of it."""
-        with told(self.path):
-            self.base.execute("BEGIN IMMEDIATE")
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: commit all that the block writes, or roll it back."""
+        with sqlite_errors(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self.base
-                self.base.execute("COMMIT")
+                yield self.connection
+                self.connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
-                    self.base.execute("ROLLBACK")
+                    self.connection.execute("ROLLBACK")
                 raise
 
     # ---- the build -----------------------------------------------------------------------------
 
-    def begin(self, recipe: str, told_: Mapping[str, JsonValue]) -> None:
-        """Begin a sitting; a folder holds the builds of one recipe."""
-        with self.writing() as base:
+    def begin_run(self, recipe: str, told_: Mapping[str, JsonValue]) -> None:
+        """Start a run of the build; a folder holds the builds of one recipe only."""
+        with self.transaction() as base:
             row = base.execute("SELECT value FROM about WHERE name = 'recipe'").fetchone()
             if row is None:
                 base.execute("INSERT INTO about VALUES ('recipe', ?)", (recipe,))
@@ -145,26 +151,27 @@ class Ledger:
                     remedy="give another --out",
                 )
             found = base.execute(
-                "INSERT INTO sittings (began, told) VALUES (?, ?)", (now(), _json(told_))
+                "INSERT INTO sittings (began, told) VALUES (?, ?)",
+                (utc_timestamp(), _to_json(told_)),
             )
-            self.sitting = found.lastrowid or 0
+            self.run_id = found.lastrowid or 0
 
-    def end(self, became: Mapping[str, JsonValue]) -> None:
-        """End the sitting, and say what became of it."""
-        with self.writing() as base:
+    def end_run(self, became: Mapping[str, JsonValue]) -> None:
+        """End the run, and store how it ended."""
+        with self.transaction() as base:
             base.execute(
                 "UPDATE sittings SET ended = ?, became = ? WHERE id = ?",
-                (now(), _json(became), self.sitting),
+                (utc_timestamp(), _to_json(became), self.run_id),
             )
 
-    def begun(self) -> bool:
+    def has_build(self) -> bool:
         """Whether there is a build in it already, beside previews."""
-        with told(self.path):
-            return self.base.execute("SELECT 1 FROM flow LIMIT 1").fetchone() is not None
+        with sqlite_errors(self.path):
+            return self.connection.execute("SELECT 1 FROM flow LIMIT 1").fetchone() is not None
 
-    def put_steps(self, steps: Sequence[tuple[str, str, int, str]]) -> None:
+    def replace_steps(self, steps: Sequence[tuple[str, str, int, str]]) -> None:
         """The steps as they are now: name, kind, version, about."""
-        with self.writing() as base:
+        with self.transaction() as base:
             base.execute("DELETE FROM steps")
             base.executemany(
                 "INSERT INTO steps (name, place, kind, version, about) VALUES (?, ?, ?, ?, ?)",
@@ -172,14 +179,14 @@ class Ledger:
                  enumerate(steps, 1)],
             )  # fmt: skip
 
-    def put_items(self, items: Sequence[Item], defects: Sequence[Defect]) -> None:
+    def replace_items(self, items: Sequence[Item], defects: Sequence[Defect]) -> None:
         """The source as it is now, as far as it is built."""
-        with self.writing() as base:
+        with self.transaction() as base:
             base.execute("DELETE FROM items")
             base.execute("DELETE FROM defects")
             base.executemany(
                 "INSERT INTO items VALUES (?, ?, ?, ?)",
-                [(item.id, n, item.patient, _json(item.data)) for n, item in
+                [(item.id, n, item.patient, _to_json(item.data)) for n, item in
                  enumerate(items, 1)],
             )  # fmt: skip
             base.executemany(
@@ -194,21 +201,21 @@ class Ledger:
 
     # ---- decisions -----------------------------------------------------------------------------
 
-    def known(self, item: str, step: str, key: str) -> LedgerEntry | None:
-        """The last decision on an item in a step that rests on the very same things."""
-        with told(self.path):
-            row = self.base.execute(
+    def find_decision(self, item: str, step: str, key: str) -> LedgerEntry | None:
+        """The latest decision on an item in a step with exactly this key, or None."""
+        with sqlite_errors(self.path):
+            row = self.connection.execute(
                 "SELECT * FROM entries WHERE item = ? AND step = ? AND key = ? "
                 "ORDER BY id DESC LIMIT 1",
                 (item, step, key),
             ).fetchone()
-        return None if row is None else entry_of(row)
+        return None if row is None else parse_entry(row)
 
     def write(
         self,
         entries: Sequence[LedgerEntry],
         *,
-        attempts: Sequence[Attempt] = (),
+        attempts: Sequence[ReplyAttempt] = (),
         questions: Sequence[Question] = (),
         later: Sequence[str] = (),
         flowing: bool = True,
@@ -218,14 +225,14 @@ class Ledger:
         `attempts` belong to the first of them. `later` are the steps behind: items that do not go
         on have nothing to do with those any more.
         """
-        with self.writing() as base:
+        with self.transaction() as base:
             for number, entry in enumerate(entries):
                 row = base.execute(
                     "INSERT INTO entries VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     (entry.item, entry.step, entry.key, entry.version, entry.outcome, entry.reason,
-                     entry.why, entry.by, _json(entry.data),
-                     CHANGES.dump_json(entry.changes).decode(), _json(entry.verdicts), now(),
-                     self.sitting),
+                     entry.why, entry.by, _to_json(entry.data),
+                     CHANGES.dump_json(entry.changes).decode(), _to_json(entry.verdicts), utc_timestamp(),
+                     self.run_id),
                 ).lastrowid  # fmt: skip
                 if number == 0:
                     base.executemany(
@@ -239,50 +246,58 @@ class Ledger:
                      if q.item == entry.item],
                 )  # fmt: skip
                 if flowing:
-                    _flow(base, entry, row or 0, later)
+                    _set_current(base, entry, row or 0, later)
 
-    def settle(self, entries: Sequence[LedgerEntry], later: Sequence[str]) -> None:
-        """Have decisions of earlier make up the build, where they do not yet."""
+    def make_current(self, entries: Sequence[LedgerEntry], later: Sequence[str]) -> None:
+        """Mark earlier decisions as current in the build, where they are not yet."""
         rows = [
-            (entry, self.base.execute(
+            (entry, self.connection.execute(
                 "SELECT entry FROM flow WHERE item = ? AND step = ?", (entry.item, entry.step)
             ).fetchone())
             for entry in entries
         ]  # fmt: skip
         moved = [entry for entry, row in rows if row is None or row[0] != entry.id]
         if moved:
-            with self.writing() as base:
+            with self.transaction() as base:
                 for entry in moved:
-                    _flow(base, entry, entry.id, later)
+                    _set_current(base, entry, entry.id, later)
 
-    def unusable(self, entry: int) -> frozenset[bytes]:
+    def unusable_replies(self, entry: int) -> frozenset[bytes]:
         """Replies that a decision could not use: who decides anew must ask again."""
-        with told(self.path):
-            rows = self.base.execute(
+        with sqlite_errors(self.path):
+            rows = self.connection.execute(
                 "SELECT reply FROM attempts WHERE entry = ? AND problem IS NOT NULL", (entry,)
             )
             return frozenset(row[0] for row in rows)
 
     # ---- releases ------------------------------------------------------------------------------
 
-    def released(self) -> str:
+    def current_release_key(self) -> str:
         """The key of the release that stands; empty where that is not certain."""
-        with told(self.path):
-            row = self.base.execute("SELECT value FROM about WHERE name = 'release'").fetchone()
+        with sqlite_errors(self.path):
+            row = self.connection.execute(
+                "SELECT value FROM about WHERE name = 'release'"
+            ).fetchone()
         return "" if row is None else str(row[0])
 
-    def exchange_release(self) -> None:
-        """Note that one release is about to take the place of another."""
-        with self.writing() as base:
+    def clear_release_key(self) -> None:
+        """Clear the stored release key, before a new release replaces the old one."""
+        with self.transaction() as base:
             base.execute("INSERT OR REPLACE INTO about VALUES ('release', '')")
 
-    def write_release(self, key: str, items: int, changes: Sequence[Change]) -> None:
+    def record_release(self, key: str, items: int, changes: Sequence[Change]) -> None:
         """Note that a release was written."""
-        with self.writing() as base:
+        with self.transaction() as base:
             base.execute("INSERT OR REPLACE INTO about VALUES ('release', ?)", (key,))
             base.execute(
                 "INSERT INTO releases (key, items, changes, at, sitting) VALUES (?,?,?,?,?)",
-                (key, items, CHANGES.dump_json(tuple(changes)).decode(), now(), self.sitting),
+                (
+                    key,
+                    items,
+                    CHANGES.dump_json(tuple(changes)).decode(),
+                    utc_timestamp(),
+                    self.run_id,
+                ),
             )
 
 
@@ -292,23 +307,23 @@ class LedgerReplies(ReplyCache):
     def __init__(self, ledger: Ledger, reader: str, prices: Prices | None = None) -> None:
         """`reader` is what the ledger calls who answers."""
         self.path = ledger.path
-        self._base = ledger.base
+        self._base = ledger.connection
         self._reader = reader
         self._prices = prices
         self._asked: dict[bytes, str] = {}
 
-    def ask(self, key: bytes, request: Request) -> None:
+    def note_request(self, key: bytes, request: Request) -> None:
         """Note what is about to be asked; it is written together with the reply."""
         messages = [message.model_dump(mode="json") for message in request.messages]
         self._asked[key] = json.dumps(messages, ensure_ascii=True)
 
-    def forget(self, key: bytes) -> None:
-        """Nobody had to be asked after all."""
+    def drop_request(self, key: bytes) -> None:
+        """Drop a noted request whose reply was already stored."""
         self._asked.pop(key, None)
 
     def get(self, key: bytes) -> Reply | None:
         """The reply to that question, where it was given before."""
-        with told(self.path):
+        with sqlite_errors(self.path):
             row = self._base.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         return None if row is None else Reply.model_validate_json(row[0])
 
@@ -316,20 +331,20 @@ class LedgerReplies(ReplyCache):
         """Keep a reply; it outlives a kill from now on."""
         usage = reply.usage
         kept = reply.model_copy(update={"usage": usage.model_copy(update={"calls": 0})})
-        with told(self.path):
+        with sqlite_errors(self.path):
             self._base.execute(
                 "INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                 (key, self._reader, reply.model, self._asked.pop(key, "[]"),
                  kept.model_dump_json(exclude_defaults=True), usage.input_tokens,
                  usage.output_tokens, usage.pictures, usage.calls, usage.cost,
-                 self._prices.currency if self._prices else "", now()),
+                 self._prices.currency if self._prices else "", utc_timestamp()),
             )  # fmt: skip
 
     def close(self) -> None:
         """The ledger closes itself."""
 
 
-def entry_of(row: Sequence[Any]) -> LedgerEntry:
+def parse_entry(row: Sequence[Any]) -> LedgerEntry:
     """An entry from its row."""
     return LedgerEntry(
         id=row[0], item=row[1], step=row[2], key=row[3], version=row[4], outcome=row[5],
@@ -338,7 +353,9 @@ def entry_of(row: Sequence[Any]) -> LedgerEntry:
     )  # fmt: skip
 
 
-def _flow(base: sqlite3.Connection, entry: LedgerEntry, row: int, later: Sequence[str]) -> None:
+def _set_current(
+    base: sqlite3.Connection, entry: LedgerEntry, row: int, later: Sequence[str]
+) -> None:
     base.execute("INSERT OR REPLACE INTO flow VALUES (?, ?, ?)", (entry.item, entry.step, row))
     if entry.outcome != "kept":
         base.executemany(
@@ -346,13 +363,13 @@ def _flow(base: sqlite3.Connection, entry: LedgerEntry, row: int, later: Sequenc
         )
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     # In ASCII: no letter that a text may hold, half a surrogate pair among them, breaks a row.
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 
-def _locked(folder: Path) -> int:
-    """Keep everybody else from building in this folder until we are done."""
+def _lock_folder(folder: Path) -> int:
+    """Lock the build's folder against other processes until we are done."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         number = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from overread.build.ledger_tables import looked_at, told
+from overread.build.ledger_tables import open_for_reading, sqlite_errors
 from overread.errors import UsageError
 
-_AT_ONCE = 2000
+_BATCH_ROWS = 2000
 
 
 def export_ledger(folder: Path, file: Path) -> int:
@@ -23,16 +23,16 @@ def export_ledger(folder: Path, file: Path) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from overread.pixels.files import written
+    from overread.pixels.files import open_atomic
 
     if file.suffix != ".parquet":
         raise UsageError(f"{file.name} is no name of a Parquet file", remedy="end it in .parquet")
     schema = _schema(pa)
     count = 0
     try:
-        with written(file, packed=False) as stream, pq.ParquetWriter(stream, schema) as writer:
+        with open_atomic(file, packed=False) as stream, pq.ParquetWriter(stream, schema) as writer:
             decisions = _rows(folder)
-            while rows := list(islice(decisions, _AT_ONCE)):
+            while rows := list(islice(decisions, _BATCH_ROWS)):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
     except OSError as error:
@@ -75,9 +75,9 @@ def _schema(pa: Any) -> Any:
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
-    base = looked_at(folder)
+    base = open_for_reading(folder)
     try:
-        with told(folder):
+        with sqlite_errors(folder):
             decisions = base.execute(
                 "SELECT e.id, e.item, i.patient, i.place, e.step, s.place, e.version, e.key, "
                 "f.entry IS NOT NULL, e.outcome, e.reason, e.why, e.by, e.data, e.changes, "
@@ -93,15 +93,15 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
             for number, *values in decisions:
                 row = dict(zip(names, values, strict=True))
                 row["current"] = bool(row["current"])
-                row["changes"] = [_change(one) for one in json.loads(row["changes"])]
+                row["changes"] = [_change_row(one) for one in json.loads(row["changes"])]
                 row["verdicts"] = list(json.loads(row["verdicts"]).items())
-                row["answers"] = _answers(base, number)
+                row["answers"] = _load_answers(base, number)
                 yield row
     finally:
         base.close()
 
 
-def _change(one: dict[str, Any]) -> dict[str, str | None]:
+def _change_row(one: dict[str, Any]) -> dict[str, str | None]:
     return {
         name: value
         if name not in ("before", "after")
@@ -112,7 +112,7 @@ def _change(one: dict[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _answers(base: Any, entry: int) -> list[dict[str, Any]]:
+def _load_answers(base: Any, entry: int) -> list[dict[str, Any]]:
     rows = base.execute(
         "SELECT a.role, a.reader, r.model, a.prompt, r.reply, a.problem, a.repaired, "
         "r.input_tokens, r.output_tokens, r.pictures, r.cost FROM attempts a "

@@ -1,4 +1,4 @@
-"""What a ledger tells: how the items flow from step to step, and the history of one of them."""
+"""Queries over a ledger: how items flow from step to step, and the history of one item."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from overread.build.item import Data
-from overread.build.ledger import Became, LedgerEntry, entry_of
-from overread.build.ledger_tables import LedgerUnusable, looked_at, told
-from overread.catalog import unknown
+from overread.build.ledger import LedgerEntry, OutcomeName, parse_entry
+from overread.build.ledger_tables import LedgerUnusable, open_for_reading, sqlite_errors
+from overread.catalog import unknown_name
 from overread.core import Reply
 
 
@@ -60,7 +60,7 @@ class Spending:
 
 
 @dataclass
-class Summary:
+class BuildSummary:
     """A build as it stands."""
 
     folder: Path
@@ -85,8 +85,8 @@ class Summary:
 
 
 @dataclass
-class Standing:
-    """Where one item stands: what a step decided on it."""
+class ItemStatus:
+    """The status of one item: what a step decided on it."""
 
     item: str
     patient: str | None
@@ -103,7 +103,7 @@ class Standing:
 
 
 @dataclass
-class Asked:
+class ModelAnswer:
     """One answer of a model in the history of an item."""
 
     role: str
@@ -119,17 +119,17 @@ class Asked:
 
 
 @dataclass
-class Decided:
+class HistoryEntry:
     """One decision in the history of an item."""
 
     entry: LedgerEntry
     current: bool
     """Whether the build as it stands rests on it."""
-    asked: list[Asked]
+    asked: list[ModelAnswer]
 
 
 @dataclass
-class History:
+class ItemHistory:
     """All that is on record of one item."""
 
     item: str
@@ -137,7 +137,7 @@ class History:
     source: dict[str, Any]
     """The fields with which it came."""
     defects: list[str]
-    decisions: list[Decided]
+    decisions: list[HistoryEntry]
     now: dict[str, Any]
     """What is known of it in the end."""
 
@@ -145,9 +145,11 @@ class History:
 # SQLite keeps whatever it is given in any column, and a ledger may come from anybody.
 _STRICT = ConfigDict(strict=True)
 _ITEM = TypeAdapter(tuple[str, str | None], config=_STRICT)
-_STANDING = TypeAdapter(tuple[str, str | None, str, Became, str, str, str, int], config=_STRICT)
+_STANDING = TypeAdapter(
+    tuple[str, str | None, str, OutcomeName, str, str, str, int], config=_STRICT
+)
 _SPENT = TypeAdapter(tuple[str, int, int, int, int, int, float | None, str], config=_STRICT)
-_FLOW = TypeAdapter(tuple[str, Became, str, int, int | None], config=_STRICT)
+_FLOW = TypeAdapter(tuple[str, OutcomeName, str, int, int | None], config=_STRICT)
 _CALL = TypeAdapter(
     tuple[str, str, str, str | None, str | None, int, str | None, str | None], config=_STRICT
 )
@@ -159,11 +161,11 @@ _MESSAGES = TypeAdapter(list[dict[str, Any]])
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The ledger of a folder, to be looked at; what no build has written there is told."""
-    base = looked_at(folder)
+def _open_ledger(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the ledger of a folder for reading; content that no build writes raises an error."""
+    base = open_for_reading(folder)
     try:
-        with told(folder):
+        with sqlite_errors(folder):
             yield base
     except (ValueError, RecursionError) as error:  # what is read is checked
         raise LedgerUnusable(
@@ -175,13 +177,13 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
         base.close()
 
 
-def summary(folder: Path) -> Summary:
+def load_summary(folder: Path) -> BuildSummary:
     """The build in a folder as it stands."""
-    with _opened(folder) as base:
-        return _summary(folder, base)
+    with _open_ledger(folder) as base:
+        return _query_summary(folder, base)
 
 
-def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
+def _query_summary(folder: Path, base: sqlite3.Connection) -> BuildSummary:
     steps = {
         name: StepFlow(name, kind, version, about)
         for name, kind, version, about in base.execute(
@@ -212,7 +214,7 @@ def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
     recipe = base.execute("SELECT value FROM about WHERE name = 'recipe'").fetchone()
     flows = list(steps.values())
     defects = base.execute("SELECT code, count(*) FROM defects GROUP BY code ORDER BY code")
-    return Summary(
+    return BuildSummary(
         folder=folder,
         recipe=recipe[0] if recipe else "",
         items=items,
@@ -225,14 +227,14 @@ def _summary(folder: Path, base: sqlite3.Connection) -> Summary:
         questions=base.execute(
             "SELECT count(DISTINCT q.id) FROM questions q JOIN flow f ON f.entry = q.entry"
         ).fetchone()[0],
-        spending=_spending(base),
+        spending=_query_spending(base),
         sittings=base.execute("SELECT count(*) FROM sittings").fetchone()[0],
         released=last[0] if last else None,
         released_at=last[1] if last else None,
     )
 
 
-def _spending(base: sqlite3.Connection) -> list[Spending]:
+def _query_spending(base: sqlite3.Connection) -> list[Spending]:
     rows = base.execute(
         "SELECT reader, count(*), sum(calls), sum(input_tokens), sum(output_tokens), "
         "sum(pictures), sum(cost), max(currency) FROM replies GROUP BY reader ORDER BY reader"
@@ -240,12 +242,12 @@ def _spending(base: sqlite3.Connection) -> list[Spending]:
     return [Spending(*_SPENT.validate_python(row)) for row in rows]
 
 
-def standings(folder: Path, step: str | None = None) -> list[Standing]:
+def load_item_statuses(folder: Path, step: str | None = None) -> list[ItemStatus]:
     """What a step decided on each item that came to it; without one, where each item stands now."""
-    with _opened(folder) as base:
+    with _open_ledger(folder) as base:
         steps = [row[0] for row in base.execute("SELECT name FROM steps ORDER BY place")]
         if step is not None and step not in steps:
-            raise unknown("step of this build", step, steps)
+            raise unknown_name("step of this build", step, steps)
         rows = base.execute(
             "SELECT f.item, i.patient, f.step, e.outcome, e.reason, e.why, e.by, "
             "json_array_length(e.changes), max(s.place) "
@@ -254,37 +256,37 @@ def standings(folder: Path, step: str | None = None) -> list[Standing]:
             "GROUP BY f.item ORDER BY i.place, f.item",
             (step, step),
         )
-        found = [Standing(*_STANDING.validate_python(row[:-1])) for row in rows]
+        found = [ItemStatus(*_STANDING.validate_python(row[:-1])) for row in rows]
         if step is None:
             for one in found:
                 one.goes_on = one.outcome == "kept" and one.step != steps[-1]
             begun = {one.item for one in found}
             every = base.execute("SELECT id, patient FROM items ORDER BY place")
             items = map(_ITEM.validate_python, every)
-            found += [Standing(item, patient) for item, patient in items if item not in begun]
+            found += [ItemStatus(item, patient) for item, patient in items if item not in begun]
         return found
 
 
-def history(folder: Path, item: str) -> History:
+def load_history(folder: Path, item: str) -> ItemHistory:
     """All that is on record of one item, by its id or its place in the source ('#3')."""
-    with _opened(folder) as base:
-        return _history(base, item)
+    with _open_ledger(folder) as base:
+        return _query_history(base, item)
 
 
-def _history(base: sqlite3.Connection, name: str) -> History:
+def _query_history(base: sqlite3.Connection, name: str) -> ItemHistory:
     ids = {row[0]: row[1] for row in base.execute("SELECT id, place FROM items ORDER BY place")}
     if name not in ids and name.startswith("#"):
         name = next((one for one, place in ids.items() if f"#{place}" == name), name)
     entries = base.execute("SELECT * FROM entries WHERE item = ? ORDER BY id", (name,)).fetchall()
     if name not in ids and not entries:
-        raise unknown("case of this build", name, ids)
+        raise unknown_name("case of this build", name, ids)
     current = {row[0] for row in base.execute("SELECT entry FROM flow WHERE item = ?", (name,))}
     row = base.execute("SELECT patient, data FROM items WHERE id = ?", (name,)).fetchone()
     source = _DATA.validate_python(json.loads(row[1])) if row else {}
     places = dict(base.execute("SELECT name, place FROM steps").fetchall())
     decisions = [
-        Decided(entry, entry.id in current, _asked(base, entry.id))
-        for entry in map(entry_of, entries)
+        HistoryEntry(entry, entry.id in current, _query_answers(base, entry.id))
+        for entry in map(parse_entry, entries)
     ]
     # As the steps follow each other: one that decided anew, and the same, comes before those that
     # did not have to, whatever was written last.
@@ -293,7 +295,7 @@ def _history(base: sqlite3.Connection, name: str) -> History:
     for decided in decisions:
         if decided.current:
             known.update(decided.entry.data)
-    return History(
+    return ItemHistory(
         item=name,
         patient=_TEXT.validate_python(row[0]) if row else None,
         source=source,
@@ -305,7 +307,7 @@ def _history(base: sqlite3.Connection, name: str) -> History:
     )
 
 
-def _asked(base: sqlite3.Connection, entry: int) -> list[Asked]:
+def _query_answers(base: sqlite3.Connection, entry: int) -> list[ModelAnswer]:
     rows = base.execute(
         "SELECT a.role, a.reader, a.prompt, a.problem, a.repaired, a.known, r.asked, r.reply "
         "FROM attempts a LEFT JOIN replies r ON r.key = a.reply WHERE a.entry = ? "
@@ -313,7 +315,7 @@ def _asked(base: sqlite3.Connection, entry: int) -> list[Asked]:
         (entry,),
     )
     return [
-        Asked(
+        ModelAnswer(
             role=role,
             reader=reader,
             prompt=prompt,

@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from overread.errors import OverreadError, UsageError
-from overread.runs.databases import is_ours
+from overread.runs.databases import is_initialised
 
-FILE = "ledger.sqlite"
-APPLICATION = 0x6F766C64  # 'ovld': tells our file from any other database
+LEDGER_FILE = "ledger.sqlite"
+APPLICATION_ID = 0x6F766C64  # 'ovld': tells our file from any other database
 VERSION = 1
 _BUSY_SECONDS = 30.0
 
@@ -62,9 +62,9 @@ class LedgerUnusable(OverreadError):
     """The ledger is damaged, locked or full: that ends a build, and what is in it is kept."""
 
 
-def connected(folder: Path) -> sqlite3.Connection:
+def open_for_writing(folder: Path) -> sqlite3.Connection:
     """The ledger of a build, open for writing, made where there is none."""
-    path = folder / FILE
+    path = folder / LEDGER_FILE
     try:
         # Made here rather than by SQLite, so that others can never read it, not even at first.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -76,7 +76,7 @@ def connected(folder: Path) -> sqlite3.Connection:
             remedy="give another --out",
         ) from None
     try:
-        with told(path):
+        with sqlite_errors(path):
             _prepare(base, path)
     except BaseException:
         base.close()
@@ -84,46 +84,46 @@ def connected(folder: Path) -> sqlite3.Connection:
     return base
 
 
-def copied(folder: Path) -> sqlite3.Connection:
+def copy_to_memory(folder: Path) -> sqlite3.Connection:
     """The ledger of a build as it stands, in memory: whatever is written to it is forgotten."""
     memory = sqlite3.connect(":memory:", isolation_level=None)
-    path = folder / FILE
+    path = folder / LEDGER_FILE
     try:
         if path.is_file() and path.stat().st_size:
-            base = looked_at(folder)
+            base = open_for_reading(folder)
             try:
-                with told(path):
+                with sqlite_errors(path):
                     base.backup(memory)
             finally:
                 base.close()
         else:
-            _make(memory)
+            _create_tables(memory)
     except BaseException:
         memory.close()
         raise
     return memory
 
 
-def looked_at(folder: Path) -> sqlite3.Connection:
+def open_for_reading(folder: Path) -> sqlite3.Connection:
     """The ledger of a build, open for reading, while somebody may be writing it."""
-    path = folder / FILE
+    path = folder / LEDGER_FILE
     if not path.is_file():
         raise UsageError(
             "there is no build here",
             where=str(folder),
             remedy="give a folder that `overread build` wrote",
         )
-    with told(path):
+    with sqlite_errors(path):
         address = f"{path.resolve().as_uri()}?mode=ro"
         base = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
-            if not _ours(base, path):
+            if not _is_ledger(base, path):
                 raise UsageError("this build has not begun yet", where=str(folder))
         except sqlite3.OperationalError:
             # A read-only folder has no place for the shared memory of a WAL.
             base.close()
             base = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
-            _ours(base, path)
+            _is_ledger(base, path)
         except BaseException:
             base.close()
             raise
@@ -131,36 +131,36 @@ def looked_at(folder: Path) -> sqlite3.Connection:
 
 
 def _prepare(base: sqlite3.Connection, path: Path) -> None:
-    if not _ours(base, path):
-        _make(base)
+    if not _is_ledger(base, path):
+        _create_tables(base)
     with suppress(PermissionError):
         path.chmod(0o600)
     base.execute("PRAGMA journal_mode = WAL")
     base.execute("PRAGMA synchronous = NORMAL")
 
 
-def _make(base: sqlite3.Connection) -> None:
+def _create_tables(base: sqlite3.Connection) -> None:
     base.executescript(
-        f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; "
+        f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; "
         f"PRAGMA user_version = {VERSION}; COMMIT;"
     )
 
 
-def _ours(base: sqlite3.Connection, path: Path) -> bool:
+def _is_ledger(base: sqlite3.Connection, path: Path) -> bool:
     """Whether the file is a ledger and ready; False where it is new, an error where neither."""
-    return is_ours(
+    return is_initialised(
         base,
         path,
         what="ledger",
-        application=APPLICATION,
+        application=APPLICATION_ID,
         version=VERSION,
         remedy="give another --out",
     )
 
 
 @contextmanager
-def told(path: Path | str) -> Iterator[None]:
-    """What SQLite complains of, as one sentence of ours."""
+def sqlite_errors(path: Path | str) -> Iterator[None]:
+    """Turn SQLite errors of the block into `LedgerUnusable` with a readable message."""
     try:
         yield
     except sqlite3.Error as error:

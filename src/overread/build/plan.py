@@ -1,4 +1,4 @@
-"""What a build is told, and what becomes of it."""
+"""The settings of a build, and its result."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import cast
 from overread import catalog
 from overread.build.item import Item
 from overread.build.ledger import LedgerEntry
-from overread.build.staff import Hired, PriceOf
-from overread.build.step import Gather, Recipe, Step
+from overread.build.staff import PriceOf, RoleSpec
+from overread.build.step import BatchStep, Recipe, Step
 from overread.core import Defect
 from overread.errors import UsageError
 from overread.runs.reading_room import Tally
@@ -24,13 +24,13 @@ RELEASE = "release"
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """Everything that a build is told."""
+    """All settings of one build."""
 
     recipe: str | Recipe
     """Catalog name, or a recipe itself."""
     source: Path
     """Folder or file of the source."""
-    readers: Mapping[str, Hired] = field(default_factory=dict)
+    readers: Mapping[str, RoleSpec] = field(default_factory=dict)
     """Role → who has it: 'reader', 'auditor', 'probe-1', 'probe-2' …; none for rules alone."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of the recipe, where they differ from its defaults."""
@@ -55,7 +55,7 @@ class BuildPlan:
     retry_failed: bool = False
     """Whether steps that failed before are tried again."""
 
-    def found_recipe(self) -> Recipe:
+    def find_recipe(self) -> Recipe:
         """The recipe; refuses steps, settings and numbers that it does not have."""
         recipe = self.recipe
         if isinstance(recipe, str):
@@ -66,10 +66,10 @@ class BuildPlan:
             raise UsageError(f"the recipe '{recipe.name}' has two steps called '{twice[0]}'")
         for name in (*self.steps, *((self.begin,) if self.begin else ())):
             if name not in (*names, RELEASE):
-                raise catalog.unknown(f"step of {recipe.name}", name, (*names, RELEASE))
+                raise catalog.unknown_name(f"step of {recipe.name}", name, (*names, RELEASE))
         for name in self.settings:
             if name not in recipe.settings:
-                raise catalog.unknown(f"setting of {recipe.name}", name, recipe.settings)
+                raise catalog.unknown_name(f"setting of {recipe.name}", name, recipe.settings)
         for name in ("limit", "preview", "concurrency"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -95,7 +95,7 @@ class StepCount:
     known: int = 0
     """Items whose decision was in the ledger already."""
     undone: int = 0
-    """Items of which it is not known: the step, or one before it, was left out or would ask."""
+    """Items without a result: this step or an earlier one was left out, or would ask a model."""
     asking: int = 0
     """Items for which a model would be asked; of a dry run."""
     calls: int = 0
@@ -114,7 +114,7 @@ class StepCount:
 
 
 @dataclass
-class Previewed:
+class ItemPreview:
     """What a preview made of one item."""
 
     source: Item
@@ -143,7 +143,7 @@ class BuildOutcome:
     """Whether it was written now; False where it was there already."""
     problem: str | None = None
     """Why there is no release, where there should be one."""
-    previews: list[Previewed] = field(default_factory=list)
+    previews: list[ItemPreview] = field(default_factory=list)
     """What a preview showed."""
     stopped: int | None = None
     """The signal that stopped it."""
@@ -154,7 +154,7 @@ class BuildOutcome:
 
     @property
     def complete(self) -> bool:
-        """Whether every item is where the build leaves it: released, dropped, waiting or failed."""
+        """Whether every item ended as released, dropped, waiting or failed."""
         return self.stopped is None and not any(step.undone for step in self.steps)
 
     @property
@@ -168,13 +168,13 @@ class BuildOutcome:
         return sum(step.failed.total() for step in self.steps)
 
 
-def segments(
-    steps: Iterable[Step | Gather],
-) -> list[list[Step] | Gather]:
-    """The steps between two gatherings together, since an item may go through them by itself."""
-    found: list[list[Step] | Gather] = []
+def group_steps(
+    steps: Iterable[Step | BatchStep],
+) -> list[list[Step] | BatchStep]:
+    """Group the steps between two batch steps: an item can pass such a group on its own."""
+    found: list[list[Step] | BatchStep] = []
     for step in steps:
-        if isinstance(step, Gather):
+        if isinstance(step, BatchStep):
             found.append(step)
         elif found and isinstance(found[-1], list):
             found[-1].append(step)

@@ -9,20 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from overread.build.item import Question
-from overread.build.ledger_tables import looked_at, told
+from overread.build.ledger_tables import open_for_reading, sqlite_errors
 
 VERDICTS = "verdicts.jsonl"
 
 
-def questions_of(folder: Path, *, waiting: bool = False) -> list[Question]:
+def load_ledger_questions(folder: Path, *, waiting: bool = False) -> list[Question]:
     """Every question of the build as it stands, in the order of the source, each once.
 
     These are the questions of items that wait, and those whose verdicts the build rests on; with
     `waiting`, the first alone. What was asked by an earlier version of a step is left out.
     """
-    base = looked_at(folder)
+    base = open_for_reading(folder)
     try:
-        with told(folder):
+        with sqlite_errors(folder):
             rows = base.execute(
                 "SELECT q.question FROM questions q JOIN items i ON i.id = q.item "
                 "WHERE EXISTS (SELECT 1 FROM flow f WHERE f.item = q.item AND f.entry = q.entry) "
@@ -40,41 +40,41 @@ def questions_of(folder: Path, *, waiting: bool = False) -> list[Question]:
     return list(found.values())
 
 
-def corrected_key(question: str) -> str:
-    """Under what name the verdicts hold what people put in the place of what they were shown."""
+def correction_key(question: str) -> str:
+    """The key under which verdicts hold the corrected data for a question."""
     return f"{question}\ncorrected"
 
 
-def looked_up(
+def list_consulted(
     verdicts: Mapping[str, str | None],
 ) -> list[tuple[str, str | None, str | None]]:
     """Each question that a step looked up: what people decided, and what they put in its place.
 
-    >>> looked_up({"a": "accept", "a\\ncorrected": "[1]", "b": None, "b\\ncorrected": None})
+    >>> list_consulted({"a": "accept", "a\\ncorrected": "[1]", "b": None, "b\\ncorrected": None})
     [('a', 'accept', '[1]'), ('b', None, None)]
     """
-    beside = {corrected_key(question) for question in verdicts}
+    beside = {correction_key(question) for question in verdicts}
     return [
-        (question, verdict, verdicts.get(corrected_key(question)))
+        (question, verdict, verdicts.get(correction_key(question)))
         for question, verdict in verdicts.items()
         if question not in beside
     ]
 
 
-def settled_verdicts(folder: Path) -> dict[str, str]:
-    """Question → what people decided in the end; empty where nobody was asked yet.
+def load_final_verdicts(folder: Path) -> dict[str, str]:
+    """Question id → people's final verdict; empty where nobody was asked yet.
 
-    Where they put something in the place of what they were shown, that stands beside it as JSON.
+    Corrected data, where given, stands beside it under its correction key, as JSON.
     """
     if not (folder / VERDICTS).is_file():
         return {}
     if find_spec("overread.build.adjudication") is None:
         return {}
-    # By name: adjudication asks the ledger for its questions, and would else ask itself.
+    # Imported late: adjudication imports this module too, for the ledger's questions.
     decided = import_module("overread.build.adjudication").decisions(folder)
     found: dict[str, str] = {}
     for question, decision in decided.items():
         found[question] = decision.verdict
         if decision.corrected:
-            found[corrected_key(question)] = json.dumps(decision.corrected[0], sort_keys=True)
+            found[correction_key(question)] = json.dumps(decision.corrected[0], sort_keys=True)
     return found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from overread import __version__
-from overread.build.desk import WorkDesk
+from overread.build.desk import LiveStepContext
 from overread.build.item import Change
 from overread.build.ledger import Ledger
 from overread.build.plan import RELEASE, BuildOutcome
@@ -19,17 +19,17 @@ from overread.build.step import Recipe
 from overread.errors import OverreadError
 from overread.runs.reading_room import Bug
 
-_PART = ".release-"
+_PARTIAL_PREFIX = ".release-"
 
 
-def tidy(folder: Path) -> None:
+def remove_partial_releases(folder: Path) -> None:
     """Clear away what a kill left half written."""
-    for left in folder.glob(f"{_PART}*"):
+    for left in folder.glob(f"{_PARTIAL_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _written(
-    recipe: Recipe, outcome: BuildOutcome, part: Path, desk: WorkDesk, key: str
+def _write_with_card(
+    recipe: Recipe, outcome: BuildOutcome, part: Path, desk: LiveStepContext, key: str
 ) -> Sequence[Change]:
     """The release in the benchmark's layout, with its card where the recipe names one."""
     changes = recipe.release(list(outcome.items), part, desk)
@@ -49,27 +49,27 @@ def _written(
     return changes
 
 
-async def write_release(
-    recipe: Recipe, outcome: BuildOutcome, desk: WorkDesk, ledger: Ledger, key: str
+async def replace_release(
+    recipe: Recipe, outcome: BuildOutcome, desk: LiveStepContext, ledger: Ledger, key: str
 ) -> None:
     """Write the release beside its place and move it there; what goes wrong is told, not raised.
 
     `key` is the digest of everything that was decided: the card names it.
     """
-    part = outcome.folder / f"{_PART}{uuid.uuid4().hex}"
+    part = outcome.folder / f"{_PARTIAL_PREFIX}{uuid.uuid4().hex}"
     try:
         part.mkdir(parents=True)
         # Aside, so that a Ctrl-C is heard: what is half written by then is thrown away.
         changes: Sequence[Change] = await asyncio.to_thread(
-            _written, recipe, outcome, part, desk, key
+            _write_with_card, recipe, outcome, part, desk, key
         )
         place = outcome.folder / RELEASE
-        old = outcome.folder / f"{_PART}{uuid.uuid4().hex}"
-        ledger.exchange_release()  # a kill between here and the end has it written again
+        old = outcome.folder / f"{_PARTIAL_PREFIX}{uuid.uuid4().hex}"
+        ledger.clear_release_key()  # a kill between here and the end has it written again
         if place.exists():
             place.rename(old)
         part.rename(place)
-        ledger.write_release(key, len(outcome.items), changes or ())
+        ledger.record_release(key, len(outcome.items), changes or ())
         shutil.rmtree(old, ignore_errors=True)
         outcome.release = place
         outcome.written = True

@@ -14,13 +14,13 @@ from typing import Any
 
 from overread.build.ledger import Ledger
 from overread.build.plan import BuildOutcome, BuildPlan
-from overread.build.sitting import Sitting
-from overread.build.sources import ours_or_empty
-from overread.build.staff import Hired, Staff
+from overread.build.sitting import BuildRun
+from overread.build.sources import check_build_folder
+from overread.build.staff import ReaderPool, RoleSpec
 from overread.build.step import Recipe
 from overread.errors import UsageError
 from overread.runs.reading_room import Watch
-from overread.runs.stopping import stoppable
+from overread.runs.stopping import stop_on_signal
 
 
 def run_build(
@@ -42,7 +42,9 @@ def run_build(
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(build_async(plan, out, watch=watch, dry_run=dry_run, signals=True))
-    raise UsageError("a loop is running here already", remedy="use `await build_async(…)`")
+    raise UsageError(
+        "an asyncio event loop is already running", remedy="use `await build_async(…)`"
+    )
 
 
 async def build_async(
@@ -55,20 +57,20 @@ async def build_async(
 ) -> BuildOutcome:
     """Build; with `signals`, Ctrl-C and SIGTERM end it and the outcome says so."""
     folder = Path(out)
-    recipe = plan.found_recipe()
+    recipe = plan.find_recipe()
     if not plan.source.exists():
         raise UsageError(f"there is no source {plan.source}", remedy="give its folder")
-    staff = Staff(plan.readers)
+    staff = ReaderPool(plan.readers)
     aside: str | None = None
     try:
-        ours_or_empty(folder)
+        check_build_folder(folder)
         if dry_run:
             aside = tempfile.mkdtemp(prefix="overread-dry-run-")
         if staff.interactive:
             watch = None  # a bar would be in the way of who talks to the terminal
         with Ledger(folder, forgetful=dry_run) as ledger:
-            build = Sitting(plan, recipe, staff, ledger, Path(aside or folder), watch, dry=dry_run)
-            with stoppable(enabled=signals) as stop:
+            build = BuildRun(plan, recipe, staff, ledger, Path(aside or folder), watch, dry=dry_run)
+            with stop_on_signal(enabled=signals) as stop:
                 try:
                     await build.run()
                 except asyncio.CancelledError:
@@ -85,4 +87,4 @@ async def build_async(
         await staff.close()
 
 
-__all__ = ["BuildOutcome", "BuildPlan", "Hired", "build_async", "run_build"]
+__all__ = ["BuildOutcome", "BuildPlan", "RoleSpec", "build_async", "run_build"]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from overread.build.item import Item
-from overread.build.ledger_tables import FILE
+from overread.build.ledger_tables import LEDGER_FILE
 from overread.build.step import Recipe
 from overread.core import Defect
 from overread.errors import UsageError
 
 
-def items_of(
+def load_items(
     recipe: Recipe, source: Path, settings: Mapping[str, str], most: int | None = None
 ) -> tuple[list[Item], list[Defect]]:
     """The items of a source, at most so many, and everything that is wrong with it.
@@ -58,7 +58,7 @@ def items_of(
     return list(items.values()), defects
 
 
-def ours_or_empty(folder: Path) -> None:
+def check_build_folder(folder: Path) -> None:
     """Refuse a folder that holds something else."""
     try:
         names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
@@ -66,9 +66,9 @@ def ours_or_empty(folder: Path) -> None:
         return
     except OSError as error:
         raise UsageError(f"{folder} is no folder ({error.strerror})") from None
-    if names - {"reasons.toml"} and FILE not in names:
+    if names - {"reasons.toml"} and LEDGER_FILE not in names:
         raise UsageError(
-            "this folder holds something that is no build",
+            "the folder is not empty and holds no build",
             where=str(folder),
             remedy="give an --out that is empty or not there yet",
         )

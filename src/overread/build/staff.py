@@ -1,4 +1,4 @@
-"""Who is asked in a build: a reader for each role, made once, with limits, prices and a record."""
+"""The readers of a build: one for each role, made once, with limits, prices, stored replies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pydantic import JsonValue
 
 from overread import catalog
 from overread.build.ledger import Ledger, LedgerReplies
-from overread.core import Drawn, Reader, Reply, Request
+from overread.core import DrawnMask, Reader, Reply, Request
 from overread.errors import UsageError
-from overread.runs.asking import Asker, Spent
-from overread.runs.cache import Keys
-from overread.runs.judging import label_of
-from overread.runs.pace import Pace
+from overread.runs.asking import Asker, Spending
+from overread.runs.cache import ReplyKeys
+from overread.runs.judging import judge_label
+from overread.runs.pace import EndpointLimits
 from overread.runs.prices import Prices
 from overread.runs.spec import refuse_secrets
 
@@ -24,15 +24,15 @@ PriceOf = Callable[[str], Prices] | Prices | None
 
 
 @dataclass(frozen=True)
-class Hired:
-    """Who has a role: a reader of the catalog and its arguments, or a reader itself."""
+class RoleSpec:
+    """Which reader fills a role: a catalog name with its arguments, or a reader object."""
 
     reader: str | Reader
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Kept:
-    """A reader all of whose answers are kept: in a build, a person's too."""
+class _AlwaysCached:
+    """Wraps a reader so that all its replies are cached, even those of a person."""
 
     cached = True
 
@@ -44,25 +44,25 @@ class _Kept:
 
 
 @dataclass
-class _Post:
-    """One role and who has it."""
+class _PooledReader:
+    """One role, the reader that fills it, and what is needed to ask it."""
 
     reader: Reader
     label: str
     arguments: dict[str, str]
-    keys: Keys
+    keys: ReplyKeys
     own: bool
     prices: Prices | None = None
     asker: Asker | None = None
     replies: LedgerReplies | None = None
 
 
-class Staff:
-    """The readers of a build by their roles; nobody is asked before `at_work`."""
+class ReaderPool:
+    """The readers of a build by role; nothing can be asked before `start`."""
 
-    def __init__(self, roles: Mapping[str, Hired]) -> None:
+    def __init__(self, roles: Mapping[str, RoleSpec]) -> None:
         """Make the readers; whoever cannot answer in words is refused."""
-        self._posts: dict[str, _Post] = {}
+        self._posts: dict[str, _PooledReader] = {}
         for role, hired in roles.items():
             refuse_secrets(hired.arguments)
             made = hired.reader
@@ -72,12 +72,12 @@ class Staff:
                 made = cast(Reader, find(dict(hired.arguments), place=None))
             if "words" not in made.skills:
                 raise UsageError(
-                    f"the reader '{made.name}' does not answer in words, and cannot be the {role}",
-                    remedy="take a reader that models words, such as openai",
+                    f"the reader '{made.name}' does not answer in text, so it cannot take the role '{role}'",
+                    remedy="use a reader that answers in text, such as openai",
                 )
             kept = {k: v for k, v in hired.arguments.items() if k != "allow_remote"}
-            keys = Keys(made.identity, seeded=bool(getattr(made, "seeded", False)))
-            self._posts[role] = _Post(made, label_of(made), kept, keys, own)
+            keys = ReplyKeys(made.identity, seeded=bool(getattr(made, "seeded", False)))
+            self._posts[role] = _PooledReader(made, judge_label(made), kept, keys, own)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class Staff:
             for role, post in self._posts.items()
         }
 
-    def told(self) -> dict[str, JsonValue]:
+    def as_json(self) -> dict[str, JsonValue]:
         """Role → who has it, for the ledger."""
         return {
             role: {"reader": post.reader.name, "arguments": dict(post.arguments),
@@ -105,11 +105,11 @@ class Staff:
             for role, post in self._posts.items()
         }  # fmt: skip
 
-    def at_work(
+    def start(
         self, ledger: Ledger, *, concurrency: int, prices: PriceOf = None, max_retries: int = 5
     ) -> None:
-        """Have questions asked: answers are kept in the ledger, and looked up there first."""
-        shared = Pace(concurrency)
+        """Prepare for asking: replies are stored in the ledger, and looked up there first."""
+        shared = EndpointLimits(concurrency)
         for post in self._posts.values():
             few = getattr(post.reader, "at_once", None)
             price = prices
@@ -118,8 +118,8 @@ class Staff:
             post.prices = price
             post.replies = LedgerReplies(ledger, post.label, price)
             post.asker = Asker(
-                cast(Reader, _Kept(post.reader)),
-                pace=Pace(min(few, concurrency)) if few else shared,
+                cast(Reader, _AlwaysCached(post.reader)),
+                pace=EndpointLimits(min(few, concurrency)) if few else shared,
                 cache=post.replies,
                 prices=price,
                 max_retries=max_retries,
@@ -131,49 +131,49 @@ class Staff:
 
     def label(self, role: str) -> str:
         """What the ledger calls who has this role."""
-        return self._post(role).label
+        return self._pooled(role).label
 
     def reader(self, role: str) -> Reader:
         """Who has this role."""
-        return self._post(role).reader
+        return self._pooled(role).reader
 
     def cost(self, role: str, tokens: int) -> tuple[float, str] | None:
         """What reading so many tokens costs with who has this role, where prices are given."""
-        prices = self._post(role).prices
+        prices = self._pooled(role).prices
         return None if prices is None else (tokens * prices.input / 1e6, prices.currency)
 
-    def key(self, role: str, request: Request) -> bytes:
+    def reply_key(self, role: str, request: Request) -> bytes:
         """The key of a question to who has this role."""
-        return self._post(role).keys.key(request)
+        return self._pooled(role).keys.key(request)
 
-    def knows(self, key: bytes, role: str) -> bool:
+    def has_reply(self, key: bytes, role: str) -> bool:
         """Whether the answer to a question is there already."""
-        replies = self._post(role).replies
+        replies = self._pooled(role).replies
         return replies is not None and replies.get(key) is not None
 
-    async def ask(self, role: str, request: Request, *, anew: bool = False) -> Reply | Drawn:
+    async def ask(self, role: str, request: Request, *, anew: bool = False) -> Reply | DrawnMask:
         """The answer of who has this role, or the one that was given before."""
-        post = self._post(role)
+        post = self._pooled(role)
         if post.asker is None or post.replies is None:
-            raise UsageError("nobody is at work yet, and somebody was asked")
+            raise UsageError("a reader was asked before the reader pool was started")
         key = post.keys.key(request)
-        post.replies.ask(key, request)
+        post.replies.note_request(key, request)
         reply = await post.asker.ask(request, anew=anew)
-        post.replies.forget(key)
+        post.replies.drop_request(key)
         return reply
 
-    def _post(self, role: str) -> _Post:
+    def _pooled(self, role: str) -> _PooledReader:
         if role not in self._posts:
             raise UsageError(
-                f"nobody is the {role} of this build",
-                remedy="a step asks `desk.has(role)` first, and goes by rules where nobody is",
+                f"this build has no reader for the role '{role}'",
+                remedy="check `has(role)` first, and fall back to rules",
             )
         return self._posts[role]
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """What asking all of them came to in this sitting."""
-        total = Spent()
+        total = Spending()
         for post in self._posts.values():
             if post.asker is None:
                 continue
@@ -188,7 +188,7 @@ class Staff:
         return total
 
     async def close(self) -> None:
-        """Send home whoever was made here."""
+        """Close the readers that were created here."""
         for post in self._posts.values():
             if post.own:
                 await post.reader.close()

@@ -9,14 +9,14 @@ from typing import Protocol, TypeVar
 
 from pydantic import JsonValue
 
-from overread.build.item import Change, Data, Item, Outcome
+from overread.build.item import Change, Data, Item, StepResult
 from overread.core import Defect
-from overread.prompts.replies import Parse
+from overread.prompts.replies import ReplyParser
 
 T = TypeVar("T")
 
 
-class Desk(Protocol):
+class StepContext(Protocol):
     """What a step may use: models, prompts, verdicts of people, the source's folder."""
 
     source: Path
@@ -38,35 +38,35 @@ class Desk(Protocol):
         self,
         prompt: str,
         values: Mapping[str, str],
-        parse: Parse[T],
+        parse: ReplyParser[T],
         *,
         role: str = "reader",
         pictures: Sequence[str] = (),
         check: Callable[[T], str | None] | None = None,
         sample: int = 0,
     ) -> T:
-        """Ask a model by a prompt of the house; again with the reason where the answer is no good.
+        """Ask a model with a bundled prompt; ask again, with the reason, if the answer is unusable.
 
-        `parse` makes sense of the reply and `check` says what is wrong with that, or None. Raises
-        `overread.errors.BadReply` where no answer was good after all repairs; every attempt is in
-        the ledger. `pictures` are paths relative to the source, or whole ones under the build's
-        folder. `sample` tells several answers to the same question apart.
+        `parse` reads the reply and `check` says what is wrong with the result, or None. Raises
+        `overread.errors.BadReply` if no answer was usable after all repairs; every attempt is
+        in the ledger. `pictures` are paths relative to the source, or absolute ones under the
+        build's folder. `sample` tells several answers to the same question apart.
         """
 
     def verdict(self, question: str) -> str | None:
         """What people decided on a question by its id; None where they have not yet."""
 
-    def corrected(self, question: str) -> Data | None:
-        """What people put in the place of what the question showed; None where they did not."""
+    def correction(self, question: str) -> Data | None:
+        """The corrected data that people gave for a question; None where they gave none."""
 
 
-StepFunction = Callable[[Item, Desk], Awaitable[Outcome]]
-GatherFunction = Callable[[Sequence[Item], Desk], Awaitable[Mapping[str, Outcome]]]
+StepFunction = Callable[[Item, StepContext], Awaitable[StepResult]]
+BatchFunction = Callable[[Sequence[Item], StepContext], Awaitable[Mapping[str, StepResult]]]
 
 
 @dataclass(frozen=True)
 class Step:
-    """Done to each item by itself; its result hangs on the item's data, models and its version."""
+    """Runs on each item separately; the result depends on its data, models and version."""
 
     name: str
     run: StepFunction
@@ -82,20 +82,20 @@ class Step:
     """Whom it may ask, and whose identity is part of its key; 'probe-*' stands for all probes."""
     settings: tuple[str, ...] | None = None
     """Settings that it looks at; None for all."""
-    outside: Callable[[Item, Desk], JsonValue] | None = None
-    """What it looks at beside the item, as a plain value: the state of files that people return."""
+    external_state: Callable[[Item, StepContext], JsonValue] | None = None
+    """State outside the item that it depends on, as a plain value: files that people return."""
 
 
 @dataclass(frozen=True)
-class Gather:
-    """Done to all items that are left, together: balances, splits, choices among scans.
+class BatchStep:
+    """Runs on all remaining items together: balancing, splitting, choosing among scans.
 
-    It is done anew whenever one of its items has changed, came or went. An item of which it says
-    nothing goes on as it is.
+    It runs again whenever one of its items changed, was added or removed. An item that it
+    returns no result for is kept unchanged.
     """
 
     name: str
-    run: GatherFunction
+    run: BatchFunction
     version: int = 1
     about: str = ""
     reads: tuple[str, ...] | None = None
@@ -106,7 +106,7 @@ class Gather:
     """As of a step."""
     settings: tuple[str, ...] | None = None
     """As of a step."""
-    outside: Callable[[Item, Desk], JsonValue] | None = None
+    external_state: Callable[[Item, StepContext], JsonValue] | None = None
     """As of a step; it is asked for each item."""
 
 
@@ -118,8 +118,8 @@ class Recipe:
     about: str
     items: Callable[[Path, Mapping[str, str]], Iterable[Item | Defect]]
     """The items of a source, and what is wrong with rows that make none."""
-    steps: tuple[Step | Gather, ...]
-    release: Callable[[Sequence[Item], Path, Desk], Sequence[Change]]
+    steps: tuple[Step | BatchStep, ...]
+    release: Callable[[Sequence[Item], Path, StepContext], Sequence[Change]]
     """Writes the release of what is left into a folder, in the benchmark's layout."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Setting → its default, as text."""
@@ -129,4 +129,13 @@ class Recipe:
     """In whose layout `release` writes: the folder then gets its card, Croissant and checksums."""
 
 
-__all__ = ["Change", "Desk", "Gather", "Item", "JsonValue", "Outcome", "Recipe", "Step"]
+__all__ = [
+    "BatchStep",
+    "Change",
+    "Item",
+    "JsonValue",
+    "Recipe",
+    "Step",
+    "StepContext",
+    "StepResult",
+]

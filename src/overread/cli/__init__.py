@@ -1,1 +1,1 @@
-"""WHAT can I type? One file per verb: parse, call one function, print."""
+"""The command line: one file per verb; parse, call one function, print."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Draws, Level, Moved, Seed
+from overread.cli.arguments import AsJson, Draws, Level, NewRoot, Seed
 
 if TYPE_CHECKING:
     from overread.build.adjudication import Progress
@@ -23,7 +23,7 @@ def adjudicate(
         ),
     ],
     person: Annotated[
-        str | None, typer.Option("--as", help="Who reads: a name or initials.", metavar="NAME")
+        str | None, typer.Option("--as", help="Your name or initials.", metavar="NAME")
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Only questions of this kind.")] = None,
     export: Annotated[
@@ -36,24 +36,24 @@ def adjudicate(
     import_: Annotated[
         Path | None,
         typer.Option(
-            "--import", help="Take the verdicts of a .csv or .jsonl, all or none.", metavar="FILE"
+            "--import", help="Import verdicts from a .csv or .jsonl, all or none.", metavar="FILE"
         ),
     ] = None,
     agreement: Annotated[
-        bool, typer.Option("--agreement", help="How far the two reads agree.")
+        bool, typer.Option("--agreement", help="Print the agreement of the two readings.")
     ] = False,
-    progress: Annotated[bool, typer.Option("--progress", help="How far the work is.")] = False,
+    progress: Annotated[bool, typer.Option("--progress", help="Print the progress.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Whether the log is as it was written.")
+        bool, typer.Option("--verify", help="Verify that the log is unchanged.")
     ] = False,
     head: Annotated[
         str | None,
-        typer.Option(help="With --verify: a last hash that was noted earlier.", metavar="HASH"),
+        typer.Option(help="With --verify: the last hash as noted earlier.", metavar="HASH"),
     ] = None,
     draws: Draws = 1000,
     level: Level = 0.95,
     seed: Seed = 0,
-    root: Moved = None,
+    root: NewRoot = None,
     as_json: AsJson = False,
 ) -> None:
     """Read the questions of a build, one at a time: two people each, a third where they differ.
@@ -81,7 +81,7 @@ def adjudicate(
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
     if (folder / "spec.json").is_file():
-        folder = _beside(folder, root, sits=not asked)
+        folder = _judge_questions_folder(folder, root, sits=not asked)
     if verify:
         _verify(folder, head, as_json=as_json)
     elif agreement:
@@ -93,77 +93,82 @@ def adjudicate(
     elif import_ is not None:
         _import(folder, import_, person, as_json=as_json)
     else:
-        _read(folder, person, kind, as_json=as_json)
+        _ask_person(folder, person, kind, as_json=as_json)
 
 
-def _beside(run: Path, root: Path | None, *, sits: bool) -> Path:
+def _judge_questions_folder(run: Path, root: Path | None, *, sits: bool) -> Path:
     """The folder of the questions about a run's judge.
 
-    Who sits down to read is asked all that was judged by now; everything else leaves it as it is.
+    When a person starts answering (`sits`), questions about everything judged so far are added;
+    otherwise the folder is left as it is.
     """
     from overread.build.adjudication import judge_questions
-    from overread.cli.console import err, safe
+    from overread.cli.console import safe, stderr_console
     from overread.errors import OverreadError, UsageError
     from overread.runs.spec import read_spec
 
-    folder = judge_questions.folder_beside(run)
+    folder = judge_questions.questions_folder(run)
     if not sits:
         if not folder.is_dir():
             raise UsageError(
-                "nobody was asked about the judge of this run yet",
+                "there are no questions about the judge of this run yet",
                 where=str(run),
                 remedy=f"begin with: overread adjudicate {run} --as NAME",
             )
         return folder
-    place = read_spec(run).place_now(root, None)
+    place = read_spec(run).current_release_ref(root, None)
     about = None
     try:
         rows = place.open().scan()
-        about = judge_questions.about_cases(row.entry for row in rows if row.entry is not None)
+        about = judge_questions.describe_cases(row.entry for row in rows if row.entry is not None)
     except OverreadError as error:
-        err().print(f"note: new sentences stand alone, without their cases: {safe(error.what)}")
+        stderr_console().print(
+            f"note: new sentences are shown without their cases: {safe(error.what)}"
+        )
     judge_questions.write_judge_questions(run, folder, about)
     return folder
 
 
-def _read(folder: Path, person: str | None, kind: str | None, *, as_json: bool) -> None:
+def _ask_person(folder: Path, person: str | None, kind: str | None, *, as_json: bool) -> None:
     import asyncio
     import sys
     from dataclasses import asdict
 
     from overread.build.adjudication import Queue
-    from overread.build.adjudication.at_terminal import sit
-    from overread.cli.console import out, print_json, safe
+    from overread.build.adjudication.at_terminal import run_terminal
+    from overread.cli.console import print_json, safe, stdout_console
     from overread.readers.terminal import Terminal
 
     queue = Queue(folder)
-    found = asyncio.run(sit(queue, Terminal(sys.stdin, sys.stderr), person, kind=kind))
+    found = asyncio.run(run_terminal(queue, Terminal(sys.stdin, sys.stderr), person, kind=kind))
     if as_json:
         print_json(asdict(found) | {"notes": list(queue.progress().notes)})
         return
     for note in queue.progress().notes:
-        out().print(f"note: {safe(note)}", style="dim")
+        stdout_console().print(f"note: {safe(note)}", style="dim")
     undone = f", {found.undone:,} taken back" if found.undone else ""
-    out().print(f"{safe(found.person)}: {found.given:,} given{undone}, {found.left:,} left")
+    stdout_console().print(
+        f"{safe(found.person)}: {found.given:,} given{undone}, {found.left:,} left"
+    )
 
 
 def _export(folder: Path, path: Path, person: str | None, *, as_json: bool) -> None:
     from overread.build.adjudication import Queue, export_verdicts
-    from overread.cli.console import out, print_json, safe
+    from overread.cli.console import print_json, safe, stdout_console
 
     lines = export_verdicts(Queue(folder), path, person=person)
     if as_json:
         print_json({"file": str(path), "lines": lines})
         return
     what = "verdicts" if person is None else f"lines for {person}"
-    out().print(f"{lines:,} {safe(what)} written to {safe(str(path))}")
+    stdout_console().print(f"{lines:,} {safe(what)} written to {safe(str(path))}")
 
 
 def _import(folder: Path, path: Path, person: str | None, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from overread.build.adjudication import Queue, import_verdicts
-    from overread.cli.console import out, print_json
+    from overread.cli.console import print_json, stdout_console
 
     found = import_verdicts(Queue(folder), path, person=person)
     if as_json:
@@ -171,24 +176,26 @@ def _import(folder: Path, path: Path, person: str | None, *, as_json: bool) -> N
         return
     known = f", {found.known:,} were there already" if found.known else ""
     empty = f", {found.empty:,} lines have none" if found.empty else ""
-    out().print(f"{found.new:,} verdicts taken{known}{empty}")
+    stdout_console().print(f"{found.new:,} verdicts taken{known}{empty}")
 
 
 def _verify(folder: Path, head: str | None, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from overread.build.adjudication import verify
-    from overread.cli.console import out, print_json, safe
+    from overread.build.adjudication import verify_log
+    from overread.cli.console import print_json, safe, stdout_console
 
-    found = verify(folder, head=head)
+    found = verify_log(folder, head=head)
     if as_json:
         print_json(asdict(found) | {"intact": found.intact})
     else:
         if found.broken is not None:
-            out().print(f"line {found.broken:,} does not fit: {safe(found.why)}")
-        out().print(f"{found.lines:,} lines fit; the last has the hash {found.head or '(none)'}")
+            stdout_console().print(f"line {found.broken:,} does not fit: {safe(found.why)}")
+        stdout_console().print(
+            f"{found.lines:,} lines fit; the last has the hash {found.head or '(none)'}"
+        )
         if found.torn:
-            out().print(f"note: {safe(found.torn)}")
+            stdout_console().print(f"note: {safe(found.torn)}")
     if not found.intact:
         raise typer.Exit(1)
 
@@ -197,7 +204,7 @@ def _progress(folder: Path, *, as_json: bool) -> None:
     from rich.table import Table
 
     from overread.build.adjudication import Queue
-    from overread.cli.console import out, print_json, safe
+    from overread.cli.console import print_json, safe, stdout_console
 
     found: Progress = Queue(folder).progress()
     if as_json:
@@ -217,7 +224,7 @@ def _progress(folder: Path, *, as_json: bool) -> None:
         table.add_column(column)
     for name, tally in [*found.kinds.items(), ("all", found.all)]:
         table.add_row(safe(name), *(f"{getattr(tally, column):,}" for column in columns))
-    console = out()
+    console = stdout_console()
     console.print(table)
     for name, given in found.given.items():
         console.print(f"{safe(name)}: {given:,} given, {found.left[name]:,} left")
@@ -227,19 +234,19 @@ def _progress(folder: Path, *, as_json: bool) -> None:
 
 def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_json: bool) -> None:
     from overread.build.adjudication import Queue
-    from overread.build.adjudication.judge_questions import judge_agreement, judged_run
-    from overread.build.adjudication.reads_agreement import agreement
-    from overread.cli.console import out, print_json
+    from overread.build.adjudication.judge_questions import find_judged_run, measure_judge_agreement
+    from overread.build.adjudication.reads_agreement import measure_agreement
+    from overread.cli.console import print_json, stdout_console
 
-    found = agreement(folder, kind=kind, **drawing)
-    run = judged_run(folder)
-    judged = judge_agreement(Queue(folder), run, **drawing) if run is not None else []
+    found = measure_agreement(folder, kind=kind, **drawing)
+    run = find_judged_run(folder)
+    judged = measure_judge_agreement(Queue(folder), run, **drawing) if run is not None else []
     judged = [one for one in judged if kind is None or one.kind == kind]
     if as_json:
         print_json([group.as_dict() for group in found] + [one.as_dict() for one in judged])
         return
     if not found:
-        out().print("no question has two reads yet")
+        stdout_console().print("no question has two reads yet")
     for group in found:
         _print_group(group)
     for one in judged:
@@ -247,9 +254,9 @@ def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_js
 
 
 def _print_group(group: GroupAgreement) -> None:
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     below = f", category {group.category}" if group.category is not None else ""
     console.print(
         f"[bold]{safe(group.kind + below)}[/]: {group.questions:,} questions read twice, "
@@ -258,30 +265,30 @@ def _print_group(group: GroupAgreement) -> None:
     numbers = {"agree": group.share, "kappa": group.kappa, "AC1": group.ac1, "alpha": group.alpha}
     for name, span in numbers.items():
         if span is not None:
-            console.print(f"  {name:<6} {_span(span)}")
+            console.print(f"  {name:<6} {_format_interval(span)}")
     if len(group.pairs) > 1:
         for pair in group.pairs:
             both = f"{pair.first} and {pair.second}"
             found = pair.agreement
             console.print(
-                f"  {safe(both)}: {found.n:,} questions, agree {_span(found.share)}, "
-                f"kappa {_span(found.kappa)}"
+                f"  {safe(both)}: {found.n:,} questions, agree {_format_interval(found.share)}, "
+                f"kappa {_format_interval(found.kappa)}"
             )
 
 
 def _print_judged(one: JudgeAgreement) -> None:
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
     unsure = f", {one.cannot_judge:,} cannot be judged" if one.cannot_judge else ""
-    out().print(
+    stdout_console().print(
         f"[bold]{safe(one.kind)}[/]: {safe(one.who)} against the judge {safe(one.judge)}, "
         f"{one.agreement.n:,} questions{unsure}"
     )
     for name, span in {"agree": one.agreement.share, "kappa": one.agreement.kappa}.items():
-        out().print(f"  {name:<6} {_span(span)}")
+        stdout_console().print(f"  {name:<6} {_format_interval(span)}")
 
 
-def _span(span: Any) -> str:
+def _format_interval(span: Any) -> str:
     if span.value is None:
         return "undefined"
     between = "" if span.low is None else f" ({span.low:.3f} – {span.high:.3f})"

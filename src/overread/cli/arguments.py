@@ -18,7 +18,7 @@ Pictures = Annotated[
     Path | None,
     typer.Option(help="Folder of the pictures, where they do not lie in ROOT.", metavar="DIR"),
 ]
-Moved = Annotated[
+NewRoot = Annotated[
     Path | None,
     typer.Option(
         "--root", help="Folder of the release, if it has moved since the run.", metavar="DIR"
@@ -43,12 +43,14 @@ Settings = Annotated[
     ),
 ]
 Draws = Annotated[int, typer.Option(help="Bootstrap draws; 0 for no intervals.", min=0)]
-Level = Annotated[float, typer.Option(help="Of the intervals.", min=0.5, max=0.9999)]
-Seed = Annotated[int, typer.Option(help="Of the draws.", min=0)]
-Workers = Annotated[
-    int | None, typer.Option(help="Processes for masks; as many as cores without it.", min=1)
+Level = Annotated[
+    float, typer.Option(help="Confidence level of the intervals.", min=0.5, max=0.9999)
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
+Seed = Annotated[int, typer.Option(help="Random seed of the bootstrap draws.", min=0)]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes for masks; default: one per core.", min=1)
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Ignore cached measurements.")]
 Limit = Annotated[int, typer.Option(help="Problems to print.", min=0)]
 
 ReaderArgs = Annotated[
@@ -56,29 +58,29 @@ ReaderArgs = Annotated[
     typer.Option("--reader-arg", help="An argument of the reader; repeatable.", metavar="K=V"),
 ]
 Cache = Annotated[
-    Path | None, typer.Option(help="File of replies; the user's own without it.", metavar="FILE")
+    Path | None, typer.Option(help="Reply cache file; default: the user's cache.", metavar="FILE")
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask even what was answered before.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the reply cache.")]
 MaxRetries = Annotated[
-    int, typer.Option(help="How often a call that may yet work is repeated.", min=0, max=100)
+    int, typer.Option(help="How often a failed call is retried.", min=0, max=100)
 ]
 
 ReaderName = Annotated[
-    str, typer.Option("--reader", "-r", help="Who reads: one of `overread list readers`.")
+    str, typer.Option("--reader", "-r", help="Reader: one of `overread list readers`.")
 ]
 Workflow = Annotated[
-    str, typer.Option("--workflow", "-w", help="How: one of `overread list workflows`.")
+    str, typer.Option("--workflow", "-w", help="Workflow: one of `overread list workflows`.")
 ]
 OnlyFirst = Annotated[int | None, typer.Option("--limit", help="Only the first cases.", min=1)]
 OnlyCases = Annotated[
     list[str] | None,
     typer.Option("--case", help="Only this case, by id or '#3'; repeat for several.", metavar="ID"),
 ]
-Repeat = Annotated[int, typer.Option(help="Readings of each case.", min=1)]
+Repeat = Annotated[int, typer.Option(help="Readings per case.", min=1)]
 Concurrency = Annotated[
     int, typer.Option("--concurrency", "-j", help="Cases and calls at once.", min=1, max=4096)
 ]
-RunSeed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn by lot.", min=0)]
+RunSeed = Annotated[int, typer.Option("--seed", help="Random seed.", min=0)]
 SessionSetting = Annotated[
     list[str] | None,
     typer.Option(
@@ -95,23 +97,25 @@ PriceList = Annotated[
     ),
 ]
 PriceIn = Annotated[
-    float | None, typer.Option("--price-in", help="Price of a million tokens read.", min=0)
+    float | None, typer.Option("--price-in", help="Price per million input tokens.", min=0)
 ]
 PriceOut = Annotated[
-    float | None, typer.Option("--price-out", help="Price of a million tokens written.", min=0)
+    float | None, typer.Option("--price-out", help="Price per million output tokens.", min=0)
 ]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Read again what failed before.")]
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Retry cases that failed before.")
+]
 AllowRemote = Annotated[
-    bool, typer.Option("--allow-remote", help="The pictures may be sent to another machine.")
+    bool, typer.Option("--allow-remote", help="Allow sending the pictures to another machine.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what it would take; ask and write nothing.")
+    bool, typer.Option("--dry-run", help="Estimate calls and cost; ask and write nothing.")
 ]
 
 
-def asked_of(words: list[str] | None, *, allow_remote: bool) -> dict[str, str]:
+def reader_arguments(words: list[str] | None, *, allow_remote: bool) -> dict[str, str]:
     """The arguments of a reader, as they were typed."""
-    arguments = pairs(words or [], "--reader-arg")
+    arguments = parse_pairs(words or [], "--reader-arg")
     return arguments | {"allow_remote": "true"} if allow_remote else arguments
 
 
@@ -123,7 +127,7 @@ def refuse_two_caches(cache: Path | None, *, no_cache: bool) -> None:
         raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
 
 
-def pairs(words: list[str], option: str) -> dict[str, str]:
+def parse_pairs(words: list[str], option: str) -> dict[str, str]:
     """Name → value of an option that is repeated; a name that is given twice is refused."""
     from overread.errors import UsageError
 

@@ -16,7 +16,7 @@ from overread.cli.arguments import (
     DryRun,
     Level,
     MaxRetries,
-    Moved,
+    NewRoot,
     NoCache,
     Pictures,
     PriceIn,
@@ -25,17 +25,17 @@ from overread.cli.arguments import (
     ReaderArgs,
     RetryFailed,
     Workers,
-    asked_of,
+    reader_arguments,
     refuse_two_caches,
 )
 
 if TYPE_CHECKING:
     from overread.metrics.statistics import Difference, Interval
     from overread.runs.audit import Audit
-    from overread.runs.audit_shares import Shares
+    from overread.runs.audit_shares import AuditShares
     from overread.runs.estimate import Estimate
 
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 def audit(
@@ -52,11 +52,14 @@ def audit(
         int | None, typer.Option(help="Only the first readings that cite something.", min=1)
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Of other regions, other patients and bootstrap draws.", min=0)
+        int,
+        typer.Option(
+            help="Random seed of other regions, other patients and bootstrap draws.", min=0
+        ),
     ] = 0,
     reader_arg: ReaderArgs = None,
     allow_remote: AllowRemote = False,
-    root: Moved = None,
+    root: NewRoot = None,
     pictures: Pictures = None,
     concurrency: Concurrency = 16,
     cache: Cache = None,
@@ -79,9 +82,9 @@ def audit(
     else shown. The same command again goes on where it was stopped. docs/audit.md tells what this
     shows and what it cannot.
     """
-    from overread.cli.run import given_prices
-    from overread.cli.running import watching
-    from overread.runs.audit import AuditPlan, foresee
+    from overread.cli.run import parse_prices
+    from overread.cli.running import live_progress
+    from overread.runs.audit import AuditPlan, estimate_audit
     from overread.runs.audit import audit as audit_all
 
     refuse_two_caches(cache, no_cache=no_cache)
@@ -92,10 +95,10 @@ def audit(
         seed=seed,
         root=root,
         pictures=pictures,
-        arguments=asked_of(reader_arg, allow_remote=allow_remote),
+        arguments=reader_arguments(reader_arg, allow_remote=allow_remote),
         cache=cache,
         use_cache=not no_cache,
-        prices=given_prices(prices, price_in, price_out),
+        prices=parse_prices(prices, price_in, price_out),
         concurrency=concurrency,
         max_retries=max_retries,
         retry_failed=retry_failed,
@@ -104,28 +107,28 @@ def audit(
         workers=workers,
     )
     if dry_run:
-        _print_estimates(*foresee(plan), as_json=as_json)
+        _print_estimates(*estimate_audit(plan), as_json=as_json)
         return
-    found = audit_all(plan, watching=lambda arm: watching(f"audit: {arm}", quiet=as_json))
+    found = audit_all(plan, watching=lambda arm: live_progress(f"audit: {arm}", quiet=as_json))
     if found.stopped is not None:
-        from overread.cli.console import err
+        from overread.cli.console import stderr_console
 
-        err().print("stopped; what is done is kept: go on with the same command")
+        stderr_console().print("stopped; progress is saved: resume with the same command")
         raise typer.Exit(128 + found.stopped)
-    _print_found(found, as_json=as_json)
+    _print_audit(found, as_json=as_json)
 
 
 # ---- what is printed -----------------------------------------------------------------------
 
 
-def _print_found(found: Audit, *, as_json: bool) -> None:
-    from overread.cli.console import out, print_json, safe
+def _print_audit(found: Audit, *, as_json: bool) -> None:
+    from overread.cli.console import print_json, safe, stdout_console
 
     if as_json:
         print_json(found.as_dict())
         return
-    console = out()
-    _print_head(found)
+    console = stdout_console()
+    _print_header(found)
     if found.shares is not None:
         console.print()
         _print_arms(found.shares)
@@ -134,19 +137,19 @@ def _print_found(found: Audit, *, as_json: bool) -> None:
         console.print()
         console.print(
             f"[bold]{len(found.uncited):,} readings that cite nothing[/], with all their pictures "
-            f"hidden: {_some(found.uncited)}"
+            f"hidden: {_format_cases(found.uncited)}"
         )
         _print_arms(found.shares_uncited)
     console.print()
-    _print_tail(found)
+    _print_notes(found)
     told = f"files: {safe(str(found.folder))}/audit.json, edits.jsonl, one run an arm"
     console.print(told, soft_wrap=True)
 
 
-def _print_head(found: Audit) -> None:
-    from overread.cli.console import out, safe
+def _print_header(found: Audit) -> None:
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     spec = found.spec
     console.print(
         f"[bold]{safe(str(found.folder.parent))}[/]: {safe(spec.reader.name)} on "
@@ -160,21 +163,21 @@ def _print_head(found: Audit) -> None:
         console.print(f"  cited: {counts}")
     for why, cases in (("cite nothing", found.uncited), ("had failed", found.failed)):
         if cases:
-            console.print(f"  {len(cases):,} {why}: {_some(cases)}")
-    for case, why in list(found.refused.items())[:_NAMED]:
+            console.print(f"  {len(cases):,} {why}: {_format_cases(cases)}")
+    for case, why in list(found.refused.items())[:_MAX_NAMED]:
         console.print(f"  not audited: {safe(case)}: {safe(why)}")
-    if len(found.refused) > _NAMED:
-        console.print(f"  … {len(found.refused) - _NAMED:,} more not audited")
+    if len(found.refused) > _MAX_NAMED:
+        console.print(f"  … {len(found.refused) - _MAX_NAMED:,} more not audited")
     for arm, cases_why in found.without.items():
         for why in dict.fromkeys(cases_why.values()):
             own = [case for case, told in cases_why.items() if told == why]
-            console.print(f"  without '{arm}', since {safe(why)}: {_some(own)}")
+            console.print(f"  without '{arm}', since {safe(why)}: {_format_cases(own)}")
 
 
-def _print_arms(shares: Shares) -> None:
+def _print_arms(shares: AuditShares) -> None:
     from rich.table import Table
 
-    from overread.cli.console import out
+    from overread.cli.console import stdout_console
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("arm", "answers", "moved", "beyond the null", "how far", "beyond the null"):
@@ -183,26 +186,26 @@ def _print_arms(shares: Shares) -> None:
         table.add_row(
             arm,
             f"{own.moved.n:,}",
-            _span(own.moved),
-            _apart(own.moved_beyond),
-            _span(own.far),
-            _apart(own.far_beyond),
+            _format_interval(own.moved),
+            _format_difference(own.moved_beyond),
+            _format_interval(own.far),
+            _format_difference(own.far_beyond),
         )
-    out().print(table)
+    stdout_console().print(table)
 
 
-def _print_shares(shares: Shares) -> None:
-    from overread.cli.console import out
+def _print_shares(shares: AuditShares) -> None:
+    from overread.cli.console import stdout_console
 
-    console = out()
+    console = stdout_console()
     console.print()
     apart = (shares.cited_over_other_moved, shares.cited_over_other_far)
     if apart[0] is not None:
-        console.print(f"cited hidden minus other hidden: moved {_apart(apart[0])}")
-        console.print(f"                                 how far {_apart(apart[1])}")
+        console.print(f"cited hidden minus other hidden: moved {_format_difference(apart[0])}")
+        console.print(f"                                 how far {_format_difference(apart[1])}")
     if shares.rests is not None:
         console.print(
-            f"[bold]answers that rest on the cited evidence: {_span(shares.rests)}[/] "
+            f"[bold]answers that rest on the cited evidence: {_format_interval(shares.rests)}[/] "
             f"of {shares.rests.n:,}"
         )
     elif shares.rests_on_shown is not None:
@@ -212,16 +215,16 @@ def _print_shares(shares: Shares) -> None:
         )
     if shares.rests_on_shown is not None:
         console.print(
-            f"answers that hiding it moves, beyond the null: {_span(shares.rests_on_shown)} "
+            f"answers that hiding it moves, beyond the null: {_format_interval(shares.rests_on_shown)} "
             f"of {shares.rests_on_shown.n:,}"
         )
 
 
-def _print_tail(found: Audit) -> None:
-    from overread.cli.console import out, safe
+def _print_notes(found: Audit) -> None:
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
-    if "null" in found.outcomes and found.equal == len(found.audited):
+    console = stdout_console()
+    if "null" in found.outcomes and found.null_equal == len(found.audited):
         console.print("asked again unchanged, every reading is the same, word for word")
     for rule in found.rules:
         console.print(f"what moved is: {safe(rule)}")
@@ -235,21 +238,21 @@ def _print_tail(found: Audit) -> None:
             console.print(f"  {safe(case)}: {safe(why)}")
 
 
-def _some(cases: list[str]) -> str:
+def _format_cases(cases: list[str]) -> str:
     from overread.cli.console import safe
 
-    more = f" and {len(cases) - _NAMED:,} more" if len(cases) > _NAMED else ""
-    return safe(", ".join(cases[:_NAMED])) + more
+    more = f" and {len(cases) - _MAX_NAMED:,} more" if len(cases) > _MAX_NAMED else ""
+    return safe(", ".join(cases[:_MAX_NAMED])) + more
 
 
-def _span(found: Interval) -> str:
+def _format_interval(found: Interval) -> str:
     if found.value is None:
         return "undefined"
     between = "" if found.low is None else f" ({found.low:.3f} – {found.high:.3f})"
     return f"{found.value:.3f}{between}"
 
 
-def _apart(found: Difference | None) -> str:
+def _format_difference(found: Difference | None) -> str:
     if found is None:
         return ""
     own = found.difference
@@ -264,22 +267,22 @@ def _print_estimates(found: Audit, arms: dict[str, Estimate], *, as_json: bool) 
 
     from rich.table import Table
 
-    from overread.cli.console import out, print_json
-    from overread.cli.running import _money
+    from overread.cli.console import print_json, stdout_console
+    from overread.cli.running import format_money
 
     if as_json:
         told: dict[str, Any] = {arm: asdict(own) for arm, own in arms.items()}
         print_json({"audited": len(found.audited), "uncited": found.uncited, "arms": told})
         return
-    console = out()
-    _print_head(found)
+    console = stdout_console()
+    _print_header(found)
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("arm", "readings", "calls", "known", "pictures", "tokens read", "cost"):
         table.add_column(title, overflow="fold")
     for arm, own in arms.items():
         least = "≥ " if own.at_least else ""
-        cost = "" if own.cost is None else f"{least}{_money(own.cost, own.currency)}"
+        cost = "" if own.cost is None else f"{least}{format_money(own.cost, own.currency)}"
         table.add_row(
             arm,
             f"{own.readings:,}",
@@ -293,5 +296,5 @@ def _print_estimates(found: Audit, arms: dict[str, Estimate], *, as_json: bool) 
     calls = sum(own.calls for own in arms.values())
     costs = [own.cost for own in arms.values() if own.cost is not None]
     currency = next((own.currency for own in arms.values() if own.currency), "")
-    price = f", {_money(sum(costs), currency)} for what is read" if costs else ""
+    price = f", {format_money(sum(costs), currency)} for what is read" if costs else ""
     console.print(f"together {calls:,} questions{price}; nothing was asked")

@@ -17,11 +17,11 @@ from overread.cli.arguments import (
     PriceOut,
     ReaderArgs,
     RunSeed,
-    pairs,
+    parse_pairs,
 )
 
 if TYPE_CHECKING:
-    from overread.build.staff import Hired
+    from overread.build.staff import RoleSpec
 
 
 def build(
@@ -33,15 +33,19 @@ def build(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of the build; the same goes on."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of the build; an existing build is resumed."
+        ),
     ],
     reader: Annotated[
         str | None,
-        typer.Option("--reader", "-r", help="Who reads and writes; by rules alone without one."),
+        typer.Option(
+            "--reader", "-r", help="Reader that reads and writes; without one, rules only."
+        ),
     ] = None,
     reader_arg: ReaderArgs = None,
     auditor: Annotated[
-        str | None, typer.Option("--auditor", help="Who audits what the reader wrote.")
+        str | None, typer.Option("--auditor", help="Reader that checks what the first one wrote.")
     ] = None,
     auditor_arg: Annotated[
         list[str] | None,
@@ -49,7 +53,9 @@ def build(
     ] = None,
     probe: Annotated[
         list[str] | None,
-        typer.Option("--probe", help="Who tries to answer from the text alone; repeatable."),
+        typer.Option(
+            "--probe", help="Reader that tries to answer from the text alone; repeatable."
+        ),
     ] = None,
     probe_arg: Annotated[
         list[str] | None,
@@ -69,11 +75,11 @@ def build(
     ] = None,
     steps: Annotated[
         str | None,
-        typer.Option(help="Only these steps; the others as the ledger has them.", metavar="A,B"),
+        typer.Option(help="Run only these steps; take the others from the ledger.", metavar="A,B"),
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option("--from", help="Do this step and those behind it anew.", metavar="STEP"),
+        typer.Option("--from", help="Redo this step and all later ones.", metavar="STEP"),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", help="Only the first items of the source.", min=1)
@@ -84,7 +90,7 @@ def build(
         Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")
     ] = None,
     repairs: Annotated[
-        int, typer.Option(help="How often an answer that is no good is asked for again.", min=0)
+        int, typer.Option(help="How often an unusable answer is asked for again.", min=0)
     ] = 2,
     prices: PriceList = None,
     price_in: PriceIn = None,
@@ -111,17 +117,17 @@ def build(
     """
     from overread.build.runner import run_build
     from overread.cli.building import print_build
-    from overread.cli.run import given_prices
-    from overread.cli.running import watching
+    from overread.cli.run import parse_prices
+    from overread.cli.running import live_progress
     from overread.runs.settings import session_settings
 
     readers = {
-        **_hired("reader", reader, reader_arg, allow_remote=allow_remote),
-        **_hired("auditor", auditor, auditor_arg, allow_remote=allow_remote),
-        **_probes(probe or [], probe_arg or [], allow_remote=allow_remote),
+        **_parse_role("reader", reader, reader_arg, allow_remote=allow_remote),
+        **_parse_role("auditor", auditor, auditor_arg, allow_remote=allow_remote),
+        **_parse_probes(probe or [], probe_arg or [], allow_remote=allow_remote),
     }
     chosen = tuple(word.strip() for word in (steps or "").split(",") if word.strip())
-    with watching(f"building {recipe}", quiet=as_json or dry_run) as watch:
+    with live_progress(f"building {recipe}", quiet=as_json or dry_run) as watch:
         outcome = run_build(
             recipe,
             source,
@@ -129,7 +135,7 @@ def build(
             watch=watch,
             dry_run=dry_run,
             readers=readers,
-            settings=pairs(setting or [], "--setting"),
+            settings=parse_pairs(setting or [], "--setting"),
             seed=seed,
             limit=limit,
             preview=preview,
@@ -139,7 +145,7 @@ def build(
             session=session_settings(
                 {"prompts": str(prompts) if prompts else None, "repairs": repairs}
             ),
-            prices=given_prices(prices, price_in, price_out),
+            prices=parse_prices(prices, price_in, price_out),
             max_retries=max_retries,
             retry_failed=retry_failed,
         )
@@ -150,26 +156,26 @@ def build(
         raise typer.Exit(1)
 
 
-def _hired(
+def _parse_role(
     role: str, name: str | None, words: list[str] | None, *, allow_remote: bool
-) -> dict[str, Hired]:
+) -> dict[str, RoleSpec]:
     from overread.errors import UsageError
 
-    arguments = pairs(words or [], f"--{role}-arg")
+    arguments = parse_pairs(words or [], f"--{role}-arg")
     if name is None:
         if arguments:
             raise UsageError(f"--{role}-arg was given and no --{role}", remedy=f"add --{role}")
         return {}
-    return {role: _made(name, arguments, allow_remote=allow_remote)}
+    return {role: _make_role(name, arguments, allow_remote=allow_remote)}
 
 
-def _probes(names: list[str], words: list[str], *, allow_remote: bool) -> dict[str, Hired]:
+def _parse_probes(names: list[str], words: list[str], *, allow_remote: bool) -> dict[str, RoleSpec]:
     """Probes by number, each with the arguments of all and its own."""
     from overread.errors import UsageError
 
     shared: dict[str, str] = {}
     own: dict[int, dict[str, str]] = {}
-    for name, value in pairs(words, "--probe-arg").items():
+    for name, value in parse_pairs(words, "--probe-arg").items():
         number, dot, rest = name.partition(".")
         if dot and number.isdecimal():
             if not 1 <= int(number) <= len(names):
@@ -183,15 +189,17 @@ def _probes(names: list[str], words: list[str], *, allow_remote: bool) -> dict[s
     if shared and not names:
         raise UsageError("--probe-arg was given and no --probe", remedy="add --probe")
     return {
-        f"probe-{number}": _made(name, {**shared, **own.get(number, {})}, allow_remote=allow_remote)
+        f"probe-{number}": _make_role(
+            name, {**shared, **own.get(number, {})}, allow_remote=allow_remote
+        )
         for number, name in enumerate(names, 1)
     }
 
 
-def _made(name: str, arguments: dict[str, Any], *, allow_remote: bool) -> Hired:
-    from overread.build.staff import Hired
+def _make_role(name: str, arguments: dict[str, Any], *, allow_remote: bool) -> RoleSpec:
+    from overread.build.staff import RoleSpec
 
     # Of the readers, only those behind an endpoint can leave the machine, and take the permission.
     if allow_remote and name == "openai":
         arguments = arguments | {"allow_remote": "true"}
-    return Hired(name, arguments)
+    return RoleSpec(name, arguments)

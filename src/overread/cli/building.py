@@ -1,4 +1,4 @@
-"""How a build looks in the terminal: what became of the items, step by step, and what is next."""
+"""Terminal output of `overread build`: counts per step, costs, next commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from overread.cli.console import out, print_json, safe
+from overread.cli.console import print_json, safe, stdout_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +77,7 @@ def print_build(outcome: BuildOutcome, *, as_json: bool) -> None:
     if as_json:
         print_json(build_json(outcome))
         return
-    console = out()
+    console = stdout_console()
     for one in outcome.previews:
         console.print(f"[bold]{safe(one.source.id)}[/]")
         for entry in one.entries:
@@ -94,9 +94,9 @@ def print_build(outcome: BuildOutcome, *, as_json: bool) -> None:
     _print_steps(console, outcome)
     _print_notes(console, outcome)
     if outcome.dry:
-        _print_dry(console, outcome)
+        _print_estimate(console, outcome)
         return
-    _print_spent(console, outcome)
+    _print_spending(console, outcome)
     _print_next(console, outcome)
 
 
@@ -107,25 +107,25 @@ def _print_steps(console: Console, outcome: BuildOutcome) -> None:
     for column in ("step", "came", "kept", "dropped", "waiting", "failed"):
         right = "left" if column in ("step", "dropped", "failed") else "right"
         table.add_column(column, justify=right, overflow="fold")  # type: ignore[arg-type]
-    for name in ("would ask",) if outcome.dry else ("known already",):
+    for name in ("would ask",) if outcome.dry else ("from cache",):
         table.add_column(name, justify="right")
     for step in outcome.steps:
         table.add_row(
             safe(step.name),
             f"{step.came:,}",
             f"{step.kept:,}",
-            reasons(step.dropped),
+            format_reasons(step.dropped),
             f"{step.waiting:,}" if step.waiting else "",
-            reasons(step.failed),
+            format_reasons(step.failed),
             f"{step.asking:,}" if outcome.dry else f"{step.known:,}",
         )
     console.print(table)
 
 
-def reasons(counts: dict[str, int]) -> str:
+def format_reasons(counts: dict[str, int]) -> str:
     """Counts by reason in one cell, the most frequent first.
 
-    >>> reasons({"too-short": 2, "leaks": 5})
+    >>> format_reasons({"too-short": 2, "leaks": 5})
     '5 leaks, 2 too-short'
     """
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
@@ -135,7 +135,9 @@ def reasons(counts: dict[str, int]) -> str:
 def _print_notes(console: Console, outcome: BuildOutcome) -> None:
     undone = sum(step.undone for step in outcome.steps)
     if undone and not outcome.dry:
-        console.print(f"  not done: {undone:,} decisions, of steps that were left out or behind")
+        console.print(
+            f"  not done: {undone:,} decisions, of steps that were skipped or follow a skipped one"
+        )
     if outcome.defects:
         console.print(f"  source: {len(outcome.defects):,} rows make no item, or none of their own")
         for defect in outcome.defects[:5]:
@@ -155,7 +157,7 @@ def _print_notes(console: Console, outcome: BuildOutcome) -> None:
         console.print(f"  no release: {safe(outcome.problem)}")
 
 
-def _print_dry(console: Console, outcome: BuildOutcome) -> None:
+def _print_estimate(console: Console, outcome: BuildOutcome) -> None:
     from overread.runs.estimate import RULE
 
     calls = sum(step.calls for step in outcome.steps)
@@ -167,14 +169,14 @@ def _print_dry(console: Console, outcome: BuildOutcome) -> None:
         money = f"{outcome.cost:,.4f} {safe(outcome.tally.spent.currency)}".strip()
         console.print(f"  cost            {least}{money} for what is read; answers come on top")
     if calls:
-        console.print("  what comes behind an answer that is not known yet was not counted")
+        console.print("  steps after an answer that is not cached yet are not counted")
 
 
-def _print_spent(console: Console, outcome: BuildOutcome) -> None:
+def _print_spending(console: Console, outcome: BuildOutcome) -> None:
     spent = outcome.tally.spent
     if spent.calls or spent.cached:
         again = f", {spent.retries:,} of them repeated" if spent.retries else ""
-        console.print(f"  calls           {spent.calls:,}{again}; {spent.cached:,} known already")
+        console.print(f"  calls           {spent.calls:,}{again}; {spent.cached:,} from cache")
         console.print(
             f"  tokens          {spent.input_tokens:,} read, {spent.output_tokens:,} written"
         )
@@ -194,11 +196,11 @@ def _print_next(console: Console, outcome: BuildOutcome) -> None:
     if outcome.waiting:
         console.print(f"{outcome.waiting:,} wait for people: overread adjudicate {folder}")
     if outcome.failed:
-        console.print("try the failed ones again: the same command with --retry-failed")
+        console.print("retry the failed ones: the same command with --retry-failed")
     if outcome.stopped is not None:
-        console.print("go on with the same command")
+        console.print("resume with the same command")
     elif not outcome.previews:
-        console.print(f"what became of each case: overread ledger {folder} [CASE]", soft_wrap=True)
+        console.print(f"history of each case: overread ledger {folder} [CASE]", soft_wrap=True)
 
 
 # ---- one decision --------------------------------------------------------------------------
@@ -206,7 +208,7 @@ def _print_next(console: Console, outcome: BuildOutcome) -> None:
 
 def print_decision(console: Console, entry: LedgerEntry, note: str = "") -> None:
     """What a step decided on an item, and everything that it changed."""
-    from overread.build.questions import looked_up
+    from overread.build.questions import list_consulted
 
     because = f" ({safe(entry.reason)})" if entry.reason else ""
     by = f" by {safe(entry.by)}" if entry.by else ""
@@ -215,18 +217,18 @@ def print_decision(console: Console, entry: LedgerEntry, note: str = "") -> None
         console.print(f"    {safe(entry.why)}")
     for change in entry.changes:
         why = f": {safe(change.why)}" if change.why else ""
-        arrow = f": {_value(change.before)} → {_value(change.after)}"
+        arrow = f": {_format_value(change.before)} → {_format_value(change.after)}"
         if change.before == change.after:  # a note: found and left as it was, or on nothing at all
-            arrow = "" if change.before is None else f": {_value(change.before)}"
+            arrow = "" if change.before is None else f": {_format_value(change.before)}"
         console.print(f"    {safe(change.what)}{arrow}, by {safe(change.by)}{why}")
     if entry.outcome == "kept" and entry.data and not entry.changes:
         console.print(f"    new: {', '.join(safe(name) for name in entry.data)}")
-    for question, verdict, corrected in looked_up(entry.verdicts):
+    for question, verdict, corrected in list_consulted(entry.verdicts):
         instead = f", in its place {safe(corrected)}" if corrected else ""
         console.print(f"    people on {safe(question)}: {safe(verdict or 'not yet')}{instead}")
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)

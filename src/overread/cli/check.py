@@ -24,7 +24,7 @@ def check(
     form: Form = None,
     pictures: Pictures = None,
     no_pixels: Annotated[
-        bool, typer.Option("--no-pixels", help="See whether pictures are there; open none.")
+        bool, typer.Option("--no-pixels", help="Only check that the pictures exist; open none.")
     ] = False,
     regions: Annotated[
         Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
@@ -38,8 +38,8 @@ def check(
     Exit code 1 when there are errors, 0 when there are only warnings or none.
     """
     import overread
-    from overread.benchmarks import splits_of, unopened
-    from overread.cli.console import ReaderLeft, print_json, progress
+    from overread.benchmarks import splits_of, unopened_defect
+    from overread.cli.console import OutputClosed, print_json, progress_bar
     from overread.errors import ReleaseError
     from overread.ontology import use_regions
 
@@ -51,9 +51,9 @@ def check(
         try:
             splits = splits_of(benchmark, root)
         except ReleaseError as error:
-            splits, found = [], [unopened(error)]
+            splits, found = [], [unopened_defect(error)]
     for name in splits:
-        with progress(f"checking {benchmark} {name}", quiet=as_json) as told:
+        with progress_bar(f"checking {benchmark} {name}", quiet=as_json) as told:
             found += overread.check(
                 benchmark,
                 root,
@@ -65,7 +65,7 @@ def check(
             )
     found = list(dict.fromkeys(found))  # two splits may name the same thing
     errors = sum(defect.severity == "error" for defect in found)
-    with suppress(ReaderLeft):  # the exit code is for whoever asks, even if nobody reads on
+    with suppress(OutputClosed):  # the exit code is for whoever asks, even if nobody reads on
         if as_json:
             print_json(_summary(benchmark, root, splits, found, errors=errors))
         else:
@@ -93,10 +93,10 @@ def _summary(
 def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
     from rich.table import Table
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
     from overread.core.defects import KINDS
 
-    console = out()
+    console = stdout_console()
     ordered = sorted(found, key=lambda defect: defect.severity)
     if ordered:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

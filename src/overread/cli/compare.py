@@ -12,7 +12,7 @@ from overread.cli.arguments import AsJson, Draws, Level, Seed
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.comparing import Compared, Comparison
+    from overread.runs.comparing import CardComparison, MetricComparison
 
 
 def compare(
@@ -25,7 +25,7 @@ def compare(
     as_json: AsJson = False,
     baseline: Annotated[
         str | None,
-        typer.Option(help="The reader the others are set against; the first without it."),
+        typer.Option(help="Reader to compare the others with; default: the first."),
     ] = None,
     name: Annotated[
         list[str] | None,
@@ -37,7 +37,7 @@ def compare(
     ] = None,
     common: Annotated[
         bool,
-        typer.Option("--common", help="Leave out cases that not all of them were graded on."),
+        typer.Option("--common", help="Use only cases that all of them were graded on."),
     ] = False,
     draws: Draws = 1000,
     level: Level = 0.95,
@@ -52,7 +52,7 @@ def compare(
     from overread.cli.console import print_json
     from overread.runs.card import read_card
     from overread.runs.comparing import compare as compared
-    from overread.runs.scoring import Drawing
+    from overread.runs.scoring import BootstrapSettings
 
     found = compared(
         [read_card(path) for path in cards],
@@ -60,7 +60,7 @@ def compare(
         baseline=baseline,
         metrics=metric or (),
         units="common" if common else "same",
-        drawing=Drawing(draws=draws, seed=seed, level=level),
+        bootstrap=BootstrapSettings(draws=draws, seed=seed, level=level),
     )
     if as_json:
         print_json(found.as_json())
@@ -68,12 +68,12 @@ def compare(
         _print(found, chosen=bool(metric))
 
 
-def _print(found: Comparison, *, chosen: bool) -> None:
+def _print(found: CardComparison, *, chosen: bool) -> None:
     from overread import catalog
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
     from overread.cli.scorecard import HONEST, is_twin, print_reasons
 
-    console = out()
+    console = stdout_console()
     first = found.cards[found.baseline]
     title = catalog.find("benchmarks", first.benchmark).title
     console.print(f"[bold]{title} {first.split}[/]: {len(found.cards)} readers")
@@ -94,27 +94,27 @@ def _print(found: Comparison, *, chosen: bool) -> None:
     print_reasons(console, "not compared", found.left_out)
 
 
-def _print_scores(console: Console, found: Comparison, shown: list[str]) -> None:
+def _print_scores(console: Console, found: CardComparison, shown: list[str]) -> None:
     """One column a reader; where they do not all fit, one table below the other."""
-    from overread.cli.scorecard import Column, in_one, print_columns
+    from overread.cli.scorecard import Column, format_scores, print_columns
 
     arrows = ["↑" if found.metrics[m].metric.better == "higher" else "↓" for m in shown]
     readers = [
-        Column(reader, in_one([card.scores[metric] for metric in shown]))
+        Column(reader, format_scores([card.scores[metric] for metric in shown]))
         for reader, card in found.cards.items()
     ]
     longest = max(map(len, shown), default=0)
-    beside = max(1, (console.width - min(longest, 30) - 5) // _READER)
+    beside = max(1, (console.width - min(longest, 30) - 5) // _READER_WIDTH)
     for start in range(0, len(readers), beside):
         part = readers[start : start + beside]
         print_columns(console, [Column("score", shown), Column("", arrows), *part])
 
 
-_READER = 24
+_READER_WIDTH = 24
 """Width of a reader's column: a number, its interval, and some room."""
 
 
-def _print_differences(console: Console, found: Comparison, shown: list[str]) -> None:
+def _print_differences(console: Console, found: CardComparison, shown: list[str]) -> None:
     from rich.table import Table
 
     from overread.cli.console import safe
@@ -135,8 +135,8 @@ def _print_differences(console: Console, found: Comparison, shown: list[str]) ->
                 safe(metric),
                 "–" if span.value is None else f"{span.value:+.3f}",
                 between,
-                _p(apart.p),
-                _p(test.exact_p) if test else "",
+                _format_p(apart.p),
+                _format_p(test.exact_p) if test else "",
             )
             notes |= dict.fromkeys((*apart.notes, *(test.notes if test else ())))
             if any(apart.left_out):
@@ -147,18 +147,18 @@ def _print_differences(console: Console, found: Comparison, shown: list[str]) ->
     console.print()
 
 
-def _p(value: float | None) -> str:
+def _format_p(value: float | None) -> str:
     """A p below the heading that says so."""
-    from overread.metrics.statistics.result import p_value
+    from overread.metrics.statistics.result import format_p
 
-    return "–" if value is None else p_value(value).removeprefix("p ").removeprefix("= ")
+    return "–" if value is None else format_p(value).removeprefix("p ").removeprefix("= ")
 
 
-def _print_ranks(console: Console, compared: Compared) -> None:
+def _print_ranks(console: Console, compared: MetricComparison) -> None:
     from rich.table import Table
 
     from overread.cli.console import safe
-    from overread.cli.scorecard import number
+    from overread.cli.scorecard import format_number
 
     if compared.ranking is None:
         return
@@ -171,6 +171,8 @@ def _print_ranks(console: Console, compared: Compared) -> None:
         share = "" if rank.first is None else f"{rank.first:.0%} of draws"
         tested = compared.significance
         left = "{} – {}".format(*tested.ranges[rank.reader]) if tested else ""
-        table.add_row(f"{rank.rank:g}", safe(rank.reader), number(rank.value), between, share, left)
+        table.add_row(
+            f"{rank.rank:g}", safe(rank.reader), format_number(rank.value), between, share, left
+        )
     console.print(table)
     console.print()

@@ -1,4 +1,4 @@
-"""How the command line speaks: results on stdout, progress and errors on stderr."""
+"""Console output: results to stdout, progress and errors to stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overread.core import Progress
 
 
-def out() -> Console:
+def stdout_console() -> Console:
     """The console for results; wide where nobody watches, so that nothing is cut."""
     from rich.console import Console
 
@@ -23,13 +23,13 @@ def out() -> Console:
         """rich answers a closed pipe with exit code 1, which here means a broken release."""
 
         def on_broken_pipe(self) -> None:
-            raise _reader_left()
+            raise _close_output()
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
     return Results(width=width, highlight=False, soft_wrap=False)
 
 
-def err() -> Console:
+def stderr_console() -> Console:
     """The console for progress and errors."""
     from rich.console import Console
 
@@ -51,20 +51,20 @@ def print_json(value: Any) -> None:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        raise _reader_left() from None
+        raise _close_output() from None
 
 
-class ReaderLeft(Exception):
-    """Whoever read our output went away (`overread list | head`): that is no error."""
+class OutputClosed(Exception):
+    """stdout was closed by the reading end (`overread list | head`); not an error."""
 
 
-def _reader_left() -> ReaderLeft:
+def _close_output() -> OutputClosed:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ReaderLeft()
+    return OutputClosed()
 
 
 @contextmanager
-def progress(title: str, *, quiet: bool = False) -> Iterator[Progress]:
+def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Progress]:
     """A progress bar on stderr while the block runs; silent where nobody watches."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Left
@@ -74,7 +74,7 @@ def progress(title: str, *, quiet: bool = False) -> Iterator[Progress]:
         BarColumn(),
         MofNCompleteColumn(),
         Left(),
-        console=err(),
+        console=stderr_console(),
         transient=True,
         disable=quiet or not sys.stderr.isatty(),
     )

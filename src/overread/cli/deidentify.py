@@ -11,9 +11,9 @@ import typer
 from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
-    from overread.build.deid.record import Cleaned
+    from overread.build.deid.record import CleanSummary
 
-_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def deidentify(
@@ -31,11 +31,13 @@ def deidentify(
         bool, typer.Option("--tags", help="In texts: [NAME], [DATE] … instead of made-up values.")
     ] = False,
     remove_dates: Annotated[
-        bool, typer.Option("--remove-dates", help="Take dates out instead of moving them.")
+        bool, typer.Option("--remove-dates", help="Remove dates instead of shifting them.")
     ] = False,
     day_first: Annotated[
         bool | None,
-        typer.Option("--day-first/--month-first", help="How 03/04/2021 is read where it is open."),
+        typer.Option(
+            "--day-first/--month-first", help="How ambiguous dates such as 03/04/2021 are read."
+        ),
     ] = None,
     keep_side_markers: Annotated[
         bool, typer.Option("--keep-side-markers", help="Leave single R and L uncovered.")
@@ -51,13 +53,13 @@ def deidentify(
         typer.Option(help="More names to look for, one a line: staff, hospitals.", metavar="FILE"),
     ] = None,
     patient_column: Annotated[
-        str | None, typer.Option(help="The column of tables that tells whose a row is.")
+        str | None, typer.Option(help="Table column with the patient's id.")
     ] = None,
     text_column: Annotated[
-        list[str] | None, typer.Option(help="Clean this column as text; may be given again.")
+        list[str] | None, typer.Option(help="Clean this column as text; repeatable.")
     ] = None,
     keep_column: Annotated[
-        list[str] | None, typer.Option(help="Leave this column as it is; may be given again.")
+        list[str] | None, typer.Option(help="Leave this column as it is; repeatable.")
     ] = None,
     keep_map: Annotated[
         Path | None,
@@ -65,7 +67,7 @@ def deidentify(
     ] = None,
     accept_unclean: Annotated[
         bool,
-        typer.Option("--accept-unclean", help="Let files go on that could not be cleaned."),
+        typer.Option("--accept-unclean", help="Write files even if they could not be cleaned."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,7 +78,7 @@ def deidentify(
     """
     from overread.build.deid.folder import deidentify as clean
     from overread.build.deid.record import Options
-    from overread.cli.console import print_json, progress
+    from overread.cli.console import print_json, progress_bar
 
     options = Options(
         replace="tags" if tags else "surrogates",
@@ -85,13 +87,13 @@ def deidentify(
         keep_side_markers=keep_side_markers,
         keep_descriptions=keep_descriptions,
         keep_characteristics=keep_characteristics,
-        names=_names(names),
+        names=_read_names(names),
         patient_column=patient_column,
         text_columns=tuple(text_column or ()),
         keep_columns=tuple(keep_column or ()),
         accept_unclean=accept_unclean,
     )
-    with progress("cleaning", quiet=as_json) as told:
+    with progress_bar("cleaning", quiet=as_json) as told:
         cleaned = clean(source, out, options, secret=secret, keep_map=keep_map, progress=told)
     if as_json:
         print_json(cleaned.model_dump(mode="json"))
@@ -100,28 +102,28 @@ def deidentify(
     sys.exit(1 if cleaned.refused else 0)
 
 
-def _names(file: Path | None) -> tuple[str, ...]:
+def _read_names(file: Path | None) -> tuple[str, ...]:
     if file is None:
         return ()
-    from overread.cli.read_text import decoded, read_bytes
+    from overread.cli.read_text import decode_text, read_bytes
 
-    lines = decoded(read_bytes(file), str(file)).splitlines()
+    lines = decode_text(read_bytes(file), str(file)).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def _print(cleaned: Cleaned) -> None:
-    from overread.cli.console import out, safe
+def _print(cleaned: CleanSummary) -> None:
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     files = ", ".join(f"{count:,} {kind}" for kind, count in cleaned.files.items()) or "nothing"
     console.print(f"written to {safe(str(cleaned.out))}: {files}")
     for kind, count in cleaned.removals.items():
         console.print(f"  {count:>9,}  {kind}")
     if cleaned.left_out:
         console.print(f"{len(cleaned.left_out):,} file(s) of the system or indexes were left out")
-    for one in cleaned.unclean[:_SHOWN]:
-        verdict = "[yellow]went on unclean[/]" if one.accepted else "[red]not written[/]"
+    for one in cleaned.unclean[:_MAX_SHOWN]:
+        verdict = "[yellow]written uncleaned[/]" if one.accepted else "[red]not written[/]"
         console.print(f"{verdict}: {safe(one.source)}: {safe(one.why)}")
-    if len(cleaned.unclean) > _SHOWN:
-        console.print(f"… and {len(cleaned.unclean) - _SHOWN:,} more")
-    console.print("rules find what they know: look at a sample before you give this away")
+    if len(cleaned.unclean) > _MAX_SHOWN:
+        console.print(f"… and {len(cleaned.unclean) - _MAX_SHOWN:,} more")
+    console.print("rules find only what they know: check a sample before you share this")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from overread import Card
     from overread.runs.audit_record import Audit
 
-_MARK = ".made-by-overread-demo"
+_MARKER_FILE = ".made-by-overread-demo"
 READERS = ("atlas", "majority", "random", "nothing", "oracle")
 """Who reads: the embedded reader, and the bounds between which every reader lies."""
 HEADLINES = {
@@ -25,11 +25,11 @@ HEADLINES = {
     "mmrad": ("clinical_f1", "F1 of findings"),
 }
 """Benchmark → the score that the table shows, and what to call it."""
-AUDITED = {"medthinkvqa": 3, "rexgroundingct": 2, "mmrad": 4}
+AUDIT_LIMITS = {"medthinkvqa": 3, "rexgroundingct": 2, "mmrad": 4}
 """Benchmark → how many readings are audited at most: a demo should not take all day."""
-FEW = 3
+MIN_ANSWERS = 3
 """Answers below which no share is told."""
-_TRAIN = (1, 3, 4)
+_TRAIN_PATIENTS = (1, 3, 4)
 """Patients that nobody reads here: `majority` counts in them, and one is in val."""
 
 
@@ -37,8 +37,8 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
         "overread-demo"
     ),
-    patients: Annotated[int, typer.Option(help="How many are read.", min=2, max=1000)] = 4,
-    seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
+    patients: Annotated[int, typer.Option(help="Number of test patients.", min=2, max=1000)] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed of the patients.", min=0)] = 0,
     serve: Annotated[
         bool | None,
         typer.Option(
@@ -58,26 +58,26 @@ def demo(
     All three benchmarks, one body a patient. An earlier demo in the same folder is made anew.
     """
     from overread import catalog
-    from overread.cli.console import out as console
     from overread.cli.console import safe
+    from overread.cli.console import stdout_console as console
     from overread.errors import UsageError
 
-    if out.exists() and not (out / _MARK).exists() and any(out.iterdir()):
+    if out.exists() and not (out / _MARKER_FILE).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
     parts = catalog.names("benchmarks")
     for folder in (*parts, "builds", "pictures", "runs", "sources", ".making"):
         shutil.rmtree(out / folder, ignore_errors=True)
     screen = console()
-    _make(screen, out, patients, seed)
+    _make_patients(screen, out, patients, seed)
     cards: dict[str, dict[str, Card]] = {}
     audits: dict[str, Audit] = {}
     for name in parts:
-        cards[name] = _read(screen, name, out)
-        audits[name] = _audited(name, out, seed)
+        cards[name] = _run_readers(screen, name, out)
+        audits[name] = _audit_atlas(name, out, seed)
         _save_first(name, out)
-    _build(screen, out)
-    screen.print(_scores(cards))
-    screen.print(_rests(audits))
+    _build_benchmarks(screen, out)
+    screen.print(_score_table(cards))
+    screen.print(_audit_table(audits))
     where = safe(str(out))
     screen.print(
         f"\nPictures with the truth and with what atlas marked: {where}/pictures\n"
@@ -100,30 +100,30 @@ def demo(
 
 def _serve(out: Path, port: int, *, browser: bool) -> None:
     """The page on what was made, until Ctrl-C."""
-    from overread.cli.view import show_page
-    from overread.site.serving import Opening
+    from overread.cli.view import serve_page
+    from overread.site.serving import ServerSettings
     from overread.site.shelf import Shelf
 
-    show_page(Shelf([out]), Opening(port=port, browser=browser))
+    serve_page(Shelf([out]), ServerSettings(port=port, browser=browser))
 
 
-def _make(screen: Console, out: Path, patients: int, seed: int) -> None:
+def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None:
     """Patients of the test split, and some of the others; every release is checked."""
     from overread import catalog, check
     from overread.benchmarks import splits_of
-    from overread.cli.console import progress, safe
+    from overread.cli.console import progress_bar, safe
     from overread.phantom.exam_ct import split_of
-    from overread.phantom.making import claim, make_population
+    from overread.phantom.making import claim_folder, make_population
     from overread.phantom.visit import Settings
 
-    claim(out)
-    (out / _MARK).touch()
+    claim_folder(out)
+    (out / _MARKER_FILE).touch()
     test = islice((number for number in count(1) if split_of(number) == "test"), patients)
-    with progress("making patients") as making:
+    with progress_bar("making patients") as making:
         outcome = make_population(
-            out, [*test, *_TRAIN], Settings(seed=seed, mix="illness"), progress=making
+            out, [*test, *_TRAIN_PATIENTS], Settings(seed=seed, mix="illness"), progress=making
         )
-    screen.print("[bold]Synthetic patients[/]: they are no one, and show nothing real")
+    screen.print("[bold]Synthetic patients[/]: generated, not real people")
     for line in str(outcome).splitlines():
         screen.print(f"  {safe(line)}")
     for name in catalog.names("benchmarks"):
@@ -134,45 +134,45 @@ def _make(screen: Console, out: Path, patients: int, seed: int) -> None:
         screen.print(f"  {part.title} checked: {len(defects)} defect(s)")
 
 
-def _read(screen: Console, name: str, out: Path) -> dict[str, Card]:
+def _run_readers(screen: Console, name: str, out: Path) -> dict[str, Card]:
     """Every reader reads the test split of one benchmark and is scored."""
-    from overread import Plan, run, score
-    from overread.cli.running import watching
+    from overread import RunPlan, run, score
+    from overread.cli.running import live_progress
 
     cards = {}
     for reader in READERS:
         folder = out / "runs" / name / reader
-        with watching(f"{name}: {reader} reads", quiet=False) as watch:
-            outcome = run(Plan(name, out / name, reader), folder, watch=watch)
+        with live_progress(f"{name}: {reader} reads", quiet=False) as watch:
+            outcome = run(RunPlan(name, out / name, reader), folder, watch=watch)
         if outcome.tally.failed:
             screen.print(f"  {reader} failed on {outcome.tally.failed} case(s) of {name}")
         cards[reader] = score(folder)
     return cards
 
 
-def _audited(name: str, out: Path, seed: int) -> Audit:
+def _audit_atlas(name: str, out: Path, seed: int) -> Audit:
     """Whether what atlas says rests on what it cites, on the first few readings."""
-    from overread.cli.running import watching
+    from overread.cli.running import live_progress
     from overread.runs.audit import audit
     from overread.runs.audit_record import AuditPlan
 
     plan = AuditPlan(
         out / "runs" / name / "atlas",
         arms=("hidden", "other"),
-        limit=AUDITED[name],
+        limit=AUDIT_LIMITS[name],
         seed=seed,
     )
-    return audit(plan, watching=lambda arm: watching(f"{name}: audit, {arm}", quiet=False))
+    return audit(plan, watching=lambda arm: live_progress(f"{name}: audit, {arm}", quiet=False))
 
 
-def _build(screen: Console, out: Path) -> None:
+def _build_benchmarks(screen: Console, out: Path) -> None:
     """Two of the benchmarks once more, made by rules from the patients' raw reports."""
     from overread import catalog
     from overread.build.runner import run_build
-    from overread.cli.running import watching
+    from overread.cli.running import live_progress
 
     for name in ("medthinkvqa", "mmrad"):
-        with watching(f"{name}: built from reports", quiet=False) as watch:
+        with live_progress(f"{name}: built from reports", quiet=False) as watch:
             outcome = run_build(name, out / "sources" / name, out / "builds" / name, watch=watch)
         title = catalog.find("benchmarks", name).title
         dropped = sum(count for step in outcome.steps for count in step.dropped.values())
@@ -184,16 +184,16 @@ def _build(screen: Console, out: Path) -> None:
 def _save_first(name: str, out: Path) -> None:
     """The pictures of the first case with the truth, and with what atlas marked."""
     import overread
-    from overread.cli.show import reading_of, save_pictures, save_reading
+    from overread.cli.show import find_reading, save_pictures, save_reading
 
     release = overread.load(name, out / name)
     entry = next(iter(release.entries()))
     run = out / "runs" / name / "atlas"
     save_pictures(release, entry, out / "pictures", truth=True)
-    save_reading(release, entry, reading_of(run, entry), run, out / "pictures")
+    save_reading(release, entry, find_reading(run, entry), run, out / "pictures")
 
 
-def _scores(cards: dict[str, dict[str, Card]]) -> object:
+def _score_table(cards: dict[str, dict[str, Card]]) -> object:
     """The table of scores: one line a benchmark, one column a reader, and a paired difference."""
     from rich.table import Table
 
@@ -214,12 +214,12 @@ def _scores(cards: dict[str, dict[str, Card]]) -> object:
         )
         more = found.metrics[metric].differences["atlas"].difference
         title = catalog.find("benchmarks", name).title
-        cells = [_number(own[reader].scores[metric]) for reader in READERS]
-        table.add_row(f"{title}\n  {called}", *cells, _number(more, sign="+"))
+        cells = [_format_interval(own[reader].scores[metric]) for reader in READERS]
+        table.add_row(f"{title}\n  {called}", *cells, _format_interval(more, sign="+"))
     return table
 
 
-def _rests(audits: dict[str, Audit]) -> object:
+def _audit_table(audits: dict[str, Audit]) -> object:
     """The table of audits: how often answers moved, and the share that rests on what is cited."""
     from rich.table import Table
 
@@ -234,15 +234,17 @@ def _rests(audits: dict[str, Audit]) -> object:
         if shares is None:
             continue
         moved = {arm: own.moved for arm, own in shares.arms.items()}
-        arms = [_number(moved.get(arm)) for arm in ("null", "hidden", "other")]
+        arms = [_format_interval(moved.get(arm)) for arm in ("null", "hidden", "other")]
         answers = str(moved["hidden"].n) if "hidden" in moved else "–"
         compared = shares.rests.n if shares.rests is not None else 0
-        rests = _number(shares.rests) if compared >= FEW else f"too few ({compared})"
+        rests = (
+            _format_interval(shares.rests) if compared >= MIN_ANSWERS else f"too few ({compared})"
+        )
         table.add_row(catalog.find("benchmarks", name).title, answers, *arms, rests)
     return table
 
 
-def _number(found: object, *, sign: str = "") -> str:
+def _format_interval(found: object, *, sign: str = "") -> str:
     """A value with its interval beneath it."""
     value, low, high = (getattr(found, name, None) for name in ("value", "low", "high"))
     if value is None:

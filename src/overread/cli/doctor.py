@@ -40,7 +40,7 @@ _PROGRAMS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class Requirement:
     """One thing that was looked for."""
 
     name: str
@@ -54,19 +54,19 @@ def doctor(as_json: AsJson = False) -> None:
     """Say what is installed, what is missing and how to get it."""
     from overread.cli.console import print_json
 
-    parts = examined()
+    parts = find_requirements()
     if as_json:
-        print_json({"ok": _well(parts), "parts": [asdict(part) for part in parts]})
+        print_json({"ok": _is_complete(parts), "parts": [asdict(part) for part in parts]})
     else:
         _print(parts)
-    sys.exit(0 if _well(parts) else 1)
+    sys.exit(0 if _is_complete(parts) else 1)
 
 
-def examined() -> list[Part]:
+def find_requirements() -> list[Requirement]:
     """Everything the doctor looks at."""
     new_enough = sys.version_info >= (3, 11)
     parts = [
-        Part(
+        Requirement(
             name="python",
             found=platform.python_version() if new_enough else None,
             purpose="3.11 or newer",
@@ -74,23 +74,25 @@ def examined() -> list[Part]:
         )
     ]
     for name, purpose in _NEEDED.items():
-        parts.append(Part(name, _version(name), purpose, f"pip install {name}"))
+        parts.append(Requirement(name, _version(name), purpose, f"pip install {name}"))
     remedy = "run `pip install -e .` again in the checkout, or install a wheel"
-    parts.append(Part("the page", _page(), "overread view", remedy, needed=False))
+    parts.append(Requirement("the page", _page_state(), "overread view", remedy, needed=False))
     syntaxes = _decoders()
     able = [name for name, can in syntaxes.items() if can]
-    parts.append(Part("DICOM syntaxes", f"{len(able)} can be decoded", "compressed pictures", ""))
+    parts.append(
+        Requirement("DICOM syntaxes", f"{len(able)} can be decoded", "compressed pictures", "")
+    )
     for name in syntaxes.keys() - able:
         remedy = "decompress such files first, for example with dcmdjpeg or gdcmconv"
-        parts.append(Part(name, None, "DICOM transfer syntax", remedy, needed=False))
+        parts.append(Requirement(name, None, "DICOM transfer syntax", remedy, needed=False))
     for name, (purpose, remedy) in _EXTRAS.items():
-        parts.append(Part(name, _version(name), purpose, remedy, needed=False))
+        parts.append(Requirement(name, _version(name), purpose, remedy, needed=False))
     for name, (purpose, remedy) in _PROGRAMS.items():
-        parts.append(Part(name, shutil.which(name), purpose, remedy, needed=False))
+        parts.append(Requirement(name, shutil.which(name), purpose, remedy, needed=False))
     return parts
 
 
-def _page() -> str | None:
+def _page_state() -> str | None:
     """Whether the built page is there."""
     from importlib.resources import files
 
@@ -100,10 +102,10 @@ def _page() -> str | None:
 
 def _decoders() -> dict[str, bool]:
     try:
-        from overread.pixels.dicom import decodable
+        from overread.pixels.dicom import decodable_syntaxes
     except ImportError:
         return {}
-    return decodable()
+    return decodable_syntaxes()
 
 
 def _version(name: str) -> str | None:
@@ -113,15 +115,15 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _well(parts: list[Part]) -> bool:
+def _is_complete(parts: list[Requirement]) -> bool:
     return all(part.found is not None for part in parts if part.needed)
 
 
-def _print(parts: list[Part]) -> None:
+def _print(parts: list[Requirement]) -> None:
     from rich.table import Table
 
     from overread import __version__
-    from overread.cli.console import out
+    from overread.cli.console import stdout_console
 
     table: Any = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in ("", "part", "found", "for", "how to get it"):
@@ -131,7 +133,7 @@ def _print(parts: list[Part]) -> None:
         mark = "[green]✓[/]" if there else "[red]✗[/]" if part.needed else "[yellow]–[/]"
         remedy = "" if there else part.remedy
         table.add_row(mark, part.name, part.found or "missing", part.purpose, remedy)
-    console = out()
+    console = stdout_console()
     console.print(table)
     missing = [part for part in parts if part.needed and part.found is None]
     if missing:

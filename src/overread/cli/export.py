@@ -10,9 +10,9 @@ import typer
 from overread.cli.arguments import AnySplit, AsJson, Benchmark, Form, Pictures, Root
 
 if TYPE_CHECKING:
-    from overread.build.release.exporting import Exported
+    from overread.build.release.exporting import ExportResult
 
-_SHOWN = 10
+_MAX_SHOWN = 10
 
 
 def export(
@@ -20,13 +20,13 @@ def export(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="parquet, chat, anole, nnunet, nifti or dicom-seg; 'list' tells of each.",
+            help="parquet, chat, anole, nnunet, nifti or dicom-seg; 'list' describes them.",
         ),
     ],
     benchmark: Benchmark = "",
     root: Root = Path(),
     out: Annotated[
-        Path | None, typer.Option(help="Where to write; must not be there.", metavar="DIR")
+        Path | None, typer.Option(help="Output folder; must not exist.", metavar="DIR")
     ] = None,
     split: AnySplit = "all",
     limit: Annotated[int | None, typer.Option(help="Only the first cases a split.", min=1)] = None,
@@ -50,7 +50,7 @@ def export(
     unless it is asked for.
     """
     from overread.build.release.exporting import export_release, find_format
-    from overread.cli.console import print_json, progress
+    from overread.cli.console import print_json, progress_bar
     from overread.errors import UsageError
 
     if format_name == "list":
@@ -64,7 +64,7 @@ def export(
         )
     if out is None:
         raise UsageError("there is no --out", remedy="name the folder to write with --out DIR")
-    with progress(f"exporting {format_name}", quiet=as_json) as told:
+    with progress_bar(f"exporting {format_name}", quiet=as_json) as told:
         done = export_release(
             format_name,
             benchmark,
@@ -80,14 +80,14 @@ def export(
             progress=told,
         )
     if as_json:
-        print_json(done.told())
+        print_json(done.as_json())
     else:
         _print(done)
 
 
 def _list(*, as_json: bool) -> None:
     from overread.build.release.exporting import FORMATS
-    from overread.cli.console import out, print_json, safe
+    from overread.cli.console import print_json, safe, stdout_console
 
     rows = [
         {"name": one.name, "about": one.about, "benchmarks": list(one.benchmarks) or ["all"]}
@@ -97,20 +97,20 @@ def _list(*, as_json: bool) -> None:
         print_json(rows)
         return
     for one in FORMATS.values():
-        out().print(f"{one.name:<10} {safe(one.about)}")
+        stdout_console().print(f"{one.name:<10} {safe(one.about)}")
 
 
-def _print(done: Exported) -> None:
-    from overread.cli.console import err, out, safe
+def _print(done: ExportResult) -> None:
+    from overread.cli.console import safe, stderr_console, stdout_console
 
     parts = ", ".join(f"{many} {split}" for split, many in done.cases.items())
-    console = out()
+    console = stdout_console()
     console.print(f"wrote {safe(str(done.out))}: {parts} case(s), {done.files} files")
-    for note in done.notes[:_SHOWN]:
+    for note in done.notes[:_MAX_SHOWN]:
         console.print(f"  {safe(note)}")
-    if len(done.notes) > _SHOWN:
-        console.print(f"  and {len(done.notes) - _SHOWN} more notes, in export.json")
-    for name, why in list(done.left_out.items())[:_SHOWN]:
-        err().print(f"left out {safe(name)}: {safe(why)}")
-    if len(done.left_out) > _SHOWN:
-        err().print(f"and {len(done.left_out) - _SHOWN} more, in export.json")
+    if len(done.notes) > _MAX_SHOWN:
+        console.print(f"  and {len(done.notes) - _MAX_SHOWN} more notes, in export.json")
+    for name, why in list(done.left_out.items())[:_MAX_SHOWN]:
+        stderr_console().print(f"left out {safe(name)}: {safe(why)}")
+    if len(done.left_out) > _MAX_SHOWN:
+        stderr_console().print(f"and {len(done.left_out) - _MAX_SHOWN} more, in export.json")

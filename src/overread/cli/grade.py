@@ -53,7 +53,8 @@ def grade(
     level: Level = 0.95,
     seed: Seed = 0,
     reader: Annotated[
-        str | None, typer.Option(help="Who read; the file's name without it.", metavar="NAME")
+        str | None,
+        typer.Option(help="Name of the reader; default: the file's name.", metavar="NAME"),
     ] = None,
     workers: Workers = None,
     form: Form = None,
@@ -79,15 +80,15 @@ def grade(
     """
     import json
 
-    from overread.cli.console import err, print_json, progress
-    from overread.cli.scorecard import chosen_names, parsed_settings, print_card
-    from overread.pixels.files import written
+    from overread.cli.console import print_json, progress_bar, stderr_console
+    from overread.cli.scorecard import expand_metrics, parse_settings, print_card
+    from overread.pixels.files import open_atomic
     from overread.runs.grading import grade as graded
-    from overread.runs.scoring import Drawing
+    from overread.runs.scoring import BootstrapSettings
 
-    target = _place(out) if out is not None else None
+    target = _check_target(out) if out is not None else None
     try:
-        with progress(f"grading {benchmark} {split}", quiet=as_json) as told:
+        with progress_bar(f"grading {benchmark} {split}", quiet=as_json) as told:
             card: Card = graded(
                 benchmark,
                 root,
@@ -95,9 +96,9 @@ def grade(
                 split,
                 form=form,
                 pictures=pictures,
-                metrics=chosen_names(benchmark, metric or []),
-                settings=parsed_settings(setting or []),
-                drawing=Drawing(draws=draws, seed=seed, level=level),
+                metrics=expand_metrics(benchmark, metric or []),
+                settings=parse_settings(setting or []),
+                bootstrap=BootstrapSettings(draws=draws, seed=seed, level=level),
                 reader=reader,
                 workers=workers or os.cpu_count() or 1,
                 fresh=fresh,
@@ -105,11 +106,11 @@ def grade(
             )
     except KeyboardInterrupt:
         # What was measured of masks is kept; a user who does not know that starts again from zero.
-        err().print("overread: stopped; the same command goes on where this one stopped")
+        stderr_console().print("overread: stopped; resume with the same command")
         raise typer.Exit(130) from None
     body = card.as_json(statistics=not no_statistics)
     if target is not None:
-        with written(target, packed=False) as file:
+        with open_atomic(target, packed=False) as file:
             file.write((json.dumps(body, ensure_ascii=False) + "\n").encode())
     if as_json:
         print_json(body)
@@ -119,8 +120,8 @@ def grade(
         raise typer.Exit(1)
 
 
-def _place(out: Path) -> Path:
-    """Where the scorecard goes; refuses what cannot be written before hours of work, not after."""
+def _check_target(out: Path) -> Path:
+    """The path for the scorecard; raises before grading starts if it cannot be written."""
     from overread.errors import UsageError
 
     target = out.resolve()  # a link is followed, and never replaced by a file

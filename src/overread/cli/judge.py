@@ -13,18 +13,18 @@ from overread.cli.arguments import (
     Draws,
     Level,
     MaxRetries,
-    Moved,
+    NewRoot,
     NoCache,
     ReaderArgs,
     Seed,
-    asked_of,
+    reader_arguments,
     refuse_two_caches,
 )
 
 if TYPE_CHECKING:
     from overread.metrics.agreement import Agreement
     from overread.metrics.human_agreement import HumanAgreement, PairAgreement
-    from overread.runs.judging import Judged
+    from overread.runs.judging import JudgeOutcome
 
 
 def judge(
@@ -35,10 +35,10 @@ def judge(
     ] = None,
     reader: Annotated[
         str | None,
-        typer.Option("--reader", "-r", help="Who judges: one of `overread list readers`."),
+        typer.Option("--reader", "-r", help="Reader that judges: one of `overread list readers`."),
     ] = None,
     reader_arg: ReaderArgs = None,
-    root: Moved = None,
+    root: NewRoot = None,
     limit: Annotated[int | None, typer.Option(help="Only the first readings.", min=1)] = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-j", help="Readings at once.", min=1, max=4096)
@@ -50,7 +50,7 @@ def judge(
     no_cache: NoCache = False,
     max_retries: MaxRetries = 5,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Judge again what the judge failed on.")
+        bool, typer.Option("--retry-failed", help="Retry readings that the judge failed on.")
     ] = False,
     allow_remote: Annotated[
         bool,
@@ -59,11 +59,11 @@ def judge(
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how much is left; ask and write nothing.")
+        bool, typer.Option("--dry-run", help="Print how much is left; ask and write nothing.")
     ] = False,
     agreement: Annotated[
         Path | None,
-        typer.Option(help="Hold stored verdicts on steps against people's.", metavar="CSV"),
+        typer.Option(help="Compare stored verdicts on steps with people's.", metavar="CSV"),
     ] = None,
     sheet: Annotated[
         Path | None,
@@ -94,17 +94,19 @@ def judge(
             remedy="give one of --judge steps, --judge discussion, --agreement CSV, --sheet CSV",
         )
     if agreement is not None:
-        _agree(run, agreement, by, {"draws": draws, "level": level, "seed": seed}, as_json=as_json)
+        _print_agreement(
+            run, agreement, by, {"draws": draws, "level": level, "seed": seed}, as_json=as_json
+        )
         return
     if sheet is not None:
         _write_sheet(run, sheet, by)
         return
     if reader is None:
-        raise UsageError("it is not said who judges", remedy="add --reader, for instance openai")
+        raise UsageError("no judge was given", remedy="add --reader, for instance openai")
     refuse_two_caches(cache, no_cache=no_cache)
-    arguments = asked_of(reader_arg, allow_remote=allow_remote)
+    arguments = reader_arguments(reader_arg, allow_remote=allow_remote)
 
-    from overread.cli.running import watching
+    from overread.cli.running import live_progress
     from overread.runs.judging import JudgePlan
     from overread.runs.judging import judge as judge_run
     from overread.session import SessionSettings
@@ -117,20 +119,20 @@ def judge(
         root=root,
         limit=limit,
         concurrency=concurrency,
-        settings=SessionSettings(prompts=_folder(prompts)),
+        settings=SessionSettings(prompts=_prompts_folder(prompts)),
         cache=cache,
         use_cache=not no_cache,
         retry_failed=retry_failed,
         max_retries=max_retries,
     )
-    with watching(f"judging {kind}", quiet=as_json or dry_run) as watch:
+    with live_progress(f"judging {kind}", quiet=as_json or dry_run) as watch:
         outcome = judge_run(plan, watch=watch, dry_run=dry_run)
     _print_outcome(run, str(kind), outcome, dry_run=dry_run, as_json=as_json)
     if outcome.stopped is not None:
         raise typer.Exit(128 + outcome.stopped)
 
 
-def _folder(prompts: Path | None) -> str | None:
+def _prompts_folder(prompts: Path | None) -> str | None:
     from overread.errors import UsageError
 
     if prompts is not None and not prompts.is_dir():
@@ -138,8 +140,10 @@ def _folder(prompts: Path | None) -> str | None:
     return str(prompts.resolve()) if prompts is not None else None
 
 
-def _print_outcome(run: Path, kind: str, found: Judged, *, dry_run: bool, as_json: bool) -> None:
-    from overread.cli.console import out, print_json, safe
+def _print_outcome(
+    run: Path, kind: str, found: JudgeOutcome, *, dry_run: bool, as_json: bool
+) -> None:
+    from overread.cli.console import print_json, safe, stdout_console
 
     tally, spent = found.tally, found.tally.spent
     left = (tally.total or 0) - tally.done
@@ -158,8 +162,8 @@ def _print_outcome(run: Path, kind: str, found: Judged, *, dry_run: bool, as_jso
                 "calls_left": found.calls if dry_run else 0,
                 "failed": tally.failed + tally.failed_before,
                 "missing_verdicts": found.missing,
-                "nothing_to_judge": found.without,
-                "truth_withheld": found.untold,
+                "nothing_to_judge": found.nothing_to_judge,
+                "truth_withheld": found.truth_withheld,
                 "reasons": [{"case": case, "why": why} for case, why in tally.reasons],
                 "calls": spent.calls,
                 "cached": spent.cached,
@@ -169,24 +173,27 @@ def _print_outcome(run: Path, kind: str, found: Judged, *, dry_run: bool, as_jso
             }
         )
         return
-    console = out()
+    console = stdout_console()
     console.print(f"[bold]{safe(str(run))}[/]: {kind} judged by {safe(found.judge)}")
     console.print(f"  readings        {tally.done:,} of {tally.total or 0:,} judged")
     if dry_run:
         console.print(f"  left            {left:,}, about {found.calls:,} calls at least")
     else:
-        console.print(f"  calls           {spent.calls:,}, and {spent.cached:,} known already")
+        console.print(f"  calls           {spent.calls:,}, and {spent.cached:,} from cache")
         console.print(f"  missing         {found.missing:,} verdicts; they count against")
     failed = tally.failed + tally.failed_before
     if failed:
         console.print(f"  failed          {failed:,}; try them again with --retry-failed")
     for case, why in tally.reasons[:5]:
         console.print(f"    {safe(case)}: {safe(why)}")
-    for number, what in ((found.without, "nothing to judge"), (found.untold, "truth withheld")):
+    for number, what in (
+        (found.nothing_to_judge, "nothing to judge"),
+        (found.truth_withheld, "truth withheld"),
+    ):
         if number:
             console.print(f"  {what:<15} {number:,}")
     if found.stopped is not None:
-        console.print("stopped; what is judged is kept: go on with the same command")
+        console.print("stopped; verdicts are saved: resume with the same command")
     elif not dry_run:
         console.print(f"count them: overread score {safe(str(run))}")
 
@@ -198,10 +205,10 @@ def _step_verdicts(run: Path, by: str | None) -> tuple[list[Any], list[str]]:
     from overread.core.verdicts import StepVerdicts
     from overread.errors import UsageError
     from overread.runs.spec import read_spec
-    from overread.runs.verdict_store import chosen_verdicts
+    from overread.runs.verdict_store import select_verdicts
 
     read_spec(run)
-    cases, _, notes = chosen_verdicts(run, (by,) if by else ())
+    cases, _, notes = select_verdicts(run, (by,) if by else ())
     found = [told for own in cases.values() for told in own if isinstance(told, StepVerdicts)]
     if not found:
         raise UsageError(
@@ -214,10 +221,10 @@ def _step_verdicts(run: Path, by: str | None) -> tuple[list[Any], list[str]]:
 
 
 def _write_sheet(run: Path, sheet: Path, by: str | None) -> None:
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
     from overread.errors import UsageError
     from overread.metrics.human_verdicts import rating_sheet
-    from overread.pixels.files import written
+    from overread.pixels.files import open_atomic
 
     verdicts, _ = _step_verdicts(run, by)
     if sheet.exists():
@@ -225,17 +232,19 @@ def _write_sheet(run: Path, sheet: Path, by: str | None) -> None:
             f"there is a file {sheet} already, perhaps with somebody's verdicts",
             remedy="give another name",
         )
-    with written(sheet, packed=False) as file:
+    with open_atomic(sheet, packed=False) as file:
         # With a mark of order, without which spreadsheets take UTF-8 for something else.
         file.write(rating_sheet(verdicts).encode("utf-8-sig", "replace"))
     steps = sum(len(told.steps) for told in verdicts)
-    out().print(f"{steps:,} steps of {len(verdicts):,} readings written to {safe(str(sheet))}")
+    stdout_console().print(
+        f"{steps:,} steps of {len(verdicts):,} readings written to {safe(str(sheet))}"
+    )
 
 
-def _agree(
+def _print_agreement(
     run: Path, file: Path, by: str | None, drawing: dict[str, Any], *, as_json: bool
 ) -> None:
-    from overread.cli.console import out, print_json, safe
+    from overread.cli.console import print_json, safe, stdout_console
     from overread.metrics.human_agreement import human_agreement
     from overread.metrics.human_verdicts import read_human_verdicts
 
@@ -245,7 +254,7 @@ def _agree(
     if as_json:
         print_json({**found.as_dict(), "notes": [*found.notes, *notes]})
         return
-    console = out()
+    console = stdout_console()
     console.print(f"[bold]{safe(str(file))}[/] against {safe(found.judge)}")
     console.print()
     _print_pairs([*found.with_judge, *found.between_humans])
@@ -256,9 +265,9 @@ def _agree(
 def _print_pairs(pairs: list[PairAgreement]) -> None:
     from rich.table import Table
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     for pair in pairs:
         names = (pair.first, pair.second)
         console.print(
@@ -266,7 +275,11 @@ def _print_pairs(pairs: list[PairAgreement]) -> None:
             f"{pair.cases:,} cases"
         )
         parts = {"factual": pair.factual, "critical": pair.critical}
-        told = {name: _cells(found, names) for name, found in parts.items() if found is not None}
+        told = {
+            name: _agreement_cells(found, names)
+            for name, found in parts.items()
+            if found is not None
+        }
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
         for column in ("", *told):
             table.add_column(column, overflow="fold")
@@ -274,20 +287,20 @@ def _print_pairs(pairs: list[PairAgreement]) -> None:
             table.add_row(safe(row), *(cells[row] for cells in told.values()))
         console.print(table)
         for name, span in pair.critical_ratio.items():
-            console.print(f"  critical steps by {safe(name)}: {_span(span)}")
+            console.print(f"  critical steps by {safe(name)}: {_format_interval(span)}")
         for code, number in pair.errors.items():
             counts = f"{number['first']:,} and {number['second']:,}, {number['both']:,} in common"
             console.print(f"  {code} errors: {counts}")
         console.print()
 
 
-def _cells(found: Agreement, names: tuple[str, str]) -> dict[str, str]:
+def _agreement_cells(found: Agreement, names: tuple[str, str]) -> dict[str, str]:
     """The rows of one column."""
     (no_no, no_yes), (yes_no, yes_yes) = found.confusion
     return {
-        "agree": _span(found.share),
-        "kappa": _span(found.kappa),
-        "MCC": _span(found.mcc),
+        "agree": _format_interval(found.share),
+        "kappa": _format_interval(found.kappa),
+        "MCC": _format_interval(found.mcc),
         "yes by both": f"{yes_yes:,}",
         f"yes by {names[0]} only": f"{yes_no:,}",
         f"yes by {names[1]} only": f"{no_yes:,}",
@@ -295,7 +308,7 @@ def _cells(found: Agreement, names: tuple[str, str]) -> dict[str, str]:
     }
 
 
-def _span(span: Any) -> str:
+def _format_interval(span: Any) -> str:
     if span.value is None:
         return "undefined"
     between = "" if span.low is None else f" ({span.low:.3f} – {span.high:.3f})"

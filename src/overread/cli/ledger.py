@@ -10,7 +10,7 @@ import typer
 from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
-    from overread.build.ledger_reading import History, Summary
+    from overread.build.ledger_reading import BuildSummary, ItemHistory
 
 
 def ledger(
@@ -28,8 +28,8 @@ def ledger(
     as_json: AsJson = False,
 ) -> None:
     """Show how the cases of a build went from step to step, or the whole history of one."""
-    from overread.build.ledger_reading import history, summary
-    from overread.cli.console import out, print_json, safe
+    from overread.build.ledger_reading import load_history, load_summary
+    from overread.cli.console import print_json, safe, stdout_console
 
     if export is not None:
         from overread.build.ledger_export import export_ledger
@@ -38,23 +38,25 @@ def ledger(
         if as_json:
             print_json({"file": str(export), "decisions": count})
         else:
-            out().print(f"{count:,} decisions written to {safe(str(export))}", soft_wrap=True)
+            stdout_console().print(
+                f"{count:,} decisions written to {safe(str(export))}", soft_wrap=True
+            )
         return
     if case is not None:
-        found = history(folder, case)
+        found = load_history(folder, case)
         print_json(_history_json(found)) if as_json else _print_history(found)
         return
-    whole = summary(folder)
+    whole = load_summary(folder)
     print_json(_summary_json(whole)) if as_json else _print_summary(whole)
 
 
-def _print_summary(found: Summary) -> None:
+def _print_summary(found: BuildSummary) -> None:
     from rich.table import Table
 
-    from overread.cli.building import reasons
-    from overread.cli.console import out, safe
+    from overread.cli.building import format_reasons
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     console.print(
         f"[bold]{safe(str(found.folder))}[/]: {safe(found.recipe)}, {found.items:,} cases of the "
         f"source, {found.left:,} left at the end",
@@ -65,20 +67,20 @@ def _print_summary(found: Summary) -> None:
         words = column in ("step", "dropped", "waiting", "failed")
         table.add_column(column, justify="left" if words else "right", overflow="fold")
     for step in found.steps:
-        refused = f" ({step.refused:,} no good)" if step.refused else ""
+        refused = f" ({step.refused:,} rejected)" if step.refused else ""
         table.add_row(
             safe(step.name),
             f"{step.came:,}",
             f"{step.kept:,}",
-            reasons(step.dropped),
-            reasons(step.waiting),
-            reasons(step.failed),
+            format_reasons(step.dropped),
+            format_reasons(step.waiting),
+            format_reasons(step.failed),
             f"{step.changes:,}" if step.changes else "",
             f"{step.calls:,}{refused}" if step.calls else "",
         )
     console.print(table)
     if found.defects:
-        console.print(f"  defects of the source: {reasons(found.defects)}")
+        console.print(f"  defects of the source: {format_reasons(found.defects)}")
         for told in found.defects_told[:5]:
             console.print(f"    {safe(told)}")
     for spent in found.spending:
@@ -93,37 +95,37 @@ def _print_summary(found: Summary) -> None:
         console.print(f"  release: {found.released:,} cases, written {found.released_at}")
 
 
-def _print_history(found: History) -> None:
+def _print_history(found: ItemHistory) -> None:
     from overread.cli.building import print_decision
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     patient = f", patient {safe(found.patient)}" if found.patient else ""
     console.print(f"[bold]{safe(found.item)}[/]{patient}")
     console.print(f"  came with: {', '.join(safe(name) for name in found.source) or 'nothing'}")
     for told in found.defects:
         console.print(f"  defect: {safe(told)}")
     for one in found.decisions:
-        note = f", {one.entry.at[:19]}" + ("" if one.current else ", no longer counts")
+        note = f", {one.entry.at[:19]}" + ("" if one.current else ", superseded")
         print_decision(console, one.entry, note)
         for call in one.asked:
             known = ", known already" if call.known else ""
             who = f"{safe(call.role)}, {safe(call.reader)}"
             console.print(f"    asked the {who}, by {safe(call.prompt)}{known}")
-            console.print(f"      answer: {safe(_short(call.reply.text if call.reply else ''))}")
-            for word, told_ in (("no good", call.problem), ("mended", call.repaired)):
+            console.print(f"      answer: {safe(_shorten(call.reply.text if call.reply else ''))}")
+            for word, told_ in (("rejected", call.problem), ("repaired", call.repaired)):
                 if told_:
                     console.print(f"      {word}: {safe(told_)}")
     if not found.decisions:
-        console.print("  no step has come to it yet")
+        console.print("  no step has processed it yet")
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= 200 else f"{plain[:199]}…"
 
 
-def _summary_json(found: Summary) -> dict[str, Any]:
+def _summary_json(found: BuildSummary) -> dict[str, Any]:
     return {
         **vars(found),
         "folder": str(found.folder),
@@ -132,7 +134,7 @@ def _summary_json(found: Summary) -> dict[str, Any]:
     }
 
 
-def _history_json(found: History) -> dict[str, Any]:
+def _history_json(found: ItemHistory) -> dict[str, Any]:
     return {
         "item": found.item,
         "patient": found.patient,

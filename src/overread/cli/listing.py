@@ -13,7 +13,7 @@ from overread.cli.arguments import AsJson
 Rows = list[dict[str, Any]]
 
 
-def listing(
+def list_kinds(
     kind: Annotated[
         str, typer.Argument(metavar="[KIND]", help="What to list; all kinds without it.")
     ] = "",
@@ -23,21 +23,21 @@ def listing(
     ] = None,
 ) -> None:
     """List benchmarks, readers, workflows, recipes, metrics, regions, categories and others."""
-    from overread.catalog import unknown
-    from overread.cli.console import out, print_json
+    from overread.catalog import unknown_name
+    from overread.cli.console import print_json, stdout_console
     from overread.ontology import use_regions
 
     if regions is not None:
         use_regions(regions)
     if kind and kind not in KINDS:
-        raise unknown("list", kind, KINDS)
+        raise unknown_name("list", kind, KINDS)
     if as_json:
         print_json(KINDS[kind]() if kind else {name: rows() for name, rows in KINDS.items()})
         return
     if kind:
         _print(KINDS[kind](), empty=f"no {kind} yet")
         return
-    console = out()
+    console = stdout_console()
     for name, rows in KINDS.items():
         console.print(f"{name:<16}{len(rows()):>4}   overread list {name}")
 
@@ -45,17 +45,17 @@ def listing(
 def _print(rows: Rows, *, empty: str) -> None:
     from rich.table import Table
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
     if not rows:
-        out().print(empty)
+        stdout_console().print(empty)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in rows[0]:
         table.add_column(column.replace("_", " "), overflow="fold")
     for row in rows:
         table.add_row(*(safe(_cell(value)) for value in row.values()))
-    out().print(table)
+    stdout_console().print(table)
 
 
 def _cell(value: Any) -> str:
@@ -81,19 +81,19 @@ def _benchmarks() -> Rows:
     ]
 
 
-def _parts(kind: Any) -> Callable[[], Rows]:
+def _catalog_rows(kind: Any) -> Callable[[], Rows]:
     def rows() -> Rows:
         from overread import catalog
 
-        return [{"name": name, "about": _about(kind, name)} for name in catalog.names(kind)]
+        return [{"name": name, "about": _describe_part(kind, name)} for name in catalog.names(kind)]
 
     return rows
 
 
-def _about(kind: Any, name: str) -> str:
-    """One line on a reader, a workflow or a judge, from where it is written anyway.
+def _describe_part(kind: Any, name: str) -> str:
+    """One line about a reader, workflow or judge, taken from its docstring.
 
-    A module with one reader in it is about that reader; else the function says what it makes.
+    For a function called `make` it is the docstring of its module, else that of the function.
     """
     import sys
 
@@ -168,9 +168,9 @@ def _regions() -> Rows:
 
 
 def _categories() -> Rows:
-    from overread.ontology import findings
+    from overread.ontology import finding_tree
 
-    tree = findings()
+    tree = finding_tree()
     return [
         {
             "code": code,
@@ -219,9 +219,9 @@ def _defects() -> Rows:
 
 KINDS: dict[str, Callable[[], Rows]] = {
     "benchmarks": _benchmarks,
-    "readers": _parts("readers"),
-    "workflows": _parts("workflows"),
-    "judges": _parts("judges"),
+    "readers": _catalog_rows("readers"),
+    "workflows": _catalog_rows("workflows"),
+    "judges": _catalog_rows("judges"),
     "recipes": _recipes,
     "prompts": _prompts,
     "metrics": _metrics,

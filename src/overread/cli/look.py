@@ -14,18 +14,16 @@ if TYPE_CHECKING:
     from overread.core import Defect, Geometry
 
 
-_SHOWN = 12
+_MAX_SHOWN = 12
 
 
 def look(
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help="PNG, JPEG, DICOM, NIfTI, or a folder of slices.")
     ],
-    save: Annotated[
-        Path | None, typer.Option(help="Save what is seen as PNG.", metavar="FILE")
-    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Save the view as PNG.", metavar="FILE")] = None,
     window: Annotated[
-        list[str] | None, typer.Option(help="HU window for a volume; may be given again.")
+        list[str] | None, typer.Option(help="HU window for a volume; repeatable.")
     ] = None,
     series: Annotated[
         str | None, typer.Option(help="Which series, where a folder has several.", metavar="UID")
@@ -33,8 +31,8 @@ def look(
     as_json: AsJson = False,
 ) -> None:
     """Look at one picture: its size, its place in the patient, what is wrong with its series."""
-    from overread.catalog import unknown
-    from overread.cli.console import out, print_json, safe
+    from overread.catalog import unknown_name
+    from overread.cli.console import print_json, safe, stdout_console
     from overread.errors import UsageError
     from overread.pixels.flat import write_image
     from overread.pixels.windows import WINDOWS
@@ -42,21 +40,21 @@ def look(
     windows = window or ["lung", "mediastinum"]
     for name in windows:
         if name not in WINDOWS:
-            raise unknown("window", name, WINDOWS)
+            raise unknown_name("window", name, WINDOWS)
     if save is not None and save.resolve() == path.resolve():
         raise UsageError("the picture would be written over itself", remedy="choose another --save")
-    pixels, space, defects = _read(path, series)
+    pixels, space, defects = _read_path(path, series)
     told: dict[str, Any] = {
         "shape": list(pixels.shape),
         "type": str(pixels.dtype),
-        "range": [_number(pixels.min()), _number(pixels.max())],
+        "range": [_finite_or_none(pixels.min()), _finite_or_none(pixels.max())],
         **({"spacing": space.spacing, "axes": space.axes} if space is not None else {}),
         "defects": [d.model_dump(exclude_none=True) | {"severity": d.severity} for d in defects],
     }
     if as_json:
         print_json(told)
     else:
-        console = out()
+        console = stdout_console()
         shape = "×".join(str(n) for n in pixels.shape)
         low, high = ("NaN" if n is None else f"{n:g}" for n in told["range"])
         console.print(f"{safe(str(path))}: {shape}, {told['type']}, values {low} to {high}")
@@ -64,20 +62,20 @@ def look(
             spacing = "×".join(f"{n:.3g}" for n in space.spacing)
             console.print(f"  voxels of {spacing} mm, stored {space.axes}")
         ordered = sorted(defects, key=lambda defect: defect.severity)
-        for defect in ordered[:_SHOWN]:
+        for defect in ordered[:_MAX_SHOWN]:
             colour = "red" if defect.severity == "error" else "yellow"
             console.print(f"  [{colour}]{defect.severity}[/] {safe(str(defect))}")
-        if len(ordered) > _SHOWN:
-            console.print(f"  … and {len(ordered) - _SHOWN} more (--json gives all)")
+        if len(ordered) > _MAX_SHOWN:
+            console.print(f"  … and {len(ordered) - _MAX_SHOWN} more (--json gives all)")
     if save is not None:
-        write_image(save, _seen(pixels, space, windows))
+        write_image(save, _render(pixels, space, windows))
         if not as_json:
-            out().print(f"  saved {safe(str(save))}")
+            stdout_console().print(f"  saved {safe(str(save))}")
 
 
-def _read(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[Defect, ...]]:
+def _read_path(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[Defect, ...]]:
     from overread.errors import NotThere, Refused
-    from overread.pixels.formats import read_picture, told
+    from overread.pixels.formats import read_picture, sniff_format
 
     if not path.exists():
         raise NotThere("there is no such file or folder", where=str(path))
@@ -88,7 +86,7 @@ def _read(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[D
         return stack.volume, stack.geometry, stack.defects
     if not path.is_file():
         raise Refused("this is neither a file nor a folder", where=str(path))
-    if told(path) in ("gzip", "nifti"):
+    if sniff_format(path) in ("gzip", "nifti"):
         from overread.pixels.nifti import read_volume
 
         volume, space = read_volume(path, name=str(path))
@@ -96,13 +94,13 @@ def _read(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[D
     return read_picture(path, name=str(path)), None, ()
 
 
-def _number(value: Any) -> float | None:
+def _finite_or_none(value: Any) -> float | None:
     """A value for JSON, which has no NaN."""
     return float(value) if math.isfinite(value) else None
 
 
-def _seen(pixels: Any, space: Geometry | None, windows: list[str]) -> Any:
-    from overread.pixels.casework import sheet
-    from overread.pixels.draw import eight_bit
+def _render(pixels: Any, space: Geometry | None, windows: list[str]) -> Any:
+    from overread.pixels.casework import draw_planes
+    from overread.pixels.draw import to_eight_bit
 
-    return eight_bit(pixels) if space is None else sheet(pixels, space, settings=windows)
+    return to_eight_bit(pixels) if space is None else draw_planes(pixels, space, settings=windows)

@@ -20,7 +20,7 @@ from overread.cli.audit import audit
 from overread.cli.build import build
 from overread.cli.check import check
 from overread.cli.compare import compare
-from overread.cli.console import ReaderLeft
+from overread.cli.console import OutputClosed
 from overread.cli.deidentify import deidentify
 from overread.cli.demo import demo
 from overread.cli.doctor import doctor
@@ -29,7 +29,7 @@ from overread.cli.get import get
 from overread.cli.grade import grade
 from overread.cli.judge import judge
 from overread.cli.ledger import ledger
-from overread.cli.listing import listing
+from overread.cli.listing import list_kinds
 from overread.cli.look import look
 from overread.cli.password import password
 from overread.cli.phantom import phantom
@@ -61,7 +61,7 @@ app.command("show")(show)
 app.command("look")(look)
 app.command("view")(view)
 app.command("password")(password)
-app.command("list")(listing)
+app.command("list")(list_kinds)
 app.command("phantom")(phantom)
 app.command("grade")(grade)
 app.command("run")(run)
@@ -104,25 +104,27 @@ def main(arguments: list[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
     words = [word for word in words if word != "--debug"]
-    _open_streams()
+    _replace_bad_letters()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _stop)  # so that half-written files are tidied away
+        signal.signal(signal.SIGTERM, _exit_on_signal)  # so that half-written files are tidied away
     try:
         app(words, prog_name="overread")
     except OverreadError as error:
-        _leave(str(error), 2 if isinstance(error, UsageError) else 1, debug=debug)
-    except ReaderLeft:
+        _exit_with_error(str(error), 2 if isinstance(error, UsageError) else 1, debug=debug)
+    except OutputClosed:
         sys.exit(0)
     except KeyboardInterrupt:
-        _leave("stopped", 130, debug=False)
+        _exit_with_error("stopped", 130, debug=False)
     except MemoryError:
-        _leave("out of memory: close other programs, or work on a smaller split", 1, debug=debug)
+        _exit_with_error(
+            "out of memory: close other programs, or work on a smaller split", 1, debug=debug
+        )
     except OSError as error:
         place = f" (in {error.filename})" if error.filename else ""
-        _leave(f"{error.strerror or error}{place}", 1, debug=debug)
+        _exit_with_error(f"{error.strerror or error}{place}", 1, debug=debug)
     except Exception as error:  # the last line of defence: a bug is told as one
         told = f"{type(error).__name__}: {error}"
-        _leave(
+        _exit_with_error(
             f"this is a bug in overread ({told}): run it again with --debug and report what it "
             "prints",
             70,
@@ -130,12 +132,12 @@ def main(arguments: list[str] | None = None) -> None:
         )
 
 
-def _stop(number: int, _: object) -> None:
+def _exit_on_signal(number: int, _: object) -> None:
     sys.exit(128 + number)
 
 
-def _open_streams() -> None:
-    """Output that cannot fail on a letter: terminals of other encodings get a '?', not an error."""
+def _replace_bad_letters() -> None:
+    """Make stdout and stderr replace characters that they cannot encode, instead of failing."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller
@@ -144,7 +146,7 @@ def _open_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _leave(sentence: str, code: int, *, debug: bool) -> None:
+def _exit_with_error(sentence: str, code: int, *, debug: bool) -> None:
     if debug:
         import traceback
 

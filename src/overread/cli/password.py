@@ -10,13 +10,15 @@ import typer
 
 
 def password(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The password file; made anew.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Password file; created if missing.")
+    ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user.")],
 ) -> None:
     """Give a user of the page a password: asked for twice, or read as one line from a pipe."""
     from getpass import getpass
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
     from overread.errors import UsageError
     from overread.site.passwords import add_password
 
@@ -27,4 +29,4 @@ def password(
     else:
         given = sys.stdin.readline().rstrip("\n")
     add_password(file, name, given)
-    out().print(f"{safe(name)} can log in with {safe(str(file))}")
+    stdout_console().print(f"{safe(name)} can log in with {safe(str(file))}")

@@ -12,16 +12,16 @@ import typer
 from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
-    from overread.phantom.making import Outcome
+    from overread.phantom.making import PopulationResult
     from overread.phantom.visit import Settings
 
 
 def phantom(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; made if need be.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder; created if missing.")],
     patients: Annotated[
         int, typer.Option(help="How many; more can be added later.", min=1, max=1_000_000)
     ] = 10,
-    seed: Annotated[int, typer.Option(help="Another seed, other patients.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the patients.", min=0)] = 0,
     size: Annotated[
         str, typer.Option(help="small: voxels of 2 mm; full: 512 × 512 × 300 voxels.")
     ] = "small",
@@ -56,16 +56,16 @@ def phantom(
     The same settings give the same bytes. The same command again goes on where it was stopped, and
     a larger --patients adds some.
     """
-    from overread.cli.console import print_json, progress
+    from overread.cli.console import print_json, progress_bar
     from overread.errors import OverreadError, UsageError
-    from overread.phantom.making import exams_of, make_population, mix_for, settings_of
+    from overread.phantom.making import default_mix, make_population, parse_exams, parse_settings
 
-    names = exams_of(exams)
-    settings = settings_of(
+    names = parse_exams(exams)
+    settings = parse_settings(
         seed=seed,
         size=size,
         difficulty=difficulty,
-        mix=mix or mix_for(names),
+        mix=mix or default_mix(names),
         wordings=wordings,
         style=style,
     )
@@ -75,15 +75,15 @@ def phantom(
                 "only cases can be drawn as text",
                 remedy="add medthinkvqa to --exams, or leave it out",
             )
-        _texts(out, patients, settings, as_json=as_json)
+        _write_text_cases(out, patients, settings, as_json=as_json)
         return
     try:
-        with progress("making patients", quiet=as_json) as told:
+        with progress_bar("making patients", quiet=as_json) as told:
             outcome = make_population(
                 out, patients, settings, exams=names, workers=workers, progress=told
             )
     except KeyboardInterrupt:
-        typer.echo("overread: stopped; the same command goes on from here", err=True)
+        typer.echo("overread: stopped; resume with the same command", err=True)
         sys.exit(130)
     except OSError as error:
         raise OverreadError(
@@ -101,13 +101,13 @@ def phantom(
         raise first if count == 1 else OverreadError(f"{first}; {count - 1} more likewise")
 
 
-def _summary(out: Path, outcome: Outcome) -> dict[str, Any]:
+def _summary(out: Path, outcome: PopulationResult) -> dict[str, Any]:
     return {
         "out": str(out),
         "ok": not outcome.failed,
         "patients": outcome.splits.total(),
         "made": outcome.made,
-        "there": outcome.there,
+        "there": outcome.existing,
         "failed": {str(number): str(error) for number, error in outcome.failed.items()},
         "splits": dict(sorted(outcome.splits.items())),
         "exams": {
@@ -119,14 +119,14 @@ def _summary(out: Path, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print(out: Path, outcome: Outcome) -> None:
-    from overread.cli.console import out as console
+def _print(out: Path, outcome: PopulationResult) -> None:
     from overread.cli.console import safe
+    from overread.cli.console import stdout_console as console
 
     screen = console()
     count = outcome.splits.total()
     if outcome.made or outcome.failed:
-        before = f", {outcome.there} were there before" if outcome.there else ""
+        before = f", {outcome.existing} were there before" if outcome.existing else ""
         screen.print(f"made {outcome.made} synthetic patient(s) in {safe(str(out))}{before}")
     else:
         screen.print(f"all {count} synthetic patient(s) are in {safe(str(out))} already")
@@ -138,14 +138,14 @@ def _print(out: Path, outcome: Outcome) -> None:
         screen.print(f"{lead}overread check {exam} {safe(root)}/{exam} --split all")
 
 
-def _texts(out: Path, patients: int, settings: Settings, *, as_json: bool) -> None:
+def _write_text_cases(out: Path, patients: int, settings: Settings, *, as_json: bool) -> None:
     """Write the cases as text and say so."""
-    from overread.cli.console import out as console
-    from overread.cli.console import print_json, progress, safe
-    from overread.phantom.texts import write_texts
+    from overread.cli.console import print_json, progress_bar, safe
+    from overread.cli.console import stdout_console as console
+    from overread.phantom.texts import write_text_cases
 
-    with progress("drawing cases", quiet=as_json) as told:
-        splits = write_texts(out, patients, settings, progress=told)
+    with progress_bar("drawing cases", quiet=as_json) as told:
+        splits = write_text_cases(out, patients, settings, progress=told)
     if as_json:
         print_json({"out": str(out), "ok": True, "cases": splits})
         return

@@ -15,9 +15,7 @@ def publish(
     root: Root,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="The copy that is handed on, without that truth.", metavar="DIR"
-        ),
+        typer.Option("--out", "-o", help="Public copy, without the withheld truth.", metavar="DIR"),
     ] = None,
     private: Annotated[
         Path | None,
@@ -26,10 +24,10 @@ def publish(
     withhold: Annotated[
         str, typer.Option(help="Splits whose truth is withheld, with commas.", metavar="SPLITS")
     ] = "test",
-    title: Annotated[str, typer.Option(help="Of the card.")] = "",
-    licence: Annotated[str, typer.Option(help="Of the data, for the card.")] = "",
-    version: Annotated[str, typer.Option(help="Of the data.")] = "1.0.0",
-    url: Annotated[str, typer.Option(help="Where it will be found.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the card.")] = "",
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "",
+    version: Annotated[str, typer.Option(help="Version of the data.")] = "1.0.0",
+    url: Annotated[str, typer.Option(help="Address of the data.")] = "",
     pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,10 +37,10 @@ def publish(
     as it is: the one is fit to be handed on, the other is what submissions are graded against.
     """
     from overread.build.release.finishing import finish_release
-    from overread.cli.console import out as console
-    from overread.cli.console import print_json, progress, safe
+    from overread.cli.console import print_json, progress_bar, safe
+    from overread.cli.console import stdout_console as console
 
-    with progress("publishing", quiet=as_json) as told:
+    with progress_bar("publishing", quiet=as_json) as told:
         found = finish_release(
             root,
             benchmark,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import typer
 
-from overread.cli.read_text import decoded, read_bytes, warn
+from overread.cli.read_text import decode_text, read_bytes, warn
 from overread.errors import OverreadError, UsageError
 
-_LARGEST = 2**31 - 1
+_MAX_FIELD = 2**31 - 1
 """Characters that one field may have: as many as the csv module can be told on any system."""
 
 
@@ -28,12 +28,12 @@ def label_table(
     as_json: bool,
 ) -> None:
     """Label every report of a CSV file and write the labels as a CSV file."""
-    from overread.catalog import unknown
-    from overread.cli.console import print_json, progress
+    from overread.catalog import unknown_name
+    from overread.cli.console import print_json, progress_bar
     from overread.language.labels import LABELS
-    from overread.language.labels import labels as labels_of
-    from overread.language.statements import statements
-    from overread.pixels.files import written
+    from overread.language.labels import compute_labels as labels_of
+    from overread.language.statements import find_statements
+    from overread.pixels.files import open_atomic
 
     for option, value in (("--column", column), ("--id", id_column), ("--out", out)):
         if value is None:
@@ -44,12 +44,12 @@ def label_table(
     assert id_column is not None
     assert out is not None
     if labels not in LABELS:
-        raise unknown("label set", labels, LABELS)
+        raise unknown_name("label set", labels, LABELS)
     if out.exists():
         raise UsageError(f"{out} is there already", remedy="choose another --out, or remove it")
-    text = decoded(read_bytes(table), str(table))
-    header, rows = _rows(text, str(table), column)
-    at, id_at = (_place(name, header, table) for name in (column, id_column))
+    text = decode_text(read_bytes(table), str(table))
+    header, rows = _parse_rows(text, str(table), column)
+    at, id_at = (_column_index(name, header, table) for name in (column, id_column))
     names = list(LABELS[labels]([]))
     if id_column in names:
         raise UsageError(f"the id column is called like a label, '{id_column}'", where=str(table))
@@ -59,8 +59,8 @@ def label_table(
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     with (
-        progress("reading reports", quiet=as_json) as told,
-        written(out, fresh=True) as stream,
+        progress_bar("reading reports", quiet=as_json) as told,
+        open_atomic(out, fresh=True) as stream,
     ):
         writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
         writer.writerow([id_column, *names])
@@ -68,7 +68,7 @@ def label_table(
             report, name = (row[n] if n < len(row) else "" for n in (at, id_at))
             notes.update(_oddities(row, header, report, name, seen))
             seen.add(name)
-            marks = labels_of(statements(report), labels)
+            marks = labels_of(find_statements(report), labels)
             counts.update(label for label, mark in marks.items() if mark)
             writer.writerow([name, *(marks[label] for label in names)])
             if number % 50 == 0 or number == len(rows):
@@ -100,9 +100,9 @@ def _oddities(
         yield "have an id that stood there before"
 
 
-def _rows(text: str, where: str, column: str) -> tuple[list[str], list[list[str]]]:
+def _parse_rows(text: str, where: str, column: str) -> tuple[list[str], list[list[str]]]:
     """The header and the rows; blank lines are none."""
-    limit = csv.field_size_limit(_LARGEST)
+    limit = csv.field_size_limit(_MAX_FIELD)
     try:
         first = text[: text.find("\n") if "\n" in text else len(text)].rstrip("\r")
         # Spreadsheets of other countries part columns by ';', and some tools by tabs.
@@ -127,11 +127,11 @@ def _rows(text: str, where: str, column: str) -> tuple[list[str], list[list[str]
     return [name.strip() for name in rows[0]], rows[1:]
 
 
-def _place(name: str, header: list[str], table: Path) -> int:
-    from overread.catalog import unknown
+def _column_index(name: str, header: list[str], table: Path) -> int:
+    from overread.catalog import unknown_name
 
     if name not in header:
-        error = unknown("column", name, header)
+        error = unknown_name("column", name, header)
         raise UsageError(error.what, where=str(table), remedy=error.remedy)
     if header.count(name) > 1:
         raise UsageError(

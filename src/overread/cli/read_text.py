@@ -69,25 +69,27 @@ def read_text(
         raise UsageError(
             "--column, --id and --out are about a table", remedy="give the table with --csv FILE"
         )
-    _one(file, as_json=as_json)
+    _read_one(file, as_json=as_json)
 
 
-def _one(file: str, *, as_json: bool) -> None:
+def _read_one(file: str, *, as_json: bool) -> None:
     from overread.cli.console import print_json
     from overread.errors import OverreadError
-    from overread.language.statements import statements
+    from overread.language.statements import find_statements
 
-    text = _text(file)
+    text = _read_input(file)
     if not text.strip():
-        raise OverreadError("there is no text", where=_name(file), remedy="give one with words")
-    found = statements(text)
+        raise OverreadError(
+            "there is no text", where=_input_name(file), remedy="give one with words"
+        )
+    found = find_statements(text)
     if as_json:
         print_json(
             {
-                "file": _name(file),
+                "file": _input_name(file),
                 "characters": len(text),
                 "statements": [
-                    {"text": one.span.of(text), **one.model_dump(mode="json")} for one in found
+                    {"text": one.span.extract(text), **one.model_dump(mode="json")} for one in found
                 ],
             }
         )
@@ -95,16 +97,16 @@ def _one(file: str, *, as_json: bool) -> None:
         _print(text, found)
 
 
-def _name(file: str) -> str:
+def _input_name(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def _text(file: str) -> str:
+def _read_input(file: str) -> str:
     if file == "-":
         if sys.stdin is None:
             return ""
-        return decoded(sys.stdin.buffer.read(), "standard input")
-    return decoded(read_bytes(Path(file)), file)
+        return decode_text(sys.stdin.buffer.read(), "standard input")
+    return decode_text(read_bytes(Path(file)), file)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -123,7 +125,7 @@ def read_bytes(path: Path) -> bytes:
         raise UsageError("this cannot be a path", where=repr(str(path))) from None
 
 
-def decoded(data: bytes, name: str) -> str:
+def decode_text(data: bytes, name: str) -> str:
     """Bytes as text: UTF-8, or UTF-16 where a mark says so; what is neither is told."""
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
@@ -144,10 +146,10 @@ def _print(text: str, found: list[Statement]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
-    console.print(_marked(text, found), soft_wrap=True)
+    console = stdout_console()
+    console.print(_mark_text(text, found), soft_wrap=True)
     if not found:
         console.print("\nnothing that is in the vocabulary is stated")
         return
@@ -157,7 +159,7 @@ def _print(text: str, found: list[Statement]) -> None:
     console.print(legend)
     console.print()
     names = ("observation", "presence", "side", "place", "size", "number", "severity", "change")
-    rows = [_row(one) for one in found]
+    rows = [_statement_cells(one) for one in found]
     shown = [n for n in range(len(names) + 1) if n < 2 or any(row[n] for row in rows)]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for n in shown:
@@ -169,7 +171,7 @@ def _print(text: str, found: list[Statement]) -> None:
     console.print(table)
 
 
-def _marked(text: str, found: list[Statement]) -> Any:
+def _mark_text(text: str, found: list[Statement]) -> Any:
     """The text, each name of an observation in brackets, with a sign and a colour."""
     from rich.text import Text
 
@@ -178,13 +180,13 @@ def _marked(text: str, found: list[Statement]) -> Any:
         if one.span.start < at:
             continue  # one word that means two things is marked once
         sign, style = _MARKS[one.presence]
-        marked.append(_plain(text[at : one.span.start]))
-        marked.append(f"[{sign}{_plain(one.span.of(text))}]", style)
+        marked.append(_strip_controls(text[at : one.span.start]))
+        marked.append(f"[{sign}{_strip_controls(one.span.extract(text))}]", style)
         at = one.span.end
-    return marked.append(_plain(text[at:]).rstrip("\n"))
+    return marked.append(_strip_controls(text[at:]).rstrip("\n"))
 
 
-def _plain(text: str) -> str:
+def _strip_controls(text: str) -> str:
     """Text for the terminal, with no control character but the line break."""
     return "".join(
         c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}"
@@ -192,7 +194,7 @@ def _plain(text: str) -> str:
     )
 
 
-def _row(one: Statement) -> tuple[str, ...]:
+def _statement_cells(one: Statement) -> tuple[str, ...]:
     axes = " × ".join(f"{axis:g}" for axis in one.axes_mm)
     size = f"{axes} mm" if axes else "under 10 mm" if one.small else ""
     number = str(one.count) if one.count else "several" if one.many else ""

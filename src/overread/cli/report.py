@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from overread.cli.arguments import Moved
+from overread.cli.arguments import NewRoot
 
 
 def report(
@@ -19,10 +19,12 @@ def report(
     cases: Annotated[
         int | None, typer.Option(help="Show the first so many cases; 0 for none.", min=0, max=500)
     ] = None,
-    worst: Annotated[int, typer.Option(help="Show so many of the worst.", min=0, max=500)] = 0,
-    best: Annotated[int, typer.Option(help="Show so many of the best.", min=0, max=500)] = 0,
-    random: Annotated[int, typer.Option(help="Show so many drawn at random.", min=0, max=500)] = 0,
-    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+    worst: Annotated[int, typer.Option(help="Number of worst cases to show.", min=0, max=500)] = 0,
+    best: Annotated[int, typer.Option(help="Number of best cases to show.", min=0, max=500)] = 0,
+    random: Annotated[
+        int, typer.Option(help="Number of random cases to show.", min=0, max=500)
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the draw.", min=0)] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the report.", metavar="TEXT")] = None,
     no_truth: Annotated[
         bool, typer.Option("--no-truth", help="Leave out the truth of the cases.")
@@ -30,23 +32,23 @@ def report(
     no_pictures: Annotated[
         bool, typer.Option("--no-pictures", help="Leave out the pictures of the cases.")
     ] = False,
-    moved: Moved = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    moved: NewRoot = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write one self-contained HTML file: scorecard, charts, comparison and a few cases.
 
     It opens in any browser without a server or a network. Without a choice it shows three of the
     worst cases, two of the best and two drawn at random; the choice is told in the report.
     """
-    from overread.cli.console import out as screen
     from overread.cli.console import safe
+    from overread.cli.console import stdout_console as screen
     from overread.errors import UsageError
-    from overread.site.report.choosing import Wanted
+    from overread.site.report.choosing import CaseSelection
     from overread.site.report.writing import ReportPlan, make_report
 
     if out.exists() and not force:
         raise UsageError(f"{out} is there already", remedy="give another --out, or --force")
-    wanted = Wanted(tuple(case or ()), cases, worst, best, random, seed)
+    wanted = CaseSelection(tuple(case or ()), cases, worst, best, random, seed)
     plan = ReportPlan(
         runs, wanted, title=title, truth=not no_truth, pictures=not no_pictures, root=moved
     )
@@ -54,7 +56,7 @@ def report(
     size = made.write(out, force=force)
     console = screen()
     console.print(
-        f"{safe(str(out))}: {_sized(size)}, {made.cases} cases, {made.pictures} pictures",
+        f"{safe(str(out))}: {_format_size(size)}, {made.cases} cases, {made.pictures} pictures",
         soft_wrap=True,
     )
     console.print(f"cases: {safe(made.chosen)}")
@@ -62,5 +64,5 @@ def report(
         console.print(f"[yellow]{safe(warning)}[/]")
 
 
-def _sized(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

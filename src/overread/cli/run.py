@@ -32,8 +32,8 @@ from overread.cli.arguments import (
     SessionSetting,
     Split,
     Workflow,
-    asked_of,
-    pairs,
+    parse_pairs,
+    reader_arguments,
     refuse_two_caches,
 )
 
@@ -49,7 +49,9 @@ def run(
     reader: ReaderName,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; the same goes on."),
+        typer.Option(
+            "--out", "-o", metavar="RUN", help="Folder of the run; an existing run is resumed."
+        ),
     ],
     reader_arg: ReaderArgs = None,
     workflow: Workflow = "direct",
@@ -82,14 +84,14 @@ def run(
     and more readings of each (--repeat) may be asked for. What fails is kept as a failed reading
     and scores worst.
     """
-    from overread.cli.running import print_estimate, print_outcome, watching
-    from overread.runs.engine import Plan
+    from overread.cli.running import live_progress, print_estimate, print_outcome
+    from overread.runs.engine import RunPlan
     from overread.runs.engine import run as run_all
     from overread.runs.settings import session_settings
 
     refuse_two_caches(cache, no_cache=no_cache)
-    arguments = asked_of(reader_arg, allow_remote=allow_remote)
-    plan = Plan(
+    arguments = reader_arguments(reader_arg, allow_remote=allow_remote)
+    plan = RunPlan(
         benchmark=benchmark,
         root=root,
         reader=reader,
@@ -103,10 +105,10 @@ def run(
         repeat=repeat,
         concurrency=concurrency,
         seed=seed,
-        settings=session_settings(pairs(setting or [], "--setting")),
+        settings=session_settings(parse_pairs(setting or [], "--setting")),
         cache=cache,
         use_cache=not no_cache,
-        prices=given_prices(prices, price_in, price_out),
+        prices=parse_prices(prices, price_in, price_out),
         retry_failed=retry_failed,
         max_retries=max_retries,
     )
@@ -115,7 +117,7 @@ def run(
 
         print_estimate(estimate(plan, out), plan, as_json=as_json)
         return
-    with watching(f"{benchmark} {split}", quiet=as_json) as watch:
+    with live_progress(f"{benchmark} {split}", quiet=as_json) as watch:
         outcome = run_all(plan, out, watch=watch)
     print_outcome(outcome, as_json=as_json)
     if outcome.stopped is not None:
@@ -125,7 +127,7 @@ def run(
         raise typer.Exit(1)
 
 
-def given_prices(
+def parse_prices(
     file: Path | None, into: float | None, out: float | None
 ) -> Prices | Callable[[str], Prices] | None:
     """Prices as they were given: a list by model, or two numbers; None without any."""

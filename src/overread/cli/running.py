@@ -1,4 +1,4 @@
-"""How a run looks in the terminal: a line that lives, and what is said at its end."""
+"""Terminal output of runs: the live progress line, the summary, the estimate."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from overread.cli.console import err, out, print_json, safe
+from overread.cli.console import print_json, safe, stderr_console, stdout_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.engine import Outcome, Plan
+    from overread.runs.engine import RunOutcome, RunPlan
     from overread.runs.estimate import Estimate
     from overread.runs.reading_room import Tally, Watch
 
 
 @contextmanager
-def watching(title: str, *, quiet: bool) -> Iterator[Watch | None]:
+def live_progress(title: str, *, quiet: bool) -> Iterator[Watch | None]:
     """A live line on stderr while the block runs; nothing where nobody watches."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -34,7 +34,7 @@ def watching(title: str, *, quiet: bool) -> Iterator[Watch | None]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[told]}"),
         Left(),
-        console=err(),
+        console=stderr_console(),
         transient=True,
     )
     task = bar.add_task(safe(title), total=None, told="")
@@ -48,7 +48,7 @@ def watching(title: str, *, quiet: bool) -> Iterator[Watch | None]:
         elif now - shown < 0.1 and tally.done != tally.total:
             return
         shown = now
-        bar.update(task, completed=tally.done, total=tally.total, told=_told(tally))
+        bar.update(task, completed=tally.done, total=tally.total, told=_format_tally(tally))
 
     try:
         yield watch
@@ -56,31 +56,32 @@ def watching(title: str, *, quiet: bool) -> Iterator[Watch | None]:
         bar.stop()
 
 
-def _told(tally: Tally) -> str:
+def _format_tally(tally: Tally) -> str:
     spent = tally.spent
     parts = [f"{tally.read / max(tally.seconds, 1e-9):.1f}/s"]
     failed = tally.failed + tally.failed_before
     if failed:
         parts.append(f"[red]{failed} failed[/]")
     if spent.input_tokens or spent.output_tokens:
-        parts.append(f"{_short(spent.input_tokens + spent.output_tokens)} tokens")
+        parts.append(f"{_format_count(spent.input_tokens + spent.output_tokens)} tokens")
     if spent.cost is not None:
-        parts.append(f"cost {_money(spent.cost, spent.currency)}")
+        parts.append(f"cost {format_money(spent.cost, spent.currency)}")
     return ", ".join(parts)
 
 
-def _short(number: int) -> str:
+def _format_count(number: int) -> str:
     if number < 10_000:
         return f"{number:,}"
     return f"{number / 1e3:,.0f}k" if number < 10_000_000 else f"{number / 1e6:,.1f}M"
 
 
-def _money(amount: float, currency: str) -> str:
+def format_money(amount: float, currency: str) -> str:
+    """An amount with its currency; four decimals below 1."""
     shown = f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
     return f"{shown} {safe(currency)}".strip()
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: RunOutcome) -> dict[str, Any]:
     """What became of a run, as plain JSON."""
     tally, spent = outcome.tally, outcome.tally.spent
     return {
@@ -106,19 +107,19 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+def print_outcome(outcome: RunOutcome, *, as_json: bool) -> None:
     """What was read, what failed and why, what it cost, and what to do next."""
     if as_json:
         print_json(outcome_json(outcome))
         return
-    console = out()
+    console = stdout_console()
     tally = outcome.tally
     failed = tally.failed + tally.failed_before
     state = "complete" if outcome.complete else "stopped; what is done is kept"
     if outcome.complete and not tally.read:
         state = "complete; there was nothing left to read"
     console.print(f"[bold]{safe(str(outcome.folder))}[/]: {state}", soft_wrap=True)
-    _print_rows(console, outcome, failed)
+    _print_totals(console, outcome, failed)
     for case, why in tally.reasons[:5]:
         console.print(f"  failed: {safe(case)}: {safe(why)}")
     if failed > min(5, len(tally.reasons)):
@@ -133,14 +134,14 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
     for note in outcome.notes:
         console.print(f"  note: {safe(note)}")
     if not outcome.complete:
-        console.print("go on with the same command")
+        console.print("resume with the same command")
         return
     if failed:
-        console.print("try the failed ones again: the same command with --retry-failed")
+        console.print("retry the failed ones: the same command with --retry-failed")
     console.print(f"score it: overread score {safe(str(outcome.folder))}", soft_wrap=True)
 
 
-def _print_rows(console: Console, outcome: Outcome, failed: int) -> None:
+def _print_totals(console: Console, outcome: RunOutcome, failed: int) -> None:
     from rich.table import Table
 
     tally, spent = outcome.tally, outcome.tally.spent
@@ -151,21 +152,21 @@ def _print_rows(console: Console, outcome: Outcome, failed: int) -> None:
     table.add_row("failed", f"{failed:,}")
     again = f", {spent.retries:,} of them repeated" if spent.retries else ""
     table.add_row("calls", f"{spent.calls:,}{again}")
-    table.add_row("known already", f"{spent.cached:,}")
+    table.add_row("from cache", f"{spent.cached:,}")
     if spent.input_tokens or spent.output_tokens:
         table.add_row("tokens", f"{spent.input_tokens:,} read, {spent.output_tokens:,} written")
     if spent.cost is not None:
         saved = ""
         if spent.saved:
-            saved = f" ({_money(spent.saved, spent.currency)} saved by known answers)"
-        table.add_row("cost", f"{_money(spent.cost, spent.currency)}{saved}")
+            saved = f" ({format_money(spent.saved, spent.currency)} saved by cached answers)"
+        table.add_row("cost", f"{format_money(spent.cost, spent.currency)}{saved}")
     rate = f" ({tally.read / tally.seconds:,.1f} a second)" if tally.read else ""
     table.add_row("seconds", f"{tally.seconds:,.1f}{rate}")
     table.add_row("files", "spec.json, readings.jsonl")
     console.print(table)
 
 
-def print_estimate(found: Estimate, plan: Plan, *, as_json: bool) -> None:
+def print_estimate(found: Estimate, plan: RunPlan, *, as_json: bool) -> None:
     """What a run would take."""
     from dataclasses import asdict
 
@@ -174,23 +175,21 @@ def print_estimate(found: Estimate, plan: Plan, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    console = out()
+    console = stdout_console()
     console.print(f"[bold]{safe(plan.benchmark)} {safe(plan.split)}[/]: what this would take")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
     before = f" ({found.before:,} are there)" if found.before else ""
     least = "at least " if found.at_least else ""
     table.add_row("readings", f"{found.readings:,}{before}")
     table.add_row("calls", f"{least}{found.calls:,}")
-    table.add_row("known already", f"{found.cached:,}")
+    table.add_row("from cache", f"{found.cached:,}")
     table.add_row("pictures", f"{least}{found.pictures:,}")
     table.add_row("tokens read", f"{least}{found.input_tokens:,} ({found.rule})")
     if found.cost is not None:
-        cost = f"{least}{_money(found.cost, found.currency)}"
+        cost = f"{least}{format_money(found.cost, found.currency)}"
         table.add_row("cost", f"{cost} for what is read; answers come on top")
     console.print(table)
     if found.looked_at < found.readings:
-        console.print(
-            f"  counted on the first {found.looked_at:,}; the others were taken to be like them"
-        )
+        console.print(f"  estimated from the first {found.looked_at:,} readings")
     for case, why in found.failing:
         console.print(f"  will fail: {safe(case)}: {safe(why)}")

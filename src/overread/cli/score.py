@@ -15,7 +15,7 @@ from overread.cli.arguments import (
     Level,
     Limit,
     Metrics,
-    Moved,
+    NewRoot,
     Pictures,
     Seed,
     Settings,
@@ -42,7 +42,7 @@ def score(
     seed: Seed = 0,
     workers: Workers = None,
     fresh: Fresh = False,
-    root: Moved = None,
+    root: NewRoot = None,
     pictures: Pictures = None,
     limit: Limit = 20,
 ) -> None:
@@ -51,20 +51,20 @@ def score(
     No reader is asked again, and masks that were measured before are not measured again. A case
     that failed or was not read scores worst, and is named.
     """
-    from overread.cli.console import print_json, progress
-    from overread.cli.scorecard import chosen_names, parsed_settings, print_card
+    from overread.cli.console import print_json, progress_bar
+    from overread.cli.scorecard import expand_metrics, parse_settings, print_card
     from overread.runs.score import score as scored
-    from overread.runs.scoring import Drawing
+    from overread.runs.scoring import BootstrapSettings
     from overread.runs.spec import read_spec
 
     spec = read_spec(run)
-    with progress(f"scoring {run.name}", quiet=as_json) as told:
+    with progress_bar(f"scoring {run.name}", quiet=as_json) as told:
         card: Card = scored(
             run,
-            metrics=chosen_names(spec.benchmark, metric or []),
+            metrics=expand_metrics(spec.benchmark, metric or []),
             judges=judge or (),
-            settings=parsed_settings(setting or []),
-            drawing=Drawing(draws=draws, seed=seed, level=level),
+            settings=parse_settings(setting or []),
+            bootstrap=BootstrapSettings(draws=draws, seed=seed, level=level),
             workers=workers or os.cpu_count() or 1,
             fresh=fresh,
             root=root,

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.card import Card, Described, Group, Score
+    from overread.runs.card import Card, DescribedScore, GroupScores, Score
 
 HONEST = "honest_"
 CEILING = "ceiling_"
 _TWINS = {HONEST: "missing = worst", CEILING: "ceiling"}
 _GAP = 2
-_HEADING = 20
+_HEADING_WIDTH = 20
 """Letters of a name above a column, as wide as a number with its interval."""
-_ROOM = 24
+_NAME_ROOM = 24
 """Letters that names in the first column should have; columns that can be spared make way."""
 
 
@@ -35,12 +35,14 @@ class Column(NamedTuple):
 def print_card(card: Card, *, limit: int, saved: Path | None) -> None:
     """The scores of one reader, their breakdowns, and what was wrong."""
     from overread import catalog
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
     from overread.runs.card import short_signature
 
-    console = out()
+    console = stdout_console()
     part = catalog.find("benchmarks", card.benchmark)
-    console.print(f"[bold]{part.title} {card.split}[/], {safe(card.predictions)}: {_counts(card)}")
+    console.print(
+        f"[bold]{part.title} {card.split}[/], {safe(card.predictions)}: {_format_counts(card)}"
+    )
     console.print()
     plain = {name: score for name, score in card.scores.items() if not is_twin(name)}
     official = {name: score for name, score in plain.items() if HONEST + name in card.scores}
@@ -55,7 +57,7 @@ def print_card(card: Card, *, limit: int, saved: Path | None) -> None:
     console.print(f"{safe(short_signature(card))}", style="dim")
 
 
-def _counts(card: Card) -> str:
+def _format_counts(card: Card) -> str:
     parts = [f"{card.cases:,} cases"]
     for count, word, colour in (
         (card.missing, "missing", "red"),
@@ -67,8 +69,8 @@ def _counts(card: Card) -> str:
     return ", ".join(parts)
 
 
-def _print_scores(console: Console, card: Card, scores: Mapping[str, Described]) -> None:
-    """One line a score; where the official rule hides something, its twins stand beside it."""
+def _print_scores(console: Console, card: Card, scores: Mapping[str, DescribedScore]) -> None:
+    """One line per score, with its honest variant and its ceiling beside it if it has them."""
     if not scores:
         return
     columns = [
@@ -77,20 +79,20 @@ def _print_scores(console: Console, card: Card, scores: Mapping[str, Described])
     ]
     twins = {prefix: [card.scores.get(prefix + name) for name in scores] for prefix in _TWINS}
     head = "official" if any(twins[HONEST]) else "value"
-    columns += _valued(head, list(scores.values()))
+    columns += _score_columns(head, list(scores.values()))
     if any(twins[HONEST]):
-        value, *between = _valued(_TWINS[HONEST], twins[HONEST])
+        value, *between = _score_columns(_TWINS[HONEST], twins[HONEST])
         columns += [value, *(column._replace(spare=3) for column in between)]
     if any(twins[CEILING]):
-        best = [cells(score)[0] if score else "" for score in twins[CEILING]]
+        best = [format_score(score)[0] if score else "" for score in twins[CEILING]]
         columns.append(Column(_TWINS[CEILING], best, "right", spare=1))
     columns.append(Column("n", [f"{score.n:,}" for score in scores.values()], "right"))
     print_columns(console, columns)
 
 
-def _valued(head: str, scores: Iterable[Score | None]) -> list[Column]:
+def _score_columns(head: str, scores: Iterable[Score | None]) -> list[Column]:
     """Numbers, and their intervals where there are any."""
-    pairs = [cells(score) for score in scores]
+    pairs = [format_score(score) for score in scores]
     between = [text for _, text in pairs]
     values = Column(head, [value for value, _ in pairs], "right")
     return [values, Column("interval", between, spare=2)] if any(between) else [values]
@@ -99,20 +101,22 @@ def _valued(head: str, scores: Iterable[Score | None]) -> list[Column]:
 def _print_breakdown(console: Console, card: Card, name: str) -> None:
     """The groups of one breakdown, with the first few scores of the benchmark."""
     groups = card.breakdowns[name]
-    shown = _headline([m for m in card.scores if any(m in g.scores for g in groups.values())], card)
+    shown = _headline_scores(
+        [m for m in card.scores if any(m in g.scores for g in groups.values())], card
+    )
     if not shown or len(groups) < 2:
         return
     columns = [
         Column(name, [_group_name(name, group) for group in groups]),
-        Column("n", [f"{_size(group, shown[0]):,}" for group in groups.values()], "right"),
+        Column("n", [f"{_group_size(group, shown[0]):,}" for group in groups.values()], "right"),
     ]
     for place, metric in enumerate(shown):
-        told = in_one([group.scores.get(metric) for group in groups.values()])
+        told = format_scores([group.scores.get(metric) for group in groups.values()])
         columns.append(Column(metric, told, spare=place))
     print_columns(console, columns)
 
 
-def _headline(names: list[str], card: Card) -> list[str]:
+def _headline_scores(names: list[str], card: Card) -> list[str]:
     """The few scores that stand for a card where there is no room for all."""
     shown = [name for name in names if not is_twin(name)]
     # Means over cases say nothing about a group that is in part of a case.
@@ -125,13 +129,13 @@ def _headline(names: list[str], card: Card) -> list[str]:
 
 def _group_name(breakdown: str, group: str) -> str:
     """A group as people call it: codes of categories come with their names."""
-    from overread.ontology import findings
+    from overread.ontology import finding_tree
 
-    known = findings().categories.get(group) if breakdown == "category" else None
+    known = finding_tree().categories.get(group) if breakdown == "category" else None
     return f"{group} {known.name}" if known else group
 
 
-def _size(group: Group, metric: str) -> int:
+def _group_size(group: GroupScores, metric: str) -> int:
     """How many units a score of the group rests on."""
     score = group.scores.get(metric)
     return score.n if score else group.n
@@ -142,23 +146,23 @@ def is_twin(name: str) -> bool:
     return name.startswith(tuple(_TWINS))
 
 
-def cells(score: Score | None) -> list[str]:
+def format_score(score: Score | None) -> list[str]:
     """A score and its interval as text, all to the same places."""
     if score is None or score.value is None:
         return ["–", ""]
     known = [value for value in (score.value, score.low, score.high) if value is not None]
-    value, *ends = (number(value, among=known) for value in known)
+    value, *ends = (format_number(value, among=known) for value in known)
     return [value, " – ".join(ends)]
 
 
-def in_one(scores: Iterable[Score | None]) -> list[str]:
+def format_scores(scores: Iterable[Score | None]) -> list[str]:
     """Scores with their intervals, each as one text, the numbers below each other."""
-    pairs = [cells(score) for score in scores]
+    pairs = [format_score(score) for score in scores]
     width = max((len(value) for value, _ in pairs), default=0)
     return [f"{value:>{width}}{' ' * _GAP}{between}".rstrip() for value, between in pairs]
 
 
-def number(value: float | None, *, among: Iterable[float] = ()) -> str:
+def format_number(value: float | None, *, among: Iterable[float] = ()) -> str:
     """A number to three places; large ones, or those among large ones, to two or one."""
     if value is None:
         return "–"
@@ -174,7 +178,9 @@ def print_columns(console: Console, columns: list[Column]) -> None:
 
     names, *others = columns
     longest = max(map(len, (names.head, *names.texts)))
-    while (room := console.width - sum(_width(c) + _GAP for c in others)) < min(longest, _ROOM):
+    while (room := console.width - sum(_width(c) + _GAP for c in others)) < min(
+        longest, _NAME_ROOM
+    ):
         least = max(others, key=lambda column: column.spare, default=names)
         if not least.spare:
             break
@@ -182,9 +188,9 @@ def print_columns(console: Console, columns: list[Column]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     table.add_column(safe(names.head), overflow="fold")
     for column in others:
-        head = safe(folded(column.head, _width(column)))
+        head = safe(fold_name(column.head, _width(column)))
         table.add_column(head, justify=column.side, no_wrap=True, overflow="fold")
-    first = [folded(text, max(room, 12)) for text in names.texts]
+    first = [fold_name(text, max(room, 12)) for text in names.texts]
     for line in zip(first, *(column.texts for column in others), strict=True):
         table.add_row(*map(safe, line))
     console.print(table)
@@ -194,13 +200,13 @@ def print_columns(console: Console, columns: list[Column]) -> None:
 def _width(column: Column) -> int:
     """How wide a column is, its heading broken where that is longer than what is below."""
     inside = max(map(len, column.texts), default=0)
-    return max(inside, *map(len, folded(column.head, max(inside, _HEADING)).split("\n")))
+    return max(inside, *map(len, fold_name(column.head, max(inside, _HEADING_WIDTH)).split("\n")))
 
 
-def folded(name: str, width: int) -> str:
+def fold_name(name: str, width: int) -> str:
     """A name broken after underscores, or anywhere where it has none, so that it fits.
 
-    >>> folded("mean_global_dice_per_finding", 20)
+    >>> fold_name("mean_global_dice_per_finding", 20)
     'mean_global_dice_\\nper_finding'
     """
     lines = [""]
@@ -235,7 +241,7 @@ def _print_problems(console: Console, card: Card, limit: int) -> None:
 
     if not card.problems:
         return
-    console.print(f"[yellow]{len(card.problems):,} thing(s) to know of the predictions:[/]")
+    console.print(f"[yellow]{len(card.problems):,} note(s) on the predictions:[/]")
     for problem in card.problems[:limit]:
         console.print(Padding(safe(problem), (0, 0, 0, _GAP), expand=False))
     if len(card.problems) > limit:
@@ -243,7 +249,7 @@ def _print_problems(console: Console, card: Card, limit: int) -> None:
     console.print()
 
 
-def chosen_names(benchmark: str, words: list[str]) -> list[str]:
+def expand_metrics(benchmark: str, words: list[str]) -> list[str]:
     """The metrics that somebody asked for; 'own' stands for the benchmark's, 'all' for all its."""
     from overread import catalog
 
@@ -252,7 +258,7 @@ def chosen_names(benchmark: str, words: list[str]) -> list[str]:
     return [name for word in words for name in groups.get(word, (word,))]
 
 
-def parsed_settings(words: list[str]) -> dict[str, Any]:
+def parse_settings(words: list[str]) -> dict[str, Any]:
     """'connectivity=26' as a name and a plain value, for each word."""
     import json
 

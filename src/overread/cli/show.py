@@ -36,11 +36,11 @@ def show(
     its marks.
     """
     import overread
-    from overread.cli.console import out, print_json, safe
+    from overread.cli.console import print_json, safe, stdout_console
 
     release = overread.load(benchmark, root, split, form=form, pictures=pictures)
     entry = release.entry(case)
-    reading = reading_of(run, entry) if run is not None else None
+    reading = find_reading(run, entry) if run is not None else None
     if as_json:
         # The id is what the user asked by; file names stay hidden here too.
         told: dict[str, Any] = {"id": entry.case.id, **entry.case.model_dump(mode="json")}
@@ -60,10 +60,10 @@ def show(
     if save is not None and run is not None and reading is not None:
         saved += save_reading(release, entry, reading, run, save)
     for path in () if as_json else saved:
-        out().print(f"  saved {safe(str(path))}")
+        stdout_console().print(f"  saved {safe(str(path))}")
 
 
-def reading_of(run: Path, entry: Entry) -> Reading:
+def find_reading(run: Path, entry: Entry) -> Reading:
     """The first reading of a case in a run."""
     from overread.errors import UsageError
     from overread.runs.store import last_readings
@@ -82,16 +82,16 @@ def print_reading(reading: Reading) -> None:
     """Print what a reader said, step by step, with the places it looked at."""
     from rich.padding import Padding
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     console.print(f"\n[bold cyan]{safe(reading.case_id)}[/]  as read by {safe(reading.reader)}")
     lines = [("Failed", reading.error)] if reading.error else []
     number = 0
     for step in reading.trace.steps if reading.trace else ():
         # In an interleaved record `<image>` stands where a cut-out is shown: the place says which.
         words = " ".join(step.text.replace("<image>", "").split())
-        places = dict.fromkeys(_place(region, {}) for region in step.regions)
+        places = dict.fromkeys(_describe_region(region, {}) for region in step.regions)
         if words or places:
             number += 1
             at = f"  [{'; '.join(places)}]" if places else ""
@@ -110,9 +110,9 @@ def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
     """Print one case for a person to read."""
     from rich.padding import Padding
 
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
 
     def part(title: str, *lines: str) -> None:
         console.print(f"  [bold]{title}[/]")
@@ -125,9 +125,9 @@ def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
         part("History", case.history)
     if case.instruction:
         part("Instruction", case.instruction)
-    part("Pictures", *(_described(release, picture) for picture in case.pictures))
+    part("Pictures", *(_describe_picture(release, picture) for picture in case.pictures))
     if case.queries:
-        part("To be found", *(f"{query.id}  {query.text}" for query in case.queries))
+        part("Findings to locate", *(f"{query.id}  {query.text}" for query in case.queries))
     if case.options:
         part("Options", *(f"{option.letter}  {option.text}" for option in case.options))
     if not truth:
@@ -139,7 +139,7 @@ def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
         part(f"[green]{title}[/]", *lines)
 
 
-def _described(release: Release, picture: Picture) -> str:
+def _describe_picture(release: Release, picture: Picture) -> str:
     """One picture in a line: its size from its header, and no file name, which may tell."""
     from overread.errors import NotThere, PictureError
     from overread.pixels.flat import image_size
@@ -172,14 +172,14 @@ def _truth_parts(truth: Truth) -> list[tuple[str, list[str]]]:
         if finding.entities is not None:
             facts.append(f"{finding.entities} {'entity' if finding.entities == 1 else 'entities'}")
         facts += [f"{finding.voxels:,} voxels"] if finding.voxels is not None else []
-        facts += [_place(region, notes) for region in finding.regions]
+        facts += [_describe_region(region, notes) for region in finding.regions]
         lines.append(f"{finding.text}  [{', '.join(filter(None, facts))}]")
     if lines:
         parts.append(("Findings", lines))
     if truth.trace is not None:
         told = []
         for number, step in enumerate(truth.trace.steps, 1):
-            where = "; ".join(_place(region, notes) for region in step.regions)
+            where = "; ".join(_describe_region(region, notes) for region in step.regions)
             words = where if step.kind == "look" else " ".join(step.text.split())
             told.append(f"{number}. {step.kind}: {words}")
         parts.append(("Trace", told))
@@ -195,7 +195,7 @@ def _truth_parts(truth: Truth) -> list[tuple[str, list[str]]]:
     return parts
 
 
-def _place(region: Any, notes: dict[str, Any]) -> str:
+def _describe_region(region: Any, notes: dict[str, Any]) -> str:
     note = notes.get(region.picture)
     kind = f" ({note.modality})" if note is not None and note.modality else ""
     if region.kind == "box":
@@ -208,13 +208,15 @@ def _place(region: Any, notes: dict[str, Any]) -> str:
 
 def save_pictures(release: Release, entry: Entry, folder: Path, *, truth: bool) -> list[Path]:
     """Save the pictures of a case as PNG; with the truth, its boxes and masks drawn on them."""
-    from overread.pixels.casework import case_pictures
+    from overread.pixels.casework import draw_case
     from overread.pixels.fence import Fence
     from overread.pixels.flat import write_image
 
     saved = []
-    for name, pixels in case_pictures(release, entry, truth=truth):
-        saved.append(Fence(folder).place(f"{entry.case.benchmark}-{entry.case.id}-{name}.png"))
+    for name, pixels in draw_case(release, entry, truth=truth):
+        saved.append(
+            Fence(folder).path_to_write(f"{entry.case.benchmark}-{entry.case.id}-{name}.png")
+        )
         write_image(saved[-1], pixels)
     return saved
 
@@ -223,14 +225,14 @@ def save_reading(
     release: Release, entry: Entry, reading: Reading, run: Path, folder: Path
 ) -> list[Path]:
     """Save the pictures of a case as PNG, with the marks of a reading drawn on them."""
-    from overread.pixels.casework import read_pictures
+    from overread.pixels.casework import draw_reading
     from overread.pixels.fence import Fence
     from overread.pixels.flat import write_image
 
     saved = []
     who = "".join(c if c.isalnum() else "-" for c in reading.reader)
-    for name, pixels in read_pictures(release, entry, reading, run):
+    for name, pixels in draw_reading(release, entry, reading, run):
         file = f"{entry.case.benchmark}-{entry.case.id}-{name}-by-{who}.png"
-        saved.append(Fence(folder).place(file))
+        saved.append(Fence(folder).path_to_write(file))
         write_image(saved[-1], pixels)
     return saved

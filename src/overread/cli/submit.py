@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from overread.cli.arguments import AsJson, Moved, Pictures
+from overread.cli.arguments import AsJson, NewRoot, Pictures
 
 
 def submit(
@@ -20,8 +20,10 @@ def submit(
             "not end in .zip.",
         ),
     ],
-    sample: Annotated[int, typer.Option(help="Which of several readings a case.", min=0)] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
+    sample: Annotated[
+        int, typer.Option(help="Which reading, where a case has several.", min=0)
+    ] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the model, for FILE.meta.json.", metavar="TEXT")
     ] = None,
@@ -35,7 +37,7 @@ def submit(
         bool | None,
         typer.Option("--open-source/--closed-source", help="For FILE.meta.json."),
     ] = None,
-    root: Moved = None,
+    root: NewRoot = None,
     pictures: Pictures = None,
     limit: Annotated[int, typer.Option(help="Warnings to print.", min=0)] = 20,
     as_json: AsJson = False,
@@ -47,8 +49,8 @@ def submit(
     """
     from datetime import UTC, datetime
 
-    from overread.cli.console import err, print_json, progress, safe
-    from overread.runs.handing_in import hand_in
+    from overread.cli.console import print_json, progress_bar, safe, stderr_console
+    from overread.runs.handing_in import export_submission
 
     given = {
         "model": name,
@@ -59,8 +61,8 @@ def submit(
     about = None
     if any(value is not None for value in given.values()):
         about = {**given, "date": datetime.now(UTC).date().isoformat()}
-    with progress("writing the submission", quiet=as_json) as told:
-        handed = hand_in(
+    with progress_bar("writing the submission", quiet=as_json) as told:
+        handed = export_submission(
             run,
             out,
             sample=sample,
@@ -81,7 +83,7 @@ def submit(
             }
         )
         return
-    console = err()
+    console = stderr_console()
     for note in handed.notes[:limit]:
         console.print(f"[yellow]warning:[/] {safe(note)}")
     if len(handed.notes) > limit:

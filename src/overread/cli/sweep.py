@@ -37,15 +37,15 @@ from overread.cli.arguments import (
     Split,
     Workers,
     Workflow,
-    asked_of,
-    pairs,
+    parse_pairs,
+    reader_arguments,
     refuse_two_caches,
 )
 
 if TYPE_CHECKING:
     from overread.runs.estimate import Estimate
-    from overread.runs.sweep import Sweep, Swept
-    from overread.runs.sweep_axes import Point
+    from overread.runs.sweep import PointResult, SweepResult
+    from overread.runs.sweep_axes import SweepPoint
 
 
 def sweep(
@@ -54,7 +54,9 @@ def sweep(
     reader: ReaderName,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of the runs; the same goes on."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of the runs; an existing sweep is resumed."
+        ),
     ],
     vary: Annotated[
         list[str],
@@ -99,27 +101,27 @@ def sweep(
     """
     from functools import partial
 
-    from overread.cli.console import print_json, progress
-    from overread.cli.run import given_prices
-    from overread.cli.running import watching
-    from overread.cli.scorecard import chosen_names
-    from overread.runs.engine import Plan
-    from overread.runs.scoring import Drawing
+    from overread.cli.console import print_json, progress_bar
+    from overread.cli.run import parse_prices
+    from overread.cli.running import live_progress
+    from overread.cli.scorecard import expand_metrics
+    from overread.runs.engine import RunPlan
+    from overread.runs.scoring import BootstrapSettings
     from overread.runs.settings import session_settings
-    from overread.runs.sweep import estimates
+    from overread.runs.sweep import estimate_points
     from overread.runs.sweep import sweep as swept
-    from overread.runs.sweep_axes import parsed_axes
-    from overread.runs.sweep_files import as_json as in_json
+    from overread.runs.sweep_axes import parse_axes
+    from overread.runs.sweep_files import sweep_to_json as in_json
     from overread.runs.sweep_files import write_sweep
 
     refuse_two_caches(cache, no_cache=no_cache)
-    settings = pairs(setting or [], "--setting")
-    axes = parsed_axes(vary)
-    plan = Plan(
+    settings = parse_pairs(setting or [], "--setting")
+    axes = parse_axes(vary)
+    plan = RunPlan(
         benchmark=benchmark,
         root=root,
         reader=reader,
-        arguments=asked_of(reader_arg, allow_remote=allow_remote),
+        arguments=reader_arguments(reader_arg, allow_remote=allow_remote),
         workflow=workflow,
         split=split,
         form=form,
@@ -132,23 +134,23 @@ def sweep(
         settings=session_settings(settings),
         cache=cache,
         use_cache=not no_cache,
-        prices=given_prices(prices, price_in, price_out),
+        prices=parse_prices(prices, price_in, price_out),
         retry_failed=retry_failed,
         max_retries=max_retries,
     )
     if dry_run:
-        _print_estimates(estimates(plan, axes, out, fixed=tuple(settings)), as_json=as_json)
+        _print_estimates(estimate_points(plan, axes, out, fixed=tuple(settings)), as_json=as_json)
         return
     found = swept(
         plan,
         axes,
         out,
-        metrics=chosen_names(benchmark, metric or []),
+        metrics=expand_metrics(benchmark, metric or []),
         fixed=tuple(settings),
-        drawing=Drawing(draws=draws, level=level),
+        bootstrap=BootstrapSettings(draws=draws, level=level),
         workers=workers or os.cpu_count() or 1,
-        watching=partial(watching, quiet=as_json),
-        scoring=partial(progress, quiet=as_json),
+        watching=partial(live_progress, quiet=as_json),
+        scoring=partial(progress_bar, quiet=as_json),
     )
     files = write_sweep(found) if found.points else []
     if as_json:
@@ -159,10 +161,10 @@ def sweep(
         raise typer.Exit(128 + found.stopped)
 
 
-def _print(found: Sweep, files: list[Path]) -> None:
-    from overread.cli.console import out, safe
+def _print(found: SweepResult, files: list[Path]) -> None:
+    from overread.cli.console import safe, stdout_console
 
-    console = out()
+    console = stdout_console()
     if found.points:
         card = found.points[0].card
         title = f"[bold]{safe(card.benchmark)} {safe(card.split)}[/], {safe(card.reader)}"
@@ -178,42 +180,44 @@ def _print(found: Sweep, files: list[Path]) -> None:
     for note in notes:
         console.print(f"note: {safe(note)}", style="dim")
     if found.stopped is not None:
-        console.print("stopped; go on with the same command")
-    failed = sum(one.failed for one in found.points)
+        console.print("stopped; resume with the same command")
+    failed = sum(one.failed_readings for one in found.points)
     if failed:
-        console.print(f"{failed:,} readings failed; try them again with --retry-failed")
+        console.print(f"{failed:,} readings failed; retry them with --retry-failed")
     if files:
         names = ", ".join(file.name for file in files)
         console.print(f"written to {safe(str(found.folder))}: {safe(names)}", soft_wrap=True)
 
 
-def _print_metric(found: Sweep, metric: str) -> None:
+def _print_metric(found: SweepResult, metric: str) -> None:
     """One line a point: its values, its score, how far that is from the first point's."""
-    from overread.cli.console import out
-    from overread.cli.scorecard import Column, in_one, print_columns
+    from overread.cli.console import stdout_console
+    from overread.cli.scorecard import Column, format_scores, print_columns
 
     points = found.points
     scores = [found.score(one, metric) for one in points]
     if not any(scores):
         if points:
             why = points[0].card.not_attempted.get(metric, "there is nothing to score")
-            out().print(f"{metric}: not scored ({why})")
+            stdout_console().print(f"{metric}: not scored ({why})")
         return
     columns = [
         Column(axis.name, [one.point.values[axis.name] for one in points]) for axis in found.axes
     ]
     better = next(score.better for score in scores if score)
-    columns.append(Column(f"{metric} {'↑' if better == 'higher' else '↓'}", in_one(scores)))
+    columns.append(Column(f"{metric} {'↑' if better == 'higher' else '↓'}", format_scores(scores)))
     columns.append(Column("n", [f"{score.n:,}" if score else "" for score in scores], "right"))
-    columns.append(Column("against the first", [_apart(one, metric) for one in points]))
+    columns.append(Column("against the first", [_format_difference(one, metric) for one in points]))
     if any(one.agreement for one in points):
         told = [one.agreement and f"{one.agreement.value:.3f}" for one in points]
         columns.append(Column("agreement", [text or "" for text in told], "right"))
-    columns.append(Column("failed", [f"{one.failed:,}" for one in points], "right", spare=1))
-    print_columns(out(), columns)
+    columns.append(
+        Column("failed", [f"{one.failed_readings:,}" for one in points], "right", spare=1)
+    )
+    print_columns(stdout_console(), columns)
 
 
-def _apart(one: Swept, metric: str) -> str:
+def _format_difference(one: PointResult, metric: str) -> str:
     found = one.differences.get(metric)
     if found is None or found.difference.value is None:
         return "–"
@@ -222,11 +226,11 @@ def _apart(one: Swept, metric: str) -> str:
     return f"{span.value:+.3f}{between}"
 
 
-def _print_estimates(found: list[tuple[Point, Estimate]], *, as_json: bool) -> None:
+def _print_estimates(found: list[tuple[SweepPoint, Estimate]], *, as_json: bool) -> None:
     """What the points would take, and all of them together."""
     from dataclasses import asdict
 
-    from overread.cli.console import out, print_json, safe
+    from overread.cli.console import print_json, safe, stdout_console
     from overread.cli.scorecard import Column, print_columns
 
     counts = ("readings", "before", "calls", "cached", "pictures", "input_tokens")
@@ -241,13 +245,13 @@ def _print_estimates(found: list[tuple[Point, Estimate]], *, as_json: bool) -> N
         points = [{"name": point.name, **asdict(estimate)} for point, estimate in found]
         print_json({"points": points, "total": total})
         return
-    console = out()
+    console = stdout_console()
     least = "at least " if total["at_least"] else ""
     console.print(f"what these {len(found)} points would take ({found[0][1].rule})")
     columns = [Column("point", [*(point.name for point, _ in found), "all"])]
     for name in counts:
         cells = [f"{getattr(estimate, name):,}" for _, estimate in found]
-        columns.append(Column(_HEADS[name], [*cells, f"{total[name]:,}"], "right"))
+        columns.append(Column(_HEADINGS[name], [*cells, f"{total[name]:,}"], "right"))
     print_columns(console, columns)
     if costs:
         money = f"{sum(costs):,.2f} {found[0][1].currency}".strip()
@@ -259,7 +263,7 @@ def _print_estimates(found: list[tuple[Point, Estimate]], *, as_json: bool) -> N
             console.print(f"  will fail: {safe(point.name)}: {safe(case)}: {safe(why)}")
 
 
-_HEADS = {
+_HEADINGS = {
     "readings": "to read",
     "before": "there",
     "calls": "calls",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from overread.cli.arguments import Moved
+from overread.cli.arguments import NewRoot
 
 if TYPE_CHECKING:
-    from overread.site.serving import Opening
+    from overread.site.serving import ServerSettings
     from overread.site.shelf import Shelf
 
 
@@ -27,15 +27,13 @@ def view(
     ] = "127.0.0.1",
     password_file: Annotated[
         Path | None,
-        typer.Option(help="Who may look, a file of `overread password`.", metavar="FILE"),
+        typer.Option(help="Password file, written by `overread password`.", metavar="FILE"),
     ] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Nothing can be saved: no readings, no verdicts.")
+        bool, typer.Option("--read-only", help="Do not save readings or verdicts.")
     ] = False,
-    hide_truth: Annotated[
-        bool, typer.Option("--hide-truth", help="The truth is never sent, whoever asks.")
-    ] = False,
-    moved: Moved = None,
+    hide_truth: Annotated[bool, typer.Option("--hide-truth", help="Never send the truth.")] = False,
+    moved: NewRoot = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser on it.")
     ] = True,
@@ -45,7 +43,7 @@ def view(
     It is served on this machine only, under an address with a token that nobody else knows. Stop
     it with Ctrl-C.
     """
-    from overread.site.serving import Opening
+    from overread.site.serving import ServerSettings
     from overread.site.shelf import Shelf
 
     users = None
@@ -53,7 +51,7 @@ def view(
         from overread.site.passwords import read_passwords
 
         users = read_passwords(password_file)
-    opening = Opening(
+    opening = ServerSettings(
         port=port,
         host=host,
         users=users,
@@ -61,15 +59,15 @@ def view(
         truth=not hide_truth,
         browser=browser,
     )
-    show_page(Shelf(paths, moved=moved), opening)
+    serve_page(Shelf(paths, moved=moved), opening)
 
 
-def show_page(shelf: Shelf, opening: Opening) -> None:
+def serve_page(shelf: Shelf, opening: ServerSettings) -> None:
     """Serve the page until Ctrl-C, and print its address."""
-    from overread.cli.console import out, safe
+    from overread.cli.console import safe, stdout_console
     from overread.site.serving import serve
 
-    screen = out()
+    screen = stdout_console()
     for problem in shelf.problems:
         screen.print(f"  [yellow]{safe(problem)}[/]")
 

@@ -13,7 +13,7 @@ from overread.cli.arguments import AnySplit, Benchmark, Form, Pictures, Root
 def write(
     benchmark: Benchmark,
     root: Root,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; made if need be.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder; created if missing.")],
     split: AnySplit = "test",
     to: Annotated[
         str | None, typer.Option("--to", help="The form to write; the same as read by default.")
@@ -24,13 +24,13 @@ def write(
         bool, typer.Option("--no-pictures", help="Write the rows and copy no picture.")
     ] = False,
 ) -> None:
-    """Bring a copy into one vocabulary and out again, in the benchmark's own layout."""
+    """Load a copy of a benchmark and write it again in its own layout."""
     import overread
     from overread.benchmarks import splits_of
-    from overread.cli.console import progress
+    from overread.cli.console import progress_bar
 
     for name in splits_of(benchmark, root) if split == "all" else [split]:
         release = overread.load(benchmark, root, name, form=form, pictures=pictures)
-        with progress(f"writing {benchmark} {name}") as told:
+        with progress_bar(f"writing {benchmark} {name}") as told:
             path = overread.write(release, out, form=to, pictures=not no_pictures, progress=told)
         typer.echo(f"wrote {path}")

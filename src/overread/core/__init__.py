@@ -1,30 +1,29 @@
 """WHAT are the things? Records and protocols; no files, no arrays."""
 
-from overread.core.asking import Ask, Drawn, Hints, Reader, Request, WholeReader
-from overread.core.benchmark import Benchmark, Hub, Pictures, Progress, Release, Scanned
+from overread.core.asking import Ask, DrawnMask, Hints, Reader, Request, WholeCaseReader
+from overread.core.benchmark import Benchmark, Hub, Pictures, Progress, Release, ScannedRow
 from overread.core.case import Case, Entry, Option, PictureNote, Query, Truth
 from overread.core.defects import Defect
-from overread.core.exchange import Exchange, Message, Reply, Shown, Usage
+from overread.core.exchange import Exchange, Message, Reply, SentImage, Usage
 from overread.core.pictures import Geometry, Image, Picture, Volume
-from overread.core.place import Place
-from overread.core.record import WHOLE, Record
+from overread.core.place import ReleaseRef
+from overread.core.record import WITH_HANDLES, Record
 from overread.core.regions import Box, Mask, Region, Slices, Whole
-from overread.core.submission import Handed, Problem, ReadSubmission, Submission, Submit
+from overread.core.submission import Problem, ReadSubmission, Submission, Submit, WrittenSubmission
 from overread.core.trace import Finding, Reading, Step, Trace
 
 __all__ = [
-    "WHOLE",
+    "WITH_HANDLES",
     "Ask",
     "Benchmark",
     "Box",
     "Case",
     "Defect",
-    "Drawn",
+    "DrawnMask",
     "Entry",
     "Exchange",
     "Finding",
     "Geometry",
-    "Handed",
     "Hints",
     "Hub",
     "Image",
@@ -34,7 +33,6 @@ __all__ = [
     "Picture",
     "PictureNote",
     "Pictures",
-    "Place",
     "Problem",
     "Progress",
     "Query",
@@ -44,10 +42,11 @@ __all__ = [
     "Record",
     "Region",
     "Release",
+    "ReleaseRef",
     "Reply",
     "Request",
-    "Scanned",
-    "Shown",
+    "ScannedRow",
+    "SentImage",
     "Slices",
     "Step",
     "Submission",
@@ -57,5 +56,6 @@ __all__ = [
     "Usage",
     "Volume",
     "Whole",
-    "WholeReader",
+    "WholeCaseReader",
+    "WrittenSubmission",
 ]

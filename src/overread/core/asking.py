@@ -50,11 +50,13 @@ class Request:
     sample: int = 0
     """Which of several answers to the same question this is to be."""
     seed: int = 0
-    """For readers that draw lots: of (run seed, case, sample), the same in every process."""
+    """Seed for readers that use random numbers, from (run seed, case, sample); the same in every
+    process.
+    """
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnMask:
     """A mask that a computing reader drew: voxels in the CT's own order."""
 
     mask: Any
@@ -68,27 +70,30 @@ class Reader(Protocol):
 
     name: str
     skills: frozenset[str]
-    """'words' (answers messages), 'pictures' (sees those in them), 'masks' (draws), 'whole' (reads
-    whole cases by itself, without a workflow)."""
+    """'words' (answers messages with text), 'pictures' (sees the images in them), 'masks' (returns
+    masks), 'whole' (returns the reading of a whole case, without a workflow).
+    """
     identity: Mapping[str, JsonValue]
     """Everything that changes its answers (model, endpoint, parameters): kept with the run and in
     the key of the cache. Never a key or a password."""
     cached: bool
     """Whether a reply is worth keeping: yes for models, no for what is computed in a moment."""
 
-    async def read(self, request: Request) -> Reply | Drawn:
+    async def read(self, request: Request) -> Reply | DrawnMask:
         """Answer one question; raises `TryAgain` for what may pass, `ReaderError` for the rest."""
 
     async def close(self) -> None:
         """Let go of connections and memory."""
 
 
-class WholeReader(Reader, Protocol):
-    """A reader that makes the reading itself: bounds, replayed submissions."""
+class WholeCaseReader(Reader, Protocol):
+    """A reader that returns the reading of a whole case without a workflow: bounds, replayed
+    submissions.
+    """
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
         """The reading of one case."""
 
 
-Ask = Callable[[Request], Awaitable[Reply | Drawn]]
+Ask = Callable[[Request], Awaitable[Reply | DrawnMask]]
 """Asks the reader on behalf of a session: with the cache, the limits and the retries of a run."""

@@ -17,8 +17,10 @@ Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)
-class Scanned:
-    """One row that was looked at: its entry, or None where it cannot become one."""
+class ScannedRow:
+    """One row of a release after it was read: its entry, or None where it cannot become one, and
+    its defects.
+    """
 
     file: str
     row: int
@@ -74,7 +76,7 @@ class Release(Protocol):
     def count(self) -> int | None:
         """How many rows there are, where that can be told without reading them."""
 
-    def scan(self) -> Iterator[Scanned]:
+    def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it: nothing raised or skipped."""
 
     def entries(self) -> Iterator[Entry]:

@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue, PlainSerializer
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core.pictures import Picture
-from overread.core.record import WHOLE, Handled, Record
+from overread.core.record import WITH_HANDLES, Record, RecordWithHandles
 from overread.core.trace import Finding, Trace
 
 
@@ -34,7 +34,7 @@ class Query(Record):
     """The sentence."""
 
 
-class Case(Handled):
+class Case(RecordWithHandles):
     """What a reader may see of one patient problem, and nothing else.
 
     `id`, `patient` and the pictures' `file` are handles, for the record and for opening pixels.
@@ -69,7 +69,7 @@ class Case(Handled):
         for picture in self.pictures:
             if picture.name == name:
                 return picture
-        raise unknown("picture", name, (picture.name for picture in self.pictures))
+        raise unknown_name("picture", name, (picture.name for picture in self.pictures))
 
 
 class PictureNote(Record):
@@ -122,14 +122,14 @@ class Truth(Record):
     """How the case was annotated."""
 
 
-def _whole(case: Case) -> dict[str, Any]:
-    return case.model_dump(mode="json", context=WHOLE)
+def _dump_with_handles(case: Case) -> dict[str, Any]:
+    return case.model_dump(mode="json", context=WITH_HANDLES)
 
 
 class Entry(Record):
     """One row of a release, whole: for those who score, check and write, never for readers."""
 
-    case: Annotated[Case, PlainSerializer(_whole)]
+    case: Annotated[Case, PlainSerializer(_dump_with_handles)]
     """What a reader may see; its handles are kept when an entry is stored."""
     truth: Truth | None = None
     """What is true; absent when the release withholds it."""

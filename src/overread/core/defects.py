@@ -88,7 +88,7 @@ class Defect(Record):
 
     @field_validator("code")
     @classmethod
-    def _known(cls, code: str) -> str:
+    def _check_code(cls, code: str) -> str:
         if code not in KINDS and ":" not in code:
             raise ValueError(f"'{code}' is no kind of defect; the kinds are in core/defects.py")
         return code

@@ -8,8 +8,8 @@ from overread.core.record import Record
 from overread.core.regions import Region
 
 
-class Shown(Record):
-    """One picture as a reader is shown it; the bytes are kept elsewhere, once, by their hash."""
+class SentImage(Record):
+    """One image as it was sent to a reader; the bytes are stored elsewhere, once, by their hash."""
 
     region: Region
     """Which part of which picture of the case it shows."""
@@ -28,7 +28,7 @@ class Message(Record):
 
     role: Literal["system", "user", "assistant"]
     """Who speaks."""
-    parts: tuple[str | Shown, ...]
+    parts: tuple[str | SentImage, ...]
     """Words and pictures in the order they are given."""
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from overread.core.record import Handled, Record
+from overread.core.record import Record, RecordWithHandles
 
 Row4: TypeAlias = tuple[float, float, float, float]
 
@@ -24,7 +24,7 @@ class Geometry(Record):
     """Where each stored axis points, for example 'LPS' or 'RAS'."""
 
 
-class Image(Handled):
+class Image(RecordWithHandles):
     """A flat picture: a radiograph, one slice, a photograph."""
 
     handles: ClassVar[tuple[str, ...]] = ("file",)
@@ -39,7 +39,7 @@ class Image(Handled):
     """Which examination of the patient it belongs to, 1 the earliest; absent when not stated."""
 
 
-class Volume(Handled):
+class Volume(RecordWithHandles):
     """A stack of slices with its place in space: a CT."""
 
     handles: ClassVar[tuple[str, ...]] = ("file",)

@@ -12,7 +12,7 @@ from overread.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Place:
+class ReleaseRef:
     """One split of one copy of a benchmark."""
 
     benchmark: str
@@ -22,13 +22,13 @@ class Place:
     pictures: Path | None = None
 
     @property
-    def exam(self) -> Benchmark:
+    def definition(self) -> Benchmark:
         """The benchmark."""
         return cast(Benchmark, catalog.find("benchmarks", self.benchmark))
 
     def open(self) -> Release:
         """The release."""
-        part = self.exam
+        part = self.definition
         if self.split not in part.splits:
             raise UsageError(
                 f"{part.title} has no split '{self.split}'",

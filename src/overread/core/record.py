@@ -1,4 +1,4 @@
-"""What all records have in common, and how those with handles keep them to themselves."""
+"""Base classes of all records; handles are left out of a plain dump."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic import (
     model_serializer,
 )
 
-WHOLE = {"whole": True}
+WITH_HANDLES = {"whole": True}
 """Context for a dump that keeps handles: `case.model_dump_json(context=WHOLE)`."""
 
 
 class Record(BaseModel):
-    """A fact that does not change: frozen, nothing unknown in it, every field explained."""
+    """Base of all records: frozen, unknown fields refused, every field documented."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -27,17 +27,17 @@ class Record(BaseModel):
     )
 
 
-class Handled(Record):
-    """A record with handles: fields that the house needs and a reader must not see.
+class RecordWithHandles(Record):
+    """A record with handles: fields that overread needs and a reader must not see.
 
     An id or a file name may hint at the truth. A plain dump leaves handles out, so that a prompt
-    made of it cannot carry them; who stores the record asks for them with `context=WHOLE`.
+    made of it cannot carry them; to store the record, dump it with `context=WITH_HANDLES`.
     """
 
     handles: ClassVar[tuple[str, ...]] = ()
 
     @model_serializer(mode="wrap")
-    def _blind(
+    def _hide_handles(
         self, dump: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
         data: dict[str, Any] = dump(self)

@@ -82,7 +82,7 @@ class Submission:
             raise NotThere(f"there is no file {file} in this submission")
         return self.files.source(file)
 
-    def renamed(self, reader: str) -> Submission:
+    def with_reader(self, reader: str) -> Submission:
         """The same submission under another reader's name."""
         readings = {
             case: reading.model_copy(update={"reader": reader})
@@ -102,8 +102,10 @@ class ReadSubmission(Protocol):
 
 
 @dataclass(frozen=True)
-class Handed:
-    """What came of writing a submission."""
+class WrittenSubmission:
+    """The result of writing a submission: where it is, and how many cases are in it, missing or
+    failed.
+    """
 
     path: Path
     """The file or folder that was written."""
@@ -128,7 +130,7 @@ class Submit(Protocol):
         out: Path,
         *,
         progress: Progress | None = None,
-    ) -> Handed:
+    ) -> WrittenSubmission:
         """`readings` gives what there is of a case, `source` the files that readings name.
 
         What stands at `out` is replaced, once all of it is written.

@@ -77,8 +77,8 @@ class EducationMark(Record):
     """Whether the judge gave a mark; without one it is 0."""
 
 
-class _OfReading(Record):
-    """What all verdicts have in common: whose words, by whom, at what cost."""
+class _VerdictsBase(Record):
+    """Fields that all verdicts share: the reading, the judge, the cost."""
 
     case_id: str
     """The case whose reading was judged."""
@@ -105,7 +105,7 @@ class _OfReading(Record):
         return (getattr(self, "kind", ""), self.case_id, self.sample, self.rule)
 
 
-class StepVerdicts(_OfReading):
+class StepVerdicts(_VerdictsBase):
     """The verdicts on the explanation of one reading."""
 
     kind: Literal["steps"] = "steps"
@@ -118,7 +118,7 @@ class StepVerdicts(_OfReading):
     """Why the model's cut was not taken, where it was not."""
 
 
-class DiscussionVerdicts(_OfReading):
+class DiscussionVerdicts(_VerdictsBase):
     """The verdicts on the teaching discussion of one reading."""
 
     kind: Literal["discussion"] = "discussion"
@@ -151,7 +151,7 @@ class Judge:
     """How many questions judging a reading takes, where none must be asked twice."""
     judge: Callable[..., Awaitable[Verdicts]]
     """(entry, reading, session) → verdicts; raises where the judge cannot be had."""
-    failed: Callable[..., Verdicts]
+    make_failed: Callable[..., Verdicts]
     """(entry, reading, judge's name, why) → verdicts in which nothing is judged."""
 
 
@@ -178,6 +178,6 @@ def discussion_of(reading: Reading) -> str:
     return (reading.discussion or "").strip()
 
 
-def digest_of(text: str) -> str:
+def text_digest(text: str) -> str:
     """What tells judged words from other words."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

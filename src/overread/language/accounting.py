@@ -13,27 +13,29 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeVar
 
 from overread.core import Record
-from overread.language.compare import Comparison, compare_statements
-from overread.language.findings import Finding, sides_fit
-from overread.language.numerals import Numeral, numerals
-from overread.language.owners import Owners, SideWord, side_words
-from overread.language.settling import Settled, Told, settle_numbers, settle_sides
-from overread.language.statements import statements
-from overread.language.text import Sentence, Span, sentences
+from overread.language.compare import ReportComparison, compare_statements
+from overread.language.findings import ReportFinding, sides_fit
+from overread.language.numerals import Numeral, find_numerals
+from overread.language.owners import OwnerIndex, SideWord, side_words
+from overread.language.settling import MatchResult, OwnedItem, match_numbers, match_sides
+from overread.language.statements import find_statements
+from overread.language.text import Sentence, Span, split_sentences
 from overread.language.vocabulary import vocabulary
-from overread.ontology import lungs
+from overread.ontology import lung_anatomy
 
-Kind = Literal["number", "side", "place", "finding", "presence"]
+DiffKind = Literal["number", "side", "place", "finding", "presence"]
 T = TypeVar("T", Numeral, SideWord)
 
-_SHOWN = 4
-"""Mentions that a finding's counterpart is shown by; a finding may be told a thousand times."""
+_MAX_COUNTERPARTS = 4
+"""Mentions of its counterpart that are listed for a finding; a finding may be mentioned a thousand
+times.
+"""
 
 
-class Item(Record):
+class UnmatchedItem(Record):
     """Something that only one of the two texts tells."""
 
-    kind: Kind
+    kind: DiffKind
     """What it is."""
     what: str
     """What it means: '15 mm', 'left', the name of an observation."""
@@ -41,10 +43,10 @@ class Item(Record):
     """Where it stands: in the text if it was lost, in the rewrite if it was invented."""
 
 
-class Change(Record):
+class RewriteChange(Record):
     """Something that the rewrite tells otherwise."""
 
-    kind: Kind
+    kind: DiffKind
     """What it is."""
     before: str
     """What it meant in the text."""
@@ -58,7 +60,7 @@ class Change(Record):
     """The finding that it is told of, where it is a finding's place or presence."""
 
 
-class Fate(Record):
+class SentenceFate(Record):
     """What became of one sentence of the text."""
 
     span: Span
@@ -76,16 +78,16 @@ class Fate(Record):
         return self.carried > 0 and self.kept == 0
 
 
-class Accounting(Record):
+class RewriteDiff(Record):
     """What became of a text in its rewrite."""
 
-    lost: tuple[Item, ...]
+    lost: tuple[UnmatchedItem, ...]
     """What only the text tells."""
-    invented: tuple[Item, ...]
+    invented: tuple[UnmatchedItem, ...]
     """What only the rewrite tells."""
-    changed: tuple[Change, ...]
+    changed: tuple[RewriteChange, ...]
     """What both tell, and differently."""
-    sentences: tuple[Fate, ...]
+    sentences: tuple[SentenceFate, ...]
     """The sentences of the text, in order."""
 
     @property
@@ -94,7 +96,7 @@ class Accounting(Record):
         return not (self.lost or self.invented or self.changed)
 
     @property
-    def flips(self) -> tuple[Change, ...]:
+    def flips(self) -> tuple[RewriteChange, ...]:
         """Changes of presence: what was absent is there, and the like."""
         return tuple(change for change in self.changed if change.kind == "presence")
 
@@ -104,28 +106,32 @@ class Accounting(Record):
         return tuple(fate.span for fate in self.sentences if fate.missing)
 
 
-def account(text: str, rewrite: str) -> Accounting:
+def diff_rewrite(text: str, rewrite: str) -> RewriteDiff:
     """What a rewrite of a text lost, invented and changed.
 
-    >>> told = account("A 1.5 cm nodule on the left. No effusion.", "A 15 mm nodule on the right.")
+    >>> told = diff_rewrite("A 1.5 cm nodule on the left. No effusion.", "A 15 mm nodule on the right.")
     >>> [(item.kind, item.what) for item in told.lost]
     [('finding', 'pleural effusion')]
     >>> [(change.kind, change.before, change.after) for change in told.changed]
     [('side', 'left', 'right')]
     """
-    told = compare_statements(statements(text), statements(rewrite))
-    pairs, lost, invented = _paired(told, text, rewrite)
-    parts, others = sentences(text), sentences(rewrite)
-    before = Owners(text, parts, _mentions((a for a, _ in pairs), lost))
-    after = Owners(rewrite, others, _mentions((b for _, b in pairs), invented))
-    numbers = settle_numbers(_owned(numerals(text), before), _owned(numerals(rewrite), after))
-    sides = settle_sides(
-        _owned(side_words(text), before), _owned(side_words(rewrite), after), _told_sides(pairs)
+    told = compare_statements(find_statements(text), find_statements(rewrite))
+    pairs, lost, invented = _pair_findings(told, text, rewrite)
+    parts, others = split_sentences(text), split_sentences(rewrite)
+    before = OwnerIndex(text, parts, _mentions((a for a, _ in pairs), lost))
+    after = OwnerIndex(rewrite, others, _mentions((b for _, b in pairs), invented))
+    numbers = match_numbers(
+        _with_owners(find_numerals(text), before), _with_owners(find_numerals(rewrite), after)
+    )
+    sides = match_sides(
+        _with_owners(side_words(text), before),
+        _with_owners(side_words(rewrite), after),
+        _pair_sides(pairs),
     )
     changed = [change for a, b in pairs for change in _changes(a, b)]
     for kind, settled in (("number", numbers), ("side", sides)):
         changed += [
-            Change(
+            RewriteChange(
                 kind=kind,
                 before=one.meaning,
                 after=two.meaning,
@@ -134,27 +140,27 @@ def account(text: str, rewrite: str) -> Accounting:
             )
             for one, two in settled.changed
         ]
-    return Accounting(
-        lost=_items(lost, numbers.lost, sides.lost),
-        invented=_items(invented, numbers.invented, sides.invented),
+    return RewriteDiff(
+        lost=_unmatched_items(lost, numbers.lost, sides.lost),
+        invented=_unmatched_items(invented, numbers.invented, sides.invented),
         changed=tuple(sorted(changed, key=lambda change: (change.span.start, change.kind))),
-        sentences=_fates(parts, others, before, after, _carried(pairs, lost, numbers)),
+        sentences=_sentence_fates(parts, others, before, after, _trace_spans(pairs, lost, numbers)),
     )
 
 
-def _paired(
-    told: Comparison, text: str, rewrite: str
-) -> tuple[list[tuple[Finding, Finding]], list[Finding], list[Finding]]:
+def _pair_findings(
+    told: ReportComparison, text: str, rewrite: str
+) -> tuple[list[tuple[ReportFinding, ReportFinding]], list[ReportFinding], list[ReportFinding]]:
     """Pairs of findings, what is left of the text, and what is left of the rewrite."""
     pairs = [(match.reference, match.other) for match in told.matches]
     lost = _in_order(told.omissions, told.minor_omissions)
-    spare: dict[tuple[str, bool], list[Finding]] = {}
+    spare: dict[tuple[str, bool], list[ReportFinding]] = {}
     invented = _in_order(told.additions, told.minor_additions)
     for finding in invented:
-        spare.setdefault((_last_word(finding, rewrite), finding.there), []).append(finding)
+        spare.setdefault((_last_word(finding, rewrite), finding.is_there), []).append(finding)
     gone, used = [], set()
     for finding in lost:
-        candidates = spare.get((_last_word(finding, text), finding.there), [])
+        candidates = spare.get((_last_word(finding, text), finding.is_there), [])
         other = next(
             (c for c in candidates[:20] if sides_fit(finding.statement.side, c.statement.side)),
             None,
@@ -168,47 +174,53 @@ def _paired(
     return pairs, gone, [finding for finding in invented if id(finding) not in used]
 
 
-def _in_order(*lists: Iterable[Finding]) -> list[Finding]:
+def _in_order(*lists: Iterable[ReportFinding]) -> list[ReportFinding]:
     every = [finding for part in lists for finding in part]
     return sorted(every, key=lambda finding: finding.statement.span.start)
 
 
-def _last_word(finding: Finding, text: str) -> str:
-    return finding.mentions[0].of(text).lower().split()[-1].removesuffix("s")
+def _last_word(finding: ReportFinding, text: str) -> str:
+    return finding.mentions[0].extract(text).lower().split()[-1].removesuffix("s")
 
 
-def _mentions(paired: Iterable[Finding], alone: Iterable[Finding]) -> list[tuple[Span, int]]:
+def _mentions(
+    paired: Iterable[ReportFinding], alone: Iterable[ReportFinding]
+) -> list[tuple[Span, int]]:
     """Words that name a finding → its key: the number of its pair; below 0 where it has none."""
     found = [(span, n) for n, finding in enumerate(paired) for span in finding.mentions]
     found += [(span, -1 - n) for n, finding in enumerate(alone) for span in finding.mentions]
     return found
 
 
-def _owned(found: Sequence[T], owners: Owners) -> list[Told[T]]:
-    return [Told(item, *owners.of(item.span)) for item in found]
+def _with_owners(found: Sequence[T], owners: OwnerIndex) -> list[OwnedItem[T]]:
+    return [OwnedItem(item, *owners.find_owner(item.span)) for item in found]
 
 
-def _told_sides(pairs: Sequence[tuple[Finding, Finding]]) -> list[tuple[set[str], set[str]]]:
+def _pair_sides(
+    pairs: Sequence[tuple[ReportFinding, ReportFinding]],
+) -> list[tuple[set[str], set[str]]]:
     """The sides of both findings of each pair, as the statements have them."""
-    return [(_sides(a.statement.side), _sides(b.statement.side)) for a, b in pairs]
+    return [(_side_set(a.statement.side), _side_set(b.statement.side)) for a, b in pairs]
 
 
-def _sides(side: str | None) -> set[str]:
+def _side_set(side: str | None) -> set[str]:
     return {"right", "left"} if side == "both" else {side} if side else set()
 
 
-def _changes(a: Finding, b: Finding) -> list[Change]:
+def _changes(a: ReportFinding, b: ReportFinding) -> list[RewriteChange]:
     """What became of a finding itself: its name, its presence, the level of its lobes."""
     one, two = a.statement, b.statement
     spans = {"span": one.span, "rewrite_span": two.span}
     found = []
-    if one.observation != two.observation and not _narrowed(one.observation, two.observation):
-        found.append(Change(kind="finding", before=one.observation, after=two.observation, **spans))
-    if one.presence != two.presence and not _past_either_way(
+    if one.observation != two.observation and not _is_narrower(one.observation, two.observation):
+        found.append(
+            RewriteChange(kind="finding", before=one.observation, after=two.observation, **spans)
+        )
+    if one.presence != two.presence and not _is_past_operation(
         one.category, one.presence, two.presence
     ):
         found.append(
-            Change(
+            RewriteChange(
                 kind="presence",
                 before=one.presence,
                 after=two.presence,
@@ -216,10 +228,10 @@ def _changes(a: Finding, b: Finding) -> list[Change]:
                 **spans,
             )
         )
-    levels, others = _levels(one.lobes), _levels(two.lobes)
+    levels, others = _lobe_levels(one.lobes), _lobe_levels(two.lobes)
     if levels and others and not (levels <= others or others <= levels):
         found.append(
-            Change(
+            RewriteChange(
                 kind="place",
                 before=", ".join(one.lobes),
                 after=", ".join(two.lobes),
@@ -231,62 +243,67 @@ def _changes(a: Finding, b: Finding) -> list[Change]:
     return found
 
 
-def _narrowed(one: str, two: str) -> bool:
+def _is_narrower(one: str, two: str) -> bool:
     """Whether one name only says more than the other: atelectasis, linear atelectasis."""
     known = vocabulary().observations
     a, b = set(one.split()), set(two.split())
     return (a < b or b < a) and bool(set(known[one].ctrate) & set(known[two].ctrate))
 
 
-def _past_either_way(category: str, one: str, two: str) -> bool:
+def _is_past_operation(category: str, one: str, two: str) -> bool:
     """Whether it is told of an operation, which is past and seen at once."""
     return category.startswith("12") and {one, two} == {"historical", "present"}
 
 
-def _levels(lobes: Sequence[str]) -> set[str]:
-    return {lungs().by_code[code].name.split()[1] for code in lobes}
+def _lobe_levels(lobes: Sequence[str]) -> set[str]:
+    return {lung_anatomy().by_code[code].name.split()[1] for code in lobes}
 
 
-def _items(
-    findings: Iterable[Finding], numbers: Iterable[Numeral], sides: Iterable[SideWord]
-) -> tuple[Item, ...]:
+def _unmatched_items(
+    findings: Iterable[ReportFinding], numbers: Iterable[Numeral], sides: Iterable[SideWord]
+) -> tuple[UnmatchedItem, ...]:
     every = [
-        Item(kind="finding", what=f.statement.observation, span=f.statement.span) for f in findings
+        UnmatchedItem(kind="finding", what=f.statement.observation, span=f.statement.span)
+        for f in findings
     ]
-    every += [Item(kind="number", what=number.meaning, span=number.span) for number in numbers]
-    every += [Item(kind="side", what=side.meaning, span=side.span) for side in sides]
+    every += [
+        UnmatchedItem(kind="number", what=number.meaning, span=number.span) for number in numbers
+    ]
+    every += [UnmatchedItem(kind="side", what=side.meaning, span=side.span) for side in sides]
     return tuple(sorted(every, key=lambda item: (item.span.start, item.kind)))
 
 
-def _carried(
-    pairs: Sequence[tuple[Finding, Finding]], lost: Iterable[Finding], numbers: Settled[Numeral]
+def _trace_spans(
+    pairs: Sequence[tuple[ReportFinding, ReportFinding]],
+    lost: Iterable[ReportFinding],
+    numbers: MatchResult[Numeral],
 ) -> list[tuple[Span, tuple[Span, ...]]]:
     """Every finding and number of the text, and where the rewrite tells it."""
-    found = [(span, b.mentions[:_SHOWN]) for a, b in pairs for span in a.mentions]
+    found = [(span, b.mentions[:_MAX_COUNTERPARTS]) for a, b in pairs for span in a.mentions]
     found += [(span, ()) for finding in lost for span in finding.mentions]
     found += [(one.span, (two.span,) if two else ()) for one, two in numbers.partners]
     return found
 
 
-def _fates(
+def _sentence_fates(
     parts: Sequence[Sentence],
     others: Sequence[Sentence],
-    before: Owners,
-    after: Owners,
+    before: OwnerIndex,
+    after: OwnerIndex,
     carried: Iterable[tuple[Span, tuple[Span, ...]]],
-) -> tuple[Fate, ...]:
+) -> tuple[SentenceFate, ...]:
     """What became of each sentence of the text."""
     counts = [[0, 0] for _ in parts]
     places: list[set[int]] = [set() for _ in parts]
     for span, told in carried:
-        at = before.sentence(span)
+        at = before.sentence_at(span)
         if at < 0:
             continue
         counts[at][0] += 1
         counts[at][1] += bool(told)
-        places[at].update(after.sentence(spot) for spot in told)
+        places[at].update(after.sentence_at(spot) for spot in told)
     return tuple(
-        Fate(
+        SentenceFate(
             span=Span(start=part.start, end=part.end),
             carried=count[0],
             kept=count[1],

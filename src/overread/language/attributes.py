@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from overread.language.measures import Size
-from overread.language.places import Located, codes_of
-from overread.language.reading import Modifier, Reading, Told
+from overread.language.places import PlaceMention, combine_places
+from overread.language.reading import Modifier, ParsedSentence, StatementDraft
 from overread.language.text import Span
-from overread.language.ties import Owned, Range
+from overread.language.ties import Range, ThingWords
 from overread.language.vocabulary import Observation
 
-Placed = TypeVar("Placed", Located, Modifier)
+Placed = TypeVar("Placed", PlaceMention, Modifier)
 
 _SHARED_GAP = 6
 """Words between two things of a list that share a place: "consolidation and mild effusion on …"."""
@@ -57,25 +57,29 @@ _DENIALS = frozenset("no not without non".split())
 _EARLIER = frozenset("previously previous prior formerly earlier".split())
 
 
-def describe(reading: Reading, n: int, item: Observation, told: Told, *, there: bool) -> None:
-    """Tell everything that the sentence says of thing `n`, which is an `item`."""
-    own = reading.owned[n]
+def fill_attributes(
+    reading: ParsedSentence, n: int, item: Observation, told: StatementDraft, *, there: bool
+) -> None:
+    """Fill `told` with everything that the sentence says of thing `n`, an observation `item`."""
+    own = reading.thing_words[n]
     told.fields["finding"] = reading.span(*own.inside)
-    _place(reading, n, item, own, told)
-    _size(reading, own, told)
-    _modify(reading, item, own, told)
-    _count(reading, own, told, there=there)
+    _add_place(reading, n, item, own, told)
+    _add_size(reading, own, told)
+    _add_modifiers(reading, item, own, told)
+    _add_count(reading, own, told, there=there)
 
 
-def _place(reading: Reading, n: int, item: Observation, own: Owned, told: Told) -> None:
+def _add_place(
+    reading: ParsedSentence, n: int, item: Observation, own: ThingWords, told: StatementDraft
+) -> None:
     """The side and the lobes that it lies in: its own, or those that a list shares."""
-    mine = [*_between(reading.located, own.before), *_between(reading.located, own.inside)]
-    mine += [place for place in _between(reading.located, own.after) if own.keeps(place.first)]
+    mine = [*_places_in(reading.places, own.before), *_places_in(reading.places, own.inside)]
+    mine += [place for place in _places_in(reading.places, own.after) if own.is_own(place.first)]
     if not mine and item.region == _LUNG:
-        mine = _shared(reading, n, own)
+        mine = _shared_place(reading, n, own)
     if not mine:
         return
-    codes = codes_of(mine)
+    codes = combine_places(mine)
     spot = reading.span(mine[0].first, mine[0].last)
     if codes.side is not None:
         first = next((p for p in mine if p.side is not None), mine[0])
@@ -89,28 +93,28 @@ def _place(reading: Reading, n: int, item: Observation, own: Owned, told: Told) 
             told.add(name, getattr(codes, name), where)
 
 
-def _shared(reading: Reading, n: int, own: Owned) -> list[Located]:
+def _shared_place(reading: ParsedSentence, n: int, own: ThingWords) -> list[PlaceMention]:
     """The place of the things that it stands in a list with, before or behind it."""
     things, count = reading.things, len(reading.things)
     at = n
-    while at + 1 < min(count, n + _LONGEST_LIST) and _listed(reading, at):
+    while at + 1 < min(count, n + _LONGEST_LIST) and _is_one_list(reading, at):
         at += 1
-        if found := _between(reading.located, reading.owned[at].after):
+        if found := _places_in(reading.places, reading.thing_words[at].after):
             return found[:1]
     at = n
-    while at > max(0, n - _LONGEST_LIST) and _listed(reading, at - 1):
+    while at > max(0, n - _LONGEST_LIST) and _is_one_list(reading, at - 1):
         at -= 1
-        mine = reading.owned[at]
-        if found := _between(reading.located, mine.before):
+        mine = reading.thing_words[at]
+        if found := _places_in(reading.places, mine.before):
             return found[-1:]
     # "In the right lung, … and …": a place that opens the sentence holds for all of it.
-    ahead = bisect_left(reading.located, things[0].first, key=lambda place: place.first)
+    ahead = bisect_left(reading.places, things[0].first, key=lambda place: place.first)
     if ahead == 0 or reading.clause(0) != reading.clause(own.inside[0]):
         return []
-    return [reading.located[ahead - 1]]
+    return [reading.places[ahead - 1]]
 
 
-def _listed(reading: Reading, n: int) -> bool:
+def _is_one_list(reading: ParsedSentence, n: int) -> bool:
     """Whether a thing and the next are members of one list, with nothing but adjectives between."""
     one, other = reading.things[n], reading.things[n + 1]
     gap = reading.words[one.last : other.first]
@@ -121,12 +125,12 @@ def _listed(reading: Reading, n: int) -> bool:
     )
 
 
-def _between(places: list[Located], where: Range) -> list[Located]:
+def _places_in(places: list[PlaceMention], where: Range) -> list[PlaceMention]:
     """The places that begin among these words."""
-    return list(_from(places, where))
+    return list(_starting_in(places, where))
 
 
-def _from(items: Sequence[Placed], where: Range) -> Iterator[Placed]:
+def _starting_in(items: Sequence[Placed], where: Range) -> Iterator[Placed]:
     """Those of ordered items that begin among these words."""
     at = bisect_left(items, where[0], key=lambda item: item.first)
     while at < len(items) and items[at].first < where[1]:
@@ -134,7 +138,7 @@ def _from(items: Sequence[Placed], where: Range) -> Iterator[Placed]:
         at += 1
 
 
-def _size(reading: Reading, own: Owned, told: Told) -> None:
+def _add_size(reading: ParsedSentence, own: ThingWords, told: StatementDraft) -> None:
     """Its size: the largest that is said among its words; an earlier one only for want of a new."""
     found: list[tuple[int, Size]] = []
     for where in (own.before, own.inside, own.after):
@@ -142,7 +146,7 @@ def _size(reading: Reading, own: Owned, told: Told) -> None:
         while at < len(reading.sizes) and reading.sizes[at][0] < where[1]:
             found.append(reading.sizes[at])
             at += 1
-    found = [(at, size) for at, size in found if not size.is_distance and own.keeps(at)]
+    found = [(at, size) for at, size in found if not size.is_distance and own.is_own(at)]
     new = [(at, size) for at, size in found if not _is_earlier(reading, at)]
     if not found:
         return
@@ -153,7 +157,7 @@ def _size(reading: Reading, own: Owned, told: Told) -> None:
     told.fields["axes_mm"] = largest.mm
 
 
-def _is_earlier(reading: Reading, at: int) -> bool:
+def _is_earlier(reading: ParsedSentence, at: int) -> bool:
     """Whether a size is that of an earlier examination."""
     before = [word.word for word in reading.words[max(0, at - 3) : at]]
     if any(word in _EARLIER or word == "was" for word in before):
@@ -166,26 +170,28 @@ def _is_earlier(reading: Reading, at: int) -> bool:
     return any(word in _EARLIER for word in behind[:stop])
 
 
-def _modify(reading: Reading, item: Observation, own: Owned, told: Told) -> None:
+def _add_modifiers(
+    reading: ParsedSentence, item: Observation, own: ThingWords, told: StatementDraft
+) -> None:
     """Severity, distribution, traits and change."""
     found: dict[str, list[str]] = {"spread": [], "traits": [], "landmarks": []}
     for where in (own.before, own.inside, own.after):
-        for match in _from(reading.modifiers, where):
+        for match in _starting_in(reading.modifiers, where):
             span = reading.span(match.first, match.last)
             for name, value in match.value:
-                if name != "traits" and not own.keeps(match.first):
+                if name != "traits" and not own.is_own(match.first):
                     continue
                 if name == "landmark":
                     found["landmarks"].append(value)
                     told.evidence.setdefault("landmarks", span)
                 elif name in found:
-                    if name == "traits" and _denied(reading, match.first):
+                    if name == "traits" and _is_denied(reading, match.first):
                         continue
                     if _BY_NAME.get(value, "\0") not in item.name:
                         found[name].append(value)
                         told.evidence.setdefault(name, span)
                 elif name == "severity":
-                    _grade(reading, item, own, match, value, told)
+                    _add_severity(reading, item, own, match, value, told)
                 elif name == "comparison":
                     told.add(name, value, span)
                 elif name == "size":
@@ -195,13 +201,18 @@ def _modify(reading: Reading, item: Observation, own: Owned, told: Told) -> None
             told.fields[name] = tuple(dict.fromkeys(values))
 
 
-def _denied(reading: Reading, at: int) -> bool:
+def _is_denied(reading: ParsedSentence, at: int) -> bool:
     """Whether a trait is said not to be there: "without calcification", "not enlarged"."""
     return any(word.word in _DENIALS for word in reading.words[max(0, at - 2) : at])
 
 
-def _grade(
-    reading: Reading, item: Observation, own: Owned, match: Modifier, value: str, told: Told
+def _add_severity(
+    reading: ParsedSentence,
+    item: Observation,
+    own: ThingWords,
+    match: Modifier,
+    value: str,
+    told: StatementDraft,
 ) -> None:
     """How much; the nearest word ahead of it, else the first behind it."""
     word = reading.words[match.first].word
@@ -212,16 +223,18 @@ def _grade(
         told.add("severity", value, reading.span(match.first, match.last))
 
 
-def _count(reading: Reading, own: Owned, told: Told, *, there: bool) -> None:
+def _add_count(
+    reading: ParsedSentence, own: ThingWords, told: StatementDraft, *, there: bool
+) -> None:
     """How many: a number ahead of the noun, or one, by its form."""
     words = reading.words
-    start, end = _noun(reading, own)
+    start, end = _counted_noun(reading, own)
     noun = words[end - 1]
     plural = noun.raw != noun.word and noun.raw.endswith(("s", "i", "ae"))
     first = start
     while first > own.before[0] and words[first - 1].word not in _BREAKS_NOUN:
         first -= 1
-    for match in _from(reading.modifiers, (first, start)):
+    for match in _starting_in(reading.modifiers, (first, start)):
         span = reading.span(match.first, match.last)
         for name, value in match.value:
             if name == "many":
@@ -238,7 +251,7 @@ def _count(reading: Reading, own: Owned, told: Told, *, there: bool) -> None:
         told.add("count", 1, Span(start=noun.start, end=noun.end))
 
 
-def _noun(reading: Reading, own: Owned) -> Range:
+def _counted_noun(reading: ParsedSentence, own: ThingWords) -> Range:
     """The words of the noun that is counted: its last is in the singular or the plural."""
     words, (start, end) = reading.words, own.inside
     told = start - own.before[0] >= 2 and words[start - 1].word in ("of", "with")
@@ -251,7 +264,7 @@ def _noun(reading: Reading, own: Owned) -> Range:
     return start, end + more
 
 
-def _is_number(reading: Reading, match: Modifier) -> bool:
+def _is_number(reading: ParsedSentence, match: Modifier) -> bool:
     """Whether a number counts; that of a size, a grade or an image does not."""
     words = reading.words
     following = words[match.last].word if match.last < len(words) else ""

@@ -19,17 +19,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 from overread.core import Record
 from overread.language.findings import (
-    Finding,
-    findings_of,
+    ReportFinding,
     is_there,
+    merge_statements,
+    places_fit,
     same_size,
     sides_fit,
-    told_fit,
 )
-from overread.language.statements import Statement, statements
+from overread.language.statements import Statement, find_statements
 from overread.language.text import Span
 from overread.language.vocabulary import vocabulary
-from overread.ontology import findings as ontology
+from overread.ontology import finding_tree as ontology
 
 _SAME, _CLOSE, _KIN = 3, 2, 1
 _BLOCK = 200
@@ -51,112 +51,116 @@ class Conflict(Record):
     """Where the other tells it."""
 
 
-class Match(Record):
+class FindingMatch(Record):
     """A finding of the reference and its partner in the other report."""
 
-    reference: Finding
+    reference: ReportFinding
     """What the reference states."""
-    other: Finding
+    other: ReportFinding
     """What the other states."""
     conflicts: tuple[Conflict, ...] = ()
     """What they tell differently; a thing that only one of them tells is none."""
 
     @property
-    def found(self) -> bool:
+    def both_present(self) -> bool:
         """Whether both say that the same thing is there, whatever else they say of it."""
         named = all(conflict.name != "observation" for conflict in self.conflicts)
-        return named and self.reference.there and self.other.there
+        return named and self.reference.is_there and self.other.is_there
 
 
-class Comparison(Record):
+class ReportComparison(Record):
     """What came of comparing two reports."""
 
-    agreements: tuple[Match, ...]
+    agreements: tuple[FindingMatch, ...]
     """Findings that both state, with no conflict."""
-    conflicts: tuple[Match, ...]
+    conflicts: tuple[FindingMatch, ...]
     """Findings that both state, with conflicts."""
-    omissions: tuple[Finding, ...]
+    omissions: tuple[ReportFinding, ...]
     """Findings that only the reference says are there."""
-    additions: tuple[Finding, ...]
+    additions: tuple[ReportFinding, ...]
     """Findings that only the other says are there."""
-    minor_omissions: tuple[Finding, ...]
+    minor_omissions: tuple[ReportFinding, ...]
     """What only the reference denies, recalls or asks for."""
-    minor_additions: tuple[Finding, ...]
+    minor_additions: tuple[ReportFinding, ...]
     """What only the other denies, recalls or asks for."""
 
     @property
-    def matches(self) -> tuple[Match, ...]:
+    def matches(self) -> tuple[FindingMatch, ...]:
         """All partners, in the order of the reference."""
         every = (*self.agreements, *self.conflicts)
         return tuple(sorted(every, key=lambda match: match.reference.statement.span.start))
 
     @property
-    def found(self) -> int:
+    def found_count(self) -> int:
         """How many findings of the reference the other has."""
-        return sum(match.found for match in self.matches)
+        return sum(match.both_present for match in self.matches)
 
     @property
     def reference_count(self) -> int:
         """How many findings are there by the reference."""
-        return len(self.omissions) + sum(match.reference.there for match in self.matches)
+        return len(self.omissions) + sum(match.reference.is_there for match in self.matches)
 
     @property
     def other_count(self) -> int:
         """How many findings are there by the other."""
-        return len(self.additions) + sum(match.other.there for match in self.matches)
+        return len(self.additions) + sum(match.other.is_there for match in self.matches)
 
     @property
     def precision(self) -> float:
         """Share of the other's findings that the reference has; 1 where it has none."""
-        return self.found / self.other_count if self.other_count else 1.0
+        return self.found_count / self.other_count if self.other_count else 1.0
 
     @property
     def recall(self) -> float:
         """Share of the reference's findings that the other has; 1 where there are none."""
-        return self.found / self.reference_count if self.reference_count else 1.0
+        return self.found_count / self.reference_count if self.reference_count else 1.0
 
     @property
     def f1(self) -> float:
         """The harmonic mean of both; 1 where neither report has a finding."""
         every = self.reference_count + self.other_count
-        return 2 * self.found / every if every else 1.0
+        return 2 * self.found_count / every if every else 1.0
 
 
-def compare(reference: str, other: str) -> Comparison:
+def compare_reports(reference: str, other: str) -> ReportComparison:
     """Compare two reports.
 
-    >>> told = compare("A 5 mm nodule in the right lung. Emphysema.", "9 mm nodule on the right.")
+    >>> told = compare_reports("A 5 mm nodule in the right lung. Emphysema.", "9 mm nodule on the right.")
     >>> [(c.name, c.reference, c.other) for m in told.conflicts for c in m.conflicts]
     [('size', '5 mm', '9 mm')]
     >>> [finding.statement.observation for finding in told.omissions]
     ['emphysema']
     """
-    return compare_statements(statements(reference), statements(other))
+    return compare_statements(find_statements(reference), find_statements(other))
 
 
-def compare_statements(reference: Iterable[Statement], other: Iterable[Statement]) -> Comparison:
+def compare_statements(
+    reference: Iterable[Statement], other: Iterable[Statement]
+) -> ReportComparison:
     """Compare what was read from two reports."""
-    ours, theirs = findings_of(reference), findings_of(other)
-    pairs = _pairs(ours, theirs)
+    ours, theirs = merge_statements(reference), merge_statements(other)
+    pairs = _pair_findings(ours, theirs)
     matches = [
-        Match(reference=ours[i], other=theirs[j], conflicts=_conflicts(ours[i], theirs[j]))
+        FindingMatch(reference=ours[i], other=theirs[j], conflicts=_conflicts(ours[i], theirs[j]))
         for i, j in sorted(pairs)
     ]
     left = {i for i, _ in pairs}
     right = {j for _, j in pairs}
     alone = [finding for n, finding in enumerate(ours) if n not in left]
     added = [finding for n, finding in enumerate(theirs) if n not in right]
-    return Comparison(
+    return ReportComparison(
         agreements=tuple(match for match in matches if not match.conflicts),
         conflicts=tuple(match for match in matches if match.conflicts),
-        omissions=tuple(finding for finding in alone if finding.there),
-        additions=tuple(finding for finding in added if finding.there),
-        minor_omissions=tuple(finding for finding in alone if not finding.there),
-        minor_additions=tuple(finding for finding in added if not finding.there),
+        omissions=tuple(finding for finding in alone if finding.is_there),
+        additions=tuple(finding for finding in added if finding.is_there),
+        minor_omissions=tuple(finding for finding in alone if not finding.is_there),
+        minor_additions=tuple(finding for finding in added if not finding.is_there),
     )
 
 
-def _pairs(ours: Sequence[Finding], theirs: Sequence[Finding]) -> list[tuple[int, int]]:
+def _pair_findings(
+    ours: Sequence[ReportFinding], theirs: Sequence[ReportFinding]
+) -> list[tuple[int, int]]:
     """The partners: indices of both, each at most once."""
     kinship = _kinships(
         {finding.statement.observation for finding in ours},
@@ -169,7 +173,7 @@ def _pairs(ours: Sequence[Finding], theirs: Sequence[Finding]) -> list[tuple[int
         blocks = max(len(rows), len(columns)) // _BLOCK + 1
         for at in range(0, blocks * _BLOCK, _BLOCK):
             part, against = rows[at : at + _BLOCK], columns[at : at + _BLOCK]
-            found += _assigned(
+            found += _assign(
                 part,
                 against,
                 lambda i, j: _likeness(
@@ -214,7 +218,7 @@ def _families(kinship: Iterable[tuple[str, str]]) -> list[tuple[set[str], set[st
     return families
 
 
-def _assigned(
+def _assign(
     rows: Sequence[int], columns: Sequence[int], likeness: Callable[[int, int], int]
 ) -> list[tuple[int, int]]:
     """The pairs whose likenesses add up to most; equal ones go to the earlier."""
@@ -235,7 +239,7 @@ def _likeness(a: Statement, b: Statement, kin: int | None) -> int:
     if kin is None:
         return 0
     sides = sides_fit(a.side, b.side)
-    lobes = told_fit(a.lobes, b.lobes)
+    lobes = places_fit(a.lobes, b.lobes)
     there = is_there(a) and is_there(b)
     if a.presence != b.presence and not there:
         gone = a if not is_there(a) else b
@@ -247,23 +251,25 @@ def _likeness(a: Statement, b: Statement, kin: int | None) -> int:
         return 0
     score = {_SAME: 1000, _CLOSE: 600, _KIN: 250}[kin]
     score += 300 if a.presence == b.presence else 250 if there else 0
-    score += _told(a.side, b.side, fit=a.side == b.side, worth=60)
-    score += _told(a.lobes, b.lobes, fit=bool(set(a.lobes) & set(b.lobes)), worth=80)
-    score += _told(a.segments, b.segments, fit=bool(set(a.segments) & set(b.segments)), worth=40)
-    score += _told(a.size_mm, b.size_mm, fit=same_size(a.size_mm, b.size_mm), worth=50)
-    score += _told(a.severity, b.severity, fit=a.severity == b.severity, worth=5)
-    score += _told(a.comparison, b.comparison, fit=a.comparison == b.comparison, worth=5)
+    score += _field_score(a.side, b.side, fit=a.side == b.side, worth=60)
+    score += _field_score(a.lobes, b.lobes, fit=bool(set(a.lobes) & set(b.lobes)), worth=80)
+    score += _field_score(
+        a.segments, b.segments, fit=bool(set(a.segments) & set(b.segments)), worth=40
+    )
+    score += _field_score(a.size_mm, b.size_mm, fit=same_size(a.size_mm, b.size_mm), worth=50)
+    score += _field_score(a.severity, b.severity, fit=a.severity == b.severity, worth=5)
+    score += _field_score(a.comparison, b.comparison, fit=a.comparison == b.comparison, worth=5)
     return score
 
 
-def _told(a: object, b: object, *, fit: bool, worth: int) -> int:
-    """What a field that both tell adds or takes away."""
+def _field_score(a: object, b: object, *, fit: bool, worth: int) -> int:
+    """What a field that both statements have adds to the score, or takes off."""
     if not a or not b:
         return 0
     return worth if fit else -worth
 
 
-def _conflicts(ours: Finding, theirs: Finding) -> tuple[Conflict, ...]:
+def _conflicts(ours: ReportFinding, theirs: ReportFinding) -> tuple[Conflict, ...]:
     """What two partners tell differently."""
     a, b = ours.statement, theirs.statement
     known = vocabulary().observations
@@ -279,8 +285,8 @@ def _conflicts(ours: Finding, theirs: Finding) -> tuple[Conflict, ...]:
         found.append(
             Conflict(
                 name=name,
-                reference=_in_words(one),
-                other=_in_words(two),
+                reference=_format_value(one),
+                other=_format_value(two),
                 reference_span=spots[0],
                 other_span=spots[1],
             )
@@ -293,11 +299,11 @@ def _conflicts(ours: Finding, theirs: Finding) -> tuple[Conflict, ...]:
         differ("presence", a.presence, b.presence)
     if a.side and b.side and a.side != b.side:
         differ("side", a.side, b.side)
-    if not told_fit(a.lobes, b.lobes):
+    if not places_fit(a.lobes, b.lobes):
         differ("lobes", a.lobes, b.lobes)
-    if not told_fit(a.segments, b.segments):
+    if not places_fit(a.segments, b.segments):
         differ("segments", a.segments, b.segments)
-    if not told_fit(a.zones, b.zones):
+    if not places_fit(a.zones, b.zones):
         differ("zones", a.zones, b.zones)
     if not (is_there(a) and is_there(b)):
         return tuple(found)  # how large or severe something absent is means nothing
@@ -314,7 +320,7 @@ def _conflicts(ours: Finding, theirs: Finding) -> tuple[Conflict, ...]:
     return tuple(found)
 
 
-def _in_words(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g} mm"
     return ", ".join(value) if isinstance(value, tuple) else str(value)

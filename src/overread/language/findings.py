@@ -12,11 +12,11 @@ from overread.language.vocabulary import Vocabulary, vocabulary
 
 THERE = ("present", "uncertain")
 """Presences that say something is there."""
-_LOOKED_AT = 64
-"""Findings of one kind that a mention is held against, the latest first: time stays linear."""
+_MAX_CANDIDATES = 64
+"""Findings of one kind that a mention is compared with, the latest first: time stays linear."""
 
 
-class Finding(Record):
+class ReportFinding(Record):
     """One finding of a report, told once or several times."""
 
     statement: Statement
@@ -25,7 +25,7 @@ class Finding(Record):
     """The words that name it, each time, in order."""
 
     @property
-    def there(self) -> bool:
+    def is_there(self) -> bool:
         """Whether the report says that it is there, surely or perhaps."""
         return is_there(self.statement)
 
@@ -44,10 +44,10 @@ def sides_fit(a: str | None, b: str | None) -> bool:
     return a is None or b is None or a == b or "both" in (a, b)
 
 
-def told_fit(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+def places_fit(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether one list of places holds the other, or is not told.
 
-    >>> told_fit(("RUL",), ("RUL", "RML")), told_fit(("RUL",), ("LUL",)), told_fit((), ("LUL",))
+    >>> places_fit(("RUL",), ("RUL", "RML")), places_fit(("RUL",), ("LUL",)), places_fit((), ("LUL",))
     (True, False, True)
     """
     return set(a) <= set(b) or set(b) <= set(a)
@@ -62,7 +62,7 @@ def same_size(a: float | None, b: float | None) -> bool:
     return a is None or b is None or abs(a - b) <= max(1.0, 0.1 * max(a, b)) + 1e-9
 
 
-def findings_of(found: Iterable[Statement]) -> list[Finding]:
+def merge_statements(found: Iterable[Statement]) -> list[ReportFinding]:
     """Statements merged into findings, in the order of their first mention.
 
     The fullest mentions come first, so that what comes of it does not hang on the order of the
@@ -75,18 +75,18 @@ def findings_of(found: Iterable[Statement]) -> list[Finding]:
     for statement in sorted(found, key=_fullness, reverse=True):
         kind = "there" if is_there(statement) else statement.presence
         seen = by_kind.setdefault((statement.observation, kind), [])
-        at = _joins(statement, groups, seen)
-        if at is None and _bare(statement):
-            at = _narrower(statement, kind, by_kind, known)
+        at = _find_joinable(statement, groups, seen)
+        if at is None and _is_bare(statement):
+            at = _find_narrower(statement, kind, by_kind, known)
         if at is None:
             seen.append(len(groups))
             groups.append((statement, [statement.span]))
         else:
             first, spans = groups[at]
-            groups[at] = (_merged(first, statement), spans)
+            groups[at] = (_merge(first, statement), spans)
             spans.append(statement.span)
     merged = [
-        Finding(statement=first, mentions=tuple(sorted(spans, key=lambda span: span.start)))
+        ReportFinding(statement=first, mentions=tuple(sorted(spans, key=lambda span: span.start)))
         for first, spans in groups
     ]
     return sorted(merged, key=lambda finding: finding.mentions[0].start)
@@ -98,33 +98,33 @@ def _fullness(statement: Statement) -> tuple[bool, bool, bool, bool]:
     return bool(told[0]), bool(told[1]), bool(told[2]), bool(told[3])
 
 
-def _joins(
+def _find_joinable(
     statement: Statement, groups: list[tuple[Statement, list[Span]]], seen: list[int]
 ) -> int | None:
-    for at in reversed(seen[-_LOOKED_AT:]):
-        if _one(groups[at][0], statement):
+    for at in reversed(seen[-_MAX_CANDIDATES:]):
+        if _can_be_one(groups[at][0], statement):
             return at
     return None
 
 
-def _one(a: Statement, b: Statement) -> bool:
+def _can_be_one(a: Statement, b: Statement) -> bool:
     """Whether two mentions of the same kind can be of one finding."""
     if a.presence == "absent" and (a.comparison == "new") != (b.comparison == "new"):
         return False  # "no new nodule" is not "no nodule"
     return (
         (a.side is None or b.side is None or a.side == b.side)
-        and told_fit(a.lobes, b.lobes)
-        and told_fit(a.segments, b.segments)
-        and told_fit(a.zones, b.zones)
+        and places_fit(a.lobes, b.lobes)
+        and places_fit(a.segments, b.segments)
+        and places_fit(a.zones, b.zones)
         and same_size(a.size_mm, b.size_mm)
     )
 
 
-def _bare(statement: Statement) -> bool:
+def _is_bare(statement: Statement) -> bool:
     return not (statement.side or statement.lobes or statement.size_mm or statement.count)
 
 
-def _narrower(
+def _find_narrower(
     statement: Statement, kind: str, by_kind: dict[tuple[str, str], list[int]], known: Vocabulary
 ) -> int | None:
     """A finding whose name says the same and more, under the same CT-RATE label."""
@@ -137,7 +137,7 @@ def _narrower(
     return None
 
 
-def _merged(a: Statement, b: Statement) -> Statement:
+def _merge(a: Statement, b: Statement) -> Statement:
     """The first mention, with what only the second tells."""
     news: dict[str, Any] = {}
     evidence = dict(a.evidence)

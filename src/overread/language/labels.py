@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from overread.catalog import unknown
-from overread.language.principal import THERE, main_statement
+from overread.catalog import unknown_name
+from overread.language.principal import THERE, find_main_statement
 from overread.language.statements import Statement
 from overread.language.vocabulary import vocabulary
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 CTRATE = (
     "Medical material", "Arterial wall calcification", "Cardiomegaly", "Pericardial effusion",
@@ -23,9 +23,9 @@ CHEXPERT = (
     "Pleural Other", "Fracture", "Support Devices",
 )  # fmt: skip
 
-UNNAMED = "lung opacity"
+UNSPECIFIC = "lung opacity"
 """The observation that is no more than a change of density."""
-NAMED = frozenset(
+SPECIFIC = frozenset(
     {
         "fibrotic sequela",
         "consolidation",
@@ -37,7 +37,7 @@ NAMED = frozenset(
 """What such a change is called where its sentence says what it is."""
 
 
-def ctrate(found: Iterable[Statement]) -> dict[str, int]:
+def ctrate_labels(found: Iterable[Statement]) -> dict[str, int]:
     """CT-RATE's 18 abnormality labels.
 
     They are read as they were given: 'Lung opacity' is ground glass, and any density that is not
@@ -45,24 +45,24 @@ def ctrate(found: Iterable[Statement]) -> dict[str, int]:
     nodule' leaves masses out; 'Lymphadenopathy' is any lymph node worth a word, calcified ones too;
     'Peribronchial thickening' is not that of the bronchial wall.
 
-    >>> from overread.language.statements import statements
-    >>> marks = ctrate(statements("A 5 mm nodule in the right upper lobe. No pleural effusion."))
+    >>> from overread.language.statements import find_statements
+    >>> marks = ctrate_labels(find_statements("A 5 mm nodule in the right upper lobe. No pleural effusion."))
     >>> [label for label, mark in marks.items() if mark]
     ['Lung nodule']
     """
     there = [statement for statement in found if statement.presence in THERE]
-    named = {statement.sentence.start for statement in there if statement.observation in NAMED}
+    named = {statement.sentence.start for statement in there if statement.observation in SPECIFIC}
     known = vocabulary().observations
     given = {
         label
         for statement in there
-        if statement.observation != UNNAMED or statement.sentence.start not in named
+        if statement.observation != UNSPECIFIC or statement.sentence.start not in named
         for label in known[statement.observation].ctrate
     }
     return {label: int(label in given) for label in CTRATE}
 
 
-def chexpert(found: Iterable[Statement]) -> dict[str, int]:
+def chexpert_labels(found: Iterable[Statement]) -> dict[str, int]:
     """CheXpert's 14 observations; 'No Finding' where none of the others but devices is there."""
     known = vocabulary().observations
     there = {
@@ -76,27 +76,27 @@ def chexpert(found: Iterable[Statement]) -> dict[str, int]:
     return marks
 
 
-def rexgroundingct(found: Iterable[Statement]) -> dict[str, int]:
+def rexgroundingct_labels(found: Iterable[Statement]) -> dict[str, int]:
     """ReXGroundingCT's categories, all of its ontology."""
     there = {statement.category for statement in found if statement.presence in THERE}
-    return {code: int(code in there) for code in findings().categories}
+    return {code: int(code in there) for code in finding_tree().categories}
 
 
 LABELS: dict[str, Callable[[Iterable[Statement]], dict[str, int]]] = {
-    "ctrate": ctrate,
-    "chexpert": chexpert,
-    "rexgroundingct": rexgroundingct,
+    "ctrate": ctrate_labels,
+    "chexpert": chexpert_labels,
+    "rexgroundingct": rexgroundingct_labels,
 }
 
 
-def labels(found: Iterable[Statement], name: str) -> dict[str, int]:
+def compute_labels(found: Iterable[Statement], name: str) -> dict[str, int]:
     """The labels of a set, by its name."""
     if name not in LABELS:
-        raise unknown("label set", name, LABELS)
+        raise unknown_name("label set", name, LABELS)
     return LABELS[name](found)
 
 
 def main_category(found: Iterable[Statement]) -> str | None:
     """The category of one finding's sentence: that of the statement it is about."""
-    main = main_statement(found)
+    main = find_main_statement(found)
     return main.category if main is not None else None

@@ -60,8 +60,8 @@ _MEASURED = re.compile(
     r"|around)(?: (?:of|is|was|are|approximately|about|up to))?\W{0,3}$",
     re.IGNORECASE,
 )
-_LOOK = 24
-"""Characters before a number that are looked at."""
+_CONTEXT = 24
+"""Characters before a number that are examined."""
 
 
 class Size(Record):
@@ -84,30 +84,30 @@ class Size(Record):
         return max(self.mm)
 
 
-def sizes(text: str, start: int = 0, end: int | None = None) -> list[Size]:
+def find_sizes(text: str, start: int = 0, end: int | None = None) -> list[Size]:
     """All sizes of a stretch of text, in order.
 
-    >>> [size.mm for size in sizes("nodules of 1.2 cm and 5x4x5. mm, 3-5 mm")]
+    >>> [size.mm for size in find_sizes("nodules of 1.2 cm and 5x4x5. mm, 3-5 mm")]
     [(12.0,), (5.0, 4.0, 5.0), (3.0, 5.0)]
     """
     stop = len(text) if end is None else end
     found: list[Size] = []
     for match in _SIZE.finditer(text, start, stop):
-        size = _size(text, start, match, stop)
+        size = _parse_size(text, start, match, stop)
         if size is not None and (not found or found[-1].span.end <= size.span.start):
             found.append(size)
     return found
 
 
-def _size(text: str, start: int, match: re.Match[str], stop: int) -> Size | None:
+def _parse_size(text: str, start: int, match: re.Match[str], stop: int) -> Size | None:
     """What a number with its axes says; None where it is no length."""
     first, unit = (match["first"], match["own"]), match["unit"]
     rest = [(m[1], m[2]) for m in _EACH.finditer(match["axes"] or match["range"] or "")]
     told = [first, *rest]
     last = unit or next((own for _, own in reversed(told) if own), None)
-    before = text[max(start, match.start() - _LOOK) : match.start()]
+    before = text[max(start, match.start() - _CONTEXT) : match.start()]
     if last is None and not rest:
-        return _shared(text, match, before, stop)
+        return _parse_shared_unit(text, match, before, stop)
     if last is None:
         # No unit: three axes are millimetres, two only where they are said to be a size.
         if len(told) == 2 and not _MEASURED.search(before):
@@ -128,7 +128,7 @@ def _size(text: str, start: int, match: re.Match[str], stop: int) -> Size | None
     )
 
 
-def _shared(text: str, match: re.Match[str], before: str, stop: int) -> Size | None:
+def _parse_shared_unit(text: str, match: re.Match[str], before: str, stop: int) -> Size | None:
     """A number whose unit stands behind the next one."""
     other = _SHARED.match(text, match.end("first"), stop)
     if other is None or _NUMBERED.search(before):

@@ -81,7 +81,7 @@ class Numeral(Record):
     def meaning(self) -> str:
         """Value and unit.
 
-        >>> [numeral.meaning for numeral in numerals("1.5 x 2 cm, series 3, the sixth rib")]
+        >>> [numeral.meaning for numeral in find_numerals("1.5 x 2 cm, series 3, the sixth rib")]
         ['15 mm', '20 mm', 'series 3', '6']
         """
         if self.unit in ("series", "image", "slice", "frame"):
@@ -93,11 +93,11 @@ class Numeral(Record):
         )
 
 
-def numerals(text: str) -> list[Numeral]:
+def find_numerals(text: str) -> list[Numeral]:
     """All numbers of a text, in order."""
     found: list[Numeral] = []
     for match in _NUMERAL.finditer(text):
-        read = _read(text, match)
+        read = _parse_match(text, match)
         if read is not None:
             found.append(read)
     # From behind: the numbers of "5 x 4 x 5 mm" take the unit of the last.
@@ -105,18 +105,22 @@ def numerals(text: str) -> list[Numeral]:
         one, two = found[n], found[n + 1]
         between = text[one.span.end : two.span.start]
         if one.unit == "" and two.unit in ("mm", "ml", "HU", "%") and _SHARED.fullmatch(between):
-            scale = _factor(two)
-            value = _written(_value(one.figure) * scale) if len(one.figure) < 16 else one.figure
+            scale = _unit_factor(two)
+            value = (
+                _format_number(_parse_number(one.figure) * scale)
+                if len(one.figure) < 16
+                else one.figure
+            )
             found[n] = one.model_copy(update={"unit": two.unit, "value": value})
     return [one for one in found if (one.unit, one.value, one.figure) != ("", "1", "1")]
 
 
-def _read(text: str, match: re.Match[str]) -> Numeral | None:
+def _parse_match(text: str, match: re.Match[str]) -> Numeral | None:
     span = Span(start=match.start(), end=match.end())
     if match["name"]:
         return None
     if match["date"]:
-        return _date(match["date"], span)
+        return _parse_date(match["date"], span)
     if match["time"]:
         return Numeral(span=span, value=match["time"].zfill(5), unit="time")
     if match["label"]:
@@ -129,41 +133,41 @@ def _read(text: str, match: re.Match[str]) -> Numeral | None:
         return Numeral(span=span, value=value, unit="level")
     if match["word"]:
         value = str(_WORDS[match["word"].lower()])
-        return _counted(span, value, value, match["its"])
+        return _make_numeral(span, value, value, match["its"])
     number = match["number"]
     if match["nth"]:
         return Numeral(span=span, value=number.lstrip("0") or "0", figure=f"{number}.")
-    if not match["unit"] and _enumerates(text, match):
+    if not match["unit"] and _is_list_number(text, match):
         return None
-    unit = _unit(match["unit"])[0] if match["unit"] else ""
+    unit = _parse_unit(match["unit"])[0] if match["unit"] else ""
     if match["sign"] and unit == "HU":
-        made = _counted(span, number, number, match["unit"])
+        made = _make_numeral(span, number, number, match["unit"])
         return made.model_copy(update={"value": f"-{made.value}"})
     if match["sign"]:
         span = Span(start=match.start("number"), end=match.end())
-    return _counted(span, number, number, match["unit"])
+    return _make_numeral(span, number, number, match["unit"])
 
 
-def _counted(span: Span, number: str, figure: str, unit: str | None) -> Numeral:
-    name, scale = _unit(unit) if unit else ("", 1.0)
+def _make_numeral(span: Span, number: str, figure: str, unit: str | None) -> Numeral:
+    name, scale = _parse_unit(unit) if unit else ("", 1.0)
     # Beyond what a float holds, the digits speak for themselves.
-    value = _written(_value(number) * scale) if len(number) < 16 else number
+    value = _format_number(_parse_number(number) * scale) if len(number) < 16 else number
     return Numeral(span=span, value=value, unit=name, figure=figure)
 
 
-def _unit(written: str) -> tuple[str, float]:
+def _parse_unit(written: str) -> tuple[str, float]:
     plain = re.sub(r"[\s.-]+", " ", written.lower()).strip().translate(_SQUARES)
     plain = plain.replace("metre", "meter").replace("litre", "liter")
     return _UNITS.get(plain) or _UNITS[plain.removesuffix("s")]
 
 
-def _factor(numeral: Numeral) -> float:
+def _unit_factor(numeral: Numeral) -> float:
     """How many of its units one of its figures is."""
-    figure = _value(numeral.figure)
+    figure = _parse_number(numeral.figure)
     return round(float(numeral.value) / figure, 6) if figure and len(numeral.figure) < 16 else 1.0
 
 
-def _value(number: str) -> float:
+def _parse_number(number: str) -> float:
     """1,5 is one and a half, 1,500 is fifteen hundred."""
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number) and not number.startswith("0"):
         return float(number.replace(",", ""))
@@ -171,11 +175,11 @@ def _value(number: str) -> float:
     return float(f"{whole.replace('.', '')}.{part}") if whole else float(part)
 
 
-def _written(value: float) -> str:
+def _format_number(value: float) -> str:
     return repr(round(value, 4)).removesuffix(".0")
 
 
-def _date(written: str, span: Span) -> Numeral:
+def _parse_date(written: str, span: Span) -> Numeral:
     """Year, and the other two in rising order: 03/04 and 04/03 cannot be told apart."""
     parts = [int(part) for part in re.findall(r"\d+", written)]
     named = re.search(r"[a-z]{3}(?<!of)", re.sub(r"\d+(?:st|nd|rd|th)|\bof\b", "", written.lower()))
@@ -188,7 +192,7 @@ def _date(written: str, span: Span) -> Numeral:
     return Numeral(span=span, value=told, unit="date")
 
 
-def _enumerates(text: str, match: re.Match[str]) -> bool:
+def _is_list_number(text: str, match: re.Match[str]) -> bool:
     """Whether a number only counts the points of a list: '2. No effusion', '(3) Emphysema'."""
     if len(match["number"]) > 2 or not re.match(
         r"[.)]\s+[A-Z]|[.)]\s*$", text[match.end() : match.end() + 8]

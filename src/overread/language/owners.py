@@ -65,8 +65,8 @@ def side_words(text: str) -> list[SideWord]:
     return found
 
 
-class Owners:
-    """The findings of a text, asked which of them a stretch belongs to."""
+class OwnerIndex:
+    """Finds the finding of a text that a number or side word belongs to."""
 
     def __init__(
         self, text: str, sentences: Sequence[Sentence], mentions: Iterable[tuple[Span, int]]
@@ -76,17 +76,17 @@ class Owners:
         self._starts = [sentence.start for sentence in sentences]
         rows: dict[int, list[tuple[int, int, int]]] = {}
         for span, key in mentions:
-            rows.setdefault(self.sentence(span), []).append((span.start, span.end, key))
+            rows.setdefault(self.sentence_at(span), []).append((span.start, span.end, key))
         self._rows = {at: sorted(row) for at, row in rows.items()}
         self._sole = {at: len({key for _, _, key in row}) == 1 for at, row in rows.items()}
 
-    def sentence(self, span: Span) -> int:
+    def sentence_at(self, span: Span) -> int:
         """Number of the sentence that a stretch begins in; -1 before the first."""
         return bisect_right(self._starts, span.start) - 1
 
-    def of(self, span: Span) -> tuple[int | None, bool]:
+    def find_owner(self, span: Span) -> tuple[int | None, bool]:
         """The key of the finding that a stretch belongs to, and whether that is sure."""
-        at = self.sentence(span)
+        at = self.sentence_at(span)
         row = self._rows.get(at)
         if row is None:
             return None, False

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from overread.language.tokens import Token, tokens
+from overread.language.tokens import Token, tokenise
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ JOINERS = frozenset("-–/")
 
 
 @dataclass(frozen=True, slots=True)
-class Match(Generic[T]):
+class PhraseMatch(Generic[T]):
     """A phrase that was found: words `first` to `last`, excluding the last, and what it means."""
 
     first: int
@@ -25,7 +25,7 @@ class Match(Generic[T]):
     value: T
 
 
-class Phrases(Generic[T]):
+class PhraseTree(Generic[T]):
     """Phrases and what each of them means."""
 
     def __init__(self, items: Iterable[tuple[str, T]] = ()) -> None:
@@ -37,14 +37,14 @@ class Phrases(Generic[T]):
     def add(self, phrase: str, value: T) -> None:
         """Make a phrase known."""
         node = self._root
-        for word in words_of(tokens(phrase)):
+        for word in drop_joiners(tokenise(phrase)):
             node = node.setdefault(word.word, {})  # type: ignore[assignment]
         if node is not self._root:
             node[_END] = value
 
-    def find(self, words: Sequence[Token]) -> list[Match[T]]:
+    def find(self, words: Sequence[Token]) -> list[PhraseMatch[T]]:
         """All phrases from left to right, each as long as it can be, none inside another."""
-        found: list[Match[T]] = []
+        found: list[PhraseMatch[T]] = []
         at, count, root = 0, len(words), self._root
         while at < count:
             node = root.get(words[at].word)
@@ -60,11 +60,11 @@ class Phrases(Generic[T]):
             if best is None:
                 at += 1
             else:
-                found.append(Match(at, best[0], best[1]))
+                found.append(PhraseMatch(at, best[0], best[1]))
                 at = best[0]
         return found
 
 
-def words_of(found: Iterable[Token]) -> list[Token]:
+def drop_joiners(found: Iterable[Token]) -> list[Token]:
     """Tokens without the signs that only join words."""
     return [token for token in found if token.word not in JOINERS]

@@ -12,9 +12,9 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from overread.language.segments import BOTH, Named, located_codes
+from overread.language.segments import SIDES_OF, NamedPlace, find_codes
 from overread.language.tokens import Token
-from overread.ontology import lungs
+from overread.ontology import lung_anatomy
 
 SIDES = {
     "right": "right", "left": "left", "both": "both", "bilateral": "both", "bilaterally": "both",
@@ -67,18 +67,18 @@ class _Piece:
     """Whether a segment is named behind its lobe."""
 
     @property
-    def bare(self) -> bool:
+    def has_only_names(self) -> bool:
         """Whether there is nothing but segment names."""
         return bool(self.names) and self.side is None and not self.levels
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.side or self.levels or self.names or self.codes)
 
 
 @dataclass(frozen=True)
-class Located:
-    """A place that words `first` to `last`, excluding the last, speak of."""
+class PlaceMention:
+    """A mention of a place: words `first` to `last`, excluding the last, and what they name."""
 
     first: int
     last: int
@@ -87,14 +87,14 @@ class Located:
     segments: tuple[str, ...] = ()
     zones: tuple[str, ...] = ()
     """Upper, mid or lower, where a zone and no lobe is told."""
-    open: tuple[Named, ...] = ()
+    unsided: tuple[NamedPlace, ...] = ()
     """Levels and segment names whose side is not told here."""
-    used: frozenset[int] = frozenset()
+    segment_words: frozenset[int] = frozenset()
     """Words that name a segment, and so are no distribution."""
 
 
 @dataclass(frozen=True)
-class Codes:
+class PlaceCodes:
     """Side, lobes, segments and zones, put together."""
 
     side: str | None
@@ -103,46 +103,46 @@ class Codes:
     zones: tuple[str, ...]
 
 
-def codes_of(places: Sequence[Located]) -> Codes:
+def combine_places(places: Sequence[PlaceMention]) -> PlaceCodes:
     """What places that belong to one thing say together."""
-    sides = {side for place in places if place.side for side in BOTH[place.side]}
+    sides = {side for place in places if place.side for side in SIDES_OF[place.side]}
     lobes = {code for place in places for code in place.lobes}
     segments = {code for place in places for code in place.segments}
     # "Bilateral … in the lower lobes": the side stands in one place, the level in another.
-    for named in (named for place in places for named in place.open):
+    for named in (named for place in places for named in place.unsided):
         for side in sorted(sides):
-            found = located_codes(named.on(side))
+            found = find_codes(named.with_side(side))
             lobes |= set(found[0])
             segments |= set(found[1])
-    sides |= {lungs().by_code[code].side for code in lobes}
+    sides |= {lung_anatomy().by_code[code].side for code in lobes}
     zones = [zone for place in places for zone in place.zones]
-    return Codes(
+    return PlaceCodes(
         side="both" if len(sides) == 2 else next(iter(sides), None),
-        lobes=tuple(lobe.code for lobe in lungs().lobes if lobe.code in lobes),
-        segments=tuple(code for code in lungs().segments if code in segments),
+        lobes=tuple(lobe.code for lobe in lung_anatomy().lobes if lobe.code in lobes),
+        segments=tuple(code for code in lung_anatomy().segments if code in segments),
         zones=tuple(dict.fromkeys(zones)),
     )
 
 
-def locate(words: Sequence[Token]) -> list[Located]:
+def find_places(words: Sequence[Token]) -> list[PlaceMention]:
     """All places of a row of words, in order."""
-    found: list[Located] = []
+    found: list[PlaceMention] = []
     at = 0
     while at < len(words):
-        if not _starts(words, at):
+        if not _is_place_start(words, at):
             at += 1
             continue
-        end = _extent(words, at)
-        place = _read(words, at, end)
+        end = _place_end(words, at)
+        place = _parse_place(words, at, end)
         if place is not None:
             found.append(place)
         at = max(end, at + 1)
     return found
 
 
-def split(
-    words: Sequence[Token], place: Located, starts: Set[int], ends: Set[int]
-) -> list[Located]:
+def split_place(
+    words: Sequence[Token], place: PlaceMention, starts: Set[int], ends: Set[int]
+) -> list[PlaceMention]:
     """Two places instead of one in "effusion on the right | and left pneumothorax".
 
     `starts` and `ends` are the words that things begin at and end before.
@@ -155,11 +155,14 @@ def split(
     behind = before - 1 in ends and words[before - 1].word in ("on", "in", "at")
     if not behind or words[joints[-1] + 1].word not in SIDES:
         return [place]
-    parts = (_read(words, place.first, joints[-1]), _read(words, joints[-1] + 1, place.last))
+    parts = (
+        _parse_place(words, place.first, joints[-1]),
+        _parse_place(words, joints[-1] + 1, place.last),
+    )
     return [part for part in parts if part is not None]
 
 
-def _starts(words: Sequence[Token], at: int) -> bool:
+def _is_place_start(words: Sequence[Token], at: int) -> bool:
     """Whether a place begins here."""
     word = words[at].word
     if word in SIDES:
@@ -187,7 +190,7 @@ def _is_side(words: Sequence[Token], at: int) -> bool:
     return following not in _NOT_A_SIDE
 
 
-def _extent(words: Sequence[Token], at: int) -> int:
+def _place_end(words: Sequence[Token], at: int) -> int:
     """Where the words that belong to a place end."""
     end = at
     for n in range(at, min(len(words), at + _LONGEST)):
@@ -206,27 +209,27 @@ def _extent(words: Sequence[Token], at: int) -> int:
             end = n + 1
         elif word not in _INSIDE:
             break
-    return _trimmed(words, at, end)
+    return _trim_end(words, at, end)
 
 
-def _trimmed(words: Sequence[Token], at: int, end: int) -> int:
+def _trim_end(words: Sequence[Token], at: int, end: int) -> int:
     """Without a last piece that names no segment: "… of the upper lobe, | anterior bands"."""
     joint = next((n for n in range(end - 1, at, -1) if words[n].word in _JOINTS), None)
     if joint is None:
         return end
     last = [words[n].word for n in range(joint + 1, end)]
     loose = bool(last) and all(word in _NAMES and word not in _ALONE for word in last)
-    return _trimmed(words, at, joint) if loose else end
+    return _trim_end(words, at, joint) if loose else end
 
 
-def _read(words: Sequence[Token], first: int, last: int) -> Located | None:
+def _parse_place(words: Sequence[Token], first: int, last: int) -> PlaceMention | None:
     """Put the words of a place together."""
     pieces = [_Piece()]
     for n in range(first, last):
         word = words[n].word
         piece = pieces[-1]
         if word in _JOINTS:
-            if not piece.empty:
+            if not piece.is_empty:
                 pieces.append(_Piece())
         elif word in SIDES:
             if piece.side is not None and piece.side != SIDES[word]:
@@ -248,7 +251,7 @@ def _read(words: Sequence[Token], first: int, last: int) -> Located | None:
             piece.lung = piece.lung or word == "lung"
             piece.lobe = piece.lobe or word in ("lobe", "lobar")
             piece.segment = piece.segment or word in _SEGMENT
-    return _resolved([piece for piece in pieces if not piece.empty], first, last)
+    return _resolve([piece for piece in pieces if not piece.is_empty], first, last)
 
 
 def _is_name(words: Sequence[Token], n: int) -> bool:
@@ -256,7 +259,7 @@ def _is_name(words: Sequence[Token], n: int) -> bool:
     return n + 1 >= len(words) or words[n + 1].word not in _PART
 
 
-def _resolved(pieces: list[_Piece], first: int, last: int) -> Located | None:
+def _resolve(pieces: list[_Piece], first: int, last: int) -> PlaceMention | None:
     """The place that the pieces make."""
     if not pieces:
         return None
@@ -265,33 +268,33 @@ def _resolved(pieces: list[_Piece], first: int, last: int) -> Located | None:
     lobes: set[str] = set()
     segments: set[str] = set()
     zones: list[str] = []
-    left_open: list[Named] = []
+    left_open: list[NamedPlace] = []
     used: set[int] = set()
     for piece in pieces:
         levels = piece.levels if piece.lobe or piece.segment else []
         if piece.levels and not levels and piece.zone:
             zones += ["mid" if level == "middle" else level for level in piece.levels]
         names = tuple(name for name, _ in piece.names)
-        named = Named(piece.side, tuple(levels), names, piece.segment)
-        found = located_codes(named)
+        named = NamedPlace(piece.side, tuple(levels), names, piece.segment)
+        found = find_codes(named)
         lobes |= {*found[0], *piece.codes}
         segments |= set(found[1])
         if found[1]:
             used |= {n for _, n in piece.names}
         if piece.side is not None:
-            sides |= set(BOTH[piece.side])
+            sides |= set(SIDES_OF[piece.side])
         elif (levels or names) and not found[0]:
             left_open.append(named)
             used |= {n for _, n in piece.names} if piece.segment else set()
-    sides |= {lungs().by_code[code].side for code in lobes}
+    sides |= {lung_anatomy().by_code[code].side for code in lobes}
     if not sides and not left_open and not zones:
         return None
-    return Located(
+    return PlaceMention(
         first,
         last,
         "both" if len(sides) == 2 else next(iter(sides), None),
-        tuple(lobe.code for lobe in lungs().lobes if lobe.code in lobes),
-        tuple(code for code in lungs().segments if code in segments),
+        tuple(lobe.code for lobe in lung_anatomy().lobes if lobe.code in lobes),
+        tuple(code for code in lung_anatomy().segments if code in segments),
         tuple(dict.fromkeys(zones)),
         tuple(left_open),
         frozenset(used),
@@ -302,8 +305,8 @@ def _inherit(pieces: list[_Piece]) -> None:
     """Give each piece what it leaves to its neighbours."""
     for piece, later in pairwise(pieces):
         # "superior and inferior lingular segments"
-        lingular = later.bare and any(name == "lingular" for name, _ in later.names)
-        if lingular and piece.bare and piece.names[-1][0] in ("superior", "inferior"):
+        lingular = later.has_only_names and any(name == "lingular" for name, _ in later.names)
+        if lingular and piece.has_only_names and piece.names[-1][0] in ("superior", "inferior"):
             piece.names.append(("lingular", piece.names[-1][1]))
     # What is said once behind a row holds for all of it: "right upper and left lower lobes".
     closed = [piece.lobe for piece in pieces]
@@ -314,9 +317,9 @@ def _inherit(pieces: list[_Piece]) -> None:
             piece.segment = later.segment
     for n, piece in enumerate(pieces):
         before = pieces[n - 1] if n > 0 else None
-        behind = [later for later in pieces[n + 1 :] if not later.bare]
+        behind = [later for later in pieces[n + 1 :] if not later.has_only_names]
         lone = piece.side is not None and not (piece.levels or piece.names or piece.lung)
-        if piece.bare and not any("lingular" in name for name, _ in piece.names):
+        if piece.has_only_names and not any("lingular" in name for name, _ in piece.names):
             # "upper lobe anterior and posterior segments", or "anterior and … of the upper lobe"
             ahead = before is not None and before.lobe_first
             source = before if ahead or not behind else behind[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from overread.language.phrases import Match
+from overread.language.phrases import PhraseMatch
 from overread.language.tokens import Token
 from overread.language.vocabulary import Vocabulary
 
@@ -42,14 +42,16 @@ class Cue:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What was decided, and the cue that decided it."""
+class PresenceDecision:
+    """Whether something is present, and the cue that decided it."""
 
     presence: Presence
     cue: Cue | None = None
 
 
-def clauses(words: Sequence[Token], ends: Sequence[Match[str]]) -> list[tuple[int, int]]:
+def split_clauses(
+    words: Sequence[Token], ends: Sequence[PhraseMatch[str]]
+) -> list[tuple[int, int]]:
     """Rows of words that belong together: a cue does not reach beyond them."""
     count = len(words)
     borders = {0, count}
@@ -59,17 +61,17 @@ def clauses(words: Sequence[Token], ends: Sequence[Match[str]]) -> list[tuple[in
         if word.word == ";" or joined or (word.word == ":" and count - n > _SHORT):
             borders.add(n + 1)
     borders |= {match.first for match in ends}
-    opening = _opening(words)
+    opening = _opening_end(words)
     if opening is not None:
         borders.add(opening)
     edges = sorted(borders)
     found: list[tuple[int, int]] = []
     for first, last in itertools.pairwise(edges):
-        found += _by_verbs(words, first, last)
+        found += _split_by_verbs(words, first, last)
     return found
 
 
-def _opening(words: Sequence[Token]) -> int | None:
+def _opening_end(words: Sequence[Token]) -> int | None:
     """Where "In the absence of effusion, …" or "Rather than a nodule, …" ends."""
     if not words or not any(word.word in _OPENERS for word in words[:3]):
         return None
@@ -80,7 +82,7 @@ def _opening(words: Sequence[Token]) -> int | None:
     return comma + 1 if follows else None
 
 
-def _by_verbs(words: Sequence[Token], first: int, last: int) -> list[tuple[int, int]]:
+def _split_by_verbs(words: Sequence[Token], first: int, last: int) -> list[tuple[int, int]]:
     """Two verbs with a joint between them are two clauses."""
     cuts = [first]
     verb: int | None = None
@@ -88,7 +90,7 @@ def _by_verbs(words: Sequence[Token], first: int, last: int) -> list[tuple[int, 
         if words[n].word not in _VERBS:
             continue
         if verb is not None and n - verb > 1:
-            joint = _joint(words, max(verb + 1, cuts[-1] + 1), n)
+            joint = _clause_border(words, max(verb + 1, cuts[-1] + 1), n)
             if joint is not None:
                 cuts.append(joint)
         verb = n
@@ -96,7 +98,7 @@ def _by_verbs(words: Sequence[Token], first: int, last: int) -> list[tuple[int, 
     return list(itertools.pairwise(cuts))
 
 
-def _joint(words: Sequence[Token], first: int, last: int) -> int | None:
+def _clause_border(words: Sequence[Token], first: int, last: int) -> int | None:
     """Where the second of two clauses begins, whose verbs stand around these words."""
     plain = None
     for n in range(first, last):
@@ -115,11 +117,11 @@ def _joint(words: Sequence[Token], first: int, last: int) -> int | None:
     return plain
 
 
-def cues_of(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
+def find_cues(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
     """The cues of a sentence; negations that speak of something else are read over."""
     found = []
-    for match in vocabulary.cue.find(words):
-        said = _said(words, match.first, match.last)
+    for match in vocabulary.cue_phrases.find(words):
+        said = _cue_text(words, match.first, match.last)
         ends = all(word.word in ".!" for word in words[match.last :])
         for kind, side in match.value:
             if kind == "pseudo" or _is_number_sign(words, match.first, match.last):
@@ -133,7 +135,7 @@ def cues_of(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
     return found
 
 
-def _said(words: Sequence[Token], first: int, last: int) -> str:
+def _cue_text(words: Sequence[Token], first: int, last: int) -> str:
     return " ".join(word.word for word in words[first:last])
 
 
@@ -144,7 +146,9 @@ def _is_number_sign(words: Sequence[Token], first: int, last: int) -> bool:
     return words[last].word == "." and words[last + 1].word[:1].isdigit()
 
 
-def judge(cues: Sequence[Cue], clause: tuple[int, int], first: int, last: int) -> Judged:
+def decide_presence(
+    cues: Sequence[Cue], clause: tuple[int, int], first: int, last: int
+) -> PresenceDecision:
     """Whether the thing at words `first` to `last` is there; the nearest cue decides."""
     best: tuple[int, int, Cue] | None = None
     for cue in cues:
@@ -164,26 +168,30 @@ def judge(cues: Sequence[Cue], clause: tuple[int, int], first: int, last: int) -
         if best is None or rank < best[:2]:
             best = (*rank, cue)
     if best is None:
-        return Judged("present")
+        return PresenceDecision("present")
     chosen = best[2]
-    if chosen.kind == "absent" and chosen.side == "before" and _denied(cues, clause, chosen):
-        return Judged("present", chosen)
+    if (
+        chosen.kind == "absent"
+        and chosen.side == "before"
+        and _is_double_negation(cues, clause, chosen)
+    ):
+        return PresenceDecision("present", chosen)
     if chosen.words.startswith("suggest"):
         # "No findings that suggest fibrosis": the doubt is denied.
         for cue in cues:
             near = clause[0] <= cue.first < chosen.first and chosen.first - cue.last <= _BETWEEN
             if near and cue.kind == "absent" and cue.side == "before":
-                return Judged("absent", cue)
+                return PresenceDecision("absent", cue)
     if chosen.words in ("rather than", "instead of"):
         # Where the one is only likely, the other is not ruled out.
         for cue in cues:
             if cue.kind == "uncertain" and clause[0] <= cue.first < chosen.first:
-                return Judged("uncertain", cue)
+                return PresenceDecision("uncertain", cue)
     kind: Presence = chosen.kind  # type: ignore[assignment]
-    return Judged(kind, chosen)
+    return PresenceDecision(kind, chosen)
 
 
-def _denied(cues: Sequence[Cue], clause: tuple[int, int], chosen: Cue) -> bool:
+def _is_double_negation(cues: Sequence[Cue], clause: tuple[int, int], chosen: Cue) -> bool:
     """Whether a negation is itself negated: "no lobe is without", "neither lung is free of"."""
     return (
         chosen.last - chosen.first <= 2

@@ -31,7 +31,7 @@ _ATTRIBUTES = (
 )  # fmt: skip
 
 
-def main_statement(found: Iterable[Statement]) -> Statement | None:
+def find_main_statement(found: Iterable[Statement]) -> Statement | None:
     """The first that is there; where it says little, one of the same sentence that says more."""
     there = [statement for statement in found if statement.presence in THERE]
     if not there:
@@ -41,11 +41,11 @@ def main_statement(found: Iterable[Statement]) -> Statement | None:
         if other.sentence != main.sentence:
             break
         if _says_more(main, other):
-            main = _completed(other, main)
+            main = _complete(other, main)
     return main
 
 
-def _completed(main: Statement, other: Statement) -> Statement:
+def _complete(main: Statement, other: Statement) -> Statement:
     """The main statement with what was said of the same finding under its other name."""
     missing = {
         name: getattr(other, name)

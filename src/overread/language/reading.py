@@ -1,4 +1,4 @@
-"""One sentence while it is read: its words, and everything that was found among them."""
+"""One sentence while it is parsed: its words, and everything that was found among them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from overread.language.measures import Size, sizes
-from overread.language.phrases import Match
-from overread.language.places import Located, locate, split
-from overread.language.presence import Cue, clauses, cues_of
+from overread.language.measures import Size, find_sizes
+from overread.language.phrases import PhraseMatch
+from overread.language.places import PlaceMention, find_places, split_place
+from overread.language.presence import Cue, find_cues, split_clauses
 from overread.language.text import Sentence, Span
-from overread.language.ties import LOOSE, TRAIT, Owned, Range, owned_words
+from overread.language.ties import LOOSE, TRAIT, Range, ThingWords, assign_words
 from overread.language.tokens import Token
 from overread.language.vocabulary import Head, Observation, Vocabulary
 
-Modifier = Match[tuple[tuple[str, str], ...]]
+Modifier = PhraseMatch[tuple[tuple[str, str], ...]]
 
 
 @dataclass
-class Told:
-    """Fields of a statement, and where each was read."""
+class StatementDraft:
+    """The fields of a statement while it is built, and the characters each was read from."""
 
     fields: dict[str, object] = field(default_factory=dict)
     evidence: dict[str, Span] = field(default_factory=dict)
@@ -39,43 +39,43 @@ _CLEAR = frozenset("clear spared sharp normal unremarkable".split())
 
 
 @dataclass
-class Reading:
-    """A sentence's words and things; the rest is looked for when it is asked for."""
+class ParsedSentence:
+    """A sentence's words and the things it names; places, cues and sizes are found when first used."""
 
     text: str
     sentence: Sentence
     vocabulary: Vocabulary
     words: list[Token]
-    things: list[Match[Observation | Head]]
+    things: list[PhraseMatch[Observation | Head]]
 
     @cached_property
-    def anatomy(self) -> list[Match[str]]:
+    def anatomy(self) -> list[PhraseMatch[str]]:
         """Places other than lobes and segments."""
-        found = self.vocabulary.anatomy.find(self.words)
+        found = self.vocabulary.anatomy_phrases.find(self.words)
         # What a thing only touches is not the place it is in.
-        return [place for place in found if not self._after(place.first, _TOUCHING, 4)]
+        return [place for place in found if not self._preceded_by(place.first, _TOUCHING, 4)]
 
     @cached_property
-    def located(self) -> list[Located]:
+    def places(self) -> list[PlaceMention]:
         """Sides, lobes, segments and zones."""
         starts = {thing.first for thing in self.things}
         ends = {thing.last for thing in self.things}
-        found: list[Located] = []
-        for place in locate(self.words):
+        found: list[PlaceMention] = []
+        for place in find_places(self.words):
             if not self._is_spared(place):
-                found += split(self.words, place, starts, ends)
+                found += split_place(self.words, place, starts, ends)
         return found
 
-    def _is_spared(self, place: Located) -> bool:
+    def _is_spared(self, place: PlaceMention) -> bool:
         """Whether a place is named because nothing is there: "the right lung is clear"."""
-        if self._after(place.first, _SPARING, 3):
+        if self._preceded_by(place.first, _SPARING, 3):
             return True
         behind = [word.word for word in self.words[place.last : place.last + 2]]
         return bool(behind) and (
             behind[0] in _CLEAR or (behind[0] in ("is", "are", "was") and behind[-1] in _CLEAR)
         )
 
-    def _after(self, at: int, words: frozenset[str], reach: int) -> bool:
+    def _preceded_by(self, at: int, words: frozenset[str], reach: int) -> bool:
         """Whether one of some words stands shortly before a place."""
         return any(word.word in words for word in self.words[max(0, at - reach) : at])
 
@@ -83,34 +83,36 @@ class Reading:
     def in_place(self) -> bytearray:
         """For each word, whether it is part of a side, lobe, segment or zone."""
         marks = bytearray(len(self.words))
-        for place in self.located:
+        for place in self.places:
             marks[place.first : place.last] = b"\1" * (place.last - place.first)
         return marks
 
     @cached_property
     def cues(self) -> list[Cue]:
         """What says whether something is there."""
-        return cues_of(self.words, self.vocabulary)
+        return find_cues(self.words, self.vocabulary)
 
     @cached_property
     def modifiers(self) -> list[Modifier]:
         """What is said of things; the name of a segment is none."""
-        used = {n for place in self.located for n in place.used}
+        used = {n for place in self.places for n in place.segment_words}
         return [
-            match for match in self.vocabulary.modifier.find(self.words) if match.first not in used
+            match
+            for match in self.vocabulary.modifier_phrases.find(self.words)
+            if match.first not in used
         ]
 
     @cached_property
     def sizes(self) -> list[tuple[int, Size]]:
         """Sizes, and the word each of them begins at."""
         starts = [word.start for word in self.words]
-        found = sizes(self.text, self.sentence.start, self.sentence.end)
+        found = find_sizes(self.text, self.sentence.start, self.sentence.end)
         return [(bisect_left(starts, size.span.start), size) for size in found]
 
     @cached_property
     def clauses(self) -> list[Range]:
         """Rows of words that a cue does not reach beyond."""
-        return clauses(self.words, self.vocabulary.ends.find(self.words))
+        return split_clauses(self.words, self.vocabulary.end_phrases.find(self.words))
 
     @cached_property
     def _clause_starts(self) -> list[int]:
@@ -138,7 +140,7 @@ class Reading:
         return found
 
     @cached_property
-    def owned(self) -> list[Owned]:
+    def thing_words(self) -> list[ThingWords]:
         """The words of each thing."""
         marks = bytearray(len(self.words))
         for match in self.modifiers:
@@ -146,10 +148,10 @@ class Reading:
             mark = TRAIT if "traits" in names else LOOSE if names & {"severity", "spread"} else 0
             marks[match.first : match.last] = bytes([mark]) * (match.last - match.first)
         starts = [thing.first for thing in self.things]
-        found: list[Owned] = []
+        found: list[ThingWords] = []
         for first, last in self.stretches:
             some = self.things[bisect_left(starts, first) : bisect_left(starts, last)]
-            found += owned_words(self.words, some, self.in_place, (first, last), marks)
+            found += assign_words(self.words, some, self.in_place, (first, last), marks)
         return found
 
     def span(self, first: int, last: int) -> Span:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from overread.language.segments import BOTH
+from overread.language.segments import SIDES_OF
 from overread.language.statements import Statement
-from overread.ontology import lungs, xray_regions
+from overread.ontology import lung_anatomy, xray_regions
 
 # A zone is a third of a radiograph, a lobe is not: the middle lobe lies beside the heart, the upper
 # lobe of the left lung reaches down into the middle with its lingula.
@@ -53,8 +53,8 @@ _BY_REPORT_REGION = {"M": "mediastinum", "H": "cardiac silhouette", "A": "abdome
 def xray_regions_of(statement: Statement) -> tuple[str, ...]:
     """Names of the regions, in the order of the list; none where no region shows it.
 
-    >>> from overread.language.statements import statements
-    >>> (one,) = statements("Consolidation in the right lower lobe.")
+    >>> from overread.language.statements import find_statements
+    >>> (one,) = find_statements("Consolidation in the right lower lobe.")
     >>> xray_regions_of(one)
     ('right lower lung zone',)
     """
@@ -67,35 +67,35 @@ def xray_regions_of(statement: Statement) -> tuple[str, ...]:
 
 def _names(statement: Statement) -> list[str]:
     """What the regions are called; without a side where both are meant."""
-    sides = BOTH.get(statement.side or "", ())
+    sides = SIDES_OF.get(statement.side or "", ())
     # What is named goes before what is usual: an effusion may stand in a fissure.
-    named = [name for mark in statement.landmarks for name in _sided(mark, sides)]
+    named = [name for mark in statement.landmarks for name in _add_sides(mark, sides)]
     if statement.region == "L":
-        named = _lung(statement, sides) or named
+        named = _lung_zones(statement, sides) or named
     fixed = _BY_OBSERVATION.get(statement.observation)
     if named or fixed is not None:
-        return named or _sided(str(fixed), sides)
+        return named or _add_sides(str(fixed), sides)
     placed = [_BY_PLACE[place] for place in statement.places if place in _BY_PLACE]
     placed += [_ORGANS[word] for word in statement.observation.split() if word in _ORGANS]
     if not placed:
         placed = [_BY_REPORT_REGION.get(statement.region, "lung" * (statement.region == "L"))]
-    return [name for place in placed if place for name in _sided(place, sides)]
+    return [name for place in placed if place for name in _add_sides(place, sides)]
 
 
-def _lung(statement: Statement, sides: tuple[str, ...]) -> list[str]:
+def _lung_zones(statement: Statement, sides: tuple[str, ...]) -> list[str]:
     """Zones of the lungs: those of its lobes, those that are told, or an end of a lung."""
-    zones = [name for code in statement.lobes for name in _of_lobe(code, statement.segments)]
+    zones = [name for code in statement.lobes for name in _lobe_zones(code, statement.segments)]
     zones += [f"{side} {_TOLD_ZONES[zone]}" for zone in statement.zones for side in sides]
     if zones:
         return zones
     # "Basal" of a lobe is a part of the lobe; of a lung, or of nothing, it is a zone.
     spots = [_SPREADS[word] for word in statement.spread if word in _SPREADS]
-    return [name for spot in spots for name in _sided(spot, sides)]
+    return [name for spot in spots for name in _add_sides(spot, sides)]
 
 
-def _of_lobe(code: str, segments: tuple[str, ...]) -> list[str]:
+def _lobe_zones(code: str, segments: tuple[str, ...]) -> list[str]:
     """The zones of a lobe; only those of its segments, where these are told."""
-    lobe = lungs().by_code[code]
+    lobe = lung_anatomy().by_code[code]
     own = {part.code for part in lobe.segments} & set(segments)
     level = lobe.name.split()[1]
     if code == "LUL" and own and own <= _LINGULA:
@@ -105,7 +105,7 @@ def _of_lobe(code: str, segments: tuple[str, ...]) -> list[str]:
     return [f"{lobe.side} {_ZONES[level]}"]
 
 
-def _sided(name: str, sides: tuple[str, ...]) -> list[str]:
+def _add_sides(name: str, sides: tuple[str, ...]) -> list[str]:
     """The name on each side, or as it is; a region that exists once has no side."""
     if not sides or not xray_regions().find(f"{sides[0]} {name}"):
         return [name]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from overread.ontology import lungs
+from overread.ontology import lung_anatomy
 
-BOTH = {"both": ("right", "left"), "right": ("right",), "left": ("left",)}
+SIDES_OF = {"both": ("right", "left"), "right": ("right",), "left": ("left",)}
 _BASAL = frozenset({"medial", "anterior", "lateral", "posterior", "anteromedial"})
 # Two segments that are taken together on the left are called by either name.
 _TOGETHER = {
@@ -17,8 +17,8 @@ _TOGETHER = {
 
 
 @dataclass(frozen=True)
-class Named:
-    """A place as it is named: any part of it may be missing."""
+class NamedPlace:
+    """The parts of a place's name; any of them may be missing."""
 
     side: str | None
     levels: tuple[str, ...] = ()
@@ -26,19 +26,19 @@ class Named:
     segment: bool = False
     """Whether the word segment stands with the names."""
 
-    def on(self, side: str) -> Named:
+    def with_side(self, side: str) -> NamedPlace:
         """The same on a side."""
-        return Named(side, self.levels, self.names, self.segment)
+        return NamedPlace(side, self.levels, self.names, self.segment)
 
 
 @cache
-def located_codes(named: Named) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_codes(named: NamedPlace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Codes of lobes and of segments; none where the side or the lobe is not clear.
 
-    >>> located_codes(Named("left", ("upper",), ("apicoposterior",)))
+    >>> find_codes(NamedPlace("left", ("upper",), ("apicoposterior",)))
     (('LUL',), ('LS1+2',))
     """
-    names = _joined(named.names)
+    names = _join_names(named.names)
     sure = [name for name in names if named.segment or " " in name or _stands_alone(name)]
     lingula = [name for name in sure if "lingular" in name]
     others = [name for name in sure if "lingular" not in name]
@@ -46,33 +46,33 @@ def located_codes(named: Named) -> tuple[tuple[str, ...], tuple[str, ...]]:
     segments: list[str] = []
     if lingula and named.side != "right":
         lobes.append("LUL")
-        segments += [code for name in lingula for code in _lingula(name)]
+        segments += [code for name in lingula for code in _lingula_codes(name)]
         if not others:
             return tuple(lobes), tuple(segments)
     levels = named.levels or _levels_of(others)
-    sides: tuple[str, ...] = BOTH[named.side] if named.side else ()
+    sides: tuple[str, ...] = SIDES_OF[named.side] if named.side else ()
     if not sides and levels == ("middle",):
         sides = ("right",)
     held = [
         lobe
-        for lobe in lungs().lobes
+        for lobe in lung_anatomy().lobes
         if lobe.side in sides and (lobe.name.split()[1] in levels or (others and not levels))
     ]
     parts = [
         part.code
         for lobe in held
         for part in lobe.segments
-        if any(_same(part.name, name, in_lobe=bool(levels)) for name in others)
+        if any(_is_same_segment(part.name, name, in_lobe=bool(levels)) for name in others)
     ]
     if parts:
-        own = {lungs().by_code[code].code for code in parts}
+        own = {lung_anatomy().by_code[code].code for code in parts}
         held = [lobe for lobe in held if lobe.code in own]
     elif not levels:
         held = []
     return (*lobes, *(lobe.code for lobe in held)), (*segments, *parts)
 
 
-def _joined(names: tuple[str, ...]) -> list[str]:
+def _join_names(names: tuple[str, ...]) -> list[str]:
     """Names of two words put together: 'medial' and 'basal', 'superior' and 'lingular'."""
     found: list[str] = []
     for name in names:
@@ -92,7 +92,7 @@ def _stands_alone(name: str) -> bool:
     return name in ("lingular", "apicoposterior")
 
 
-def _lingula(name: str) -> list[str]:
+def _lingula_codes(name: str) -> list[str]:
     if name.startswith("superior"):
         return ["LS4"]
     return ["LS5"] if name.startswith("inferior") else ["LS4", "LS5"]
@@ -105,7 +105,7 @@ def _levels_of(names: list[str]) -> tuple[str, ...]:
     return ("upper",) if names == ["apicoposterior"] else ()
 
 
-def _same(part: str, name: str, *, in_lobe: bool) -> bool:
+def _is_same_segment(part: str, name: str, *, in_lobe: bool) -> bool:
     """Whether a segment is meant by a name; where its lobe is told, half of the name will do."""
     if part == name or name in _TOGETHER.get(part, ()):
         return True

@@ -1,4 +1,6 @@
-"""Which number, which side of a text is which of its rewrite: kept, changed, lost or invented."""
+"""Matches numbers and side words of a text with those of its rewrite: kept, changed, lost or
+invented.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ _LABELLED = ("", "series", "image", "slice", "frame")
 
 
 @dataclass(frozen=True)
-class Told(Generic[T]):
-    """Something told, and the finding it is told of."""
+class OwnedItem(Generic[T]):
+    """A number or side word, and the finding that it belongs to."""
 
     item: T
     owner: int | None
@@ -25,14 +27,14 @@ class Told(Generic[T]):
     sure: bool
 
     @property
-    def shared(self) -> bool:
+    def is_shared(self) -> bool:
         """Whether the rewrite can tell it of the same thing."""
         return self.owner is None or self.owner >= 0
 
 
 @dataclass
-class Settled(Generic[T]):
-    """What became of everything that was told."""
+class MatchResult(Generic[T]):
+    """Which items of the text were lost, invented or changed in the rewrite."""
 
     lost: list[T] = field(default_factory=list)
     invented: list[T] = field(default_factory=list)
@@ -41,22 +43,24 @@ class Settled(Generic[T]):
     """Everything the text tells and what it became; None where it was lost."""
 
 
-class _Ledger(Generic[T]):
-    """Two columns, crossed out in steps."""
+class _Matcher(Generic[T]):
+    """Items of the text and of the rewrite, matched step by step."""
 
-    def __init__(self, ours: Sequence[Told[T]], theirs: Sequence[Told[T]]) -> None:
+    def __init__(self, ours: Sequence[OwnedItem[T]], theirs: Sequence[OwnedItem[T]]) -> None:
         self.ours, self.theirs = ours, theirs
         self.partner: dict[int, int | None] = {}
-        self.crossed: set[int] = set()
+        self.matched_theirs: set[int] = set()
         self.changed: list[tuple[int, int]] = []
 
     def open_ours(self) -> list[int]:
         return [i for i in range(len(self.ours)) if i not in self.partner]
 
     def open_theirs(self) -> list[int]:
-        return [j for j in range(len(self.theirs)) if j not in self.crossed]
+        return [j for j in range(len(self.theirs)) if j not in self.matched_theirs]
 
-    def pair(self, key: Callable[[Told[T]], Hashable | None], *, changed: bool = False) -> None:
+    def pair(
+        self, key: Callable[[OwnedItem[T]], Hashable | None], *, changed: bool = False
+    ) -> None:
         """Cross out, in order, what has the same key on both sides; None is no key."""
         waiting: dict[Hashable, deque[int]] = defaultdict(deque)
         for j in self.open_theirs():
@@ -68,28 +72,28 @@ class _Ledger(Generic[T]):
             if name is not None and waiting.get(name):
                 j = waiting[name].popleft()
                 self.partner[i] = j
-                self.crossed.add(j)
+                self.matched_theirs.add(j)
                 if changed:
                     self.changed.append((i, j))
 
-    def repeat(self, key: Callable[[Told[T]], Hashable | None]) -> None:
-        """Cross out what is told again: the other side has it, paired already."""
+    def match_repeats(self, key: Callable[[OwnedItem[T]], Hashable | None]) -> None:
+        """Match what is repeated: the other text has it, matched already."""
         there = {key(told): j for j, told in enumerate(self.theirs)}
         here = {key(told) for told in self.ours}
         for i in self.open_ours():
             name = key(self.ours[i])
             if name is not None and name in there:
                 self.partner[i] = there[name]
-        self.crossed.update(
+        self.matched_theirs.update(
             j
             for j in self.open_theirs()
             if key(self.theirs[j]) is not None and key(self.theirs[j]) in here
         )
 
-    def settled(self) -> Settled[T]:
+    def result(self) -> MatchResult[T]:
         ours, theirs = self.ours, self.theirs
         kept = [self.partner.get(i) for i in range(len(ours))]
-        return Settled(
+        return MatchResult(
             lost=[ours[i].item for i in self.open_ours()],
             invented=[theirs[j].item for j in self.open_theirs()],
             changed=[(ours[i].item, theirs[j].item) for i, j in self.changed],
@@ -100,77 +104,79 @@ class _Ledger(Generic[T]):
         )
 
 
-def settle_numbers(
-    ours: Sequence[Told[Numeral]], theirs: Sequence[Told[Numeral]]
-) -> Settled[Numeral]:
+def match_numbers(
+    ours: Sequence[OwnedItem[Numeral]], theirs: Sequence[OwnedItem[Numeral]]
+) -> MatchResult[Numeral]:
     """The numbers: first those of the same finding, then the same ones anywhere, then the rest."""
-    ledger = _Ledger(ours, theirs)
-    of_it: Callable[[Told[Numeral]], Hashable | None] = lambda told: (  # noqa: E731
-        (told.owner, told.item.unit, told.item.value) if told.shared else None
+    ledger = _Matcher(ours, theirs)
+    of_it: Callable[[OwnedItem[Numeral]], Hashable | None] = lambda told: (  # noqa: E731
+        (told.owner, told.item.unit, told.item.value) if told.is_shared else None
     )
     ledger.pair(of_it)
-    ledger.repeat(of_it)
+    ledger.match_repeats(of_it)
     # A finding that surely has another number now: that the old one stands elsewhere is no excuse.
     ledger.pair(
-        lambda told: (told.owner, told.item.unit) if told.sure and told.shared else None,
+        lambda told: (told.owner, told.item.unit) if told.sure and told.is_shared else None,
         changed=True,
     )
     ledger.pair(lambda told: (told.item.unit, told.item.value))
     ledger.pair(lambda told: told.item.value if told.item.unit in _LABELLED else None)
-    ledger.pair(lambda told: (told.owner, told.item.unit) if told.shared else None, changed=True)
-    ledger.pair(lambda told: (told.owner, told.item.figure) if told.shared else None, changed=True)
+    ledger.pair(lambda told: (told.owner, told.item.unit) if told.is_shared else None, changed=True)
+    ledger.pair(
+        lambda told: (told.owner, told.item.figure) if told.is_shared else None, changed=True
+    )
     # One size is left on either side, and neither belongs to a finding that came or went.
-    ours_left = Counter(ours[i].item.unit for i in ledger.open_ours() if ours[i].shared)
-    theirs_left = Counter(theirs[j].item.unit for j in ledger.open_theirs() if theirs[j].shared)
+    ours_left = Counter(ours[i].item.unit for i in ledger.open_ours() if ours[i].is_shared)
+    theirs_left = Counter(theirs[j].item.unit for j in ledger.open_theirs() if theirs[j].is_shared)
     lone = {unit for unit, n in ours_left.items() if unit and n == theirs_left[unit] == 1}
     ledger.pair(
-        lambda told: told.item.unit if told.shared and told.item.unit in lone else None,
+        lambda told: told.item.unit if told.is_shared and told.item.unit in lone else None,
         changed=True,
     )
-    return ledger.settled()
+    return ledger.result()
 
 
-def settle_sides(
-    ours: Sequence[Told[SideWord]],
-    theirs: Sequence[Told[SideWord]],
+def match_sides(
+    ours: Sequence[OwnedItem[SideWord]],
+    theirs: Sequence[OwnedItem[SideWord]],
     told: Sequence[tuple[set[str], set[str]]],
-) -> Settled[SideWord]:
+) -> MatchResult[SideWord]:
     """The sides; `told` has those of each pair of findings, as their statements have them."""
-    ledger = _Ledger(ours, theirs)
+    ledger = _Matcher(ours, theirs)
     mine, others = _by_owner(ours), _by_owner(theirs)
     for owner in sorted(mine.keys() | others.keys()):
         a, b = mine.get(owner, []), others.get(owner, [])
         sides = {side for i in a for side in ours[i].item.sides}
         after = {side for j in b for side in theirs[j].item.sides}
-        if a and b and sides != after and all(t.sure for t in _of(ours, a) + _of(theirs, b)):
+        if a and b and sides != after and all(t.sure for t in _pick(ours, a) + _pick(theirs, b)):
             i = next((i for i in a if not ours[i].item.sides <= after), a[0])
             j = next((j for j in b if not theirs[j].item.sides <= sides), b[0])
             ledger.changed.append((i, j))
             ledger.partner |= dict.fromkeys(a, j)
-            ledger.crossed.update(b)
+            ledger.matched_theirs.update(b)
         elif a and b:
             ledger.partner |= {i: b[0] for i in a if ours[i].item.sides <= after}
-            ledger.crossed.update(j for j in b if theirs[j].item.sides <= sides)
+            ledger.matched_theirs.update(j for j in b if theirs[j].item.sides <= sides)
     ledger.pair(lambda told: told.item.sides)
-    _one_by_one(ledger)
+    _match_both_to_single(ledger)
     # No word is left for it, but the finding has the side: "right nodule and effusion".
     for owner, row in mine.items():
         for i in row:
             if ours[i].item.sides <= told[owner][1]:
                 ledger.partner.setdefault(i, None)
-    ledger.crossed.update(
+    ledger.matched_theirs.update(
         j for owner, row in others.items() for j in row if theirs[j].item.sides <= told[owner][0]
     )
-    ledger.repeat(lambda told: told.item.sides if told.owner is None else None)
-    ledger.pair(lambda told: told.owner if told.shared else None, changed=True)
-    done = ledger.settled()
+    ledger.match_repeats(lambda told: told.item.sides if told.owner is None else None)
+    ledger.pair(lambda told: told.owner if told.is_shared else None, changed=True)
+    done = ledger.result()
     # The side of a finding that came or went is told with it; the lingula needs no "left".
-    done.lost = [ours[i].item for i in ledger.open_ours() if _counts(ours[i])]
-    done.invented = [theirs[j].item for j in ledger.open_theirs() if _counts(theirs[j])]
+    done.lost = [ours[i].item for i in ledger.open_ours() if _is_counted(ours[i])]
+    done.invented = [theirs[j].item for j in ledger.open_theirs() if _is_counted(theirs[j])]
     return done
 
 
-def _by_owner(row: Sequence[Told[SideWord]]) -> dict[int, list[int]]:
+def _by_owner(row: Sequence[OwnedItem[SideWord]]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for n, told in enumerate(row):
         if told.owner is not None and told.owner >= 0:
@@ -178,11 +184,11 @@ def _by_owner(row: Sequence[Told[SideWord]]) -> dict[int, list[int]]:
     return found
 
 
-def _of(row: Sequence[Told[SideWord]], numbers: Sequence[int]) -> list[Told[SideWord]]:
+def _pick(row: Sequence[OwnedItem[SideWord]], numbers: Sequence[int]) -> list[OwnedItem[SideWord]]:
     return [row[n] for n in numbers]
 
 
-def _one_by_one(ledger: _Ledger[SideWord]) -> None:
+def _match_both_to_single(ledger: _Matcher[SideWord]) -> None:
     """A word for both sides that became a right and a left, or was made of them."""
     ours = {i: ledger.ours[i].item.sides for i in ledger.open_ours()}
     theirs = {j: ledger.theirs[j].item.sides for j in ledger.open_theirs()}
@@ -191,13 +197,13 @@ def _one_by_one(ledger: _Ledger[SideWord]) -> None:
     if whole and len(spare) == 2:
         single = [j for j, sides in theirs.items() if len(sides) == 1]
         ledger.partner[whole[0]] = single[0]
-        ledger.crossed.update(single[:2])
+        ledger.matched_theirs.update(single[:2])
     spare = {side for sides in ours.values() if len(sides) == 1 for side in sides}
     wholes = [j for j, sides in theirs.items() if len(sides) == 2]
     if wholes and len(spare) == 2:
         ledger.partner |= {i: wholes[0] for i, sides in ours.items() if len(sides) == 1}
-        ledger.crossed.add(wholes[0])
+        ledger.matched_theirs.add(wholes[0])
 
 
-def _counts(told: Told[SideWord]) -> bool:
-    return told.shared and not told.item.implied
+def _is_counted(told: OwnedItem[SideWord]) -> bool:
+    return told.is_shared and not told.item.implied

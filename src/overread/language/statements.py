@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from overread.core import Record
-from overread.language.attributes import describe
-from overread.language.phrases import Match, words_of
-from overread.language.presence import Cue, Judged, Presence, judge
-from overread.language.reading import Reading, Told
-from overread.language.text import Sentence, Span, sentences
-from overread.language.tokens import tokens
+from overread.language.attributes import fill_attributes
+from overread.language.phrases import PhraseMatch, drop_joiners
+from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
+from overread.language.reading import ParsedSentence, StatementDraft
+from overread.language.text import Sentence, Span, split_sentences
+from overread.language.tokens import tokenise
 from overread.language.vocabulary import Head, Observation, Vocabulary, vocabulary
 
 _PAST_SECTIONS = frozenset(
@@ -79,15 +79,15 @@ class Statement(Record):
     """Field → the characters that it was read from."""
 
 
-def statements(text: str) -> list[Statement]:
+def find_statements(text: str) -> list[Statement]:
     """Everything that a text states, in order.
 
-    >>> [(s.observation, s.presence) for s in statements("No effusion, but a 5 mm nodule.")]
+    >>> [(s.observation, s.presence) for s in find_statements("No effusion, but a 5 mm nodule.")]
     [('pleural effusion', 'absent'), ('nodule', 'present')]
     """
     words = vocabulary()
     found: list[Statement] = []
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         found += sentence_statements(text, sentence, words)
     return found
 
@@ -97,11 +97,11 @@ def sentence_statements(
 ) -> list[Statement]:
     """What one sentence of a text states."""
     known = words or vocabulary()
-    row = words_of(tokens(text, sentence.start, sentence.end))
-    things = known.things.find(row)
+    row = drop_joiners(tokenise(text, sentence.start, sentence.end))
+    things = known.thing_phrases.find(row)
     if not things:
         return []
-    reading = Reading(text, sentence, known, row, things)
+    reading = ParsedSentence(text, sentence, known, row, things)
     # A head that no place of its clause gives a meaning is an ordinary word.
     reading.things = things = [thing for thing in things if _means_something(reading, thing)]
     found: list[Statement] = []
@@ -112,7 +112,7 @@ def sentence_statements(
     return found
 
 
-def _means_something(reading: Reading, thing: Match[Observation | Head]) -> bool:
+def _means_something(reading: ParsedSentence, thing: PhraseMatch[Observation | Head]) -> bool:
     head = thing.value
     if isinstance(head, Observation) or head.otherwise is not None:
         return True
@@ -121,18 +121,18 @@ def _means_something(reading: Reading, thing: Match[Observation | Head]) -> bool
 
 
 def _meanings(
-    reading: Reading, n: int, clause: tuple[int, int]
+    reading: ParsedSentence, n: int, clause: tuple[int, int]
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Names of the observations that a thing means, and the places that told so."""
     thing = reading.things[n]
     if isinstance(thing.value, Observation):
-        return [(thing.value.name, ()), *_coordinated(reading, n, clause)]
+        return [(thing.value.name, ()), *_coordinated_meanings(reading, n, clause)]
     head = thing.value
     before, after = _windows(reading, n, clause)
     found: dict[str, list[str]] = {}
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
     near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
-    adjacent = _run(reading, near, thing.first)
+    adjacent = _adjacent_places(reading, near, thing.first)
     behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= after[1]]
     wide = [p for p in reading.anatomy if clause[0] <= p.first and p.last <= clause[1]]
     inside = [p for p in reading.anatomy if thing.first <= p.first and p.last <= thing.last]
@@ -147,8 +147,8 @@ def _meanings(
     return [(name, tuple(dict.fromkeys(groups))) for name, groups in found.items()]
 
 
-def _coordinated(
-    reading: Reading, n: int, clause: tuple[int, int]
+def _coordinated_meanings(
+    reading: ParsedSentence, n: int, clause: tuple[int, int]
 ) -> list[tuple[str, tuple[str, ...]]]:
     """What "pleural or" adds to "pericardial effusion": the same head at another place."""
     thing = reading.things[n]
@@ -156,7 +156,7 @@ def _coordinated(
         return []
     if reading.words[thing.first - 1].word not in ("and", "or", "nor", ","):
         return []
-    tail = reading.vocabulary.things.find(reading.words[thing.last - 1 : thing.last])
+    tail = reading.vocabulary.thing_phrases.find(reading.words[thing.last - 1 : thing.last])
     if not tail or isinstance(tail[0].value, Observation):
         return []
     before, _ = _windows(reading, n, clause)
@@ -164,15 +164,17 @@ def _coordinated(
     own = thing.value.name if isinstance(thing.value, Observation) else ""
     found = {
         tail[0].value.by[p.value]: (p.value,)
-        for p in _run(reading, near, thing.first - 1)
+        for p in _adjacent_places(reading, near, thing.first - 1)
         if p.value in tail[0].value.by
     }
     return [(name, groups) for name, groups in found.items() if name != own]
 
 
-def _run(reading: Reading, near: Sequence[Match[str]], first: int) -> list[Match[str]]:
+def _adjacent_places(
+    reading: ParsedSentence, near: Sequence[PhraseMatch[str]], first: int
+) -> list[PhraseMatch[str]]:
     """Places that stand right before a word, with nothing but joints between them."""
-    kept: list[Match[str]] = []
+    kept: list[PhraseMatch[str]] = []
     edge = first
     for place in reversed(near):
         between = [w.word for w in reading.words[place.last : edge]]
@@ -187,7 +189,7 @@ def _run(reading: Reading, near: Sequence[Match[str]], first: int) -> list[Match
 
 
 def _windows(
-    reading: Reading, n: int, clause: tuple[int, int]
+    reading: ParsedSentence, n: int, clause: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Words that are this thing's own: from the thing before it, to the thing behind it."""
     thing = reading.things[n]
@@ -200,24 +202,24 @@ def _windows(
 
 
 def _statement(
-    reading: Reading, n: int, clause: tuple[int, int], name: str, places: tuple[str, ...]
+    reading: ParsedSentence, n: int, clause: tuple[int, int], name: str, places: tuple[str, ...]
 ) -> Statement:
     thing = reading.things[n]
     item = reading.vocabulary.observations[name]
-    told = Told()
+    told = StatementDraft()
     normal = isinstance(thing.value, Head) and thing.value.normal
-    judged = judge(reading.cues, clause, thing.first, thing.last)
+    judged = decide_presence(reading.cues, clause, thing.first, thing.last)
     if normal:
         outside = [c for c in reading.cues if c.last <= thing.first or c.first >= thing.last]
-        judged = judge(outside, clause, thing.first, thing.last)
+        judged = decide_presence(outside, clause, thing.first, thing.last)
         # "Not normal" is as good as there.
         kind: Presence = "present" if judged.presence == "absent" else "absent"
-        judged = Judged(kind, Cue(thing.first, thing.last, kind, "around"))
+        judged = PresenceDecision(kind, Cue(thing.first, thing.last, kind, "around"))
     if judged.presence == "present" and reading.sentence.section in _PAST_SECTIONS:
-        judged = Judged("historical", judged.cue)
+        judged = PresenceDecision("historical", judged.cue)
     if judged.cue is not None:
         told.evidence["presence"] = reading.span(judged.cue.first, judged.cue.last)
-    describe(reading, n, item, told, there=judged.presence == "present")
+    fill_attributes(reading, n, item, told, there=judged.presence == "present")
     if judged.presence == "absent" and "comparison" not in told.fields:
         earlier = next((w for w in reading.words if w.word in _EARLIER), None)
         if earlier is not None:

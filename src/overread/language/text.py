@@ -20,7 +20,7 @@ class Span(Record):
     end: int
     """First character after it."""
 
-    def of(self, text: str) -> str:
+    def extract(self, text: str) -> str:
         """The characters themselves."""
         return text[self.start : self.end]
 
@@ -71,7 +71,7 @@ _JOINING = frozenset(
 )
 
 
-def sections(text: str) -> list[tuple[str, Span]]:
+def split_sections(text: str) -> list[tuple[str, Span]]:
     """Headings in lower case and the stretches that stand under them, in order."""
     marks = [
         (m.group(1).lower(), m.start(), m.end())
@@ -94,46 +94,46 @@ def _is_heading(text: str, match: re.Match[str]) -> bool:
     capitals = match.group(1).isupper()
     if match.group(1).lower() in _ORGANS and not capitals:
         return False
-    return match.group().rstrip()[-1] in ":：" or (capitals and _alone(text, match.start()))
+    return match.group().rstrip()[-1] in ":：" or (capitals and _starts_line(text, match.start()))
 
 
-def _alone(text: str, start: int) -> bool:
+def _starts_line(text: str, start: int) -> bool:
     """Whether nothing stands before it on its line."""
     return not text[text.rfind("\n", 0, start) + 1 : start].strip()
 
 
-def sentences(text: str) -> list[Sentence]:
+def split_sentences(text: str) -> list[Sentence]:
     """The sentences of a text, in order.
 
-    >>> [s.of("A 5 mm nodule. No effusion.") for s in sentences("A 5 mm nodule. No effusion.")]
+    >>> [s.extract("A 5 mm nodule. No effusion.") for s in split_sentences("A 5 mm nodule. No effusion.")]
     ['A 5 mm nodule.', 'No effusion.']
     """
     found: list[Sentence] = []
-    for name, part in sections(text):
-        for start, end in _cut(text, part.start, part.end):
+    for name, part in split_sections(text):
+        for start, end in _sentence_bounds(text, part.start, part.end):
             found.append(Sentence(start=start, end=end, section=name))
     return found
 
 
-def _cut(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+def _sentence_bounds(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     """Starts and ends of the sentences of one section, without the blanks around them."""
     start = begin
     for mark in _STOP.finditer(text, begin, stop):
-        if mark.start() < start or not _ends(text, start, mark, stop):
+        if mark.start() < start or not _is_sentence_end(text, start, mark, stop):
             continue
         # A bullet or a quotation mark that opens the next sentence is part of neither.
         end = mark.start() + len(re.match(r"[.!?;]*", mark.group())[0])  # type: ignore[index]
-        yield from _stripped(text, start, end)
+        yield from _split_long(text, start, end)
         start = mark.end()
-    yield from _stripped(text, start, stop)
+    yield from _split_long(text, start, stop)
 
 
-def _ends(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
+def _is_sentence_end(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
     """Whether a mark ends the sentence that began at `start`."""
     sign = mark.group()
     after = text[mark.end() : mark.end() + 24]
     if sign[0] == "\n":
-        return _line_ends(text, start, mark, stop)
+        return _is_line_end(text, start, mark, stop)
     if sign[0] == ";":
         # Translated reports open a new sentence after it; elsewhere it parts two clauses.
         return bool(re.match(r"\s+[A-Z]", after)) or not after.strip()
@@ -163,7 +163,7 @@ def _ends(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
     return True
 
 
-def _line_ends(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
+def _is_line_end(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
     """Whether a line break ends a sentence, or only its line."""
     if mark.end() - mark.start() > 1:
         return True
@@ -179,16 +179,16 @@ def _line_ends(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
     return following[:1].isupper() or not following
 
 
-def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_long(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A stretch, cut between words where it is longer than any sentence: reading stays linear."""
     while end - start > _LONGEST:
         at = text.rfind(" ", start + _LONGEST // 2, start + _LONGEST) + 1 or start + _LONGEST
-        yield from _trimmed(text, start, at)
+        yield from _trim(text, start, at)
         start = at
-    yield from _trimmed(text, start, end)
+    yield from _trim(text, start, end)
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _trim(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A stretch without blanks, bullets and quotation marks around it, if it says anything."""
     while start < end and (text[start].isspace() or text[start] in _AROUND):
         start += 1
@@ -197,10 +197,10 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         start = bullet.end()
     while start < end and (text[end - 1].isspace() or text[end - 1] == '"'):
         end -= 1
-    if _says(text, start, end):
+    if _has_letter(text, start, end):
         yield start, end
 
 
-def _says(text: str, start: int, end: int) -> bool:
+def _has_letter(text: str, start: int, end: int) -> bool:
     """Whether there is a letter in it; a line of dots says nothing."""
     return any(text[n].isalpha() for n in range(start, end))

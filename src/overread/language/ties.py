@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from overread.language.phrases import Match
+from overread.language.phrases import PhraseMatch
 from overread.language.tokens import Token
 
 Range = tuple[int, int]
@@ -51,8 +51,8 @@ _VAGUE = frozenset("lesion nodule opacity density increase nodularity nodular ch
 
 
 @dataclass(frozen=True)
-class Owned:
-    """The words of one thing."""
+class ThingWords:
+    """The words that belong to one thing of a sentence."""
 
     before: Range
     """Ahead of it, up to the thing before or the last joint."""
@@ -60,21 +60,21 @@ class Owned:
     """Behind it, up to the next joint or thing."""
     inside: Range
     """From the first to the last of the things that are one finding with it."""
-    lent: tuple[Range, ...] = ()
+    part_ranges: tuple[Range, ...] = ()
     """Those behind it that speak of its parts: "with a 5 mm cavity"."""
 
-    def keeps(self, at: int) -> bool:
-        """Whether a word of its own speaks of itself, and not of a part."""
-        return not any(first <= at < last for first, last in self.lent)
+    def is_own(self, at: int) -> bool:
+        """Whether a word describes the thing itself, and not one of its parts."""
+        return not any(first <= at < last for first, last in self.part_ranges)
 
 
-def owned_words(
+def assign_words(
     words: Sequence[Token],
-    things: Sequence[Match[Any]],
+    things: Sequence[PhraseMatch[Any]],
     in_place: bytearray,
     stretch: Range,
     marks: bytearray,
-) -> list[Owned]:
+) -> list[ThingWords]:
     """The words of each of the things of a stretch."""
     links = [_link(words, one, other, in_place, marks) for one, other in pairwise(things)]
     borders = [_border(words, one.last, other.first, in_place) for one, other in pairwise(things)]
@@ -83,7 +83,7 @@ def owned_words(
     back = links[::-1]
     lasts = [len(things) - 1 - n for n in _run_starts(back, ("same",))][::-1]
     wholes = [len(things) - 1 - n for n in _run_starts(back, ("same", "with"))][::-1]
-    found: list[Owned] = []
+    found: list[ThingWords] = []
     for n in range(len(things)):
         first, last, whole = firsts[n], lasts[n], wholes[n]
         part = first > 0 and links[first - 1] == "with"
@@ -94,12 +94,12 @@ def owned_words(
         if whole + 1 < len(things):
             behind = borders[whole]
         parts = tuple((borders[k], things[k + 1].last) for k in range(last, whole))
-        found.append(Owned((ahead, start), (end, behind), (start, end), parts))
+        found.append(ThingWords((ahead, start), (end, behind), (start, end), parts))
     return found
 
 
 def _run_starts(links: Sequence[str], kinds: tuple[str, ...]) -> list[int]:
-    """For each thing, the first of the things that such links lead to it from."""
+    """For each thing, the first thing of the run that links of these kinds join it to."""
     found = [0]
     for n, link in enumerate(links):
         joined = link in kinds and n - found[-1] < _MOST
@@ -109,8 +109,8 @@ def _run_starts(links: Sequence[str], kinds: tuple[str, ...]) -> list[int]:
 
 def _link(
     words: Sequence[Token],
-    one: Match[Any],
-    other: Match[Any],
+    one: PhraseMatch[Any],
+    other: PhraseMatch[Any],
     in_place: bytearray,
     marks: bytearray,
 ) -> str:

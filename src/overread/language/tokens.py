@@ -52,21 +52,21 @@ class Token:
     """First character after it."""
 
 
-def tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """The words of a stretch of text.
 
-    >>> [t.word for t in tokens("Oedematous opacities, 4.5 mm")]
+    >>> [t.word for t in tokenise("Oedematous opacities, 4.5 mm")]
     ['edematous', 'opacity', ',', '4.5', 'mm']
     """
     stop = len(text) if end is None else end
     return [
-        Token(normal(m.group()), m.group().lower(), m.start(), m.end())
+        Token(normalise_word(m.group()), m.group().lower(), m.start(), m.end())
         for m in _TOKEN.finditer(text, start, stop)
     ]
 
 
 @lru_cache(maxsize=50_000)
-def normal(word: str) -> str:
+def normalise_word(word: str) -> str:
     """A word as it is looked up."""
     low = word.lower()
     if not low[:1].isalpha() or len(low) > 40:

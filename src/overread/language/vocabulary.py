@@ -15,10 +15,10 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.errors import UsageError
-from overread.language.phrases import Phrases
-from overread.ontology.terms import read_from
+from overread.language.phrases import PhraseTree
+from overread.ontology.terms import load_toml
 
-ENVIRONMENT = "OVERREAD_VOCABULARY"
+VOCABULARY_VARIABLE = "OVERREAD_VOCABULARY"
 
 
 class Observation(Record):
@@ -129,28 +129,30 @@ class Vocabulary:
 
     def __init__(self, more: Path | None = None) -> None:
         """`more` is a file of the user's own."""
-        ours = _read(_Observations, "observations.toml").items
+        ours = _load_words(_Observations, "observations.toml").items
         self.observations = {item.name: item for item in ours}
         if more is not None:
-            for item in _read(_Observations, more).items:
+            for item in _load_words(_Observations, more).items:
                 self._add(item)
-        self.heads = _read(_Heads, "heads.toml").items
-        self.places = _read(_Places, "anatomy.toml").items
-        self.cues = _read(_Cues, "cues.toml")
-        self.modifiers = _read(_Modifiers, "modifiers.toml")
+        self.heads = _load_words(_Heads, "heads.toml").items
+        self.places = _load_words(_Places, "anatomy.toml").items
+        self.cues = _load_words(_Cues, "cues.toml")
+        self.modifiers = _load_words(_Modifiers, "modifiers.toml")
         self.regions = {place.group: place.region for place in self.places}
         # One tree for both: the longest match decides whether "calcific plaque" is a head or not.
-        self.things: Phrases[Observation | Head] = Phrases()
+        self.thing_phrases: PhraseTree[Observation | Head] = PhraseTree()
         for item in self.observations.values():
             for term in item.terms:
-                self.things.add(term, item)
+                self.thing_phrases.add(term, item)
         for head in self.heads:
             for term in head.terms:
-                self.things.add(term, head)
-        self.anatomy = Phrases((term, place.group) for place in self.places for term in place.terms)
-        self.cue = Phrases(self._cue_items())
-        self.ends = Phrases((term, "ends") for term in self.cues.ends.terms)
-        self.modifier = Phrases(self._modifier_items())
+                self.thing_phrases.add(term, head)
+        self.anatomy_phrases = PhraseTree(
+            (term, place.group) for place in self.places for term in place.terms
+        )
+        self.cue_phrases = PhraseTree(self._cue_items())
+        self.end_phrases = PhraseTree((term, "ends") for term in self.cues.ends.terms)
+        self.modifier_phrases = PhraseTree(self._modifier_items())
 
     def _add(self, item: Observation) -> None:
         known = self.observations.get(item.name)
@@ -182,8 +184,8 @@ class Vocabulary:
         return [(term, tuple(values)) for term, values in found.items()]
 
 
-def _read(kind: type[Any], file: str | Path) -> Any:
-    return read_from("overread.language", "vocabulary", kind, file)
+def _load_words(kind: type[Any], file: str | Path) -> Any:
+    return load_toml("overread.language", "vocabulary", kind, file)
 
 
 _chosen: Path | None = None
@@ -201,7 +203,7 @@ def use_vocabulary(path: Path | None) -> Vocabulary:
 @cache
 def vocabulary() -> Vocabulary:
     """The vocabulary in use."""
-    named = os.environ.get(ENVIRONMENT)
+    named = os.environ.get(VOCABULARY_VARIABLE)
     path = _chosen or (Path(named) if named else None)
     if path is not None and not path.exists():
         raise UsageError("there is no such vocabulary", where=str(path))

@@ -1,8 +1,8 @@
-"""Do they say the same? Percent, Cohen's kappa, MCC, Krippendorff's alpha, all with intervals.
+"""Agreement of raters with intervals: percent, Cohen's kappa, MCC, Krippendorff's alpha.
 
-A coefficient that chance alone decides (everybody gives one and the same label) is 0/0: it is
-undefined here, None in results and NaN in draws. Others differ: scikit-learn's kappa is NaN too,
-its MCC is 0, nltk's alpha is 1.
+Where everybody gives one and the same label a coefficient is 0/0: undefined here, so None in
+results and NaN in draws. Others
+differ: scikit-learn's kappa is NaN too, its MCC is 0, nltk's alpha is 1.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from overread.errors import UsageError
-from overread.metrics.sample import Numbers, Sample, divided
-from overread.metrics.statistics.bootstrap import Combine, Draws, Interval, interval, intervals
-from overread.metrics.statistics.result import Result, number
+from overread.metrics.sample import Numbers, Sample, safe_divide
+from overread.metrics.statistics.bootstrap import (
+    BootstrapDraws,
+    Combine,
+    Interval,
+    interval,
+    intervals,
+)
+from overread.metrics.statistics.result import Result, format_number
 
 Label: TypeAlias = str | int | float | bool
 Weighting: TypeAlias = Literal["none", "linear", "quadratic"]
@@ -44,7 +50,7 @@ class Agreement(Result):
     mcc: Interval
 
     def __str__(self) -> str:
-        return f"agree {self.share}, kappa {number(self.kappa.value)}, MCC {number(self.mcc.value)}"
+        return f"agree {self.share}, kappa {format_number(self.kappa.value)}, MCC {format_number(self.mcc.value)}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def agree(
     given = [*first, *second]
     _check_labels([*given, *(told or ())], "use alpha() where ratings are missing")
     ordered = told is not None or all(_is_number(label) for label in given)
-    names = _names(given, told)
+    names = _ordered_labels(given, told)
     place = {label: i for i, label in enumerate(names)}
     rows = [pair_statistics(place[a], place[b]) for a, b in zip(first, second, strict=True)]
     table = np.zeros((len(names), len(names)), dtype=int)
@@ -104,7 +110,9 @@ def agree(
         "quadratic": partial(kappa, weighting="quadratic"),
         "mcc": mcc,
     }
-    drawn = Draws(_own(len(rows)) if clusters is None else clusters, draws=draws, seed=seed)
+    drawn = BootstrapDraws(
+        _own_clusters(len(rows)) if clusters is None else clusters, draws=draws, seed=seed
+    )
     found = intervals(combines, rows, drawn, level=level)
     return Agreement(
         n=len(rows),
@@ -146,7 +154,7 @@ def kappa(sample: Sample, *, weighting: Weighting = "none") -> Numbers:
         observed, n = sample.weights @ apart**power, sample.total("items")
         distance = np.abs(places[:, None] - places) ** power
         expected = ((one @ distance) * two).sum(axis=1)
-    result: Numbers = 1 - divided(n * observed, expected)
+    result: Numbers = 1 - safe_divide(n * observed, expected)
     return result
 
 
@@ -159,7 +167,7 @@ def mcc(sample: Sample) -> Numbers:
     n = sample.total("items")
     together = n * sample.total("same") - (one * two).sum(axis=1)
     alone = (n * n - (one**2).sum(axis=1)) * (n * n - (two**2).sum(axis=1))
-    return divided(together, np.sqrt(alone))
+    return safe_divide(together, np.sqrt(alone))
 
 
 def alpha(
@@ -195,7 +203,7 @@ def alpha(
             f"{level} values must have an order, and {flat[0]!r} has none",
             remedy="give numbers" + (", or the order as labels" if level == "ordinal" else ""),
         )
-    place = {label: i for i, label in enumerate(_names(flat, told))}
+    place = {label: i for i, label in enumerate(_ordered_labels(flat, told))}
     middle = math.fsum(flat) / len(flat) if numbers and flat else 0.0  # type: ignore[arg-type]
     rows = [
         {
@@ -204,8 +212,8 @@ def alpha(
         }
         for line in given
     ]
-    keys = _own(len(rows)) if clusters is None else clusters
-    combine = partial(alpha_of, level=level)
+    keys = _own_clusters(len(rows)) if clusters is None else clusters
+    combine = partial(krippendorff_alpha, level=level)
     return Alpha(
         alpha=interval(combine, rows, keys, draws=draws, seed=seed, level=confidence),
         level=level,
@@ -214,7 +222,7 @@ def alpha(
     )
 
 
-def alpha_of(sample: Sample, *, level: Level = "nominal") -> Numbers:
+def krippendorff_alpha(sample: Sample, *, level: Level = "nominal") -> Numbers:
     """Alpha of items with the places of their `ratings` (and `values`), one number a draw.
 
     Alpha is 1 − observed / expected disagreement. Squared distances, of values or of mean ranks,
@@ -251,7 +259,7 @@ def alpha_of(sample: Sample, *, level: Level = "nominal") -> Numbers:
         expected = 2 * (n * (weights @ squares) - (weights @ sums) ** 2)
     # Counted, not computed: rounding must not turn 0/0 into a number.
     expected = np.where(totals.max(axis=1) == n, 0.0, expected)
-    result: Numbers = 1 - divided((n - 1) * observed, expected)
+    result: Numbers = 1 - safe_divide((n - 1) * observed, expected)
     return result
 
 
@@ -268,7 +276,7 @@ def _margins(sample: Sample) -> tuple[Numbers, Numbers]:
     return margins[0], margins[1]
 
 
-def _own(items: int) -> list[str]:
+def _own_clusters(items: int) -> list[str]:
     """A cluster of its own for each item."""
     return [f"{i:09d}" for i in range(items)]
 
@@ -287,7 +295,7 @@ def _check_labels(labels: Sequence[Any], missing: str) -> None:
         raise UsageError("some labels are texts and some are not", remedy="use one kind for all")
 
 
-def _names(given: Sequence[Label], labels: Sequence[Label] | None) -> list[Label]:
+def _ordered_labels(given: Sequence[Label], labels: Sequence[Label] | None) -> list[Label]:
     """The labels in their order: as told, else sorted."""
     if labels is None:
         return sorted(set(given))

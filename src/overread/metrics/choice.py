@@ -1,7 +1,8 @@
-"""Choosing one of several options: how often it is right, how sure, and what else moved it.
+"""Metrics of multiple choice: accuracy, calibration, and bias by position or length.
 
-A case that was not answered counts as wrong, chooses no position, and is as sure as can be of
-something wrong: what is missing never improves a number.
+A case without an answer counts as wrong, chooses no position, and counts as fully confident in a
+wrong option: what is
+missing never improves a number.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 
 from overread.core import Option, Reading
 from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample, divided
-from overread.metrics.shares import share
+from overread.metrics.sample import Numbers, Sample, safe_divide
+from overread.metrics.shares import share_metric
 
 BINS = 15
 """Equally wide bins of confidence for the calibration error."""
@@ -43,12 +44,12 @@ def measure_choice(subject: Subject) -> Measured:
     truth, options = subject.entry.truth, subject.entry.case.options
     if truth is None or truth.answer is None or not options:
         return {}
-    reading = subject.answered
+    reading = subject.usable_reading
     choice = reading.choice if reading else None
     letters = {option.letter for option in options}
     chosen = choice if choice in letters else _NONE
     ranks = length_ranks(options)
-    shown = _shown_as(reading, options)
+    shown = _shown_letters(reading, options)
     row: dict[str, Any] = {
         "asked": 1,
         "answered": int(chosen != _NONE),
@@ -58,10 +59,12 @@ def measure_choice(subject: Subject) -> Measured:
         f"chose_length:{ranks.get(chosen, _NONE)}": 1,
         f"key_length:{ranks.get(truth.answer, _NONE)}": 1,
     }
-    return {"": row | _sureness(reading, truth.answer, [option.letter for option in options])}
+    return {
+        "": row | _calibration_row(reading, truth.answer, [option.letter for option in options])
+    }
 
 
-def _shown_as(reading: Reading | None, options: tuple[Option, ...]) -> dict[str, str]:
+def _shown_letters(reading: Reading | None, options: tuple[Option, ...]) -> dict[str, str]:
     """The release's letter → the one it was shown under, where the order was another."""
     order = reading.order if reading else None
     letters = [option.letter for option in options]
@@ -75,16 +78,16 @@ def measure_answer(subject: Subject) -> Measured:
     truth = subject.entry.truth
     if truth is None or not truth.answer_text or subject.entry.case.options:
         return {}
-    reading = subject.answered
-    given = plain(reading.choice or "") if reading else ""
-    right = bool(given) and given == plain(truth.answer_text)
+    reading = subject.usable_reading
+    given = normalise_answer(reading.choice or "") if reading else ""
+    right = bool(given) and given == normalise_answer(truth.answer_text)
     return {"": {"asked": 1, "answered": int(bool(given)), "right": int(right)}}
 
 
-def plain(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """A text as it is compared: its words in lower case, without punctuation.
 
-    >>> plain(" Yes, left-sided. ")
+    >>> normalise_answer(" Yes, left-sided. ")
     'yes left sided'
     """
     return " ".join(re.findall(r"\w+", text.casefold()))
@@ -96,8 +99,10 @@ def length_ranks(options: tuple[Option, ...]) -> dict[str, int]:
     return {option.letter: min(n, LENGTHS) for n, option in enumerate(ordered, 1)}
 
 
-def _sureness(reading: Reading | None, answer: str, letters: list[str]) -> dict[str, Any]:
-    """What the calibration scores add up; without probabilities, sure and wrong."""
+def _calibration_row(reading: Reading | None, answer: str, letters: list[str]) -> dict[str, Any]:
+    """Statistics for the calibration scores; without probabilities the answer counts as certain and
+    wrong.
+    """
     told = reading.probabilities if reading else None
     if not told or not math.isfinite(sum(told.values())) or sum(told.values()) <= 0:
         # A bin of their own: among unsure answers that are right they would even things out.
@@ -123,7 +128,7 @@ def calibration_error(sample: Sample) -> Numbers:
     for place in range(BINS + 1):
         sure, right = sample.total(f"bin:{place}:sure"), sample.total(f"bin:{place}:right")
         gap += np.abs(right - sure)
-    return divided(gap, sample.total("asked"))
+    return safe_divide(gap, sample.total("asked"))
 
 
 def reliability(sample: Sample) -> list[dict[str, float]]:
@@ -143,25 +148,25 @@ def reliability(sample: Sample) -> list[dict[str, float]]:
 
 def position_bias(sample: Sample) -> Numbers:
     """How far the positions chosen are from the positions of the right options."""
-    return _apart(sample, "chose", "key")
+    return _distribution_distance(sample, "chose", "key")
 
 
 def length_bias(sample: Sample) -> Numbers:
     """How far the lengths chosen, as ranks, are from the lengths of the right options."""
-    return _apart(sample, "chose_length", "key_length")
+    return _distribution_distance(sample, "chose_length", "key_length")
 
 
-def _apart(sample: Sample, chosen: str, key: str) -> Numbers:
+def _distribution_distance(sample: Sample, chosen: str, key: str) -> Numbers:
     """Half the summed difference of two distributions: the share that would have to move."""
     names = {name for row in sample.rows for name in row}
     ends = {n.partition(":")[2] for n in names if n.partition(":")[0] in (chosen, key)}
     moved = np.zeros(sample.draws)
     for end in sorted(ends):
         moved += np.abs(sample.total(f"{chosen}:{end}") - sample.total(f"{key}:{end}"))
-    return divided(moved / 2, sample.total("asked"))
+    return safe_divide(moved / 2, sample.total("asked"))
 
 
-_share = partial(share, needs=("choice",), bottom="asked")
+_share = partial(share_metric, needs=("choice",), bottom="asked")
 
 ACCURACY = _share(
     "accuracy",

@@ -31,8 +31,8 @@ class Files(Protocol):
         """Where the bytes of the file are; raises `PictureError` where there is none."""
 
 
-class Scene(Files, Protocol):
-    """What a release lets a metric open: its files, and the geometry of its volumes."""
+class ReleaseFiles(Files, Protocol):
+    """What a metric may open of a release: its files, and the geometry of its volumes."""
 
     @property
     def pictures(self) -> Any:
@@ -46,14 +46,14 @@ class Subject:
     entry: Entry
     reading: Reading | None = None
     """None where nothing was handed in; a reading with an `error` is as good as none."""
-    truth_files: Scene | None = None
+    truth_files: ReleaseFiles | None = None
     reading_files: Files | None = None
     verdicts: tuple[Verdicts, ...] = ()
     """What judges said of the reading, where it was judged."""
 
     @property
-    def answered(self) -> Reading | None:
-        """The reading, unless it failed."""
+    def usable_reading(self) -> Reading | None:
+        """The reading, or None where there is none or it failed."""
         return None if self.reading is None or self.reading.error else self.reading
 
     def geometry(self, picture: Picture) -> Geometry:
@@ -102,7 +102,7 @@ class Metric:
     """Whether truth and reading may change places."""
     binary: str = ""
     """The statistic, 0 or 1, whose mean the metric is, where it is one: then McNemar applies."""
-    retuned: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
+    retune: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     """The family of this metric, itself among them, with other settings; None where there is
     nothing to set."""
 

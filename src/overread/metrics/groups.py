@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overread.core import Entry
 from overread.metrics.choice import length_ranks
-from overread.ontology import findings, modalities
+from overread.ontology import finding_tree, modalities
 
 _SIZES = ((1, 1, "1"), (2, 3, "2–3"), (4, 6, "4–6"), (7, 10, "7–10"))
 
@@ -20,13 +20,13 @@ BREAKDOWNS = {
 }
 
 
-def groups_of(entry: Entry, unit: str) -> dict[str, tuple[str, ...]]:
+def find_groups(entry: Entry, unit: str) -> dict[str, tuple[str, ...]]:
     """Breakdown → the groups that this unit of a case is in; absent where nothing is known.
 
     >>> from overread.core import Case, Finding, Truth
     >>> case = Case(id="c", benchmark="rexgroundingct", split="test")
     >>> truth = Truth(findings=(Finding(text="A nodule.", query="0", category="2d"),))
-    >>> groups_of(Entry(case=case, truth=truth), "0")
+    >>> find_groups(Entry(case=case, truth=truth), "0")
     {'category': ('2d',), 'focal': ('focal',)}
     """
     truth, case = entry.truth, entry.case
@@ -36,7 +36,7 @@ def groups_of(entry: Entry, unit: str) -> dict[str, tuple[str, ...]]:
         if unit and finding.query == unit:
             if finding.category is None:
                 return {}
-            known = findings().categories.get(finding.category)
+            known = finding_tree().categories.get(finding.category)
             groups: dict[str, tuple[str, ...]] = {"category": (finding.category,)}
             if known is not None:
                 groups["focal"] = ("focal" if known.focal else "not focal",)

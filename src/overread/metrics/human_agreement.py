@@ -17,18 +17,18 @@ from overread.errors import OverreadError
 from overread.metrics.agreement import Agreement, agree
 from overread.metrics.human_verdicts import HumanVerdict, same_text
 from overread.metrics.sample import Numbers, Sample
-from overread.metrics.statistics.bootstrap import Draws, Interval, intervals
+from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, intervals
 from overread.metrics.statistics.result import Result
 from overread.ontology import step_errors
 
 LABELS = ("no", "yes")
 JUDGE = "judge"
-Key: TypeAlias = tuple[str, int, int]
+StepKey: TypeAlias = tuple[str, int, int]
 """Case, sample, step."""
 
 
 @dataclass(frozen=True)
-class Rated:
+class StepRating:
     """What one rater, the judge or a person, said of one step."""
 
     factual: bool
@@ -89,8 +89,8 @@ def human_agreement(
     (0.5, ((0, 1), (0, 1)))
     """
     judged = {(told.case_id, told.sample): told for told in verdicts}
-    ours: dict[Key, Rated] = {}
-    theirs: dict[str, dict[Key, Rated]] = {}
+    ours: dict[StepKey, StepRating] = {}
+    theirs: dict[str, dict[StepKey, StepRating]] = {}
     left_out: dict[str, None] = {}
     lost = 0
     for said in human:
@@ -102,16 +102,22 @@ def human_agreement(
         _check_rating(said, told, where)
         step = told.steps[said.step - 1]
         key = (said.case_id, said.sample, said.step)
-        ours[key] = Rated(step.judged and step.factual, step.judged and step.critical, step.errors)
-        theirs.setdefault(said.rater, {})[key] = Rated(said.factual, said.critical, said.errors)
+        ours[key] = StepRating(
+            step.judged and step.factual, step.judged and step.critical, step.errors
+        )
+        theirs.setdefault(said.rater, {})[key] = StepRating(
+            said.factual, said.critical, said.errors
+        )
     if not theirs:
         raise OverreadError(
-            f"no case of the human verdicts was judged in this run ({_some(left_out)})",
+            f"no case of the human verdicts was judged in this run ({_format_few(left_out)})",
             where=where,
             remedy="check that the CSV belongs to this run",
         )
-    compare = partial(_compared, draws=draws, seed=seed, level=level)
-    notes = [f"{lost} verdicts on cases that were not judged: {_some(left_out)}"] if lost else []
+    compare = partial(_compare_pair, draws=draws, seed=seed, level=level)
+    notes = (
+        [f"{lost} verdicts on cases that were not judged: {_format_few(left_out)}"] if lost else []
+    )
     missing = sum(not judged[c, s].steps[n - 1].judged for c, s, n in ours)
     if missing:
         notes.append(f"the judge gave no verdict on {missing} of these steps: not factual")
@@ -152,18 +158,18 @@ def _check_rating(said: HumanVerdict, told: StepVerdicts, where: str) -> None:
         )
 
 
-def _compared(
+def _compare_pair(
     first: str,
-    ones: Mapping[Key, Rated],
+    ones: Mapping[StepKey, StepRating],
     second: str,
-    others: Mapping[Key, Rated],
+    others: Mapping[StepKey, StepRating],
     **drawing: Any,
 ) -> PairAgreement:
     keys = sorted(ones.keys() & others.keys())
     spoken = [k for k in keys if ones[k].critical is not None and others[k].critical is not None]
     named = [k for k in keys if ones[k].errors is not None and others[k].errors is not None]
 
-    def agreed(part: str, on: Sequence[Key]) -> Agreement:
+    def agreement_on(part: str, on: Sequence[StepKey]) -> Agreement:
         said = ([LABELS[bool(getattr(r[k], part))] for k in on] for r in (ones, others))
         return agree(*said, labels=LABELS, clusters=[k[0] for k in on], **drawing)
 
@@ -172,19 +178,19 @@ def _compared(
         second=second,
         steps=len(keys),
         cases=len({key[0] for key in keys}),
-        factual=agreed("factual", keys),
-        critical=agreed("critical", spoken) if spoken else None,
-        critical_ratio=_critical(first, ones, second, others, spoken, **drawing),
-        errors=_errors(ones, others, named) if named else {},
+        factual=agreement_on("factual", keys),
+        critical=agreement_on("critical", spoken) if spoken else None,
+        critical_ratio=_critical_shares(first, ones, second, others, spoken, **drawing),
+        errors=_count_errors(ones, others, named) if named else {},
     )
 
 
-def _critical(
+def _critical_shares(
     first: str,
-    ones: Mapping[Key, Rated],
+    ones: Mapping[StepKey, StepRating],
     second: str,
-    others: Mapping[Key, Rated],
-    keys: Sequence[Key],
+    others: Mapping[StepKey, StepRating],
+    keys: Sequence[StepKey],
     *,
     draws: int,
     seed: int,
@@ -196,21 +202,23 @@ def _critical(
         {"steps": 1, "first": int(bool(ones[k].critical)), "second": int(bool(others[k].critical))}
         for k in keys
     ]
-    drawn = Draws([k[0] for k in keys], draws=draws, seed=seed)
-    found = intervals({"first": _first, "second": _second}, rows, drawn, level=level)
+    drawn = BootstrapDraws([k[0] for k in keys], draws=draws, seed=seed)
+    found = intervals({"first": _first_share, "second": _second_share}, rows, drawn, level=level)
     return {first: found["first"], second: found["second"]}
 
 
-def _first(sample: Sample) -> Numbers:
+def _first_share(sample: Sample) -> Numbers:
     return sample.ratio("first", "steps")
 
 
-def _second(sample: Sample) -> Numbers:
+def _second_share(sample: Sample) -> Numbers:
     return sample.ratio("second", "steps")
 
 
-def _errors(
-    ones: Mapping[Key, Rated], others: Mapping[Key, Rated], keys: Sequence[Key]
+def _count_errors(
+    ones: Mapping[StepKey, StepRating],
+    others: Mapping[StepKey, StepRating],
+    keys: Sequence[StepKey],
 ) -> dict[str, dict[str, int]]:
     found = {}
     for error in step_errors().item:
@@ -220,6 +228,6 @@ def _errors(
     return found
 
 
-def _some(names: Mapping[str, None]) -> str:
+def _format_few(names: Mapping[str, None]) -> str:
     shown = list(names)[:3]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -24,7 +24,7 @@ COLUMNS = ("case", "sample", "step", "text", "factual", "critical", "errors", "r
 _NEEDED = ("case", "step", "factual")
 _YES_NO = {"1": True, "yes": True, "y": True, "true": True}
 _YES_NO |= {"0": False, "no": False, "n": False, "false": False}
-_MOST = 1 << 26
+_MAX_BYTES = 1 << 26
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -52,7 +52,7 @@ def read_human_verdicts(path: Path) -> list[HumanVerdict]:
     """The verdicts in a CSV file; raises one sentence with the line where something is wrong."""
     name = str(path)
     try:
-        if path.stat().st_size > _MOST:
+        if path.stat().st_size > _MAX_BYTES:
             raise OverreadError("the file is too large for human verdicts", where=name)
         raw = path.read_bytes()
     except OSError as error:
@@ -67,10 +67,10 @@ def read_human_verdicts(path: Path) -> list[HumanVerdict]:
         raise OverreadError(
             "the file is not in UTF-8", where=name, remedy="save it as 'CSV UTF-8'"
         ) from None
-    return _verdicts(text, name)
+    return _parse_verdicts(text, name)
 
 
-def _verdicts(text: str, name: str) -> list[HumanVerdict]:
+def _parse_verdicts(text: str, name: str) -> list[HumanVerdict]:
     first = text.partition("\n")[0]
     # Spreadsheets of other countries write semicolons; a header says which it is.
     mark = max(",;\t", key=first.count)
@@ -83,7 +83,7 @@ def _verdicts(text: str, name: str) -> list[HumanVerdict]:
         for cells in lines:
             if not any(cell.strip() for cell in cells):
                 continue
-            verdict = _verdict(header, cells, name, lines.line_num)
+            verdict = _parse_verdict(header, cells, name, lines.line_num)
             if verdict is None:
                 continue
             key = (verdict.rater, verdict.case_id, verdict.sample, verdict.step)
@@ -124,7 +124,9 @@ def _check_header(header: list[str], name: str) -> None:
             raise OverreadError(f"there are two columns '{column}'", where=where)
 
 
-def _verdict(header: list[str], cells: list[str], name: str, line: int) -> HumanVerdict | None:
+def _parse_verdict(
+    header: list[str], cells: list[str], name: str, line: int
+) -> HumanVerdict | None:
     where = f"{name}, line {line}"
     if len(cells) > len(header):
         raise OverreadError(
@@ -135,12 +137,12 @@ def _verdict(header: list[str], cells: list[str], name: str, line: int) -> Human
     row = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
     if not row.get("factual"):
         return None
-    factual = _yes_no(row, "factual", where)
+    factual = _parse_yes_no(row, "factual", where)
     assert factual is not None
     case = row.get("case", "")
     if not case:
         raise OverreadError("the case is not named", where=where, remedy="write its id")
-    errors = _errors(row["errors"], where) if "errors" in row else None
+    errors = _parse_errors(row["errors"], where) if "errors" in row else None
     if errors and factual:
         raise OverreadError(
             "the step is factual and has errors",
@@ -150,17 +152,17 @@ def _verdict(header: list[str], cells: list[str], name: str, line: int) -> Human
     return HumanVerdict(
         line=line,
         case_id=case,
-        sample=_number(row.get("sample") or "0", "sample", 0, where),
-        step=_number(row.get("step", ""), "step", 1, where),
+        sample=_parse_number(row.get("sample") or "0", "sample", 0, where),
+        step=_parse_number(row.get("step", ""), "step", 1, where),
         factual=factual,
-        critical=_yes_no(row, "critical", where),
+        critical=_parse_yes_no(row, "critical", where),
         errors=errors,
         rater=row.get("rater") or "human",
         text=row.get("text", ""),
     )
 
 
-def _yes_no(row: Mapping[str, str], column: str, where: str) -> bool | None:
+def _parse_yes_no(row: Mapping[str, str], column: str, where: str) -> bool | None:
     cell = row.get(column, "")
     if not cell:
         return None
@@ -169,7 +171,7 @@ def _yes_no(row: Mapping[str, str], column: str, where: str) -> bool | None:
     raise OverreadError(f"'{column}' is '{cell[:40]}'", where=where, remedy="write 1, 0, yes or no")
 
 
-def _number(cell: str, column: str, lowest: int, where: str) -> int:
+def _parse_number(cell: str, column: str, lowest: int, where: str) -> int:
     if re.fullmatch(r"\d{1,6}", cell, re.ASCII) and int(cell) >= lowest:
         return int(cell)
     raise OverreadError(
@@ -179,9 +181,9 @@ def _number(cell: str, column: str, lowest: int, where: str) -> int:
     )
 
 
-def _errors(cell: str, where: str) -> tuple[str, ...]:
+def _parse_errors(cell: str, where: str) -> tuple[str, ...]:
     known = {
-        _plain(name): error.code
+        _normalise_name(name): error.code
         for error in step_errors().item
         for name in (error.code, error.name, error.name.removesuffix(" error"))
     }
@@ -189,18 +191,18 @@ def _errors(cell: str, where: str) -> tuple[str, ...]:
     for word in re.split(r"[;,|]", cell):
         if not word.strip():
             continue
-        if _plain(word) not in known:
+        if _normalise_name(word) not in known:
             raise OverreadError(
                 f"there is no step error '{word.strip()[:40]}'",
                 where=where,
                 remedy="write codes with | between them: "
                 + ", ".join(error.code for error in step_errors().item),
             )
-        codes.append(known[_plain(word)])
+        codes.append(known[_normalise_name(word)])
     return tuple(dict.fromkeys(codes))
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return " ".join(re.findall(r"[a-z]+", name.casefold()))
 
 

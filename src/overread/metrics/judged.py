@@ -1,10 +1,10 @@
-"""Verdicts counted: how much of an explanation or a discussion a judge let stand.
+"""Metrics computed from stored verdicts of a judge on explanations and discussions; no model is
+asked here.
 
-No model is asked here: the verdicts were stored when `overread judge` ran. What is missing counts
-against the reading. A step that the judge left out is not factual. A case with no verdicts at all
-(no reading, no explanation, not judged, or judged when it still said something else) is as bad as
-can be, and weighs as much as the average case that has some: a long explanation is not outweighed
-by an absent one.
+What is missing counts against the reading: a step without a verdict is not factual, and a case
+without any current verdict
+(no reading, no explanation, not judged, or judged on other words) is worst and weighs as much as
+the average judged case.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from overread.core.verdicts import (
     SECTIONS,
     DiscussionVerdicts,
     StepVerdicts,
-    digest_of,
     discussion_of,
     explanation_of,
+    text_digest,
 )
 from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.sample import Numbers, Sample, divided
-from overread.ontology import education, step_errors
+from overread.metrics.sample import Numbers, Sample, safe_divide
+from overread.ontology import education_dimensions, step_errors
 
 NEED_STEPS = "step verdicts"
 NEED_DISCUSSION = "discussion verdicts"
@@ -48,7 +48,7 @@ def measure_steps(subject: Subject) -> Measured:
     >>> entry = Entry(case=case, truth=Truth(answer="A"))
     >>> reading = Reading(case_id="c", reader="r", rationale="Tophi are seen. There is no gas.")
     >>> steps = (StepVerdict(text="Tophi are seen.", factual=True), StepVerdict(text="No gas."))
-    >>> told = StepVerdicts(case_id="c", judge="j", about=digest_of(reading.rationale), steps=steps)
+    >>> told = StepVerdicts(case_id="c", judge="j", about=text_digest(reading.rationale), steps=steps)
     >>> row = measure_steps(Subject(entry, reading, verdicts=(told,)))[""]
     >>> row["steps"], row["factual"], row["all_factual"]
     (2, 1, 0)
@@ -56,7 +56,7 @@ def measure_steps(subject: Subject) -> Measured:
     truth, case = subject.entry.truth, subject.entry.case
     if truth is None or truth.answer is None or not case.options:
         return {}
-    found = _current(subject, StepVerdicts, explanation_of)
+    found = _current_verdicts(subject, StepVerdicts, explanation_of)
     steps = found.steps if found else ()
     row: dict[str, Any] = {
         "cases": 1,
@@ -78,7 +78,7 @@ def measure_discussion(subject: Subject) -> Measured:
     truth = subject.entry.truth
     if truth is None or not (truth.discussion and truth.discussion.strip()):
         return {}
-    found = _current(subject, DiscussionVerdicts, discussion_of)
+    found = _current_verdicts(subject, DiscussionVerdicts, discussion_of)
     sentences = found.sentences if found else ()
     row: dict[str, Any] = {
         "cases": 1,
@@ -93,19 +93,21 @@ def measure_discussion(subject: Subject) -> Measured:
         row[f"sentences:{section}"] = len(own)
         row[f"correct:{section}"] = sum(s.judged and s.correct for s in own)
     marks = {m.dimension: m.mark for m in found.education if m.judged} if found else {}
-    for term in education().item:
+    for term in education_dimensions().item:
         row[f"mark:{term.code}"] = marks.get(term.code, 0)
-    row["education"] = sum(row[f"mark:{term.code}"] for term in education().item)
+    row["education"] = sum(row[f"mark:{term.code}"] for term in education_dimensions().item)
     return {"": row}
 
 
-def _current(subject: Subject, kind: type[_V], words: Callable[[Reading], str]) -> _V | None:
+def _current_verdicts(
+    subject: Subject, kind: type[_V], words: Callable[[Reading], str]
+) -> _V | None:
     """The last verdicts of a kind on the words of the reading as they are now."""
-    reading = subject.answered
+    reading = subject.usable_reading
     text = words(reading) if reading else ""
     if reading is None or not text:
         return None
-    about = digest_of(text)
+    about = text_digest(text)
     own = [
         verdicts
         for verdicts in subject.verdicts
@@ -116,27 +118,27 @@ def _current(subject: Subject, kind: type[_V], words: Callable[[Reading], str]) 
     return own[-1] if own else None
 
 
-def pooled(
+def pooled_share(
     sample: Sample, *, top: str, bottom: str, present: str = "present", worst: float = 0.0
 ) -> Numbers:
     """A share of all steps or sentences; each case without any adds an average case at the worst.
 
-    >>> pooled(Sample([{"cases": 1, "present": 1, "n": 4, "good": 3}, {"cases": 1}]),
+    >>> pooled_share(Sample([{"cases": 1, "present": 1, "n": 4, "good": 3}, {"cases": 1}]),
     ...        top="good", bottom="n")
     array([0.375])
     """
     cases, there = sample.total("cases"), sample.total(present)
     of_those = sample.ratio(top, bottom)
     good = np.where(there > 0, of_those, 0.0) * there
-    return divided(good + worst * (cases - there), cases)
+    return safe_divide(good + worst * (cases - there), cases)
 
 
-def a_case(sample: Sample, *, top: str) -> Numbers:
+def mean_per_case(sample: Sample, *, top: str) -> Numbers:
     """The mean of one statistic over the cases."""
     return sample.ratio(top, "cases")
 
 
-def _of_steps(name: str, about: str, **changes: Any) -> Metric:
+def _step_metric(name: str, about: str, **changes: Any) -> Metric:
     return Metric(
         **{
             "name": name,
@@ -153,12 +155,12 @@ def _of_steps(name: str, about: str, **changes: Any) -> Metric:
     )
 
 
-def _error(name: str, code: str) -> Metric:
+def _error_metric(name: str, code: str) -> Metric:
     term = next(term for term in step_errors().item if term.code == code)
-    return _of_steps(
+    return _step_metric(
         name,
         f"steps with this error, as a share of all steps: {term.name}",
-        combine=partial(pooled, top=f"error:{code}", bottom="steps", worst=1.0),
+        combine=partial(pooled_share, top=f"error:{code}", bottom="steps", worst=1.0),
         better="lower",
         best=0.0,
         worst=1.0,
@@ -170,7 +172,7 @@ def _without(key: str) -> dict[str, str]:
     return {name: value for name, value in _NOT_JUDGED.items() if name != key}
 
 
-def _of_discussion(name: str, about: str, **changes: Any) -> Metric:
+def _discussion_metric(name: str, about: str, **changes: Any) -> Metric:
     return Metric(
         **{
             "name": name,
@@ -187,12 +189,12 @@ def _of_discussion(name: str, about: str, **changes: Any) -> Metric:
     )
 
 
-def _section(name: str, section: str) -> Metric:
-    return _of_discussion(
+def _section_metric(name: str, section: str) -> Metric:
+    return _discussion_metric(
         name,
         f"share of the sentences of one section that are correct: {section}",
         combine=partial(
-            pooled,
+            pooled_share,
             top=f"correct:{section}",
             bottom=f"sentences:{section}",
             present=f"present:{section}",
@@ -201,64 +203,64 @@ def _section(name: str, section: str) -> Metric:
     )
 
 
-def _mark(name: str, code: str) -> Metric:
-    terms = education()
+def _mark_metric(name: str, code: str) -> Metric:
+    terms = education_dimensions()
     term = next(term for term in terms.item if term.code == code)
-    return _of_discussion(
+    return _discussion_metric(
         name,
         f"education value of the discussion, 0 to {terms.highest}: {term.name}",
-        combine=partial(a_case, top=f"mark:{code}"),
+        combine=partial(mean_per_case, top=f"mark:{code}"),
         best=float(terms.highest or 0),
         settings={"not judged": 0},
     )
 
 
-STEP_FACTUALITY = _of_steps(
+STEP_FACTUALITY = _step_metric(
     "step_factuality",
     "share of the steps of all explanations that the judge holds factual",
-    combine=partial(pooled, top="factual", bottom="steps"),
+    combine=partial(pooled_share, top="factual", bottom="steps"),
 )
-CASE_ALL_FACTUAL = _of_steps(
+CASE_ALL_FACTUAL = _step_metric(
     "case_all_factual",
     "share of cases whose explanation is factual in every step",
-    combine=partial(a_case, top="all_factual"),
+    combine=partial(mean_per_case, top="all_factual"),
     binary="all_factual",
     settings={"not judged": "counts against the reading"},
 )
-CRITICAL_STEP_RATIO = _of_steps(
+CRITICAL_STEP_RATIO = _step_metric(
     "critical_step_ratio",
     "share of steps that the diagnosis rests on; it describes rather than judges",
-    combine=partial(pooled, top="critical", bottom="steps"),
+    combine=partial(pooled_share, top="critical", bottom="steps"),
 )
-STEP_ERRORS_REASONING = _error("step_errors_reasoning", "reasoning")
-STEP_ERRORS_IMAGE = _error("step_errors_image", "image-understanding")
-STEP_ERRORS_SCENARIO = _error("step_errors_scenario", "clinical-scenario")
-STEP_ERRORS_KNOWLEDGE = _error("step_errors_knowledge", "medical-knowledge")
+STEP_ERRORS_REASONING = _error_metric("step_errors_reasoning", "reasoning")
+STEP_ERRORS_IMAGE = _error_metric("step_errors_image", "image-understanding")
+STEP_ERRORS_SCENARIO = _error_metric("step_errors_scenario", "clinical-scenario")
+STEP_ERRORS_KNOWLEDGE = _error_metric("step_errors_knowledge", "medical-knowledge")
 
-DISCUSSION_CORRECTNESS = _of_discussion(
+DISCUSSION_CORRECTNESS = _discussion_metric(
     "discussion_correctness",
     "share of the sentences of all discussions that the judge holds correct",
-    combine=partial(pooled, top="correct", bottom="sentences"),
+    combine=partial(pooled_share, top="correct", bottom="sentences"),
 )
-DISCUSSION_BACKGROUND = _section("discussion_background", SECTIONS[0])
-DISCUSSION_CLINICAL = _section("discussion_clinical", SECTIONS[1])
-DISCUSSION_IMAGING = _section("discussion_imaging", SECTIONS[2])
-DISCUSSION_SIGNIFICANCE = _section("discussion_significance", SECTIONS[3])
-DISCUSSION_OUTCOME = _section("discussion_outcome", SECTIONS[4])
-DISCUSSION_TAKE_HOME = _section("discussion_take_home", SECTIONS[5])
+DISCUSSION_BACKGROUND = _section_metric("discussion_background", SECTIONS[0])
+DISCUSSION_CLINICAL = _section_metric("discussion_clinical", SECTIONS[1])
+DISCUSSION_IMAGING = _section_metric("discussion_imaging", SECTIONS[2])
+DISCUSSION_SIGNIFICANCE = _section_metric("discussion_significance", SECTIONS[3])
+DISCUSSION_OUTCOME = _section_metric("discussion_outcome", SECTIONS[4])
+DISCUSSION_TAKE_HOME = _section_metric("discussion_take_home", SECTIONS[5])
 
-EDUCATION_SCORE = _of_discussion(
+EDUCATION_SCORE = _discussion_metric(
     "education_score",
     "education value of the discussion: the sum of five marks, 0 to 10",
-    combine=partial(a_case, top="education"),
-    best=float(len(education().item) * (education().highest or 0)),
+    combine=partial(mean_per_case, top="education"),
+    best=float(len(education_dimensions().item) * (education_dimensions().highest or 0)),
     settings={"not judged": 0},
 )
-EDUCATION_DEFINITION = _mark("education_definition", "definition")
-EDUCATION_MANIFESTATION = _mark("education_manifestation", "manifestation")
-EDUCATION_IMAGING = _mark("education_imaging", "imaging")
-EDUCATION_REASONING = _mark("education_reasoning", "reasoning")
-EDUCATION_LEARNING = _mark("education_learning", "learning")
+EDUCATION_DEFINITION = _mark_metric("education_definition", "definition")
+EDUCATION_MANIFESTATION = _mark_metric("education_manifestation", "manifestation")
+EDUCATION_IMAGING = _mark_metric("education_imaging", "imaging")
+EDUCATION_REASONING = _mark_metric("education_reasoning", "reasoning")
+EDUCATION_LEARNING = _mark_metric("education_learning", "learning")
 
 METRICS = by_name(
     STEP_FACTUALITY,

@@ -53,7 +53,7 @@ class Sample:
 
     def ratio(self, top: str, bottom: str) -> Numbers:
         """One total over another, one number a draw; NaN where there is nothing below."""
-        return divided(self.total(top), self.total(bottom))
+        return safe_divide(self.total(top), self.total(bottom))
 
     def each(self) -> Iterator[list[tuple[Statistics, float]]]:
         """For each draw, the rows in it with how often each is in it."""
@@ -61,7 +61,7 @@ class Sample:
             yield [(self.rows[i], float(weights[i])) for i in np.flatnonzero(weights).tolist()]
 
 
-def divided(top: Numbers, bottom: Numbers) -> Numbers:
+def safe_divide(top: Numbers, bottom: Numbers) -> Numbers:
     """A quotient that is NaN where nothing can be divided."""
     out = np.full(np.broadcast(top, bottom).shape, np.nan)
     np.divide(top, bottom, out=out, where=np.asarray(bottom) != 0)

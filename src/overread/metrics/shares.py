@@ -15,7 +15,7 @@ from overread.metrics.contract import Measured, Metric, Subject
 from overread.metrics.sample import Sample
 
 
-def share(
+def share_metric(
     name: str,
     about: str,
     *,
@@ -31,7 +31,7 @@ def share(
 ) -> Metric:
     """The metric that is the total of one statistic over the total of another.
 
-    >>> told = share(
+    >>> told = share_metric(
     ...     "told", "share of cases told", needs=(), measure=lambda _: {}, top="told", reference=""
     ... )
     >>> told.combine(Sample([{"told": 1, "cases": 1}, {"told": 0.5, "cases": 1}]))
@@ -54,7 +54,7 @@ def share(
     )
 
 
-def ceiling_of(metric: Metric, about: str, measure: Callable[[Subject], Measured]) -> Metric:
+def ceiling_metric(metric: Metric, about: str, measure: Callable[[Subject], Measured]) -> Metric:
     """The ceiling that a metric names: the same number, measured of the reference itself.
 
     It has no worst value, for it does not depend on what was handed in.

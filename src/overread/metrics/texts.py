@@ -18,7 +18,7 @@ def text_pairs(subject: Subject, part: Part) -> Iterator[tuple[str, str, str]]:
     Nothing comes where the truth has no such text. Findings are held against each other picture by
     picture, those of one picture joined in their order.
     """
-    truth, reading = subject.entry.truth, subject.answered
+    truth, reading = subject.entry.truth, subject.usable_reading
     if truth is None:
         return
     if part == "findings":

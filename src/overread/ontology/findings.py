@@ -6,9 +6,9 @@ from functools import cache, cached_property
 
 from pydantic import Field
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import Record
-from overread.ontology.terms import read
+from overread.ontology.terms import load_ontology
 
 
 class Category(Record):
@@ -24,7 +24,7 @@ class Category(Record):
     """Whether such a finding usually has one place; absent means as its parent."""
 
 
-class Parent(Record):
+class ParentCategory(Record):
     """One of the twelve parents."""
 
     code: str
@@ -44,7 +44,7 @@ class FindingTree(Record):
     """What the tree is of."""
     source: str
     """Who made it."""
-    parents: tuple[Parent, ...] = Field(alias="parent")
+    parents: tuple[ParentCategory, ...] = Field(alias="parent")
     """The parents, in order."""
 
     @cached_property
@@ -57,24 +57,24 @@ class FindingTree(Record):
                 found[child.code] = child.model_copy(update={"focal": focal})
         return found
 
-    def parent_of(self, code: str) -> Parent:
+    def parent_of(self, code: str) -> ParentCategory:
         """The parent of a category's code.
 
-        >>> findings().parent_of("2d").code
+        >>> finding_tree().parent_of("2d").code
         '2'
         """
         number = code.rstrip("abcdefghijk")
         for parent in self.parents:
             if parent.code == number:
                 return parent
-        raise unknown("category", code, self.categories)
+        raise unknown_name("category", code, self.categories)
 
 
 @cache
-def findings() -> FindingTree:
+def finding_tree() -> FindingTree:
     """The tree.
 
-    >>> len(findings().parents), findings().categories["2d"].focal
+    >>> len(finding_tree().parents), finding_tree().categories["2d"].focal
     (12, True)
     """
-    return read(FindingTree, "findings.toml")
+    return load_ontology(FindingTree, "findings.toml")

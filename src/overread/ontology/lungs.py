@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from overread.core import Record
-from overread.ontology.terms import read
+from overread.ontology.terms import load_ontology
 
 
 class Segment(Record):
@@ -33,7 +33,7 @@ class Lobe(Record):
     """Its segments, in Boyden's order."""
 
 
-class Lungs(Record):
+class LungAnatomy(Record):
     """Both lungs: five lobes, eighteen segments."""
 
     title: str
@@ -47,7 +47,7 @@ class Lungs(Record):
     def by_code(self) -> dict[str, Lobe]:
         """Lobe code → lobe, and segment code → the lobe that it belongs to.
 
-        >>> lungs().by_code["LS4"].name
+        >>> lung_anatomy().by_code["LS4"].name
         'left upper lobe'
         """
         whole = {lobe.code: lobe for lobe in self.lobes}
@@ -57,13 +57,13 @@ class Lungs(Record):
     def segments(self) -> dict[str, Segment]:
         """Segment code → segment, in order.
 
-        >>> lungs().segments["RS10"].name
+        >>> lung_anatomy().segments["RS10"].name
         'posterior basal'
         """
         return {part.code: part for lobe in self.lobes for part in lobe.segments}
 
 
 @cache
-def lungs() -> Lungs:
+def lung_anatomy() -> LungAnatomy:
     """The list."""
-    return read(Lungs, "lungs.toml")
+    return load_ontology(LungAnatomy, "lungs.toml")

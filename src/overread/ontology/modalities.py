@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from pydantic import Field
 
 from overread.core import Record
-from overread.ontology.terms import read
+from overread.ontology.terms import load_ontology
 
 
 class Modality(Record):
@@ -51,10 +51,10 @@ class Modalities(Record):
         """
         return self._names.get(name.strip().casefold())
 
-    def knows_sub(self, name: str) -> bool:
+    def has_sub_modality(self, name: str) -> bool:
         """Whether a level-2 name is in the list.
 
-        >>> modalities().knows_sub("Conventional MRI")
+        >>> modalities().has_sub_modality("Conventional MRI")
         True
         """
         return name.strip().casefold() in self._sub
@@ -63,4 +63,4 @@ class Modalities(Record):
 @cache
 def modalities() -> Modalities:
     """The list."""
-    return read(Modalities, "modalities.toml")
+    return load_ontology(Modalities, "modalities.toml")

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from overread.core import Record
-from overread.ontology.terms import read
+from overread.ontology.terms import load_ontology
 
 _SIDES = ("right", "left")
 
@@ -58,20 +58,20 @@ class XrayRegions(Record):
         table: dict[str, tuple[str, ...]] = {}
         for group in self.groups:
             for word in (group.name, *group.aliases):
-                table[_plain(word)] = group.members
+                table[_normalise(word)] = group.members
             for pair in group.pairs:
                 both = tuple(f"{side} {pair}" for side in _SIDES)
                 for form in (pair, pair + "s"):
-                    table[_plain(f"bilateral {form}")] = both
-                    table[_plain(f"both {form}")] = both
-                    table.setdefault(_plain(form), both)
+                    table[_normalise(f"bilateral {form}")] = both
+                    table[_normalise(f"both {form}")] = both
+                    table.setdefault(_normalise(form), both)
         for name in self.names:
-            table[_plain(name)] = (name,)
+            table[_normalise(name)] = (name,)
         for word, meaning in self.synonyms.items():
             for side in ("", "right ", "left ", "bilateral ", "both "):
-                known = table.get(_plain(side + meaning))
+                known = table.get(_normalise(side + meaning))
                 if known:
-                    table.setdefault(_plain(side + word), known)
+                    table.setdefault(_normalise(side + word), known)
         return table
 
     def find(self, words: str) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class XrayRegions(Record):
         >>> xray_regions().find("left kidney")
         ()
         """
-        return self._lookup.get(_plain(words), ())
+        return self._lookup.get(_normalise(words), ())
 
 
 def xray_regions(file: Path | None = None) -> XrayRegions:
@@ -94,7 +94,7 @@ def xray_regions(file: Path | None = None) -> XrayRegions:
     35
     """
     chosen = str(file) if file else os.environ.get("OVERREAD_REGIONS", "")
-    return _read(chosen)
+    return _load_regions(chosen)
 
 
 def use_regions(file: Path) -> XrayRegions:
@@ -105,10 +105,10 @@ def use_regions(file: Path) -> XrayRegions:
 
 
 @cache
-def _read(chosen: str) -> XrayRegions:
-    return read(XrayRegions, Path(chosen) if chosen else "xray_regions.toml")
+def _load_regions(chosen: str) -> XrayRegions:
+    return load_ontology(XrayRegions, Path(chosen) if chosen else "xray_regions.toml")
 
 
-def _plain(words: str) -> str:
+def _normalise(words: str) -> str:
     text = re.sub(r"[^a-z0-9]+", " ", words.lower()).strip()
     return text.removeprefix("the ")

@@ -45,41 +45,41 @@ class Terms(Record):
 @cache
 def step_errors() -> Terms:
     """The ways a step of reasoning can be wrong."""
-    return read(Terms, "step_errors.toml")
+    return load_ontology(Terms, "step_errors.toml")
 
 
 @cache
-def education() -> Terms:
+def education_dimensions() -> Terms:
     """The dimensions of a case discussion's education value, each 0 to 2."""
-    return read(Terms, "education.toml")
+    return load_ontology(Terms, "education.toml")
 
 
 @cache
 def report_regions() -> Terms:
     """The seven regions that a chest CT report is sorted into."""
-    return read(Terms, "report_regions.toml")
+    return load_ontology(Terms, "report_regions.toml")
 
 
-def read(kind: type[T], file: str | Path) -> T:
+def load_ontology(kind: type[T], file: str | Path) -> T:
     """An ontology from one of our files (by name) or one of the user's (by path)."""
-    return read_from("overread.ontology", "data", kind, file)
+    return load_toml("overread.ontology", "data", kind, file)
 
 
-def read_from(package: str, folder: str, kind: type[T], file: str | Path) -> T:
+def load_toml(package: str, folder: str, kind: type[T], file: str | Path) -> T:
     """Words as a record from a TOML file: one in a folder of a package, or one of the user's."""
     source = files(package) / folder / file if isinstance(file, str) else file
     try:
         data: dict[str, Any] = tomllib.loads(source.read_bytes().decode("utf-8"))
         return kind.model_validate(data)
     except FileNotFoundError:
-        raise UsageError("there is no such file of words", where=str(file)) from None
+        raise UsageError("there is no such vocabulary file", where=str(file)) from None
     except OSError as error:
         raise UsageError(f"the file cannot be read ({error.strerror})", where=str(file)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
             f"this is not a TOML file ({error})",
             where=str(file),
-            remedy=f"take a file of {package.replace('.', '/')}/{folder} as a pattern",
+            remedy=f"take a file of {package.replace('.', '/')}/{folder} as an example",
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -87,5 +87,5 @@ def read_from(package: str, folder: str, kind: type[T], file: str | Path) -> T:
         raise UsageError(
             f"{place}: {first['msg']}",
             where=str(file),
-            remedy=f"take a file of {package.replace('.', '/')}/{folder} as a pattern",
+            remedy=f"take a file of {package.replace('.', '/')}/{folder} as an example",
         ) from None

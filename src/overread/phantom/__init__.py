@@ -1,1 +1,3 @@
-"""The synthetic patient: a body, its findings, their words, its CT; and a sketch of the rest."""
+"""Synthetic patients: a body, its findings, their wording, and the exams (CT, radiographs,
+diagnosis case) that are written from them.
+"""

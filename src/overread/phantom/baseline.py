@@ -1,7 +1,9 @@
-"""A plain baseline: in the lobes that the sentence names, everything in a band of HU.
+"""A threshold baseline: in the lobes that the sentence names, every voxel within the category's
+band of HU.
 
-It knows the category, the place and the lobes, and nothing of shape: what a reader must beat. The
-difficulty `medium` was set so that it reaches a mean Dice between .15 and .30.
+It knows category, place and lobes and nothing of shape: a reader should do better. The
+difficulty
+`medium` was set so that its mean Dice lies between .15 and .30.
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.ontology import lungs as lung_names
-from overread.phantom.body.boxes import box_of
-from overread.phantom.body.canvas import NUMBER
+from overread.ontology import lung_anatomy as lung_names
+from overread.phantom.body.boxes import bounding_box
+from overread.phantom.body.canvas import ORGAN_NUMBERS
 from overread.phantom.body.lungs import LOBES
 from overread.phantom.statement import Statement
 
@@ -45,7 +47,7 @@ def baseline_mask(
     low, high = BANDS[statement.category]
     band = (hu >= low) & (hu <= high)
     if statement.category in ("2e", "2g"):
-        return band & _pleural(organs, statement.side if "side" in said else "both")
+        return band & _lung_boxes(organs, statement.side if "side" in said else "both")
     if "lobes" in said and statement.lobes:
         numbers = [LOBES.index(code) + 1 for code in statement.lobes]
         return band & np.isin(lobes, numbers)
@@ -56,18 +58,18 @@ def baseline_mask(
     return band & (lobes > 0)
 
 
-def _pleural(organs: NDArray[np.uint8], side: str | None) -> NDArray[np.bool_]:
+def _lung_boxes(organs: NDArray[np.uint8], side: str | None) -> NDArray[np.bool_]:
     """Within the box of the lung of that side: where fluid or air beside it must lie."""
     sides = ("right", "left") if side not in ("right", "left") else (side,)
     out = np.zeros(organs.shape, bool)
     for name in sides:
-        box = box_of(organs == NUMBER[f"{name} lung"])
+        box = bounding_box(organs == ORGAN_NUMBERS[f"{name} lung"])
         if box is not None:
             out[box] = True
     return out
 
 
-def dice(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
+def dice_score(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
     """Twice what two masks share over what both have; 1 where both are empty."""
     both = int(a.sum()) + int(b.sum())
     return 2 * int((a & b).sum()) / both if both else 1.0

@@ -13,7 +13,7 @@ Counts = Sequence[tuple[str, str, Mapping[str, int]]]
 """Rows of the table of counts: what is counted, its name, split → how many."""
 
 
-def card(
+def format_dataset_card(
     exam: str,
     settings: Settings,
     patients: int,
@@ -24,11 +24,11 @@ def card(
 ) -> str:
     """The card of an exam in Markdown: its page of `cards/` with the settings and the counts."""
     page = (files("overread.phantom") / "cards" / f"{exam}.md").read_text("utf-8")
-    made = _made(settings, patients, exams)
-    return page.replace("{made}", made).replace("{counts}", _table(counts, splits))
+    made = _format_settings(settings, patients, exams)
+    return page.replace("{made}", made).replace("{counts}", _format_counts(counts, splits))
 
 
-def _made(settings: Settings, patients: int, exams: Sequence[str]) -> str:
+def _format_settings(settings: Settings, patients: int, exams: Sequence[str]) -> str:
     """The settings, and the command that makes the same again."""
     given = settings.model_dump(mode="json")
     options = " ".join(f"--{name} {value}" for name, value in given.items())
@@ -47,7 +47,7 @@ def _made(settings: Settings, patients: int, exams: Sequence[str]) -> str:
     )
 
 
-def _table(counts: Counts, splits: Sequence[str]) -> str:
+def _format_counts(counts: Counts, splits: Sequence[str]) -> str:
     """What there is of everything, split by split."""
     rows = "".join(
         f"| {what} | {name} | {' | '.join(str(many.get(split, 0)) for split in splits)} "

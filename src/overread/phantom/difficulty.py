@@ -30,10 +30,10 @@ DIFFICULTIES = {
 }
 
 
-def difficulty(name: str) -> Difficulty:
+def find_difficulty(name: str) -> Difficulty:
     """The level of that name."""
     if name not in DIFFICULTIES:
-        from overread.catalog import unknown
+        from overread.catalog import unknown_name
 
-        raise unknown("difficulty", name, DIFFICULTIES)
+        raise unknown_name("difficulty", name, DIFFICULTIES)
     return DIFFICULTIES[name]

@@ -22,42 +22,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.medthinkvqa.release import SPLITS as SPLITS
 from overread.benchmarks.medthinkvqa.release import read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.core import Entry, Record
 from overread.errors import OverreadError
 from overread.phantom.card import Counts
-from overread.phantom.case.captions import ct_caption, film_caption, imaging_findings
-from overread.phantom.case.changing import told_changes
-from overread.phantom.case.course import Change, changes
-from overread.phantom.case.slices import Slice, lay_slices, needed_beyond, render
-from overread.phantom.film.room import Film, FilmRoom
-from overread.phantom.film.sight import see
-from overread.phantom.film.sign import FRONTAL, Sight
-from overread.phantom.illness.discussion import discussion
-from overread.phantom.illness.draft import Draft, Look
-from overread.phantom.illness.entries import case_of, case_split, picture_file, truth_of
-from overread.phantom.illness.sources import raw_case
+from overread.phantom.case.captions import (
+    write_ct_caption,
+    write_film_caption,
+    write_imaging_findings,
+)
+from overread.phantom.case.changing import write_changes
+from overread.phantom.case.course import FindingChange, measure_changes
+from overread.phantom.case.slices import (
+    CaseSlice,
+    choose_slices,
+    needed_extrapulmonary,
+    render_slice,
+)
+from overread.phantom.film.room import FilmRenderer, Radiograph
+from overread.phantom.film.sight import find_signs
+from overread.phantom.film.sign import FRONTAL, FilmContents
+from overread.phantom.illness.discussion import write_discussion
+from overread.phantom.illness.draft import Draft, PictureSpec
+from overread.phantom.illness.entries import case_split, make_case, make_truth, picture_file
+from overread.phantom.illness.sources import make_raw_case
 from overread.phantom.lists import write_entries, write_lines
-from overread.phantom.population import stream
+from overread.phantom.population import seed_for
 from overread.phantom.scanner import add_noise
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings, Visit
 from overread.pixels.encode import encode
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 NAME = "medthinkvqa"
-_QUALITY = 92
+_JPEG_QUALITY = 92
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A film of a case, and what it shows; of a lateral one that is not known."""
+class CaseFilm:
+    """A film of a case, and the signs that it shows; None for a lateral film, of which nothing is
+    known.
+    """
 
-    film: Film
-    sight: Sight | None
+    film: Radiograph
+    sight: FilmContents | None
 
 
 class CaseRecord(Record):
@@ -75,38 +86,38 @@ class CaseRecord(Record):
     """What is hidden in it."""
 
 
-def files_of(draft: Draft) -> list[str]:
+def list_picture_files(draft: Draft) -> list[str]:
     """The pictures of a case, relative to the folder of the phantom."""
-    return [f"{NAME}/{picture_file(draft, look)}" for look in draft.looks]
+    return [f"{NAME}/{picture_file(draft, look)}" for look in draft.pictures]
 
 
-def take_films(
-    draft: Draft, visits: Sequence[Visit], rooms: Mapping[int, FilmRoom] | None = None
-) -> dict[str, Taken]:
+def render_films(
+    draft: Draft, visits: Sequence[Visit], rooms: Mapping[int, FilmRenderer] | None = None
+) -> dict[str, CaseFilm]:
     """The films that a case shows, by the ids of its looks; `rooms` that are there already."""
     open_rooms = dict(rooms or {})
-    taken: dict[str, Taken] = {}
-    sights: dict[tuple[int, str], Sight] = {}
-    for look in draft.looks:
+    taken: dict[str, CaseFilm] = {}
+    sights: dict[tuple[int, str], FilmContents] = {}
+    for look in draft.pictures:
         if look.view is None:
             continue
         visit = visits[look.time]
         if look.time not in open_rooms:
-            open_rooms[look.time] = FilmRoom(visit, day=look.time)
+            open_rooms[look.time] = FilmRenderer(visit, day=look.time)
         room = open_rooms[look.time]
         sight, key = None, (look.time, look.view)
         if look.view in FRONTAL:
             if key not in sights:
-                sights[key] = see(room, visit, look.view)
+                sights[key] = find_signs(room, visit, look.view)
             sight = sights[key]
-        taken[look.id] = Taken(room.film(look.view), sight)
+        taken[look.id] = CaseFilm(room.render(look.view), sight)
     return taken
 
 
 def write_case(
     draft: Draft,
     visits: Sequence[Visit],
-    films: Mapping[str, Taken],
+    films: Mapping[str, CaseFilm],
     out: Path,
     *,
     scans: Sequence[NDArray[np.int16]] | None = None,
@@ -115,65 +126,69 @@ def write_case(
 
     `films` are those of `take_films`; `scans` the noisy HU of each visit, made here where absent.
     """
-    check_needed(draft, visits)
+    check_all_drawn(draft, visits)
     settings = visits[0].settings
     held_out = settings.wordings == "held-out"
-    found = changes(visits[0], visits[1], draft) if len(visits) > 1 else ()
+    found = measure_changes(visits[0], visits[1], draft) if len(visits) > 1 else ()
     if draft.longitudinal and all(change.turn == "same" for change in found):
         raise OverreadError("the case has two time points, and nothing has changed between them")
-    laid = lay_slices(draft, visits)
-    check_shown(draft, laid)
-    hu = scans if scans is not None else [scan_of(visit, day) for day, visit in enumerate(visits)]
+    laid = choose_slices(draft, visits)
+    check_all_pictured(draft, laid)
+    hu = (
+        scans
+        if scans is not None
+        else [make_noisy_scan(visit, day) for day, visit in enumerate(visits)]
+    )
     captions: list[str] = []
-    for look, one in zip(draft.looks, laid, strict=True):
-        rng = _rng(settings, draft, "caption", look.id)
+    for look, one in zip(draft.pictures, laid, strict=True):
+        rng = _case_rng(settings, draft, "caption", look.id)
         if one is None:
             pixels = films[look.id].film.pixels
             sight = films[look.id].sight
-            captions.append(film_caption(draft, look, sight, rng, held_out=held_out))
+            captions.append(write_film_caption(draft, look, sight, rng, held_out=held_out))
         else:
-            space = visits[look.time].scan.canvas.grid.space
-            pixels = render(hu[look.time], space, one)
-            known = _by_key(found)
-            captions.append(ct_caption(draft, look, one, known, rng, held_out=held_out))
-        with written(out / NAME / picture_file(draft, look)) as stream_:
-            stream_.write(encode(pixels, kind="jpeg", quality=_QUALITY))
-    return _record(draft, visits, films, laid, captions, found)
+            space = visits[look.time].scan.canvas.grid.geometry
+            pixels = render_slice(hu[look.time], space, one)
+            known = _changes_by_key(found)
+            captions.append(write_ct_caption(draft, look, one, known, rng, held_out=held_out))
+        with open_atomic(out / NAME / picture_file(draft, look)) as stream_:
+            stream_.write(encode(pixels, kind="jpeg", quality=_JPEG_QUALITY))
+    return _make_record(draft, visits, films, laid, captions, found)
 
 
-def check_needed(draft: Draft, visits: Sequence[Visit]) -> None:
+def check_all_drawn(draft: Draft, visits: Sequence[Visit]) -> None:
     """Raise an error unless everything was drawn that the illness cannot do without."""
-    ever = {drawn.plan for visit in visits for drawn in visit.drawn}
+    ever = {drawn.plan for visit in visits for drawn in visit.drawn_findings}
     missing = [p.kind for n, p in enumerate(draft.plans) if p.needed and n not in ever]
-    there = {one.statement.kind for visit in visits for one in visit.beyond}
-    missing += [name for name in needed_beyond(draft) if name not in there]
+    there = {one.statement.kind for visit in visits for one in visit.extrapulmonary}
+    missing += [name for name in needed_extrapulmonary(draft) if name not in there]
     if missing:
         raise OverreadError(f"the case has {draft.disease} and was drawn without {missing[0]}")
 
 
-def check_shown(draft: Draft, laid: Iterable[Slice | None]) -> None:
+def check_all_pictured(draft: Draft, laid: Iterable[CaseSlice | None]) -> None:
     """Raise an error unless some slice shows each thing that the illness cannot do without."""
     shown = {each.key for one in laid if one is not None for each in one.shown}
     needed = {f"plan-{n}": plan.kind for n, plan in enumerate(draft.plans) if plan.needed}
-    needed |= {f"beyond-{name}": name for name in needed_beyond(draft)}
+    needed |= {f"beyond-{name}": name for name in needed_extrapulmonary(draft)}
     for key, kind in needed.items():
         if key not in shown:
             raise OverreadError(f"no picture of the case shows its {kind}")
 
 
-def scan_of(visit: Visit, day: int) -> NDArray[np.int16]:
+def make_noisy_scan(visit: Visit, day: int) -> NDArray[np.int16]:
     """The scan of a visit with its noise, another on each day."""
     scan = visit.scan
-    seed = stream(visit.settings.seed, visit.number, "case", "noise", day)
+    seed = seed_for(visit.settings.seed, visit.number, "case", "noise", day)
     return add_noise(scan.canvas, visit.body.habitus, scan.difficulty.noise, seed)
 
 
-def entry_of(record: CaseRecord) -> Entry:
+def read_case_entry(record: CaseRecord) -> Entry:
     """The row of a patient as the loader reads it."""
-    reader = RowReader(dict(record.row), file="cases", number=record.number)
+    reader = RowFields(dict(record.row), file="cases", number=record.number)
     entry = read_row(reader, split=case_split(record.number), place=record.number)
     if entry is None or reader.defects:
-        raise OverreadError(f"patient {record.number} makes no row: {reader.defects[0]}")
+        raise OverreadError(f"patient {record.number} gives no valid row: {reader.defects[0]}")
     return entry
 
 
@@ -200,67 +215,72 @@ def write_lists(out: Path, records: Sequence[CaseRecord]) -> None:
     write_lines(sources / ".planted.jsonl", (record.planted for record in records))
     entries: dict[str, list[Entry]] = {}
     for record in records:
-        entries.setdefault(case_split(record.number), []).append(entry_of(record))
+        entries.setdefault(case_split(record.number), []).append(read_case_entry(record))
     write_entries(root, NAME, entries)
 
 
-def _record(
+def _make_record(
     draft: Draft,
     visits: Sequence[Visit],
-    films: Mapping[str, Taken],
-    laid: Sequence[Slice | None],
+    films: Mapping[str, CaseFilm],
+    laid: Sequence[CaseSlice | None],
     captions: Sequence[str],
-    found: Sequence[Change],
+    found: Sequence[FindingChange],
 ) -> CaseRecord:
     settings = visits[0].settings
     sights = {name: taken.sight for name, taken in films.items()}
-    report = imaging_findings(
+    report = write_imaging_findings(
         draft,
         visits,
         sights,
         found,
-        _rng(settings, draft, "report"),
+        _case_rng(settings, draft, "report"),
         held_out=settings.wordings == "held-out",
     )
-    became = told_changes(found, _rng(settings, draft, "changes"), interval=draft.interval)
+    became = write_changes(found, _case_rng(settings, draft, "changes"), interval=draft.interval)
     told = became if draft.longitudinal else None
-    ever = _ever(visits, found)
-    discussed = discussion(draft, ever, told, _rng(settings, draft, "discussion"))
-    case = case_of(draft, case_split(draft.patient))
-    entry = Entry(case=case, truth=truth_of(draft, captions, report, discussed))
-    raw, planted = raw_case(draft, entry, settings, ever, told)
+    ever = _findings_of_all_days(visits, found)
+    discussed = write_discussion(draft, ever, told, _case_rng(settings, draft, "discussion"))
+    case = make_case(draft, case_split(draft.patient))
+    entry = Entry(case=case, truth=make_truth(draft, captions, report, discussed))
+    raw, planted = make_raw_case(draft, entry, settings, ever, told)
     for image in raw["images"]:
         image["file"] = f"../../{NAME}/{image['file']}"
     return CaseRecord(
         number=draft.patient,
         row=row_of(entry),
-        line=_line(draft, visits, sights, laid, found),
+        line=_case_line(draft, visits, sights, laid, found),
         raw=raw,
         planted=planted.model_dump(mode="json"),
     )
 
 
-def _ever(visits: Sequence[Visit], found: Sequence[Change]) -> list[Statement]:
-    """What was found on any day, each once: as it was on the first day that had it."""
+def _findings_of_all_days(
+    visits: Sequence[Visit], found: Sequence[FindingChange]
+) -> list[Statement]:
+    """Statements of all findings of any day, each once: as measured on the first day that had it."""
     if found:
         return [one for change in found if (one := change.before or change.after) is not None]
     first = visits[0]
-    return [*(one.statement for one in first.findings), *(one.statement for one in first.beyond)]
+    return [
+        *(one.statement for one in first.findings),
+        *(one.statement for one in first.extrapulmonary),
+    ]
 
 
-def _by_key(found: Sequence[Change]) -> dict[str, Change]:
+def _changes_by_key(found: Sequence[FindingChange]) -> dict[str, FindingChange]:
     return {
         f"beyond-{one.statement.kind}" if one.plan is None else f"plan-{one.plan}": one
         for one in found
     }
 
 
-def _line(
+def _case_line(
     draft: Draft,
     visits: Sequence[Visit],
-    sights: Mapping[str, Sight | None],
-    laid: Sequence[Slice | None],
-    found: Sequence[Change],
+    sights: Mapping[str, FilmContents | None],
+    laid: Sequence[CaseSlice | None],
+    found: Sequence[FindingChange],
 ) -> dict[str, Any]:
     """All that is known of a case."""
     return {
@@ -281,16 +301,16 @@ def _line(
             }
             for n, p in enumerate(draft.plans)
         ],
-        "days": [_day(visit) for visit in visits],
+        "days": [_day_to_json(visit) for visit in visits],
         "changes": [change.model_dump(mode="json") for change in found],
         "pictures": [
-            _picture(draft, look, one, sights.get(look.id))
-            for look, one in zip(draft.looks, laid, strict=True)
+            _picture_to_json(draft, look, one, sights.get(look.id))
+            for look, one in zip(draft.pictures, laid, strict=True)
         ],
     }
 
 
-def _day(visit: Visit) -> dict[str, Any]:
+def _day_to_json(visit: Visit) -> dict[str, Any]:
     return {
         "findings": [
             {
@@ -298,16 +318,18 @@ def _day(visit: Visit) -> dict[str, Any]:
                 "statement": finding.statement.model_dump(mode="json"),
                 "voxels": [entity.voxels for entity in finding.entities],
             }
-            for drawn, finding in zip(visit.drawn, visit.findings, strict=True)
+            for drawn, finding in zip(visit.drawn_findings, visit.findings, strict=True)
         ],
         "beyond": [
             {"statement": one.statement.model_dump(mode="json"), "centre": list(one.centre)}
-            for one in visit.beyond
+            for one in visit.extrapulmonary
         ],
     }
 
 
-def _picture(draft: Draft, look: Look, one: Slice | None, sight: Sight | None) -> dict[str, Any]:
+def _picture_to_json(
+    draft: Draft, look: PictureSpec, one: CaseSlice | None, sight: FilmContents | None
+) -> dict[str, Any]:
     known: dict[str, Any] = {"file": picture_file(draft, look), **look.model_dump(mode="json")}
     if one is not None:
         known["slice"] = one.model_dump(mode="json")
@@ -316,5 +338,5 @@ def _picture(draft: Draft, look: Look, one: Slice | None, sight: Sight | None) -
     return known
 
 
-def _rng(settings: Settings, draft: Draft, *purpose: str) -> np.random.Generator:
-    return np.random.default_rng(stream(settings.seed, draft.patient, "case", *purpose))
+def _case_rng(settings: Settings, draft: Draft, *purpose: str) -> np.random.Generator:
+    return np.random.default_rng(seed_for(settings.seed, draft.patient, "case", *purpose))

@@ -27,16 +27,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.rexgroundingct.release import SPLITS, read_scan
 from overread.core import Entry, Record
 from overread.errors import OverreadError
-from overread.ontology import findings
-from overread.ontology import lungs as lung_names
+from overread.ontology import finding_tree
+from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.canvas import ORGANS
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.card import Counts
-from overread.phantom.chain import chain, label_boxes, places, segment_name
+from overread.phantom.chain import build_chain, find_structure_boxes, label_boxes, segment_name
 from overread.phantom.lists import write_entries, write_lines, write_text
 from overread.phantom.patient import Patient
 from overread.phantom.statement import KINDS
@@ -49,7 +49,7 @@ ANATOMY = ("organs", "lobes", "segments")
 PROTOCOL = "protocol2"
 """Every entity of every finding is marked, in all splits, as the benchmark does in val and test."""
 
-_PATTERN = (
+_SPLIT_PATTERN = (
     *("train", "test", "val", "train", "train"),
     *("train", "test", "train", "train", "train"),
 )
@@ -76,7 +76,7 @@ def split_of(number: int) -> str:
     >>> [split_of(number) for number in (1, 2, 3, 11)]
     ['train', 'test', 'val', 'train']
     """
-    return _PATTERN[(number - 1) % len(_PATTERN)]
+    return _SPLIT_PATTERN[(number - 1) % len(_SPLIT_PATTERN)]
 
 
 def scan_name(number: int) -> str:
@@ -88,7 +88,7 @@ def scan_name(number: int) -> str:
     return f"{split_of(number)}_{number}_a_1.nii.gz"
 
 
-def files_of(number: int) -> list[str]:
+def list_scan_files(number: int) -> list[str]:
     """The big files of a patient, relative to the folder of the phantom."""
     folders = ("images", "segmentations", *(f"anatomy/{part}" for part in ANATOMY))
     return [f"{NAME}/{folder}/{scan_name(number)}" for folder in folders]
@@ -96,24 +96,24 @@ def files_of(number: int) -> list[str]:
 
 def write_scan(patient: Patient, out: Path) -> ScanRecord:
     """Write the CT, the masks and the anatomy of one patient; each file appears whole."""
-    affine = np.asarray(patient.space.affine)
-    image, mask, *anatomy = (out / file for file in files_of(patient.number))
-    write_volume(image, _stored(patient.hu), affine)
+    affine = np.asarray(patient.geometry.affine)
+    image, mask, *anatomy = (out / file for file in list_scan_files(patient.number))
+    write_volume(image, _to_stored_order(patient.hu), affine)
     for path, labels in zip(
         anatomy, (patient.organs, patient.lobes, patient.segments), strict=True
     ):
-        write_volume(path, _stored(labels), affine)
+        write_volume(path, _to_stored_order(labels), affine)
     channels = [patient.labels(n) for n in range(len(patient.findings))]
-    write_mask(mask, [_stored(labels) for labels in channels], affine)
-    return _record(patient, channels)
+    write_mask(mask, [_to_stored_order(labels) for labels in channels], affine)
+    return _make_record(patient, channels)
 
 
-def entry_of(record: ScanRecord) -> Entry:
+def read_scan_entry(record: ScanRecord) -> Entry:
     """The row of a patient as the loader reads it."""
-    reader = RowReader(dict(record.row), file="dataset.json", number=record.number)
+    reader = RowFields(dict(record.row), file="dataset.json", number=record.number)
     entry = read_scan(reader, split=split_of(record.number), withheld=False)
     if entry is None or reader.defects:
-        raise OverreadError(f"patient {record.number} makes no row: {reader.defects[0]}")
+        raise OverreadError(f"patient {record.number} gives no valid row: {reader.defects[0]}")
     return entry
 
 
@@ -126,7 +126,7 @@ def counts(records: Sequence[ScanRecord]) -> Counts:
         for category in record.row["categories"].values():
             found[category][split] += 1
             found["all"][split] += 1
-    names = findings().categories
+    names = finding_tree().categories
     rows = [(f"findings {code}", names[code].name, found[code]) for code in KINDS]
     return [("patients", "", found["patients"]), *rows, ("findings", "all", found["all"])]
 
@@ -146,7 +146,7 @@ def write_lists(out: Path, records: Sequence[ScanRecord]) -> None:
     write_text(out / "sources" / NAME / "reports.csv", table.getvalue())
     entries: dict[str, list[Entry]] = {split: [] for split in SPLITS}
     for record in records:
-        entries[split_of(record.number)].append(entry_of(record))
+        entries[split_of(record.number)].append(read_scan_entry(record))
     write_entries(root, NAME, entries)
 
 
@@ -163,13 +163,13 @@ def label_names() -> dict[str, dict[str, str]]:
     }
 
 
-def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanRecord:
+def _make_record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanRecord:
     name = scan_name(patient.number)
-    where = places(patient)
+    where = find_structure_boxes(patient)
     row: dict[str, Any] = {
         "name": name,
         **{key: {} for key in ("findings", "categories", "entity_counts", "pixels")},
-        "shape": list(patient.space.shape),
+        "shape": list(patient.geometry.shape),
         "protocol": PROTOCOL,
     }
     chains, told = {}, []
@@ -188,7 +188,7 @@ def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanReco
         row["pixels"][key] = sum(voxels)
         chains[key] = [
             thought.model_dump(mode="json", exclude_none=True)
-            for thought in chain(patient, where, finding, boxes)
+            for thought in build_chain(patient, where, finding, boxes)
         ]
         told.append(
             {
@@ -207,16 +207,16 @@ def _record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> ScanReco
         "findings": told,
         "beyond": [
             {"statement": one.statement.model_dump(mode="json"), "centre": list(one.centre)}
-            for one in patient.beyond
+            for one in patient.extrapulmonary
         ],
         "report": patient.report.model_dump(mode="json"),
     }
     who = "woman" if patient.habitus.sex == "female" else "man"
-    report = patient.report.row(name)
+    report = patient.report.to_row(name)
     report["ClinicalInformation_EN"] = f"{patient.habitus.age}-year-old {who}."
     return ScanRecord(number=patient.number, row=row, chain=chains, line=line, report=report)
 
 
-def _stored(array: NDArray[Any]) -> NDArray[Any]:
+def _to_stored_order(array: NDArray[Any]) -> NDArray[Any]:
     """A (z, y, x) array as the (H, W, D) one that is stored: another view, no copy."""
     return array.transpose(2, 1, 0)

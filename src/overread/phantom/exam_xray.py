@@ -28,30 +28,36 @@ from overread.core import Box, Entry, Record
 from overread.errors import OverreadError
 from overread.phantom.card import Counts
 from overread.phantom.exam_ct import split_of
-from overread.phantom.film.answers import SHARES, Question
-from overread.phantom.film.questions import film_questions, question_entry
-from overread.phantom.film.report import XrayReport, xray_report
-from overread.phantom.film.sign import FRONTAL, Sight, View
-from overread.phantom.film.source import source_row
-from overread.phantom.film.trace import FilmTrace, crop_files, film_file, film_trace, trace_entry
+from overread.phantom.film.answers import TYPE_COUNTS, FilmQuestion
+from overread.phantom.film.questions import draw_questions, read_question_entry
+from overread.phantom.film.report import XrayReport, write_xray_report
+from overread.phantom.film.sign import FRONTAL, FilmContents, View
+from overread.phantom.film.source import make_source_row
+from overread.phantom.film.trace import (
+    FilmTrace,
+    crop_paths,
+    draw_film_trace,
+    film_path,
+    read_trace_entry,
+)
 from overread.phantom.lists import write_entries, write_lines
-from overread.phantom.population import draw_films, stream
-from overread.phantom.visit import Settings, style_of
+from overread.phantom.population import draw_views, seed_for
+from overread.phantom.visit import Settings, draw_style
 from overread.pixels.draw import crop
 from overread.pixels.encode import encode
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 NAME = "mmrad"
-QUESTIONS = f"{NAME}/thinkvg"
-SOURCES = f"sources/{NAME}"
-QUALITY = 92
+QUESTIONS_FOLDER = f"{NAME}/thinkvg"
+SOURCES_FOLDER = f"sources/{NAME}"
+JPEG_QUALITY = 92
 """Quality of the JPEGs."""
-FEWEST_CROPS = 3
+MIN_CROPS = 3
 """Lungs, pleura and heart are always looked at."""
 VIEWS: tuple[View, ...] = ("PA", "AP supine")
 
 
-class _Film(Protocol):
+class _FilmPixels(Protocol):
     """One radiograph."""
 
     @property
@@ -59,15 +65,15 @@ class _Film(Protocol):
         """(rows, columns)."""
 
 
-class Room(Protocol):
-    """Whoever takes films: `overread.phantom.film.room.FilmRoom`."""
+class FilmTaker(Protocol):
+    """Renders the films of a patient; `overread.phantom.film.renderer.FilmRenderer` does."""
 
-    def film(self, view: View, /) -> _Film:
+    def render(self, view: View, /) -> _FilmPixels:
         """Take a film."""
 
 
-class Patient(Protocol):
-    """Whose films they are: `overread.phantom.visit.Visit`."""
+class FilmedPatient(Protocol):
+    """The patient of the films; `overread.phantom.visit.Visit` is one."""
 
     @property
     def number(self) -> int:
@@ -85,7 +91,7 @@ class FilmTexts(Record):
     """The report."""
     trace: FilmTrace
     """The interleaved record."""
-    questions: tuple[Question, ...]
+    questions: tuple[FilmQuestion, ...]
     """Questions and answers."""
 
 
@@ -116,7 +122,7 @@ def patient_id(number: int) -> str:
 
 
 def film_id(number: int) -> str:
-    """The id of a patient's frontal film, which tells nothing but the patient.
+    """The id of a patient's frontal film; nothing but the patient can be read off it.
 
     >>> film_id(7)
     'p90000007_1'
@@ -124,64 +130,68 @@ def film_id(number: int) -> str:
     return f"{patient_id(number)}_1"
 
 
-def files_of(number: int) -> list[str]:
+def list_film_files(number: int) -> list[str]:
     """The pictures that every patient has, relative to the folder of the phantom."""
     folder = f"{NAME}/IVLImage/{film_id(number)}"
-    return [film_file(folder), *crop_files(folder, FEWEST_CROPS), *_copies(number)]
+    return [film_path(folder), *crop_paths(folder, MIN_CROPS), *_copy_paths(number)]
 
 
-def film_texts(number: int, settings: Settings, sight: Sight, *, lateral: bool) -> FilmTexts:
+def write_film_texts(
+    number: int, settings: Settings, sight: FilmContents, *, lateral: bool
+) -> FilmTexts:
     """Report, record and questions of a film; no pixel is needed."""
-    words = np.random.default_rng(stream(settings.seed, number, "film words"))
-    report = xray_report(
+    words = np.random.default_rng(seed_for(settings.seed, number, "film words"))
+    report = write_xray_report(
         sight,
         words,
-        style=style_of(settings, words),
+        style=draw_style(settings, words),
         held_out=settings.wordings == "held-out",
         lateral=lateral,
     )
-    looks = np.random.default_rng(stream(settings.seed, number, "film looks"))
-    asked = np.random.default_rng(stream(settings.seed, number, "film questions"))
+    looks = np.random.default_rng(seed_for(settings.seed, number, "film looks"))
+    asked = np.random.default_rng(seed_for(settings.seed, number, "film questions"))
     return FilmTexts(
         report=report,
-        trace=film_trace(sight, report, looks),
-        questions=tuple(film_questions(sight, asked)),
+        trace=draw_film_trace(sight, report, looks),
+        questions=tuple(draw_questions(sight, asked)),
     )
 
 
-def write_films(visit: Patient, room: Room, sight: Sight, out: Path) -> FilmRecord:
+def write_films(
+    visit: FilmedPatient, room: FilmTaker, sight: FilmContents, out: Path
+) -> FilmRecord:
     """Write the films and crops of one patient; each file appears whole.
 
     `sight` is what his frontal film shows; whether there is a lateral one too is drawn as
     `draw_films` draws it.
     """
     number, settings = visit.number, visit.settings
-    views = draw_films(settings.seed, number)
+    views = draw_views(settings.seed, number)
     if sight.view not in FRONTAL:
         raise OverreadError(f"patient {number} has a {sight.view} film where a frontal one belongs")
     lateral = "lateral" in views and sight.view == "PA"
-    texts = film_texts(number, settings, sight, lateral=lateral)
-    pixels = room.film(sight.view).pixels
+    texts = write_film_texts(number, settings, sight, lateral=lateral)
+    pixels = room.render(sight.view).pixels
     if pixels.shape != (sight.rows, sight.columns):
         raise OverreadError(f"the film of patient {number} is not of the size that was looked at")
     folder = f"IVLImage/{film_id(number)}"
-    frontal = encode(pixels, kind="jpeg", quality=QUALITY)
-    files = {f"{NAME}/{film_file(folder)}": frontal}
-    files |= dict.fromkeys(_copies(number), frontal)
+    frontal = encode(pixels, kind="jpeg", quality=JPEG_QUALITY)
+    files = {f"{NAME}/{film_path(folder)}": frontal}
+    files |= dict.fromkeys(_copy_paths(number), frontal)
     rounds = texts.trace.rounds
-    for file, look in zip(crop_files(folder, len(rounds)), rounds, strict=True):
+    for file, look in zip(crop_paths(folder, len(rounds)), rounds, strict=True):
         x1, y1, x2, y2 = look.box
         box = Box(picture="xray", x1=x1, y1=y1, x2=x2, y2=y2)
-        files[f"{NAME}/{file}"] = encode(crop(pixels, box), kind="jpeg", quality=QUALITY)
+        files[f"{NAME}/{file}"] = encode(crop(pixels, box), kind="jpeg", quality=JPEG_QUALITY)
     beside = f"{folder}/lateral.jpg" if lateral else None
     if beside is not None:
         files[f"{NAME}/{beside}"] = encode(
-            room.film("lateral").pixels, kind="jpeg", quality=QUALITY
+            room.render("lateral").pixels, kind="jpeg", quality=JPEG_QUALITY
         )
     for file, data in files.items():
-        with written(out / file) as stream_out:
+        with open_atomic(out / file) as stream_out:
             stream_out.write(data)
-    return _record(number, settings, sight, texts, folder, beside, tuple(files))
+    return _make_record(number, settings, sight, texts, folder, beside, tuple(files))
 
 
 def counts(records: Sequence[FilmRecord]) -> Counts:
@@ -207,7 +217,7 @@ def counts(records: Sequence[FilmRecord]) -> Counts:
         ("looks", "", found["looks"]),
         *(
             ("questions", kind.removesuffix("_questions").replace("_", " "), found[kind])
-            for kind in SHARES
+            for kind in TYPE_COUNTS
         ),
         ("questions", "all", found["questions"]),
     ]
@@ -220,24 +230,24 @@ def write_lists(out: Path, records: Sequence[FilmRecord]) -> None:
     for record in records:
         split = split_of(record.number)
         own, mine = traces[split], asked[split]
-        own.append(trace_entry(record.row, split=split, place=len(own) + 1))
+        own.append(read_trace_entry(record.row, split=split, place=len(own) + 1))
         for row in record.questions:
-            mine.append(question_entry(row, split=split, place=len(mine) + 1))
+            mine.append(read_question_entry(row, split=split, place=len(mine) + 1))
     write_lines(out / NAME / "phantom.jsonl", (record.line for record in records))
-    write_lines(out / SOURCES / "reports.jsonl", (record.source for record in records))
-    write_entries(out / NAME, NAME, _some(traces))
-    write_entries(out / QUESTIONS, NAME, _some(asked), form="thinkvg-jsonl")
+    write_lines(out / SOURCES_FOLDER / "reports.jsonl", (record.source for record in records))
+    write_entries(out / NAME, NAME, _nonempty_splits(traces))
+    write_entries(out / QUESTIONS_FOLDER, NAME, _nonempty_splits(asked), form="thinkvg-jsonl")
 
 
-def _some(splits: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
+def _nonempty_splits(splits: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
     """The splits that somebody is in: a file without rows would be a defect."""
     return {split: entries for split, entries in splits.items() if entries}
 
 
-def _record(
+def _make_record(
     number: int,
     settings: Settings,
-    sight: Sight,
+    sight: FilmContents,
     texts: FilmTexts,
     folder: str,
     lateral: str | None,
@@ -252,7 +262,7 @@ def _record(
         "view": sight.view,
         "columns": sight.columns,
         "rows": sight.rows,
-        "image": film_file(folder),
+        "image": film_path(folder),
         "lateral": lateral,
         "heart_ratio": round(sight.heart_ratio, 4),
         "regions": {region: list(box) for region, box in sight.regions.items()},
@@ -266,13 +276,13 @@ def _record(
     return FilmRecord(
         number=number,
         files=files,
-        row=texts.trace.row(folder),
-        questions=tuple(one.row(image) for one in texts.questions),
+        row=texts.trace.to_row(folder),
+        questions=tuple(one.to_row(image) for one in texts.questions),
         line=line,
-        source=source_row(name, patient_id(number), image, sight, texts.report),
+        source=make_source_row(name, patient_id(number), image, sight, texts.report),
     )
 
 
-def _copies(number: int) -> list[str]:
-    """Where the frontal film stands again: no release reaches into another one's folder."""
-    return [f"{root}/images/{film_id(number)}.jpg" for root in (QUESTIONS, SOURCES)]
+def _copy_paths(number: int) -> list[str]:
+    """Paths of the copies of the frontal film: each release has its own files."""
+    return [f"{root}/images/{film_id(number)}.jpg" for root in (QUESTIONS_FOLDER, SOURCES_FOLDER)]

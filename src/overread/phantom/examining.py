@@ -14,23 +14,23 @@ from typing import Any
 
 from overread.core import Record
 from overread.phantom import exam_ct
-from overread.phantom.exam_case import CaseRecord, scan_of, take_films, write_case
-from overread.phantom.exam_case import files_of as case_files
+from overread.phantom.exam_case import CaseRecord, make_noisy_scan, render_films, write_case
+from overread.phantom.exam_case import list_picture_files as case_files
 from overread.phantom.exam_ct import ScanRecord, write_scan
 from overread.phantom.exam_xray import FilmRecord, write_films
-from overread.phantom.film.room import FilmRoom
-from overread.phantom.film.sight import see
+from overread.phantom.film.room import FilmRenderer
+from overread.phantom.film.sight import find_signs
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.patient import Patient, days_of, make_patient, scanned
-from overread.phantom.population import draw_films
+from overread.phantom.patient import Patient, draw_case_days, make_patient, scan_visit
+from overread.phantom.population import draw_views
 from overread.phantom.visit import Settings, Visit
 
-_EXAMS = {
+_EXAM_MODULES = {
     "medthinkvqa": "overread.phantom.exam_case",
     "rexgroundingct": "overread.phantom.exam_ct",
     "mmrad": "overread.phantom.exam_xray",
 }
-EXAMS = tuple(_EXAMS)
+EXAMS = tuple(_EXAM_MODULES)
 """The exams, by the benchmark whose layout they have."""
 
 
@@ -48,50 +48,50 @@ class PatientRecord(Record):
     case: CaseRecord | None = None
     """His case, where that exam was asked for."""
 
-    def of(self, exam: str) -> Any:
-        """What was noted in one exam; None where it was not made."""
+    def exam_record(self, exam: str) -> Any:
+        """The record of one exam; None where that exam was not written."""
         return {"medthinkvqa": self.case, "rexgroundingct": self.scan, "mmrad": self.film}[exam]
 
 
-def module_of(exam: str) -> Any:
+def find_exam_module(exam: str) -> Any:
     """The module of an exam: SPLITS, counts, write_lists."""
-    return import_module(_EXAMS[exam])
+    return import_module(_EXAM_MODULES[exam])
 
 
-def examine(number: int, settings: Settings, exams: Sequence[str], out: Path) -> PatientRecord:
+def write_exams(number: int, settings: Settings, exams: Sequence[str], out: Path) -> PatientRecord:
     """Make a patient and write the exams that are asked for, all but their lists."""
     days: tuple[Visit, ...] = ()
     if settings.mix == "illness":
         draft = draw_draft(number, settings)
-        days = days_of(draft, settings, first_only="medthinkvqa" not in exams)
-        patient = scanned(days[0])
+        days = draw_case_days(draft, settings, first_only="medthinkvqa" not in exams)
+        patient = scan_visit(days[0])
     else:
         patient = make_patient(number, settings)
     scan, film, case = None, None, None
     files: list[str] = []
     if "rexgroundingct" in exams:
         scan = write_scan(patient, out)
-        files += exam_ct.files_of(number)
-    room = FilmRoom(patient.visit)
+        files += exam_ct.list_scan_files(number)
+    room = FilmRenderer(patient.visit)
     if "mmrad" in exams:
-        frontal = draw_films(settings.seed, number)[0]
-        film = write_films(patient.visit, room, see(room, patient.visit, frontal), out)
+        frontal = draw_views(settings.seed, number)[0]
+        film = write_films(patient.visit, room, find_signs(room, patient.visit, frontal), out)
         files += film.files
     if "medthinkvqa" in exams:
-        case, shown = _case(patient, days, room, out)
+        case, shown = _write_case_exam(patient, days, room, out)
         files += shown
     return PatientRecord(number=number, files=tuple(files), scan=scan, film=film, case=case)
 
 
-def _case(
-    patient: Patient, days: tuple[Visit, ...], room: FilmRoom, out: Path
+def _write_case_exam(
+    patient: Patient, days: tuple[Visit, ...], room: FilmRenderer, out: Path
 ) -> tuple[CaseRecord, list[str]]:
     """The case, on the days that were drawn already or on another occasion."""
     draft = draw_draft(patient.number, patient.settings)
     rooms = {0: room} if days else {}
-    days = days or days_of(draft, patient.settings)
-    scans = [scan_of(visit, day) for day, visit in enumerate(days)]
+    days = days or draw_case_days(draft, patient.settings)
+    scans = [make_noisy_scan(visit, day) for day, visit in enumerate(days)]
     if rooms:
         scans[0] = patient.hu
-    films = take_films(draft, days, rooms)
+    films = render_films(draft, days, rooms)
     return write_case(draft, days, films, out, scans=scans), case_files(draft)

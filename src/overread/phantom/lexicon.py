@@ -19,7 +19,7 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.errors import UnknownName
-from overread.phantom.statement import BEYOND, KINDS
+from overread.phantom.statement import EXTRAPULMONARY, KINDS
 
 Style = Literal["radiologist", "translated"]
 Family = Literal["things", "patches", "pleura", "beyond"]
@@ -27,7 +27,7 @@ Form = Literal["counted", "stuff", "changes", "whole"]
 
 STYLES: tuple[Style, ...] = ("radiologist", "translated")
 _FORMS: tuple[Form, ...] = ("counted", "stuff", "changes", "whole")
-_CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
+_CHOICE_PATTERN = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
 class Noun(Record):
@@ -42,10 +42,10 @@ class Noun(Record):
     graded: bool = True
     """Whether it can be mild or severe."""
 
-    def words(self, count: int) -> str:
+    def form_for(self, count: int) -> str:
         """The words for so many of them; empty where it cannot be said of so many.
 
-        >>> Noun(text="/patchy consolidations", form="counted").words(1)
+        >>> Noun(text="/patchy consolidations", form="counted").form_for(1)
         ''
         """
         if self.form != "counted":
@@ -53,16 +53,16 @@ class Noun(Record):
         one, many = self.text.split("/")
         return one if count == 1 else many
 
-    def plural(self, count: int) -> bool:
+    def is_plural(self, count: int) -> bool:
         """Whether its verb is in the plural."""
         return self.form == "changes" or (self.form == "counted" and count > 1)
 
-    def article(self, count: int) -> bool:
+    def needs_article(self, count: int) -> bool:
         """Whether it needs an article within a sentence."""
         return self.form == "whole" or (self.form == "counted" and count == 1)
 
 
-class NounList(Record):
+class NounWords(Record):
     """Nouns of one or several kinds."""
 
     kinds: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class NounList(Record):
     whole: tuple[str, ...] = ()
     """One, however many parts it has."""
 
-    def nouns(self, kinds: tuple[str, ...]) -> list[Noun]:
+    def to_nouns(self, kinds: tuple[str, ...]) -> list[Noun]:
         """Each of them; `kinds` are those of the file."""
         mine = self.kinds or kinds
         return [
@@ -90,7 +90,7 @@ class NounList(Record):
         ]
 
 
-class PhraseList(Record):
+class PhraseWords(Record):
     """Whole sentences of one or several kinds."""
 
     kinds: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class PhraseList(Record):
     """The texts, with slots."""
 
 
-class FrameList(Record):
+class FrameWords(Record):
     """Sentences that any noun can be set into."""
 
     style: Style
@@ -114,7 +114,7 @@ class FrameList(Record):
     """The texts, with slots."""
 
 
-class Grades(Record):
+class GradeWords(Record):
     """What the three grades are called."""
 
     kinds: tuple[str, ...] = ()
@@ -126,13 +126,13 @@ class Grades(Record):
     severe: tuple[str, ...]
     """Words for severe."""
 
-    def words(self, grade: str) -> tuple[str, ...]:
+    def words_for(self, grade: str) -> tuple[str, ...]:
         """The words for one grade."""
         named: tuple[str, ...] = getattr(self, grade)
         return named
 
 
-class Trait(Record):
+class TraitWords(Record):
     """What a trait is called."""
 
     name: str
@@ -150,26 +150,26 @@ class CategoryWords(Record):
     """What the category is."""
     family: Family
     """Which frames fit."""
-    nouns: tuple[NounList, ...] = Field(alias="noun")
+    nouns: tuple[NounWords, ...] = Field(alias="noun")
     """What its findings are called."""
-    phrases: tuple[PhraseList, ...] = Field((), alias="phrase")
+    phrases: tuple[PhraseWords, ...] = Field((), alias="phrase")
     """Sentences that only this category has."""
-    severity: tuple[Grades, ...] = ()
+    severity: tuple[GradeWords, ...] = ()
     """Its own words for the grades."""
-    traits: tuple[Trait, ...] = Field((), alias="trait")
+    traits: tuple[TraitWords, ...] = Field((), alias="trait")
     """Its own words for traits."""
 
 
 class CommonWords(Record):
     """`wordings/frames.toml`: what all categories share."""
 
-    frames: tuple[FrameList, ...] = Field(alias="frame")
+    frames: tuple[FrameWords, ...] = Field(alias="frame")
     """Sentences that any noun can be set into."""
-    severity: tuple[Grades, ...]
+    severity: tuple[GradeWords, ...]
     """Words for the grades."""
-    adverbs: Grades
+    adverbs: GradeWords
     """Adverbs for the grades."""
-    traits: tuple[Trait, ...] = Field(alias="trait")
+    traits: tuple[TraitWords, ...] = Field(alias="trait")
     """Words for the traits."""
 
 
@@ -211,7 +211,7 @@ class Wording(Record):
         if self.noun is None:
             return not countable
         alone = countable and count == 1
-        return bool(self.noun.words(count)) and not (alone and self.noun.form == "changes")
+        return bool(self.noun.form_for(count)) and not (alone and self.noun.form == "changes")
 
 
 def is_held_out(wording: str) -> bool:
@@ -226,31 +226,33 @@ def is_held_out(wording: str) -> bool:
     return int.from_bytes(digest[:8], "big") % 5 == 0
 
 
-def alternatives(text: str) -> tuple[str, ...]:
+def expand_choices(text: str) -> tuple[str, ...]:
     """The texts that one text with choices stands for.
 
-    >>> alternatives("air (is|was) (seen|noted)")
+    >>> expand_choices("air (is|was) (seen|noted)")
     ('air is seen', 'air is noted', 'air was seen', 'air was noted')
     """
-    parts = _CHOICE.split(text)
+    parts = _CHOICE_PATTERN.split(text)
     # Every second part is a choice: re.split keeps what its group caught.
     options = [part.split("|") if place % 2 else [part] for place, part in enumerate(parts)]
     return tuple("".join(chosen) for chosen in product(*options))
 
 
 @cache
-def common_words() -> CommonWords:
+def load_common_words() -> CommonWords:
     """What all categories share."""
-    return CommonWords.model_validate(read_words("frames"))
+    return CommonWords.model_validate(read_wordings_file("frames"))
 
 
 @cache
-def category_words(category: str, kind: str) -> CategoryWords:
+def load_category_words(category: str, kind: str) -> CategoryWords:
     """The words of one category, or of everything beyond the lung."""
-    return CategoryWords.model_validate(read_words("beyond" if kind in BEYOND else category))
+    return CategoryWords.model_validate(
+        read_wordings_file("beyond" if kind in EXTRAPULMONARY else category)
+    )
 
 
-def read_words(name: str) -> dict[str, object]:
+def read_wordings_file(name: str) -> dict[str, object]:
     """One file of `wordings/`."""
     source = files("overread.phantom") / "wordings" / f"{name}.toml"
     return tomllib.loads(source.read_text("utf-8"))
@@ -262,37 +264,37 @@ def kinds_of(category: str) -> tuple[str, ...]:
     >>> kinds_of("8a")
     ('coronary calcification', 'aortic calcification')
     """
-    beyond = tuple(kind for kind, code in BEYOND.items() if code == category)
+    beyond = tuple(kind for kind, code in EXTRAPULMONARY.items() if code == category)
     if not beyond and category not in KINDS:
         raise UnknownName(
             f"there are no words for the category {category!r}",
-            remedy=f"use one of {', '.join([*KINDS, *sorted(set(BEYOND.values()))])}",
+            remedy=f"use one of {', '.join([*KINDS, *sorted(set(EXTRAPULMONARY.values()))])}",
         )
     return KINDS.get(category, beyond)
 
 
 @cache
-def choices(category: str, kind: str, style: Style) -> tuple[Wording, ...]:
+def list_wordings(category: str, kind: str, style: Style) -> tuple[Wording, ...]:
     """Every wording for one kind in one style, each once."""
     if kind not in kinds_of(category):
         raise UnknownName(
             f"there are no words for {kind!r} of category {category}",
             remedy=f"its kinds are {', '.join(kinds_of(category))}",
         )
-    own = category_words(category, kind)
-    all_kinds = tuple(BEYOND) if kind in BEYOND else KINDS[category]
+    own = load_category_words(category, kind)
+    all_kinds = tuple(EXTRAPULMONARY) if kind in EXTRAPULMONARY else KINDS[category]
     nouns = [
         noun
         for group in own.nouns
         if group.style in (None, style) and kind in (group.kinds or all_kinds)
-        for noun in group.nouns(all_kinds)
+        for noun in group.to_nouns(all_kinds)
     ]
     made: dict[str, Wording] = {}
-    for frame in common_words().frames:
+    for frame in load_common_words().frames:
         if frame.style != style or own.family not in frame.families:
             continue
         for text in frame.text:
-            templates = alternatives(text)
+            templates = expand_choices(text)
             for template, noun in product(templates, nouns):
                 full = template.replace("{a_thing}", f"a [{noun.text}]")
                 full = full.replace("{thing}", f"[{noun.text}]")
@@ -306,7 +308,7 @@ def choices(category: str, kind: str, style: Style) -> tuple[Wording, ...]:
     for group in own.phrases:
         if group.style in (None, style) and kind in (group.kinds or all_kinds):
             for text in group.text:
-                templates = alternatives(text)
+                templates = expand_choices(text)
                 for template in templates:
                     made[template] = Wording(
                         text=template,
@@ -317,10 +319,10 @@ def choices(category: str, kind: str, style: Style) -> tuple[Wording, ...]:
     return tuple(made.values())
 
 
-def wordings(category: str, kind: str | None = None) -> tuple[str, ...]:
+def list_wording_texts(category: str, kind: str | None = None) -> tuple[str, ...]:
     """Every distinct wording of a category, or of one kind of it, in both styles.
 
-    >>> len(wordings("2d")) > len(wordings("2d", "mass")) > 40
+    >>> len(list_wording_texts("2d")) > len(list_wording_texts("2d", "mass")) > 40
     True
     """
     wanted = kinds_of(category) if kind is None else (kind,)
@@ -328,19 +330,19 @@ def wordings(category: str, kind: str | None = None) -> tuple[str, ...]:
         wording.text
         for style in STYLES
         for each in wanted
-        for wording in choices(category, each, style)
+        for wording in list_wordings(category, each, style)
     )
     return tuple(dict.fromkeys(found))
 
 
 def grade_words(category: str, kind: str, grade: str) -> tuple[str, ...]:
     """What a grade is called for a kind: the category's own words, or those of all."""
-    own = category_words(category, kind).severity
+    own = load_category_words(category, kind).severity
     fitting = [one for one in own if not one.kinds or kind in one.kinds]
-    return (fitting or common_words().severity)[0].words(grade)
+    return (fitting or load_common_words().severity)[0].words_for(grade)
 
 
-def trait_words(category: str, kind: str, name: str) -> Trait | None:
+def trait_words(category: str, kind: str, name: str) -> TraitWords | None:
     """What a trait is called for a kind; None where there is no word for it."""
-    own = category_words(category, kind).traits
-    return next((one for one in (*own, *common_words().traits) if one.name == name), None)
+    own = load_category_words(category, kind).traits
+    return next((one for one in (*own, *load_common_words().traits) if one.name == name), None)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks import write
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.made import MemoryRelease
 from overread.core import Entry
 from overread.errors import OverreadError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 
 def write_entries(
@@ -24,7 +24,9 @@ def write_entries(
     shutil.rmtree(scratch, ignore_errors=True)
     try:
         for split, entries in splits.items():
-            made = MadeRelease(benchmark, split, entries, _no_file, form=form, count=len(entries))
+            made = MemoryRelease(
+                benchmark, split, entries, _refuse_file, form=form, count=len(entries)
+            )
             write(made, scratch, pictures=False)
         for path in sorted(scratch.iterdir()):
             path.replace(root / path.name)
@@ -34,7 +36,7 @@ def write_entries(
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file; what is there is replaced at once."""
-    with written(path) as stream:
+    with open_atomic(path) as stream:
         stream.write(text.encode("utf-8"))
 
 
@@ -43,5 +45,5 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def _no_file(file: str) -> bytes:
+def _refuse_file(file: str) -> bytes:
     raise OverreadError(f"{file} was written before, and is not copied")

@@ -20,25 +20,25 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from overread import __version__
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
-from overread.phantom.card import Counts, card
+from overread.phantom.card import Counts, format_dataset_card
 from overread.phantom.difficulty import DIFFICULTIES
 from overread.phantom.exam_ct import split_of
-from overread.phantom.examining import EXAMS, PatientRecord, examine, module_of
+from overread.phantom.examining import EXAMS, PatientRecord, find_exam_module, write_exams
 from overread.phantom.population import Mix
 from overread.phantom.sentences import STYLES
-from overread.phantom.visit import STEPS, Settings
-from overread.pixels.files import written
-from overread.runs.workers import in_workers
+from overread.phantom.visit import VOXEL_MM, Settings
+from overread.pixels.files import open_atomic
+from overread.runs.workers import run_in_workers
 
-MEMORY = {"small": 0.6, "full": 3.0}
+WORKER_MEMORY_GB = {"small": 0.6, "full": 3.0}
 """GB that a worker may need."""
 
-_MAKING = ".making"
+_WORK_FOLDER = ".making"
 _CHOICES: dict[str, Sequence[str]] = {
-    "size": tuple(STEPS),
+    "size": tuple(VOXEL_MM),
     "difficulty": tuple(DIFFICULTIES),
     "mix": get_args(Mix),
     "wordings": ("common", "held-out"),
@@ -47,12 +47,12 @@ _CHOICES: dict[str, Sequence[str]] = {
 
 
 @dataclass
-class Outcome:
+class PopulationResult:
     """What became of a call."""
 
     made: int = 0
     """Patients that were made now."""
-    there: int = 0
+    existing: int = 0
     """Patients that were there before."""
     failed: dict[int, OverreadError] = field(default_factory=dict)
     """Patient → why he could not be made."""
@@ -81,37 +81,39 @@ class Outcome:
         return "\n".join(lines)
 
 
-def exams_of(words: str) -> list[str]:
+def parse_exams(words: str) -> list[str]:
     """The exams that somebody typed, commas between them.
 
-    >>> exams_of("mmrad, medthinkvqa")
+    >>> parse_exams("mmrad, medthinkvqa")
     ['medthinkvqa', 'mmrad']
     """
     asked = {name.strip() for name in words.split(",") if name.strip()}
     for exam in sorted(asked):
         if exam not in EXAMS:
-            raise unknown("exam", exam, EXAMS)
+            raise unknown_name("exam", exam, EXAMS)
     if not asked:
-        raise UsageError("no exam was asked for", remedy=f"there are {', '.join(EXAMS)}")
+        raise UsageError("no exam was given", remedy=f"there are {', '.join(EXAMS)}")
     return [exam for exam in EXAMS if exam in asked]
 
 
-def mix_for(exams: Sequence[str]) -> Mix:
-    """Where findings come from if nobody says so: with a case among the exams, from its illness."""
+def default_mix(exams: Sequence[str]) -> Mix:
+    """The default mix: findings follow the illness where the case exam is asked for, else real
+    frequencies.
+    """
     return "illness" if "medthinkvqa" in exams else "real"
 
 
-def settings_of(*, seed: int = 0, **words: str) -> Settings:
+def parse_settings(*, seed: int = 0, **words: str) -> Settings:
     """Settings from what somebody typed; a word that is no choice is told with the nearest one.
 
-    >>> settings_of(size="ful")
+    >>> parse_settings(size="ful")
     Traceback (most recent call last):
         ...
     overread.errors.UnknownName: no size is called 'ful': did you mean 'full'?
     """
     for name, word in words.items():
         if word not in _CHOICES[name]:
-            raise unknown(name, word, _CHOICES[name])
+            raise unknown_name(name, word, _CHOICES[name])
     return Settings.model_validate({"seed": seed, **words})
 
 
@@ -123,28 +125,28 @@ def make_population(
     exams: Sequence[str] = EXAMS,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Outcome:
+) -> PopulationResult:
     """Make patients 1 to `patients` under `out`, less those that are there, and write the lists.
 
     `patients` may name their numbers instead: the number tells the split (`split_of`). Where some
     cannot be made the others are listed all the same; see `Outcome.failed`.
     """
-    exams = exams_of(",".join(exams))
+    exams = parse_exams(",".join(exams))
     asked = range(1, patients + 1) if isinstance(patients, int) else sorted(set(patients))
     if not asked or asked[0] < 1:
-        raise UsageError(f"{patients} patients were asked for", remedy="ask for at least one")
-    _own(out)
-    with _alone(out):
-        _agree(out, settings, exams)
-        _sweep(out)
-        there = _records_of(out)
+        raise UsageError(f"{patients} is not a valid number of patients", remedy="give at least 1")
+    _claim_own_folder(out)
+    with _lock_folder(out):
+        _check_settings(out, settings, exams)
+        _remove_partial_files(out)
+        there = _load_records(out)
         if there and max(there) > asked[-1]:
             raise UsageError(
                 f"{out} has patients up to number {max(there)} already",
                 remedy=f"ask for --patients {max(there)} or more, or choose another folder",
             )
         todo = [n for n in asked if n not in there]
-        outcome = Outcome(there=len(there))
+        outcome = PopulationResult(existing=len(there))
 
         def told(done: int) -> None:
             if progress is not None:
@@ -153,32 +155,34 @@ def make_population(
         told(0)
         jobs = [(number, settings, exams, out) for number in todo]
         many = min(workers or default_workers(settings.size), len(todo))
-        with closing(in_workers(_make_one, jobs, many)) as results:
+        with closing(run_in_workers(_make_one, jobs, many)) as results:
             for done, (number, _, error) in enumerate(results, 1):
                 if error is not None:
                     outcome.failed[number] = error
                 told(done)
-        _sweep(out)  # a worker that was killed may have left something half written
-        records = _records_of(out)
-        outcome.made = len(records) - outcome.there
+        _remove_partial_files(out)  # a worker that was killed may have left something half written
+        records = _load_records(out)
+        outcome.made = len(records) - outcome.existing
         if records:
             _write_lists(out, [records[number] for number in sorted(records)], settings, outcome)
         return outcome
 
 
 def _write_lists(
-    out: Path, records: Sequence[PatientRecord], settings: Settings, outcome: Outcome
+    out: Path, records: Sequence[PatientRecord], settings: Settings, outcome: PopulationResult
 ) -> None:
     """The lists and the card of every exam, from what is known of the patients."""
     outcome.splits.update(split_of(record.number) for record in records)
-    exams = [exam for exam in EXAMS if records[0].of(exam) is not None]
+    exams = [exam for exam in EXAMS if records[0].exam_record(exam) is not None]
     for exam in exams:
-        module = module_of(exam)
-        own = [record.of(exam) for record in records]
+        module = find_exam_module(exam)
+        own = [record.exam_record(exam) for record in records]
         module.write_lists(out, own)
         counts = outcome.counts[exam] = module.counts(own)
-        text = card(exam, settings, len(records), counts, exams=exams, splits=module.SPLITS)
-        with written(out / exam / "README.md") as stream:
+        text = format_dataset_card(
+            exam, settings, len(records), counts, exams=exams, splits=module.SPLITS
+        )
+        with open_atomic(out / exam / "README.md") as stream:
             stream.write(text.encode("utf-8"))
 
 
@@ -186,31 +190,31 @@ def default_workers(size: str) -> int:
     """As many as the machine has cores for, and memory."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
-    return max(1, min(cores, int(memory / MEMORY[size])))
+    return max(1, min(cores, int(memory / WORKER_MEMORY_GB[size])))
 
 
 def _make_one(number: int, settings: Settings, exams: Sequence[str], out: Path) -> None:
     """One patient and his record, which is written last."""
     try:
-        record = examine(number, settings, exams, out)
+        record = write_exams(number, settings, exams, out)
     except (OSError, MemoryError):
         raise  # a matter of the machine, not of the patient: the next one would fare no better
     except Exception as error:
         known = isinstance(error, OverreadError)
         told = str(error) if known else f"{type(error).__name__}: {error}"
         raise OverreadError(f"patient {number} could not be made: {told}") from error
-    with written(_record_path(out, number)) as stream:
+    with open_atomic(_record_path(out, number)) as stream:
         stream.write(record.model_dump_json().encode("utf-8"))
 
 
 def _record_path(out: Path, number: int) -> Path:
-    return out / _MAKING / f"{number:06d}.json"
+    return out / _WORK_FOLDER / f"{number:06d}.json"
 
 
-def _records_of(out: Path) -> dict[int, PatientRecord]:
+def _load_records(out: Path) -> dict[int, PatientRecord]:
     """The patients that are there, each with all of his files."""
     found: dict[int, PatientRecord] = {}
-    for path in sorted((out / _MAKING).glob("[0-9]*.json")):
+    for path in sorted((out / _WORK_FOLDER).glob("[0-9]*.json")):
         try:
             record = PatientRecord.model_validate_json(path.read_bytes())
         except ValidationError:
@@ -220,26 +224,28 @@ def _records_of(out: Path) -> dict[int, PatientRecord]:
     return found
 
 
-def _own(out: Path) -> None:
-    """Make the folder, or see that it is a phantom's."""
+def _claim_own_folder(out: Path) -> None:
+    """Create the folder, or check that an existing one holds a phantom."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is no folder", remedy="choose another one")
-    if out.is_dir() and any(out.iterdir()) and not (out / _MAKING).is_dir():
+        raise UsageError(f"{out} is not a folder", remedy="choose another one")
+    if out.is_dir() and any(out.iterdir()) and not (out / _WORK_FOLDER).is_dir():
         raise UsageError(
-            f"{out} is there already and is not a phantom", remedy="choose another folder"
+            f"{out} exists and was not made by overread phantom", remedy="choose another folder"
         )
-    claim(out)
+    claim_folder(out)
 
 
-def claim(out: Path) -> None:
-    """Make a folder the phantom's, whatever else lies in it."""
-    (out / _MAKING).mkdir(parents=True, exist_ok=True)
+def claim_folder(out: Path) -> None:
+    """Mark a folder as a phantom's, whatever else lies in it."""
+    (out / _WORK_FOLDER).mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Nobody else makes patients in this folder meanwhile; the lock goes with the process."""
-    handle = os.open(out / _MAKING, os.O_RDONLY)
+def _lock_folder(out: Path) -> Iterator[None]:
+    """Hold the folder's lock, so that no other process makes patients in it; released when the
+    process ends.
+    """
+    handle = os.open(out / _WORK_FOLDER, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -253,16 +259,16 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _agree(out: Path, settings: Settings, exams: Sequence[str]) -> None:
-    """Note what the folder is made with, or refuse to mix it with anything else."""
-    path = out / _MAKING / "settings.json"
+def _check_settings(out: Path, settings: Settings, exams: Sequence[str]) -> None:
+    """Store the settings of the folder, or raise an error where it was made with others."""
+    path = out / _WORK_FOLDER / "settings.json"
     asked: dict[str, Any] = {
         "overread": __version__,
         "exams": list(exams),
         **settings.model_dump(mode="json"),
     }
     if not path.exists():
-        with written(path) as stream:
+        with open_atomic(path) as stream:
             stream.write(json.dumps(asked, indent=1).encode("utf-8"))
         return
     try:
@@ -273,16 +279,18 @@ def _agree(out: Path, settings: Settings, exams: Sequence[str]) -> None:
     if differs:
         name = differs[0]
         raise UsageError(
-            f"{out} was made with {name} {_word(noted.get(name))}, not {_word(asked[name])}",
+            f"{out} was made with {name} {_format_setting(noted.get(name))}, not {_format_setting(asked[name])}",
             remedy="choose another folder",
         )
 
 
-def _word(value: object) -> str:
+def _format_setting(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _sweep(out: Path) -> None:
-    """Remove what a kill left half written; nobody else is at work here."""
+def _remove_partial_files(out: Path) -> None:
+    """Remove partial files that a killed worker left; the lock is held, so no other process writes
+    here.
+    """
     for part in out.rglob(f".{'?' * 32}.part"):
         part.unlink(missing_ok=True)

@@ -11,21 +11,21 @@ from overread.core import Geometry
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.habitus import Habitus
 from overread.phantom.case.course import draw_days
-from overread.phantom.findings.beyond import Beyond
+from overread.phantom.findings.beyond import ExtrapulmonaryFinding
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.drawing import draw_draft
 from overread.phantom.lexicon import Style
-from overread.phantom.population import draw_beyond, draw_plans, stream
-from overread.phantom.reports import Report, report
+from overread.phantom.population import draw_extrapulmonary_names, draw_plans, seed_for
+from overread.phantom.reports import CtReport, write_ct_report
 from overread.phantom.scanner import add_noise
 from overread.phantom.visit import (
-    STEPS,
+    VOXEL_MM,
+    PatientBody,
     PatientFinding,
-    Person,
     Settings,
     Size,
     Visit,
-    style_of,
+    draw_style,
 )
 
 
@@ -37,7 +37,7 @@ class Patient:
     """The day of the scan."""
     hu: NDArray[np.int16]
     """The scan, with its noise."""
-    report: Report
+    report: CtReport
 
     @property
     def number(self) -> int:
@@ -55,9 +55,9 @@ class Patient:
         return self.visit.body.habitus
 
     @property
-    def space(self) -> Geometry:
+    def geometry(self) -> Geometry:
         """Geometry of the arrays as they are stored."""
-        return self.visit.scan.canvas.grid.space
+        return self.visit.scan.canvas.grid.geometry
 
     @property
     def organs(self) -> NDArray[np.uint8]:
@@ -80,9 +80,9 @@ class Patient:
         return self.visit.findings
 
     @property
-    def beyond(self) -> tuple[Beyond, ...]:
+    def extrapulmonary(self) -> tuple[ExtrapulmonaryFinding, ...]:
         """What there is beyond the lung."""
-        return self.visit.beyond
+        return self.visit.extrapulmonary
 
     def labels(self, finding: int) -> NDArray[np.uint8]:
         """Entity numbers of one finding, (z, y, x)."""
@@ -95,55 +95,63 @@ class Patient:
 def make_patient(number: int, settings: Settings) -> Patient:
     """Draw patient `number` (from 1 on) of the population that the settings name."""
     if settings.mix == "illness":
-        return scanned(days_of(draw_draft(number, settings), settings, first_only=True)[0])
+        return scan_visit(
+            draw_case_days(draw_draft(number, settings), settings, first_only=True)[0]
+        )
     seed = settings.seed
-    root = stream(seed, number, "body")
-    rng = np.random.default_rng(stream(seed, number, "beyond"))
-    names = draw_beyond(rng, Body(root).habitus.age)
-    person = _person(number, settings, names, rng)
-    plans = draw_plans(np.random.default_rng(stream(seed, number, "plans")), settings.mix)
-    words = np.random.default_rng(stream(seed, number, "words"))
-    style = style_of(settings, words)
-    return scanned(person.visit(plans, names, rng, words, style), words, style)
+    root = seed_for(seed, number, "body")
+    rng = np.random.default_rng(seed_for(seed, number, "beyond"))
+    names = draw_extrapulmonary_names(rng, Body(root).habitus.age)
+    person = _make_person(number, settings, names, rng)
+    plans = draw_plans(np.random.default_rng(seed_for(seed, number, "plans")), settings.mix)
+    words = np.random.default_rng(seed_for(seed, number, "words"))
+    style = draw_style(settings, words)
+    return scan_visit(person.draw_visit(plans, names, rng, words, style), words, style)
 
 
-def days_of(draft: Draft, settings: Settings, *, first_only: bool = False) -> tuple[Visit, ...]:
+def draw_case_days(
+    draft: Draft, settings: Settings, *, first_only: bool = False
+) -> tuple[Visit, ...]:
     """The patient of a case on its one or two days, or on the first of them only."""
-    rng = np.random.default_rng(stream(settings.seed, draft.patient, "case", "build"))
-    person = _person(draft.patient, settings, list(draft.beyond), rng)
-    style = style_of(settings, rng)
+    rng = np.random.default_rng(seed_for(settings.seed, draft.patient, "case", "build"))
+    person = _make_person(draft.patient, settings, list(draft.extrapulmonary), rng)
+    style = draw_style(settings, rng)
     return draw_days(person, draft, style=style, first_only=first_only)
 
 
-def scanned(
+def scan_visit(
     visit: Visit, words: np.random.Generator | None = None, style: Style | None = None
 ) -> Patient:
     """A patient with the CT of a day and its report."""
     seed, number, settings = visit.settings.seed, visit.number, visit.settings
     if words is None:
-        words = np.random.default_rng(stream(seed, number, "case", "report of the scan"))
+        words = np.random.default_rng(seed_for(seed, number, "case", "report of the scan"))
     statements = [finding.statement for finding in visit.findings]
-    text = report(
-        [*statements, *(one.statement for one in visit.beyond)],
+    text = write_ct_report(
+        [*statements, *(one.statement for one in visit.extrapulmonary)],
         [finding.sentence.text for finding in visit.findings],
         words,
-        style=style or style_of(settings, words),
+        style=style or draw_style(settings, words),
         held_out=settings.wordings == "held-out",
     )
     scan = visit.scan
-    noise = stream(seed, number, "noise")
+    noise = seed_for(seed, number, "noise")
     hu = add_noise(scan.canvas, visit.body.habitus, scan.difficulty.noise, noise)
     return Patient(visit, hu, text)
 
 
-def _person(number: int, settings: Settings, names: list[str], rng: np.random.Generator) -> Person:
+def _make_person(
+    number: int, settings: Settings, names: list[str], rng: np.random.Generator
+) -> PatientBody:
     """The body of a patient who has these beyond the lung."""
-    body = Body(stream(settings.seed, number, "body"), differs(names, rng))
-    return Person(number, settings, body, spurs=3.5 if "osteophytes" in names else 0)
+    body = Body(seed_for(settings.seed, number, "body"), draw_habitus_changes(names, rng))
+    return PatientBody(number, settings, body, spurs=3.5 if "osteophytes" in names else 0)
 
 
-def differs(names: list[str], rng: np.random.Generator) -> dict[str, float]:
-    """What of the habitus is not as usual in a patient who has these."""
+def draw_habitus_changes(names: list[str], rng: np.random.Generator) -> dict[str, float]:
+    """Fields of the habitus that differ from the usual in a patient with these extrapulmonary
+    findings.
+    """
     changed: dict[str, float] = {}
     if "cardiomegaly" in names:
         changed["heart"] = float(rng.uniform(1.2, 1.34))
@@ -154,4 +162,4 @@ def differs(names: list[str], rng: np.random.Generator) -> dict[str, float]:
     return changed
 
 
-__all__ = ["STEPS", "Patient", "PatientFinding", "Settings", "Size", "make_patient"]
+__all__ = ["VOXEL_MM", "Patient", "PatientFinding", "Settings", "Size", "make_patient"]

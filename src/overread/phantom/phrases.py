@@ -17,13 +17,18 @@ from overread.phantom.places import pick
 from overread.phantom.statement import Statement
 
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_VAGUE = (("a few", 3, 4), ("several", 5, 9), ("multiple", 3, 10**9), ("numerous", 10, 10**9))
+_VAGUE_NUMBERS = (
+    ("a few", 3, 4),
+    ("several", 5, 9),
+    ("multiple", 3, 10**9),
+    ("numerous", 10, 10**9),
+)
 # What lies along an axis of the body comes before what lies in or out: "basal subpleural".
-_INNER = ("subpleural", "peripheral", "central")
+_DEPTH_SPREADS = ("subpleural", "peripheral", "central")
 
 
 @dataclass(frozen=True)
-class Thing:
+class NounPhrase:
     """A noun with its adjectives and what follows it."""
 
     text: str
@@ -36,13 +41,15 @@ class Thing:
     """The fields of the statement that it gives away."""
 
 
-def length(size_mm: int, rng: np.random.Generator, *, style: Style) -> str:
+def format_length(size_mm: int, rng: np.random.Generator, *, style: Style) -> str:
     """A length in millimetres, or in the centimetres that are exactly the same."""
     metric = size_mm >= 10 and rng.random() < (0.2 if style == "translated" else 0.45)
     return f"{size_mm // 10}.{size_mm % 10} cm" if metric else f"{size_mm} mm"
 
 
-def measured(statement: Statement, noun: Noun | None, size: str, rng: np.random.Generator) -> str:
+def size_participle(
+    statement: Statement, noun: Noun | None, size: str, rng: np.random.Generator
+) -> str:
     """How a size is said behind the noun: of one thing its own, of several the largest one's."""
     if noun is not None and noun.form == "counted":
         if statement.count == 1:
@@ -52,19 +59,19 @@ def measured(statement: Statement, noun: Noun | None, size: str, rng: np.random.
     return f"measuring {size}" if statement.count == 1 else f"measuring up to {size}"
 
 
-def measures(statement: Statement, size: str) -> str:
+def size_verb(statement: Statement, size: str) -> str:
     """The same as a verb: 'measures 12 mm', 'measure up to 12 mm'."""
     return f"measures {size}" if statement.count == 1 else f"measure up to {size}"
 
 
-def spread_words(statement: Statement) -> str:
+def format_spread(statement: Statement) -> str:
     """The spread as adjectives: 'basal subpleural', 'apical and basal'."""
-    inner = [word for word in statement.spread if word in _INNER]
-    outer = [word for word in statement.spread if word not in _INNER]
+    inner = [word for word in statement.spread if word in _DEPTH_SPREADS]
+    outer = [word for word in statement.spread if word not in _DEPTH_SPREADS]
     return " ".join(" and ".join(group) for group in (outer, inner) if group)
 
 
-def thing(
+def write_noun_phrase(
     statement: Statement,
     noun: Noun,
     rng: np.random.Generator,
@@ -74,7 +81,7 @@ def thing(
     spread: bool = True,
     size: bool = True,
     full: float = 0.75,
-) -> Thing:
+) -> NounPhrase:
     """The noun, with those of its adjectives that chance picks and those that are asked for.
 
     `modifier` is a place before the noun; without `spread` or `size` these are not said here, and
@@ -82,12 +89,12 @@ def thing(
     """
     said: set[str] = set()
     before: list[str] = []
-    number = _number(statement, noun, rng, said)
+    number = _number_word(statement, noun, rng, said)
     if statement.severity is not None and noun.graded and rng.random() < full:
         said.add("severity")
         grades = grade_words(statement.category, statement.kind, statement.severity)
         before.append(pick(rng, grades))
-    large = _size_before(statement, noun, rng, said, style=style) if size else ""
+    large = _size_adjective(statement, noun, rng, said, style=style) if size else ""
     before += [large] if large else []
     # "Right lung mass", not "right lung lung mass".
     if re.search(r"\b(lung|pulmonary)\b", noun.text):
@@ -95,27 +102,27 @@ def thing(
     before += [modifier] if modifier else []
     if spread and statement.spread and rng.random() < full:
         said.add("spread")
-        before.append(spread_words(statement))
-    looks, having = _traits(statement, noun, rng, said, full)
+        before.append(format_spread(statement))
+    looks, having = _choose_traits(statement, noun, rng, said, full)
     before += looks
-    words = noun.words(statement.count)
+    words = noun.form_for(statement.count)
     if having:
         words += (" and " if " with " in words else " with ") + " and ".join(having)
     text = " ".join(part for part in (number, *before, words) if part)
-    article = noun.article(statement.count) and not number
-    return Thing(text, article, noun.plural(statement.count), frozenset(said))
+    article = noun.needs_article(statement.count) and not number
+    return NounPhrase(text, article, noun.is_plural(statement.count), frozenset(said))
 
 
-def with_articles(text: str) -> str:
+def fill_articles(text: str) -> str:
     """The text with every {a} turned into a or an.
 
-    >>> with_articles("{a} 8 mm nodule, {a} 1.8 cm mass, {a} upper lobe, {a} 11 mm cyst")
+    >>> fill_articles("{a} 8 mm nodule, {a} 1.8 cm mass, {a} upper lobe, {a} 11 mm cyst")
     'an 8 mm nodule, a 1.8 cm mass, an upper lobe, an 11 mm cyst'
     """
-    return re.sub(r"\{a\} +(\S)(\S*)", _article, text)
+    return re.sub(r"\{a\} +(\S)(\S*)", _choose_article, text)
 
 
-def _article(match: re.Match[str]) -> str:
+def _choose_article(match: re.Match[str]) -> str:
     first, rest = match.groups()
     if first.isdigit():
         spoken = re.split(r"\D", first + rest, maxsplit=1)[0]
@@ -125,7 +132,7 @@ def _article(match: re.Match[str]) -> str:
     return f"{'an' if vowel else 'a'} {first}{rest}"
 
 
-def _number(statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str]) -> str:
+def _number_word(statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str]) -> str:
     """How many, in a word; empty for one thing, for what is not counted, and now and then."""
     count = statement.count
     if not statement.countable or noun.form != "counted":
@@ -137,11 +144,11 @@ def _number(statement: Statement, noun: Noun, rng: np.random.Generator, said: se
     if count <= 10 and roll < (0.6 if count <= 4 else 0.3):
         said.add("count")
         return _NUMBERS[count - 2]
-    vague = [word for word, low, high in _VAGUE if low <= count <= high]
+    vague = [word for word, low, high in _VAGUE_NUMBERS if low <= count <= high]
     return pick(rng, vague) if vague and roll < 0.85 else ""
 
 
-def _size_before(
+def _size_adjective(
     statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str], *, style: Style
 ) -> str:
     """A size before the noun; only one thing can have its size there, many can be small."""
@@ -153,15 +160,15 @@ def _size_before(
         return "millimetric" if style == "translated" else "subcentimeter"
     if statement.count == 1 and roll < 0.5:
         said.add("size_mm")
-        return length(statement.size_mm, rng, style=style)
+        return format_length(statement.size_mm, rng, style=style)
     return ""
 
 
-def _traits(
+def _choose_traits(
     statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str], full: float
 ) -> tuple[list[str], list[str]]:
     """Traits before the noun, and behind it after 'with'; all of them or none."""
-    words = noun.words(statement.count)
+    words = noun.form_for(statement.count)
     named = [trait_words(statement.category, statement.kind, name) for name in statement.traits]
     # A trait that the noun already is ("calcified nodule") is not said twice.
     known = [one for one in named if one is not None and one.name not in words]
@@ -178,5 +185,5 @@ def _traits(
             before.append(pick(rng, trait.adjectives))
         else:
             forms = pick(rng, trait.having).split("/")
-            behind.append(forms[-1] if noun.plural(statement.count) else forms[0])
+            behind.append(forms[-1] if noun.is_plural(statement.count) else forms[0])
     return before, behind

@@ -1,8 +1,9 @@
 """Where a finding is, in words: lungs, lobes, segments, halves of the chest.
 
-Codes come from `overread.ontology.lungs()`. A place may be said more coarsely than it is known (a
-lobe for its segment, a lung for its lobe), never more finely and never with something left out:
-a lobe is named only if all lobes are, a segment only if every lobe has one of the segments.
+Codes come from `overread.ontology.lungs()`. The words may be coarser than the known place (a
+lobe
+for its segment, a lung for its lobe), never finer, and never leave a part out: a lobe is named only
+if all lobes are, a segment only if every lobe has one of the segments.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from overread.ontology import lungs
+from overread.ontology import lung_anatomy
 from overread.ontology.lungs import Lobe
 from overread.phantom.lexicon import Family, Style
 from overread.phantom.statement import Statement
 
 T = TypeVar("T")
 
-_MOST_SEGMENTS = 3
+_MAX_SEGMENTS = 3
 _LATIN = {
     "medial basal": "mediobasal",
     "anterior basal": "anterobasal",
@@ -38,12 +39,12 @@ _ENDS = {"apical": ("apex", "apices"), "basal": ("base", "bases")}
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacePhrase:
     """A place, ready to be set into a sentence."""
 
     name: str
     """With its article, as the subject of a sentence ('the right lower lobe')."""
-    says: tuple[str, ...]
+    stated: tuple[str, ...]
     """The fields of the statement that it gives away."""
     preposition: str = "in"
     """What stands before the name."""
@@ -55,7 +56,7 @@ class Place:
     """The same after one ('on the right'), where the name is not said."""
 
     @property
-    def within(self) -> str:
+    def with_preposition(self) -> str:
         """The name with its preposition."""
         return f"{self.preposition} {self.name}"
 
@@ -67,13 +68,13 @@ def pick(rng: np.random.Generator, items: Sequence[T]) -> T:
 
 def side_of(statement: Statement) -> str | None:
     """The side that a statement names, or that its lobes are on."""
-    sides = {lungs().by_code[code].side for code in statement.lobes}
+    sides = {lung_anatomy().by_code[code].side for code in statement.lobes}
     if statement.side is not None or not sides:
         return statement.side
     return "both" if len(sides) == 2 else sides.pop()
 
 
-def place(
+def write_place(
     statement: Statement,
     rng: np.random.Generator,
     *,
@@ -81,7 +82,7 @@ def place(
     style: Style,
     fine: bool = True,
     lobe_wise: bool = False,
-) -> Place | None:
+) -> PlacePhrase | None:
     """A place that is true of the statement; None where it has none.
 
     With `fine` false, segments are not named; with `lobe_wise`, no lung is where a lobe could be.
@@ -90,32 +91,32 @@ def place(
     if side is None:
         return None
     if family == "beyond":
-        return _half(side, rng)
+        return _side_place(side, rng)
     if family == "pleura":
-        return _hemithorax(side, rng)
+        return _hemithorax_place(side, rng)
     roll = rng.random()
     if fine and _segments_can_be_named(statement) and roll < 0.6:
-        found = _segments(statement.segments, rng, style)
+        found = _segments_place(statement.segments, rng, style)
     elif statement.lobes and (lobe_wise or roll < 0.9):
-        found = _lobes(statement.lobes, rng, style)
+        found = _lobes_place(statement.lobes, rng, style)
     else:
-        found = _lung(side, rng)
+        found = _lung_place(side, rng)
     if style == "translated" and found.modifier != "bilateral":
         found = replace(found, modifier="")
-    return _part(found, side, statement, rng)
+    return _narrow_to_part(found, side, statement, rng)
 
 
-def _half(side: str, rng: np.random.Generator) -> Place:
+def _side_place(side: str, rng: np.random.Generator) -> PlacePhrase:
     if side == "both":
         adverb = pick(rng, ("bilaterally", "on both sides"))
-        return Place(
+        return PlacePhrase(
             "both sides", ("side",), "on", plural=True, modifier="bilateral", adverb=adverb
         )
-    return Place(f"the {side}", ("side",), "on", modifier=side, adverb=f"on the {side}")
+    return PlacePhrase(f"the {side}", ("side",), "on", modifier=side, adverb=f"on the {side}")
 
 
-def _hemithorax(side: str, rng: np.random.Generator) -> Place:
-    half = _half(side, rng)
+def _hemithorax_place(side: str, rng: np.random.Generator) -> PlacePhrase:
+    half = _side_place(side, rng)
     adverb = half.adverb if rng.random() < 0.4 else ""
     if side == "both":
         return replace(half, name="both hemithoraces", preposition="in", adverb=adverb)
@@ -124,21 +125,23 @@ def _hemithorax(side: str, rng: np.random.Generator) -> Place:
     return replace(half, name=name, preposition="in", modifier=modifier, adverb=adverb)
 
 
-def _lung(side: str, rng: np.random.Generator) -> Place:
+def _lung_place(side: str, rng: np.random.Generator) -> PlacePhrase:
     if side == "both":
         adverb = "bilaterally" if rng.random() < 0.15 else ""
-        return Place("both lungs", ("side",), plural=True, modifier="bilateral", adverb=adverb)
-    return Place(f"the {side} lung", ("side",), modifier=f"{side} lung")
+        return PlacePhrase(
+            "both lungs", ("side",), plural=True, modifier="bilateral", adverb=adverb
+        )
+    return PlacePhrase(f"the {side} lung", ("side",), modifier=f"{side} lung")
 
 
-def _lobes(codes: tuple[str, ...], rng: np.random.Generator, style: Style) -> Place:
+def _lobes_place(codes: tuple[str, ...], rng: np.random.Generator, style: Style) -> PlacePhrase:
     """All of them by name, unless they add up to a lung or two."""
     levels = {side: _levels(codes, side) for side in ("right", "left")}
     right, left = levels["right"], levels["left"]
     if right and left and len(right) + len(left) >= 4:
-        return _lung("both", rng)
+        return _lung_place("both", rng)
     if (len(right) == 3 and not left) or (len(left) == 2 and not right):
-        return _lung("right" if right else "left", rng)
+        return _lung_place("right" if right else "left", rng)
     says = ("side", "lobes")
     shared = [level for level in right if level in left]
     parts = [("both", shared)] if shared else []
@@ -154,18 +157,18 @@ def _lobes(codes: tuple[str, ...], rng: np.random.Generator, style: Style) -> Pl
     if style == "radiologist" and len(parts) == 1 and len(parts[0][1]) == 1:
         side, (level,) = parts[0]
         modifier = f"{'bilateral' if side == 'both' else side} {level} lobe"
-    return Place(named, says, plural=plural, modifier=modifier)
+    return PlacePhrase(named, says, plural=plural, modifier=modifier)
 
 
 def _levels(codes: tuple[str, ...], side: str) -> list[str]:
     """Upper, middle, lower: which lobes of one lung."""
-    wanted = [lobe for lobe in lungs().lobes if lobe.side == side and lobe.code in codes]
+    wanted = [lobe for lobe in lung_anatomy().lobes if lobe.side == side and lobe.code in codes]
     return [lobe.name.split()[1] for lobe in wanted]
 
 
 def _lobes_of(side: str, levels: list[str], rng: np.random.Generator, style: Style) -> str:
     """Lobes of one lung, or the same of both."""
-    joined, lobes = _join(levels), "lobe" if len(levels) == 1 else "lobes"
+    joined, lobes = _join_words(levels), "lobe" if len(levels) == 1 else "lobes"
     if side == "both":
         if style == "translated":
             return pick(rng, (f"the {joined} lobes of both lungs", f"both lung {joined} lobes"))
@@ -182,15 +185,15 @@ def _lobes_of(side: str, levels: list[str], rng: np.random.Generator, style: Sty
 
 def _segments_can_be_named(statement: Statement) -> bool:
     """Few enough, and none of the lobes left out."""
-    held = {lungs().by_code[code].code for code in statement.segments}
-    few = 0 < len(statement.segments) <= _MOST_SEGMENTS
+    held = {lung_anatomy().by_code[code].code for code in statement.segments}
+    few = 0 < len(statement.segments) <= _MAX_SEGMENTS
     return few and held == set(statement.lobes) and len(held) <= 2
 
 
-def _segments(codes: tuple[str, ...], rng: np.random.Generator, style: Style) -> Place:
+def _segments_place(codes: tuple[str, ...], rng: np.random.Generator, style: Style) -> PlacePhrase:
     says = ("side", "lobes", "segments")
-    by_code, names = lungs().by_code, lungs().segments
-    lobes = [lobe for lobe in lungs().lobes if any(by_code[code] is lobe for code in codes)]
+    by_code, names = lung_anatomy().by_code, lung_anatomy().segments
+    lobes = [lobe for lobe in lung_anatomy().lobes if any(by_code[code] is lobe for code in codes)]
     latin = rng.random() < (0.8 if style == "translated" else 0.4)
 
     def called(code: str) -> str:
@@ -203,28 +206,30 @@ def _segments(codes: tuple[str, ...], rng: np.random.Generator, style: Style) ->
         level = lobes[0].name.split()[1]
         if first == second and level == lobes[1].name.split()[1]:
             both = _lobes_of("both", [level], rng, style)
-            return Place(f"the {first} segments of {both}", says, plural=True)
+            return PlacePhrase(f"the {first} segments of {both}", says, plural=True)
     if set(codes) <= {"LS4", "LS5"} and rng.random() < 0.5:
-        return _lingula(codes, rng, says)
+        return _lingula_place(codes, rng, says)
     lobe_first = rng.random() < 0.3
     named = " and ".join(
         _segments_of(lobe, held[lobe.code], style=style, lobe_first=lobe_first) for lobe in lobes
     )
-    return Place(named, says, plural=len(codes) > 1)
+    return PlacePhrase(named, says, plural=len(codes) > 1)
 
 
-def _lingula(codes: tuple[str, ...], rng: np.random.Generator, says: tuple[str, ...]) -> Place:
+def _lingula_place(
+    codes: tuple[str, ...], rng: np.random.Generator, says: tuple[str, ...]
+) -> PlacePhrase:
     if len(codes) == 2:
-        return Place("the lingula", says, modifier="lingular")
+        return PlacePhrase("the lingula", says, modifier="lingular")
     if rng.random() < 0.4:
-        return Place("the lingula", says[:2], modifier="lingular")
+        return PlacePhrase("the lingula", says[:2], modifier="lingular")
     which = "superior" if codes == ("LS4",) else "inferior"
-    return Place(f"the {which} segment of the lingula", says)
+    return PlacePhrase(f"the {which} segment of the lingula", says)
 
 
 def _segments_of(lobe: Lobe, names: list[str], *, style: Style, lobe_first: bool) -> str:
     side, level = lobe.side, lobe.name.split()[1]
-    named = f"{_join(names)} {'segment' if len(names) == 1 else 'segments'}"
+    named = f"{_join_words(names)} {'segment' if len(names) == 1 else 'segments'}"
     if style == "translated":
         whole, ahead = f"{level} lobe of the {side} lung", f"{side} lung {level} lobe"
     else:
@@ -232,25 +237,27 @@ def _segments_of(lobe: Lobe, names: list[str], *, style: Style, lobe_first: bool
     return f"the {ahead} {named}" if lobe_first else f"the {named} of the {whole}"
 
 
-def _part(found: Place, side: str, statement: Statement, rng: np.random.Generator) -> Place:
+def _narrow_to_part(
+    found: PlacePhrase, side: str, statement: Statement, rng: np.random.Generator
+) -> PlacePhrase:
     """The part of the place that the spread means, now and then; else the place as it is."""
-    if len(statement.spread) != 1 or "segments" in found.says or rng.random() < 0.7:
+    if len(statement.spread) != 1 or "segments" in found.stated or rng.random() < 0.7:
         return found
     (spread,) = statement.spread
-    says = (*found.says, "spread")
+    says = (*found.stated, "spread")
     if spread in _PARTS:
-        return Place(f"{pick(rng, _PARTS[spread])} {found.name}", says)
-    if found.says != ("side",) or spread not in _ENDS:
+        return PlacePhrase(f"{pick(rng, _PARTS[spread])} {found.name}", says)
+    if found.stated != ("side",) or spread not in _ENDS:
         return found
     one, many = _ENDS[spread]
     if side == "both":
         names = (f"both lung {many}", f"the {many} of both lungs")
-        return Place(pick(rng, names), says, "at", plural=True)
+        return PlacePhrase(pick(rng, names), says, "at", plural=True)
     names = (f"the {side} lung {one}", f"the {one} of the {side} lung")
-    return Place(pick(rng, names), says, "at")
+    return PlacePhrase(pick(rng, names), says, "at")
 
 
-def _join(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """'a', 'a and b', 'a, b and c'."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

@@ -14,35 +14,42 @@ from overread.phantom.lexicon import (
     STYLES,
     Style,
     Wording,
-    category_words,
-    choices,
-    common_words,
     grade_words,
     is_held_out,
-    wordings,
+    list_wording_texts,
+    list_wordings,
+    load_category_words,
+    load_common_words,
 )
 from overread.phantom.phrases import (
-    Thing,
-    length,
-    measured,
-    measures,
-    spread_words,
-    thing,
-    with_articles,
+    NounPhrase,
+    fill_articles,
+    format_length,
+    format_spread,
+    size_participle,
+    size_verb,
+    write_noun_phrase,
 )
-from overread.phantom.places import Place, pick, place, side_of
+from overread.phantom.places import PlacePhrase, pick, side_of, write_place
 from overread.phantom.statement import Statement
 
-__all__ = ["STYLES", "Sentence", "Style", "is_held_out", "sentence", "wordings"]
+__all__ = [
+    "STYLES",
+    "FindingSentence",
+    "Style",
+    "is_held_out",
+    "list_wording_texts",
+    "write_sentence",
+]
 
-NAMES_A_PLACE = 0.64
+PLACE_SHARE = 0.64
 """How many sentences name a place, of those that could: as in ReXGroundingCT."""
 
-LONGEST = 35
+MAX_WORDS = 35
 """Words in the longest sentence, as in ReXGroundingCT."""
 
-_ATTEMPTS = 8
-_MOST_LOBES = 4
+_MAX_ATTEMPTS = 8
+_WIDESPREAD_LOBES = 4
 _THING_VERBS = {"is": "are", "was": "were", "lies": "lie", "attracts": "attract"}
 _PLACE_VERBS = {
     "shows": "show",
@@ -52,7 +59,7 @@ _PLACE_VERBS = {
 }
 
 
-class Sentence(Record):
+class FindingSentence(Record):
     """One sentence about one finding, and what it gives away."""
 
     text: str
@@ -63,7 +70,7 @@ class Sentence(Record):
     """Fields of the statement whose value can be read off it ('a few' says no count)."""
 
 
-def sentence(
+def write_sentence(
     statement: Statement,
     rng: np.random.Generator,
     *,
@@ -71,7 +78,7 @@ def sentence(
     held_out: bool = False,
     name_place: bool | None = None,
     lobe_wise: bool = False,
-) -> Sentence:
+) -> FindingSentence:
     """Put a statement into words.
 
     `name_place` says whether lobes or side must be named or must not be; None leaves it to chance.
@@ -80,34 +87,34 @@ def sentence(
     `is_held_out`, otherwise only the others are taken.
 
     >>> nodule = Statement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
-    >>> sentence(nodule, np.random.default_rng(4), name_place=True).text
+    >>> write_sentence(nodule, np.random.default_rng(4), name_place=True).text
     'A solid lung nodule in the right upper lobe measures 8 mm'
     """
     if style not in STYLES:
         raise UsageError(f"there is no style {style!r}", remedy=f"use one of {', '.join(STYLES)}")
-    family = category_words(statement.category, statement.kind).family
+    family = load_category_words(statement.category, statement.kind).family
     if name_place is None:
-        name_place = bool(rng.random() < NAMES_A_PLACE)
+        name_place = bool(rng.random() < PLACE_SHARE)
     name_place = name_place and side_of(statement) is not None
-    if not name_place and 0 < len(statement.lobes) < _MOST_LOBES:
+    if not name_place and 0 < len(statement.lobes) < _WIDESPREAD_LOBES:
         # "Extensive" of one lobe is not extensive where no lobe is named.
         statement = statement.model_copy(update={"severity": None})
-    wording = _wording(statement, rng, style=style, held_out=held_out, placed=name_place)
-    for attempt in range(_ATTEMPTS):
+    wording = _choose_wording(statement, rng, style=style, held_out=held_out, placed=name_place)
+    for attempt in range(_MAX_ATTEMPTS):
         # Segments make the longest places: after two attempts lobes must do.
         fine = attempt < 2
         where = None
         if name_place:
-            where = place(
+            where = write_place(
                 statement, rng, family=family, style=style, fine=fine, lobe_wise=lobe_wise
             )
-        made = _filled(statement, wording, where, rng, style)
-        if len(made.text.split()) <= LONGEST:
+        made = _fill_wording(statement, wording, where, rng, style)
+        if len(made.text.split()) <= MAX_WORDS:
             break
     return made
 
 
-def _wording(
+def _choose_wording(
     statement: Statement,
     rng: np.random.Generator,
     *,
@@ -118,7 +125,7 @@ def _wording(
     """A wording that can say the statement, the usual ones more often."""
     found = [
         wording
-        for wording in choices(statement.category, statement.kind, style)
+        for wording in list_wordings(statement.category, statement.kind, style)
         if wording.held_out == held_out
         and (wording.has_place if placed else not wording.needs_place)
         and ("{measures}" not in wording.template or statement.size_mm is not None)
@@ -137,16 +144,16 @@ def _wording(
     return fitting[min(at, len(fitting) - 1)]
 
 
-def _filled(
+def _fill_wording(
     statement: Statement,
     wording: Wording,
-    where: Place | None,
+    where: PlacePhrase | None,
     rng: np.random.Generator,
     style: Style,
-) -> Sentence:
+) -> FindingSentence:
     """The wording with every slot filled."""
     template = wording.template
-    said = set(where.says) if where is not None else set()
+    said = set(where.stated) if where is not None else set()
     said |= {"kind"} if len(wording.kinds) == 1 else set()
     # A place can stand before the noun where the wording does not ask for it elsewhere.
     ahead = (
@@ -157,9 +164,9 @@ def _filled(
         and rng.random() < 0.35
     )
     slots: dict[str, str] = {}
-    named = Thing("", article=False, plural=False, said=frozenset())
+    named = NounPhrase("", article=False, plural=False, said=frozenset())
     if wording.noun is not None:
-        named = thing(
+        named = write_noun_phrase(
             statement,
             wording.noun,
             rng,
@@ -173,28 +180,28 @@ def _filled(
         slots["a_thing"] = f"{{a}} {named.text}" if named.article else named.text
         said |= named.said
     if where is not None:
-        slots |= {"place": where.name, "within": where.within}
-        slots["at"] = "" if ahead else where.adverb or where.within
-    slots |= _sizes(statement, wording, named, rng, style, said)
-    slots |= _loose_words(statement, template, rng, said)
-    for verbs, plural in ((_THING_VERBS, named.plural), (_PLACE_VERBS, _plural(where))):
+        slots |= {"place": where.name, "within": where.with_preposition}
+        slots["at"] = "" if ahead else where.adverb or where.with_preposition
+    slots |= _size_slots(statement, wording, named, rng, style, said)
+    slots |= _severity_and_spread_slots(statement, template, rng, said)
+    for verbs, plural in ((_THING_VERBS, named.plural), (_PLACE_VERBS, _is_plural(where))):
         slots |= {one: many if plural else one for one, many in verbs.items()}
     # Slots in slots: the article is found last, when the word after it is known.
     text = re.sub(r"\{(\w+)\}", lambda m: slots.get(m[1], "{a}" if m[1] == "a" else ""), template)
-    text = with_articles(" ".join(text.split()).replace(" ,", ","))
+    text = fill_articles(" ".join(text.split()).replace(" ,", ","))
     text = text[0].upper() + text[1:]
     order = tuple(name for name in Statement.model_fields if name in said)
-    return Sentence(text=text, wording=wording.text, said=order)
+    return FindingSentence(text=text, wording=wording.text, said=order)
 
 
-def _plural(where: Place | None) -> bool:
+def _is_plural(where: PlacePhrase | None) -> bool:
     return where is not None and where.plural
 
 
-def _sizes(
+def _size_slots(
     statement: Statement,
     wording: Wording,
-    named: Thing,
+    named: NounPhrase,
     rng: np.random.Generator,
     style: Style,
     said: set[str],
@@ -204,18 +211,18 @@ def _sizes(
         return {}
     if re.search("subcentimeter|millimetric", named.text):
         return {}
-    size = length(statement.size_mm, rng, style=style)
+    size = format_length(statement.size_mm, rng, style=style)
     if "{measures}" in wording.template:
         said.add("size_mm")
-        return {"measures": measures(statement, size)}
+        return {"measures": size_verb(statement, size)}
     whole = wording.noun is not None and wording.noun.form == "whole"
     if "{sized}" not in wording.template or whole or rng.random() > 0.75:
         return {}
     said.add("size_mm")
-    return {"sized": ", " + measured(statement, wording.noun, size, rng)}
+    return {"sized": ", " + size_participle(statement, wording.noun, size, rng)}
 
 
-def _loose_words(
+def _severity_and_spread_slots(
     statement: Statement, template: str, rng: np.random.Generator, said: set[str]
 ) -> dict[str, str]:
     """Severity and spread of a phrase that has slots for them."""
@@ -224,8 +231,8 @@ def _loose_words(
     if grade is not None and re.search(r"\{severity\}|\{mildly\}", template):
         said.add("severity")
         slots["severity"] = pick(rng, grade_words(statement.category, statement.kind, grade))
-        slots["mildly"] = pick(rng, common_words().adverbs.words(grade))
+        slots["mildly"] = pick(rng, load_common_words().adverbs.words_for(grade))
     if statement.spread and "{spread}" in template and "spread" not in said:
         said.add("spread")
-        slots["spread"] = spread_words(statement)
+        slots["spread"] = format_spread(statement)
     return slots

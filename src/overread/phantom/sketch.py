@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.benchmarks import write
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.made import MemoryRelease
 from overread.core import (
     Box,
     Case,
@@ -37,8 +37,8 @@ from overread.pixels.draw import crop
 from overread.pixels.encode import encode
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
-from overread.pixels.planes import cut, square
-from overread.pixels.windows import window
+from overread.pixels.planes import extract_slice, resample_square
+from overread.pixels.windows import apply_window
 
 Files = dict[str, bytes | Path]
 
@@ -101,7 +101,7 @@ def write_sketch(
                     made[name][1].update(files)
                 number += 1
             for name, (entries, files) in made.items():
-                release = MadeRelease(name, split, entries, files.__getitem__, count=len(entries))
+                release = MemoryRelease(name, split, entries, files.__getitem__, count=len(entries))
                 path = write(release, out / name)
                 if told is not None:
                     told(f"{name}: {len(entries)} cases in {path.name}, split {split}")
@@ -124,8 +124,8 @@ def _diagnosis_case(
         if kind == "film":
             pixels: NDArray[Any] = chest.radiograph
         else:
-            grey = window(cut(chest.volume, chest.space, "axial", height), kind)
-            pixels = square(grey, chest.space, "axial", longest=384, smooth=True)
+            grey = apply_window(extract_slice(chest.volume, chest.space, "axial", height), kind)
+            pixels = resample_square(grey, chest.space, "axial", longest=384, smooth=True)
         name, file = f"image-{order}", f"{folder}/sk{patient}{order}.jpg"
         files[file] = encode(pixels, kind="jpeg")
         images.append(Image(name=name, file=file))

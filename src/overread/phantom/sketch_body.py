@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Geometry
-from overread.pixels.geometry import from_ras, geometry
+from overread.pixels.geometry import from_ras, make_geometry
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class Chest:
         affine = np.diag([-SPACING[0], -SPACING[1], SPACING[2], 1.0])
         for axis, sign in enumerate((1, 1, -1)):
             affine[axis, 3] = sign * (SHAPE[axis] - 1) / 2 * SPACING[axis]
-        return geometry(SHAPE, affine, where="the sketch")
+        return make_geometry(SHAPE, affine, where="the sketch")
 
     @cached_property
     def organs(self) -> dict[str, Floats]:

@@ -27,7 +27,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """Lung and pleura: the fourteen categories that have masks, and what each looks like."""
 
-BEYOND: dict[str, str] = {
+EXTRAPULMONARY: dict[str, str] = {
     "cardiomegaly": "8d",
     "pericardial effusion": "8f",
     "coronary calcification": "8a",

@@ -8,12 +8,12 @@ from pathlib import Path
 from overread.core import Entry, Progress
 from overread.errors import UsageError
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.illness.entries import text_entry
+from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.lists import write_entries
 from overread.phantom.visit import Settings
 
 
-def write_texts(
+def write_text_cases(
     out: Path, patients: int, settings: Settings, *, progress: Progress | None = None
 ) -> dict[str, int]:
     """Write the cases of patients 1 to `patients` as MedThinkVQA rows whose pictures are not made.
@@ -23,10 +23,12 @@ def write_texts(
     """
     root = out / "medthinkvqa"
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there already", remedy="choose another folder")
+        raise UsageError(
+            f"{out} already exists and is not an empty folder", remedy="choose another folder"
+        )
     splits: dict[str, list[Entry]] = {}
     for number in range(1, patients + 1):
-        entry = text_entry(draw_draft(number, settings), settings)
+        entry = make_text_entry(draw_draft(number, settings), settings)
         splits.setdefault(entry.case.split, []).append(entry)
         if progress is not None:
             progress(number, patients)

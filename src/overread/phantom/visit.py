@@ -15,20 +15,20 @@ import numpy as np
 from overread.core import Record
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import Canvas
-from overread.phantom.difficulty import difficulty
+from overread.phantom.difficulty import find_difficulty
 from overread.phantom.drawing import draw_findings
 from overread.phantom.film.shadows import Shadows
-from overread.phantom.findings.beyond import Beyond, draw_beyond_lung
+from overread.phantom.findings.beyond import ExtrapulmonaryFinding, draw_extrapulmonary
 from overread.phantom.findings.lookalikes import draw_lookalikes
-from overread.phantom.findings.measure import measure
-from overread.phantom.findings.scan import Drawn, Entity, Scan
+from overread.phantom.findings.measure import measure_finding
+from overread.phantom.findings.scan import DrawnFinding, Entity, Scan
 from overread.phantom.lexicon import Style
-from overread.phantom.population import Mix, Plan, stream
-from overread.phantom.sentences import Sentence, sentence
+from overread.phantom.population import FindingPlan, Mix, seed_for
+from overread.phantom.sentences import FindingSentence, write_sentence
 from overread.phantom.statement import Statement
 
 Size = Literal["small", "full"]
-STEPS: dict[str, float | None] = {"small": 2.0, "full": None}
+VOXEL_MM: dict[str, float | None] = {"small": 2.0, "full": None}
 """Millimetres of a voxel's side; None is 512 × 512 × 300 voxels fitted to the patient."""
 
 
@@ -51,10 +51,10 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class PatientFinding:
-    """One finding of lung or pleura: what is true of it, what is said of it, its voxels."""
+    """One finding of lung or pleura: its statement, its sentence, its voxels."""
 
     statement: Statement
-    sentence: Sentence
+    sentence: FindingSentence
     entities: tuple[Entity, ...]
 
 
@@ -67,18 +67,18 @@ class Visit:
     body: Body
     scan: Scan
     """The canvas with clean HU and labels, and which voxels findings hold."""
-    drawn: tuple[Drawn, ...]
+    drawn_findings: tuple[DrawnFinding, ...]
     """The findings as they were drawn; `drawn[n].plan` says which plan each one is."""
     findings: tuple[PatientFinding, ...]
     """The same findings, measured and in words."""
-    beyond: tuple[Beyond, ...]
+    extrapulmonary: tuple[ExtrapulmonaryFinding, ...]
     shadows: Shadows
     """What each adds to the beam's way: 'finding-0', 'beyond-lymph nodes', 'look-alikes'."""
     spurs: float
     """Millimetres that the vertebrae's edges stand out."""
 
 
-class Person:
+class PatientBody:
     """One patient whose body is made, and who may be examined on several days."""
 
     def __init__(self, number: int, settings: Settings, body: Body, *, spurs: float) -> None:
@@ -86,9 +86,9 @@ class Person:
         self.number, self.settings, self.body, self.spurs = number, settings, body, spurs
         self._canvas: Canvas | None = None
 
-    def visit(
+    def draw_visit(
         self,
-        plans: Sequence[Plan],
+        plans: Sequence[FindingPlan],
         beyond: Sequence[str],
         rng: np.random.Generator,
         words: np.random.Generator,
@@ -102,57 +102,57 @@ class Person:
         """
         seed, number = self.settings.seed, self.number
         if self._canvas is None:
-            step = STEPS[self.settings.size]
-            self._canvas = self.body.draw(self.body.grid(step), spurs=self.spurs)
+            step = VOXEL_MM[self.settings.size]
+            self._canvas = self.body.draw(self.body.make_grid(step), spurs=self.spurs)
         canvas = self._canvas if last else self._canvas.copy()
         if last:
             self._canvas = None
-        scan = Scan(self.body, canvas, difficulty(self.settings.difficulty))
+        scan = Scan(self.body, canvas, find_difficulty(self.settings.difficulty))
         shadows = Shadows(canvas)
-        others = draw_beyond_lung(
-            scan, rng, list(beyond), told=lambda name: shadows.note(f"beyond-{name}")
+        others = draw_extrapulmonary(
+            scan, rng, list(beyond), told=lambda name: shadows.record(f"beyond-{name}")
         )
-        draw_lookalikes(scan, np.random.default_rng(stream(seed, number, "look-alikes")))
-        shadows.note("look-alikes")
+        draw_lookalikes(scan, np.random.default_rng(seed_for(seed, number, "look-alikes")))
+        shadows.record("look-alikes")
         drawn = draw_findings(
             scan,
             plans,
-            lambda *which: stream(seed, number, *which),
-            told=lambda n: shadows.note(f"plan-{n}"),
+            lambda *which: seed_for(seed, number, *which),
+            told=lambda n: shadows.record(f"plan-{n}"),
         )
-        shadows.rename({f"plan-{one.plan}": f"finding-{n}" for n, one in enumerate(drawn)})
-        statements = [measure(scan, one) for one in drawn]
-        sentences = _sentences(statements, words, style, self.settings)
+        shadows.rename_keys({f"plan-{one.plan}": f"finding-{n}" for n, one in enumerate(drawn)})
+        statements = [measure_finding(scan, one) for one in drawn]
+        sentences = _write_sentences(statements, words, style, self.settings)
         return Visit(
             number=number,
             settings=self.settings,
             body=self.body,
             scan=scan,
-            drawn=tuple(drawn),
+            drawn_findings=tuple(drawn),
             findings=tuple(
                 PatientFinding(s, said, tuple(one.entities))
                 for s, said, one in zip(statements, sentences, drawn, strict=True)
             ),
-            beyond=others,
+            extrapulmonary=others,
             shadows=shadows,
             spurs=self.spurs,
         )
 
 
-def style_of(settings: Settings, rng: np.random.Generator) -> Style:
+def draw_style(settings: Settings, rng: np.random.Generator) -> Style:
     """Whose manner a patient's sentences have."""
     if settings.style != "mixed":
         return settings.style
     return "translated" if rng.random() < 0.3 else "radiologist"
 
 
-def _sentences(
+def _write_sentences(
     statements: Sequence[Statement], words: np.random.Generator, style: Style, settings: Settings
-) -> list[Sentence]:
+) -> list[FindingSentence]:
     categories = [s.category for s in statements]
     return [
         # Where two findings are of one category only their places tell them apart.
-        sentence(
+        write_sentence(
             s,
             words,
             style=style,

@@ -1,9 +1,9 @@
-"""PNG and JPEG files as they lie on disk, less everything that makes no pixel.
+"""PNG and JPEG files without their metadata, and the orientation that a JPEG states.
 
-A comment, a camera's note or a thumbnail may tell the diagnosis. So nothing is taken out: of each
-file only those parts are copied that a decoder needs, each no longer than the format has it, and
-what follows the picture's end stays behind. What cannot be copied so plainly is None, and has to
-be drawn anew from its pixels.
+A comment, camera data or a thumbnail may tell the diagnosis. So only those parts of a file are
+copied that a decoder needs, each no longer than the format allows, and nothing behind the end of
+the image. A file that cannot be copied this way gives None and must be encoded again from its
+pixels.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Bare(NamedTuple):
-    """A file that holds pixels and nothing else."""
+class StrippedImage(NamedTuple):
+    """An image file with pixels and no metadata."""
 
     data: bytes
     media: str
@@ -38,19 +38,19 @@ _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _ORIENTATION = 0x0112
 
 
-def bare(data: bytes) -> Bare | None:
-    """The picture file without its words; None for what is to be drawn anew.
+def strip_metadata(data: bytes) -> StrippedImage | None:
+    """The image file without its metadata; None where it must be encoded again from its pixels.
 
-    That is what models may not take or each take differently: 16 bits, fewer than 8, transparency,
-    four inks, a picture that is to be turned, any other format, and whatever is damaged.
+    That is whatever models may refuse or treat differently: 16 bits, fewer than 8, transparency,
+    CMYK, an image that must be rotated, any other format, and whatever is damaged.
     """
     if data.startswith(_PNG):
-        return _bare_png(data)
-    return _bare_jpeg(data) if data.startswith(b"\xff\xd8\xff") else None
+        return _strip_png(data)
+    return _strip_jpeg(data) if data.startswith(b"\xff\xd8\xff") else None
 
 
-def turned(data: bytes) -> int:
-    """How a JPEG says that it is to be turned: 1 to 8 as Exif counts, 1 upright."""
+def exif_orientation(data: bytes) -> int:
+    """The Exif orientation of a JPEG, 1 to 8; 1 is upright, and the default."""
     import io
 
     from PIL.JpegImagePlugin import JpegImageFile
@@ -66,14 +66,14 @@ def turned(data: bytes) -> int:
 # ---- PNG -----------------------------------------------------------------------------------
 
 
-def _bare_png(data: bytes) -> Bare | None:
+def _strip_png(data: bytes) -> StrippedImage | None:
     kept, size, pixels = [_PNG], (0, 0), False
     for kind, body, check in _chunks(data):
         if zlib.crc32(body, zlib.crc32(kind)) != check:
             return None  # damaged: decoding will say so
         if kind == b"IEND":
             whole = size[0] and size[1] and pixels
-            return Bare(b"".join((*kept, _END)), "image/png", size) if whole else None
+            return StrippedImage(b"".join((*kept, _END)), "image/png", size) if whole else None
         if kind in (b"tRNS", b"acTL"):
             return None  # every model puts another ground behind it, or takes another frame
         if kind == b"IHDR":
@@ -101,7 +101,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
 # ---- JPEG ----------------------------------------------------------------------------------
 
 
-def _bare_jpeg(data: bytes) -> Bare | None:
+def _strip_jpeg(data: bytes) -> StrippedImage | None:
     kept, size, at = [b"\xff\xd8"], (0, 0), 2
     scans = 0
     while True:
@@ -113,7 +113,9 @@ def _bare_jpeg(data: bytes) -> Bare | None:
         mark = marker[0]
         if mark == 0xD9:
             whole = scans and size[0] and size[1]
-            return Bare(b"".join((*kept, b"\xff\xd9")), "image/jpeg", size) if whole else None
+            return (
+                StrippedImage(b"".join((*kept, b"\xff\xd9")), "image/jpeg", size) if whole else None
+            )
         length = int.from_bytes(data[at + 2 : at + 4], "big")
         block = data[at : at + 2 + length]
         if length < 2 or len(block) < 2 + length:
@@ -126,7 +128,7 @@ def _bare_jpeg(data: bytes) -> Bare | None:
             kept += [block, data[at : end.start()]]
             at, scans = end.start(), scans + 1
         elif mark in _FRAMES:
-            found = _frame(block)
+            found = _frame_size(block)
             if found is None or size[0]:
                 return None
             size = found
@@ -137,13 +139,13 @@ def _bare_jpeg(data: bytes) -> Bare | None:
             kept.append(_JFIF)  # its colours are meant so; a thumbnail in it stays here
         elif mark == 0xEE and block[4:9] == b"Adobe" and len(block) >= 16:
             kept.append(b"\xff\xee\x00\x0e" + block[4:16])
-        elif mark == 0xE1 and block[4:10] == b"Exif\0\0" and turned(data) != 1:
+        elif mark == 0xE1 and block[4:10] == b"Exif\0\0" and exif_orientation(data) != 1:
             return None
         elif not (0xE0 <= mark <= 0xEF or mark == 0xFE):
             return None  # arithmetic coding, lossless, hierarchical: not every decoder has these
 
 
-def _frame(block: bytes) -> tuple[int, int] | None:
+def _frame_size(block: bytes) -> tuple[int, int] | None:
     """(width, height) of a frame of 8 bits in one or three components."""
     if len(block) < 10 or block[4] != 8 or block[9] not in (1, 3):
         return None

@@ -15,12 +15,16 @@ from overread.errors import NotThere, PictureError, Refused, Truncated
 
 GZIP_MAGIC = b"\x1f\x8b"
 DEFLATE_LIMIT = 1032
-"""No deflate stream grows by more than this: a larger claim is a lie, known before reading."""
+"""No deflate stream grows by more than this factor: a header that claims more is refused before
+reading.
+"""
 
-SURPLUS = 1 << 28
-"""Bytes after the end that are still read, to see whether the file is whole; more is a bomb."""
+MAX_TRAILING_BYTES = 1 << 28
+"""Bytes after the last voxel that are still read, to see whether the file is complete; more is
+refused.
+"""
 
-_BROKEN: Any = (OSError, zlib.error, zlib_ng.error, ValueError)
+_DECODE_ERRORS: Any = (OSError, zlib.error, zlib_ng.error, ValueError)
 
 
 class ByteStream:
@@ -32,7 +36,7 @@ class ByteStream:
         magic = raw.read(2)
         raw.seek(0)
         self.is_gzip = magic == GZIP_MAGIC
-        self.most = stored * DEFLATE_LIMIT if self.is_gzip else stored
+        self.max_bytes = stored * DEFLATE_LIMIT if self.is_gzip else stored
         inflating: Any = gzip_ng.GzipNGFile
         self._in: Any = inflating(fileobj=raw, mode="rb") if self.is_gzip else raw
 
@@ -53,13 +57,13 @@ class ByteStream:
                     break
                 done += got
         except EOFError:
-            raise self._short(done, len(view)) from None
-        except _BROKEN as error:
+            raise self._truncated_error(done, len(view)) from None
+        except _DECODE_ERRORS as error:
             raise PictureError(
-                f"the compressed data are damaged ({error})", where=self.name, remedy=_AGAIN
+                f"the compressed data are damaged ({error})", where=self.name, remedy=_REFETCH
             ) from None
         if done < len(view):
-            raise self._short(done, len(view))
+            raise self._truncated_error(done, len(view))
 
     def skip(self, size: int, scratch: memoryview) -> None:
         """Go `size` bytes on, through a buffer that is thrown away."""
@@ -75,34 +79,36 @@ class ByteStream:
         try:
             while got := self._in.readinto(scratch):
                 left += got
-                if left > SURPLUS:
+                if left > MAX_TRAILING_BYTES:
                     raise Refused(
-                        f"the file goes on for over {SURPLUS:,} bytes after its last voxel",
+                        f"the file goes on for over {MAX_TRAILING_BYTES:,} bytes after its last voxel",
                         where=self.name,
                         remedy="write the file again",
                     )
         except EOFError:
-            raise Truncated("the gzip stream is cut off", where=self.name, remedy=_AGAIN) from None
-        except _BROKEN as error:
+            raise Truncated(
+                "the gzip stream is cut off", where=self.name, remedy=_REFETCH
+            ) from None
+        except _DECODE_ERRORS as error:
             raise PictureError(
-                f"the compressed data are damaged ({error})", where=self.name, remedy=_AGAIN
+                f"the compressed data are damaged ({error})", where=self.name, remedy=_REFETCH
             ) from None
         return left
 
-    def _short(self, done: int, wanted: int) -> Truncated:
+    def _truncated_error(self, done: int, wanted: int) -> Truncated:
         kind = "gzip stream" if self.is_gzip else "file"
         return Truncated(
             f"the {kind} is cut off: {wanted - done:,} more bytes were expected",
             where=self.name,
-            remedy=_AGAIN,
+            remedy=_REFETCH,
         )
 
 
-_AGAIN = "fetch or copy the file again"
+_REFETCH = "fetch or copy the file again"
 
 
 @contextmanager
-def opened(source: Path | bytes, *, name: str = "") -> Iterator[ByteStream]:
+def open_stream(source: Path | bytes, *, name: str = "") -> Iterator[ByteStream]:
     """Open a path or a buffer as a `ByteStream`."""
     if isinstance(source, bytes):
         yield ByteStream(io.BytesIO(source), name=name or "a buffer", stored=len(source))

@@ -33,24 +33,24 @@ from overread.errors import (
     UsageError,
 )
 from overread.pixels.dicom_frames import (
-    EXPORT,
     NATIVE,
+    REEXPORT,
     Pixels,
-    decodable,
-    decode,
-    decoders_here,
-    whole_number,
+    available_decoders,
+    decodable_syntaxes,
+    decode_frame,
+    positive_int,
 )
 
 __all__ = [
     "LIMIT",
     "Source",
-    "decodable",
+    "decodable_syntaxes",
     "frame_group",
-    "guarded",
     "open_dicom",
     "read_dicom",
     "read_hu",
+    "wrap_decoder_errors",
 ]
 
 Source: TypeAlias = Path | bytes
@@ -75,10 +75,10 @@ def read_dicom(
         raise UsageError(
             f"a window of (centre, width) {window} shows nothing", remedy="give a width above 0"
         )
-    where = _name(source)
+    where = _describe_source(source)
     dataset = open_dicom(source, pixels=True)
-    with guarded(where):
-        pixels, photometric = decode(dataset, frame, where)
+    with wrap_decoder_errors(where):
+        pixels, photometric = decode_frame(dataset, frame, where)
         if photometric == "PALETTE COLOR":
             colours = apply_color_lut(pixels, dataset)[..., :3]
             # Some files keep 8-bit colours in a table of 16-bit entries.
@@ -86,7 +86,9 @@ def read_dicom(
             return (colours >> 8 if wide else colours).astype(np.uint8)
         if pixels.ndim == 3:
             return _eight_bits(pixels * (255 / (2.0 ** int(dataset.BitsStored) - 1)))
-        shown = _shown(_modality(pixels, dataset, frame, where), dataset, frame, window, where)
+        shown = _apply_window(
+            _apply_modality(pixels, dataset, frame, where), dataset, frame, window, where
+        )
         return _eight_bits(255.0 - shown if photometric == "MONOCHROME1" else shown)
 
 
@@ -96,17 +98,17 @@ def read_hu(source: Dataset | Source, *, frame: int = 0) -> NDArray[np.int16] | 
     int16 where that holds every value exactly, float32 otherwise. No window is applied and
     nothing is inverted. A dataset is one that `open_dicom` gave with its pixels.
     """
-    where = _name(source)
+    where = _describe_source(source)
     dataset = source if isinstance(source, Dataset) else open_dicom(source, pixels=True)
-    with guarded(where):
-        pixels, photometric = decode(dataset, frame, where)
+    with wrap_decoder_errors(where):
+        pixels, photometric = decode_frame(dataset, frame, where)
         if pixels.ndim != 2 or photometric == "PALETTE COLOR":
             raise PictureError(
                 f"a picture in colour ({photometric}) has no HU",
                 where=where,
                 remedy="give a CT slice, or read it with read_dicom",
             )
-        values = _modality(pixels, dataset, frame, where)
+        values = _apply_modality(pixels, dataset, frame, where)
         limits = np.iinfo(np.int16)
         fits = limits.min <= values.min() and values.max() <= limits.max
         if np.issubdtype(values.dtype, np.integer) and fits:
@@ -121,8 +123,8 @@ def open_dicom(source: Source, *, pixels: bool) -> Dataset:
     ends too early are errors; without, the pixel data is not even read. Files without the
     128-byte preamble are taken when they begin as DICOM does.
     """
-    where = _name(source)
-    with guarded(where):
+    where = _describe_source(source)
+    with wrap_decoder_errors(where):
         if isinstance(source, Path) and not source.is_file():
             raise NotThere("there is no such file", where=where, remedy="check the path")
         size = source.stat().st_size if isinstance(source, Path) else len(source)
@@ -139,15 +141,15 @@ def open_dicom(source: Source, *, pixels: bool) -> Dataset:
         if pixels:
             _check_pixels(dataset, size, where)
         elif "Rows" in dataset:
-            _claimed(dataset, where)
+            _claimed_bytes(dataset, where)
     return dataset
 
 
-_ONE_AT_A_TIME = RLock()
+_DECODER_LOCK = RLock()
 
 
 @contextmanager
-def guarded(where: str) -> Iterator[None]:
+def wrap_decoder_errors(where: str) -> Iterator[None]:
     """Turn whatever a decoder raises into one PictureError, and keep odd values quiet.
 
     Python's warning filters and pydicom's settings belong to the whole process, so only one
@@ -155,7 +157,7 @@ def guarded(where: str) -> Iterator[None]:
     """
     try:
         with (
-            _ONE_AT_A_TIME,
+            _DECODER_LOCK,
             warnings.catch_warnings(),
             config.disable_value_validation(),
             np.errstate(all="ignore"),
@@ -167,7 +169,7 @@ def guarded(where: str) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise PictureError(
-            f"the file cannot be read as a DICOM picture ({reason})", where=where, remedy=EXPORT
+            f"the file cannot be read as a DICOM picture ({reason})", where=where, remedy=REEXPORT
         ) from error
 
 
@@ -183,7 +185,7 @@ def frame_group(dataset: Dataset, macro: str, frame: int) -> Dataset | None:
     return None
 
 
-def _name(source: Dataset | Source) -> str:
+def _describe_source(source: Dataset | Source) -> str:
     if isinstance(source, Dataset):
         return str(getattr(source, "filename", None) or "a DICOM dataset")
     return str(source) if isinstance(source, Path) else "DICOM bytes"
@@ -213,7 +215,7 @@ def _check_head(stream: BinaryIO, where: str) -> None:
         inflated += len(inflate.decompress(chunk, 1 << 24))
         if inflated > LIMIT:
             raise Refused(
-                f"the file inflates to more than {LIMIT} bytes", where=where, remedy=EXPORT
+                f"the file inflates to more than {LIMIT} bytes", where=where, remedy=REEXPORT
             )
         chunk = inflate.unconsumed_tail or stream.read(1 << 20)
     stream.seek(0)
@@ -232,13 +234,13 @@ def _check_pixels(dataset: Dataset, size: int, where: str) -> None:
     keyword = next((name for name in _PIXELS if dataset.get(name)), None)
     if keyword is None:
         raise PictureError(
-            "the DICOM file has no pixel data, or ends before it", where=where, remedy=EXPORT
+            "the DICOM file has no pixel data, or ends before it", where=where, remedy=REEXPORT
         )
-    claimed = _claimed(dataset, where)
+    claimed = _claimed_bytes(dataset, where)
     syntax = dataset.file_meta.TransferSyntaxUID
-    if not decoders_here(syntax):
+    if not available_decoders(syntax):
         raise PictureError(
-            f"nothing here decodes the transfer syntax {syntax.name} ({syntax})",
+            f"no installed decoder reads the transfer syntax {syntax.name} ({syntax})",
             where=where,
             remedy="see 'overread doctor', or convert the file with 'gdcmconv --raw'",
         )
@@ -248,26 +250,26 @@ def _check_pixels(dataset: Dataset, size: int, where: str) -> None:
         raise Truncated(
             f"the header claims {claimed} bytes of pixels and the whole file has {size}",
             where=where,
-            remedy=f"the file is truncated or its header is wrong, so {EXPORT}",
+            remedy=f"the file is truncated or its header is wrong, so {REEXPORT}",
         )
     held = len(dataset[keyword].value)
     if held < claimed:
         raise Truncated(
             f"the file is truncated: it holds {held} of {claimed} bytes of pixels",
             where=where,
-            remedy=EXPORT,
+            remedy=REEXPORT,
         )
 
 
-def _claimed(dataset: Dataset, where: str) -> int:
+def _claimed_bytes(dataset: Dataset, where: str) -> int:
     """Bytes that the decoded pixels will take, by the header; refused above the limit."""
-    width = whole_number(dataset, "Columns", where)
+    width = positive_int(dataset, "Columns", where)
     rows, samples = (
-        whole_number(dataset, "Rows", where),
-        whole_number(dataset, "SamplesPerPixel", where, 1),
+        positive_int(dataset, "Rows", where),
+        positive_int(dataset, "SamplesPerPixel", where, 1),
     )
-    frames = whole_number(dataset, "NumberOfFrames", where, 1)
-    bits = whole_number(
+    frames = positive_int(dataset, "NumberOfFrames", where, 1)
+    bits = positive_int(
         dataset, "BitsAllocated", where, 64 if "DoubleFloatPixelData" in dataset else 32
     )
     claimed = (width * rows * samples * frames * bits + 7) // 8
@@ -290,11 +292,11 @@ def _number(item: Dataset, keyword: str, default: float, where: str) -> float:
         value = value[0] if value else None
     number = default if value is None or value == "" else float(value)
     if not np.isfinite(number):
-        raise PictureError(f"{keyword} is {value}", where=where, remedy=EXPORT)
+        raise PictureError(f"{keyword} is {value}", where=where, remedy=REEXPORT)
     return number
 
 
-def _modality(pixels: Pixels, dataset: Dataset, frame: int, where: str) -> Pixels:
+def _apply_modality(pixels: Pixels, dataset: Dataset, frame: int, where: str) -> Pixels:
     """Stored values to the modality's own: HU for a CT. Integers stay integers where they can."""
     item = frame_group(dataset, "PixelValueTransformationSequence", frame)
     item = dataset if item is None else item
@@ -303,7 +305,7 @@ def _modality(pixels: Pixels, dataset: Dataset, frame: int, where: str) -> Pixel
     slope = _number(item, "RescaleSlope", 1.0, where)
     intercept = _number(item, "RescaleIntercept", 0.0, where)
     if slope == 0:
-        raise PictureError("RescaleSlope is 0", where=where, remedy=EXPORT)
+        raise PictureError("RescaleSlope is 0", where=where, remedy=REEXPORT)
     whole = np.issubdtype(pixels.dtype, np.integer) and slope % 1 == 0 and intercept % 1 == 0
     if whole and max(abs(slope), abs(intercept)) < 2**30:
         return pixels.astype(np.int64) * int(slope) + int(intercept)
@@ -328,7 +330,7 @@ def _look_up(values: Pixels, item: Dataset, dataset: Dataset) -> tuple[Pixels, i
     return table[index], max(bits, int(table.max()).bit_length())
 
 
-def _shown(
+def _apply_window(
     values: Pixels, dataset: Dataset, frame: int, window: tuple[float, float] | None, where: str
 ) -> NDArray[np.float64]:
     """Grey values as they are shown, 0 to 255."""

@@ -27,9 +27,9 @@ from overread.errors import PictureError, UsageError
 
 Pixels: TypeAlias = NDArray[Any]
 
-PATIENCE: Final = 60.0
+FRAME_TIMEOUT: Final = 60.0
 """Seconds GDCM may take for one frame."""
-EXPORT: Final = "export the file again from where it came"
+REEXPORT: Final = "export the file again from where it came"
 
 NATIVE: Final = (
     uid.ImplicitVRLittleEndian,
@@ -58,13 +58,13 @@ _DECODERS: Final[dict[uid.UID, tuple[str, ...]]] = {
 _FRAME_MARKERS = frozenset({*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC})
 
 
-def decodable() -> dict[str, bool]:
+def decodable_syntaxes() -> dict[str, bool]:
     """Each transfer syntax by its DICOM name, and whether this install can decode it."""
-    return {syntax.name: bool(decoders_here(syntax)) for syntax in _DECODERS}
+    return {syntax.name: bool(available_decoders(syntax)) for syntax in _DECODERS}
 
 
-def decoders_here(syntax: uid.UID) -> tuple[str, ...]:
-    """Those of a syntax's decoders that are here."""
+def available_decoders(syntax: uid.UID) -> tuple[str, ...]:
+    """The decoders of a transfer syntax that are installed, in the order they are tried."""
     asked = _DECODERS.get(syntax, ())
     if syntax in NATIVE or not asked:
         return asked
@@ -74,7 +74,7 @@ def decoders_here(syntax: uid.UID) -> tuple[str, ...]:
     return tuple(name for name in asked if name in here)
 
 
-def whole_number(dataset: Dataset, keyword: str, where: str, default: int = 0) -> int:
+def positive_int(dataset: Dataset, keyword: str, where: str, default: int = 0) -> int:
     """A positive whole number of the header."""
     value = dataset.get(keyword)
     try:
@@ -85,14 +85,14 @@ def whole_number(dataset: Dataset, keyword: str, where: str, default: int = 0) -
         raise PictureError(
             f"{keyword} of the header is {value!r}, not a positive number",
             where=where,
-            remedy=EXPORT,
+            remedy=REEXPORT,
         )
     return number
 
 
-def decode(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]:
+def decode_frame(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]:
     """One frame (rows, columns[, 3]) and its photometric interpretation after decoding."""
-    frames = whole_number(dataset, "NumberOfFrames", where, 1)
+    frames = positive_int(dataset, "NumberOfFrames", where, 1)
     if not 0 <= frame < frames:
         raise UsageError(
             f"there is no frame {frame}", where=where, remedy=f"give 0 to {frames - 1}"
@@ -110,7 +110,7 @@ def decode(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]:
         )
         bits = 0 if syntax == uid.RLELossless else _coded_bits(coded, dataset, where)
     reasons: list[str] = []
-    for name in decoders_here(syntax):
+    for name in available_decoders(syntax):
         try:
             if name == "gdcm":
                 pixels, note = _decode_with_gdcm(coded, bits, dataset)
@@ -123,7 +123,7 @@ def decode(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]:
         else:
             return pixels, str(note["photometric_interpretation"])
     raise PictureError(
-        f"frame {frame} cannot be decoded ({'; '.join(reasons)})", where=where, remedy=EXPORT
+        f"frame {frame} cannot be decoded ({'; '.join(reasons)})", where=where, remedy=REEXPORT
     )
 
 
@@ -151,13 +151,13 @@ def _coded_bits(coded: bytes, dataset: Dataset, where: str) -> int:
             padding = coded[at + 1] == 0xFF
             at += 1 if padding else 2 + struct.unpack_from(">H", coded, at + 2)[0]
     keywords = ("Rows", "Columns", "SamplesPerPixel")
-    stated = tuple(whole_number(dataset, keyword, where, 1) for keyword in keywords)
-    if found != stated or not 0 < bits <= whole_number(dataset, "BitsAllocated", where):
+    stated = tuple(positive_int(dataset, keyword, where, 1) for keyword in keywords)
+    if found != stated or not 0 < bits <= positive_int(dataset, "BitsAllocated", where):
         size_found = f"(rows, columns, samples) {found} of {bits} bits" if found else "no size"
         raise PictureError(
             f"a compressed frame states {size_found} and the header {stated}",
             where=where,
-            remedy=EXPORT,
+            remedy=REEXPORT,
         )
     return bits
 
@@ -205,10 +205,10 @@ class _GdcmProcess:
     def decode(self, coded: bytes, job: dict[str, Any]) -> bytes:
         """The raw bytes of a frame; ValueError where GDCM cannot, or died trying."""
         with self._lock:
-            process = self._living()
+            process = self._running_process()
             assert process.stdin is not None
             assert process.stdout is not None
-            alarm = threading.Timer(PATIENCE, process.kill)
+            alarm = threading.Timer(FRAME_TIMEOUT, process.kill)
             alarm.start()
             try:
                 process.stdin.write(json.dumps({**job, "length": len(coded)}).encode() + b"\n")
@@ -222,7 +222,7 @@ class _GdcmProcess:
                 alarm.cancel()
             if not answer or len(raw) < int(answer):
                 self.end()
-                raise ValueError("GDCM did not survive this frame")
+                raise ValueError("GDCM crashed or timed out on this frame")
         samples = job["rows"] * job["columns"] * job["samples_per_pixel"]
         expected = samples * (job["bits_allocated"] // 8)
         if len(raw) != expected:
@@ -236,7 +236,7 @@ class _GdcmProcess:
             process.kill()
             process.communicate()
 
-    def _living(self) -> subprocess.Popen[bytes]:
+    def _running_process(self) -> subprocess.Popen[bytes]:
         process = self._started.get(os.getpid())
         if process is not None and process.poll() is not None:
             self.end()

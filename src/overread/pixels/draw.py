@@ -42,7 +42,7 @@ def crop(picture: NDArray[Any], box: Box, *, margin: int = 0) -> NDArray[Any]:
     return picture[top:bottom, left:right]
 
 
-def eight_bit(picture: NDArray[Any]) -> NDArray[np.uint8]:
+def to_eight_bit(picture: NDArray[Any]) -> NDArray[np.uint8]:
     """Any picture with 8 bits; deeper greys are stretched from their darkest to their brightest."""
     if picture.dtype == np.uint8 or not picture.size:
         return picture.astype(np.uint8, copy=False)
@@ -51,17 +51,17 @@ def eight_bit(picture: NDArray[Any]) -> NDArray[np.uint8]:
     return np.rint(grey, out=grey).astype(np.uint8)
 
 
-def colour(picture: NDArray[Any]) -> NDArray[np.uint8]:
+def to_rgb(picture: NDArray[Any]) -> NDArray[np.uint8]:
     """Any picture as 8-bit colour."""
-    flat = eight_bit(picture)
+    flat = to_eight_bit(picture)
     return flat if flat.ndim == 3 else np.repeat(flat[..., None], 3, axis=2)
 
 
-def outline(
+def draw_outline(
     picture: NDArray[Any], mask: NDArray[Any], tint: Colour, *, fill: float = 0.18
 ) -> NDArray[np.uint8]:
     """The picture with the mask's border drawn and its inside lightly tinted."""
-    canvas = colour(picture).astype(np.float32)
+    canvas = to_rgb(picture).astype(np.float32)
     inside = np.asarray(mask) != 0
     padded = np.pad(inside, 1)
     eroded = padded[1:-1, 1:-1] & padded[:-2, 1:-1] & padded[2:, 1:-1]
@@ -72,9 +72,11 @@ def outline(
     return canvas.astype(np.uint8)
 
 
-def boxes(picture: NDArray[Any], places: Sequence[Box], *, width: int = 2) -> NDArray[np.uint8]:
+def draw_boxes(
+    picture: NDArray[Any], places: Sequence[Box], *, width: int = 2
+) -> NDArray[np.uint8]:
     """The picture with each box drawn in its own colour, and its label above it."""
-    canvas = Pillow.fromarray(colour(picture))
+    canvas = Pillow.fromarray(to_rgb(picture))
     pen = ImageDraw.Draw(canvas)
     font = ImageFont.load_default(size=max(10, canvas.height // 28))
     for number, box in enumerate(places):
@@ -83,43 +85,47 @@ def boxes(picture: NDArray[Any], places: Sequence[Box], *, width: int = 2) -> ND
         top, bottom = sorted((box.y1, box.y2))
         pen.rectangle((left, top, right, bottom), outline=tint, width=width)
         if box.label:
-            _write(pen, (left + 4, top + 2), box.label, tint, font)
+            _draw_text(pen, (left + 4, top + 2), box.label, tint, font)
     return np.asarray(canvas)
 
 
-def titled(picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255)) -> NDArray[Any]:
+def draw_title(
+    picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255)
+) -> NDArray[Any]:
     """The picture with one line of text in its upper left corner."""
-    canvas = Pillow.fromarray(colour(picture))
+    canvas = Pillow.fromarray(to_rgb(picture))
     pen = ImageDraw.Draw(canvas)
-    _write(pen, (5, 3), title, tint, ImageFont.load_default(size=14))
+    _draw_text(pen, (5, 3), title, tint, ImageFont.load_default(size=14))
     return np.asarray(canvas)
 
 
-def sided(picture: NDArray[Any], left: str, right: str) -> NDArray[Any]:
+def draw_side_letters(picture: NDArray[Any], left: str, right: str) -> NDArray[Any]:
     """The picture with a letter at its left and right edge: which side of the patient that is."""
-    canvas = Pillow.fromarray(colour(picture))
+    canvas = Pillow.fromarray(to_rgb(picture))
     pen = ImageDraw.Draw(canvas)
     font = ImageFont.load_default(size=16)
     middle = canvas.height / 2 - 10
-    _write(pen, (5, middle), left, (255, 226, 90), font)
-    _write(
+    _draw_text(pen, (5, middle), left, (255, 226, 90), font)
+    _draw_text(
         pen, (canvas.width - 5 - pen.textlength(right, font), middle), right, (255, 226, 90), font
     )
     return np.asarray(canvas)
 
 
-def _write(
+def _draw_text(
     pen: ImageDraw.ImageDraw, at: tuple[float, float], text: str, tint: Colour, font: Any
 ) -> None:
     """Words with a dark rim, which stay readable on white lungs and on black air."""
     pen.text(at, text, fill=tint, font=font, stroke_width=2, stroke_fill=(0, 0, 0))
 
 
-def montage(pictures: Sequence[NDArray[Any]], *, columns: int, gap: int = 4) -> NDArray[np.uint8]:
+def make_montage(
+    pictures: Sequence[NDArray[Any]], *, columns: int, gap: int = 4
+) -> NDArray[np.uint8]:
     """Pictures side by side on black, each centred in a cell as large as the largest."""
     if not pictures:
         raise PictureError("a montage needs at least one picture")
-    tiles = [colour(picture) for picture in pictures]
+    tiles = [to_rgb(picture) for picture in pictures]
     height = max(tile.shape[0] for tile in tiles)
     width = max(tile.shape[1] for tile in tiles)
     columns = min(columns, len(tiles))

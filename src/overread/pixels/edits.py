@@ -32,10 +32,10 @@ from overread.core import (
     Whole,
 )
 from overread.errors import PictureError
-from overread.pixels.bare import turned
-from overread.pixels.draw import eight_bit
-from overread.pixels.edits_filling import bridged, filled_in
-from overread.pixels.edits_places import Shift, covered, moved_parts, rectangle
+from overread.pixels.bare import exif_orientation
+from overread.pixels.draw import to_eight_bit
+from overread.pixels.edits_filling import inpaint, interpolate_slices
+from overread.pixels.edits_places import Shift, as_slices, move_parts, rectangle
 from overread.pixels.flat import MAX_FILE
 from overread.pixels.geometry import from_ras, ras_geometry, to_ras
 from overread.pixels.masks import read_channel
@@ -89,12 +89,12 @@ class AlteredPictures:
         That is a PNG, a NIfTI, or a JPEG where the original is one that its camera turned: a PNG
         could not say so.
         """
-        if not self._concerns(picture):
+        if not self._edits_of(picture):
             return self._pictures.data(picture)
         pixels = self.pixels(picture)
         if isinstance(picture, Volume):
-            return _nifti(pixels, self.geometry(picture))
-        way = _turned(self._pictures.data(picture))
+            return _nifti_bytes(pixels, self.geometry(picture))
+        way = _file_orientation(self._pictures.data(picture))
         out = io.BytesIO()
         image = Pillow.fromarray(np.ascontiguousarray(pixels))
         if way == 1:
@@ -108,35 +108,35 @@ class AlteredPictures:
     def pixels(self, picture: Picture) -> Any:
         """The pixels with the edits made, read now."""
         pixels = self._pictures.pixels(picture)
-        for edit in self._concerns(picture):
+        for edit in self._edits_of(picture):
             if isinstance(picture, Volume):
-                pixels = self._volume(pixels, picture, edit)
+                pixels = self._edit_volume(pixels, picture, edit)
             else:
-                pixels = self._flat(eight_bit(pixels), picture, edit)
+                pixels = self._edit_flat(to_eight_bit(pixels), picture, edit)
         return pixels
 
     def geometry(self, picture: Picture) -> Geometry:
         """The geometry of a volume, which no edit changes."""
         return self._pictures.geometry(picture)
 
-    def _concerns(self, picture: Picture) -> list[Edit]:
+    def _edits_of(self, picture: Picture) -> list[Edit]:
         return [edit for edit in self.edits if edit.picture == picture.name]
 
     # ---- flat pictures -------------------------------------------------------------------------
 
-    def _flat(self, pixels: NDArray[Any], picture: Image, edit: Edit) -> NDArray[Any]:
+    def _edit_flat(self, pixels: NDArray[Any], picture: Image, edit: Edit) -> NDArray[Any]:
         if edit.how == "swap":
-            donor = eight_bit(self._pictures.pixels(_donor(edit)))
+            donor = to_eight_bit(self._pictures.pixels(_require_donor(edit)))
             if edit.is_whole:
                 return donor
-            return _pasted(pixels, donor, flat_place(pixels.shape[:2], picture, edit.regions))
+            return _paste(pixels, donor, flat_mask(pixels.shape[:2], picture, edit.regions))
         if edit.is_whole or not edit.regions:
             return pixels if edit.how == "keep" and edit.is_whole else np.full_like(pixels, GREY)
-        inside = flat_place(pixels.shape[:2], picture, edit.regions)
+        inside = flat_mask(pixels.shape[:2], picture, edit.regions)
         if edit.how == "hide":
             if inside.all():
                 return np.full_like(pixels, GREY)
-            return filled_in(pixels, inside, seed=edit.seed)
+            return inpaint(pixels, inside, seed=edit.seed)
         middle = np.median(pixels.reshape(-1, *pixels.shape[2:]), axis=0)
         alone = np.empty_like(pixels)
         alone[...] = np.rint(middle).astype(pixels.dtype)
@@ -145,23 +145,23 @@ class AlteredPictures:
 
     # ---- volumes -------------------------------------------------------------------------------
 
-    def _volume(self, hu: NDArray[Any], picture: Volume, edit: Edit) -> NDArray[Any]:
+    def _edit_volume(self, hu: NDArray[Any], picture: Volume, edit: Edit) -> NDArray[Any]:
         space = self.geometry(picture)
         if edit.how == "keep" and edit.is_whole:
             return hu
         if edit.how == "swap":
-            donor = _donor(edit)
+            donor = _require_donor(edit)
             theirs, their_space = self._pictures.pixels(donor), self.geometry(donor)
-            return _transplanted(hu, space, theirs, their_space, volume_place(space, edit))
+            return _transplant(hu, space, theirs, their_space, volume_mask(space, edit))
         if edit.is_whole or not edit.regions:
-            return np.full_like(hu, _usual(hu))
-        inside = volume_place(space, edit)
+            return np.full_like(hu, _median_hu(hu))
+        inside = volume_mask(space, edit)
         if edit.how == "keep":
-            alone = np.full_like(hu, _usual(hu))
+            alone = np.full_like(hu, _median_hu(hu))
             alone[inside] = hu[inside]
             return alone
         if inside.all():
-            return np.full_like(hu, _usual(hu))
+            return np.full_like(hu, _median_hu(hu))
         hidden = hu
         slabs = [region for region in edit.regions if isinstance(region, Slices)]
         for axis in sorted({slab.axis for slab in slabs}):
@@ -169,16 +169,16 @@ class AlteredPictures:
             gone = np.zeros(ras_geometry(space).shape[_AXIS[axis]], bool)
             for slab in own:
                 gone[slab.first : slab.last + 1] = True
-            ras = bridged(to_ras(hidden, space), _AXIS[axis], gone, seed=edit.seed)
+            ras = interpolate_slices(to_ras(hidden, space), _AXIS[axis], gone, seed=edit.seed)
             hidden = np.ascontiguousarray(from_ras(ras, space))
-        drawn = volume_place(space, edit, only=Mask)
-        return filled_in(hidden, drawn, seed=edit.seed) if drawn.any() else hidden
+        drawn = volume_mask(space, edit, only=Mask)
+        return inpaint(hidden, drawn, seed=edit.seed) if drawn.any() else hidden
 
 
 # ---- where ---------------------------------------------------------------------------------
 
 
-def flat_place(
+def flat_mask(
     size: tuple[int, ...], picture: Picture, regions: Sequence[Region]
 ) -> NDArray[np.bool_]:
     """The pixels of some boxes of a flat picture; `size` is (height, width)."""
@@ -187,13 +187,13 @@ def flat_place(
         if isinstance(region, Whole):
             inside[:] = True
         elif isinstance(region, Box):
-            inside[covered(rectangle(region, size))] = True
+            inside[as_slices(rectangle(region, size))] = True
         else:
             raise PictureError("a flat picture has boxes and nothing else", where=picture.name)
     return inside
 
 
-def volume_place(
+def volume_mask(
     space: Geometry, edit: Edit, *, only: type[Mask | Slices | Whole] | None = None
 ) -> Bools:
     """The voxels of an edit's regions in the volume's own axes, moved where they are to be."""
@@ -216,7 +216,7 @@ def volume_place(
             marked |= mask_voxels(region, space, Path(edit.files))
         else:
             raise PictureError("a volume has no boxes", where=region.picture)
-    return inside | (moved_parts(marked, edit.shifts) if edit.shifts else marked)
+    return inside | (move_parts(marked, edit.shifts) if edit.shifts else marked)
 
 
 def mask_voxels(region: Mask, space: Geometry, folder: Path) -> Bools:
@@ -228,10 +228,10 @@ def mask_voxels(region: Mask, space: Geometry, folder: Path) -> Bools:
         folder / region.file, region.channel, space.shape, region.channels, name=region.file
     )
     marked: Bools = labels != 0 if region.entity is None else labels == region.entity
-    return _with_margin(marked, space)
+    return _add_margin(marked, space)
 
 
-def _with_margin(mask: Bools, space: Geometry) -> Bools:
+def _add_margin(mask: Bools, space: Geometry) -> Bools:
     from scipy import ndimage
 
     reach = [max(1, round(MARGIN / step)) for step in space.spacing]
@@ -251,13 +251,13 @@ def _with_margin(mask: Bools, space: Geometry) -> Bools:
 # ---- swapping ------------------------------------------------------------------------------
 
 
-def _donor(edit: Edit) -> Picture:
+def _require_donor(edit: Edit) -> Picture:
     if edit.donor is None:
-        raise PictureError("nobody is named to swap it with", where=edit.picture)
+        raise PictureError("the edit names no donor picture", where=edit.picture)
     return edit.donor
 
 
-def _pasted(pixels: NDArray[Any], donor: NDArray[Any], inside: Bools) -> NDArray[Any]:
+def _paste(pixels: NDArray[Any], donor: NDArray[Any], inside: Bools) -> NDArray[Any]:
     """The same place of another flat picture, stretched to this one's size and exposure."""
     if pixels.ndim == 2 and donor.ndim == 3:
         donor = np.rint(donor.mean(axis=2)).astype(np.uint8)
@@ -275,7 +275,7 @@ def _pasted(pixels: NDArray[Any], donor: NDArray[Any], inside: Bools) -> NDArray
     return out
 
 
-def _transplanted(
+def _transplant(
     hu: NDArray[Any], space: Geometry, donor: NDArray[Any], theirs: Geometry, inside: Bools
 ) -> NDArray[Any]:
     """The same place of another volume: as far from right to left, back to front, feet to head."""
@@ -298,7 +298,7 @@ def _transplanted(
     return np.ascontiguousarray(from_ras(out, space))
 
 
-def _usual(hu: NDArray[Any]) -> Any:
+def _median_hu(hu: NDArray[Any]) -> Any:
     """The median of a volume, of every few voxels."""
     some = hu[tuple(slice(None, None, max(1, n // 64)) for n in hu.shape)]
     return np.rint(np.median(np.nan_to_num(some))).astype(hu.dtype)
@@ -307,16 +307,16 @@ def _usual(hu: NDArray[Any]) -> Any:
 # ---- files ---------------------------------------------------------------------------------
 
 
-def _turned(source: Path | bytes) -> int:
+def _file_orientation(source: Path | bytes) -> int:
     if isinstance(source, Path):
         try:
             source = source.read_bytes() if source.stat().st_size <= MAX_FILE else b""
         except OSError:
             return 1
-    return turned(source) if source.startswith(b"\xff\xd8") else 1
+    return exif_orientation(source) if source.startswith(b"\xff\xd8") else 1
 
 
-def _nifti(hu: NDArray[Any], space: Geometry) -> bytes:
+def _nifti_bytes(hu: NDArray[Any], space: Geometry) -> bytes:
     with TemporaryDirectory() as scratch:
         path = Path(scratch, "altered.nii.gz")
         write_volume(path, hu, np.asarray(space.affine))

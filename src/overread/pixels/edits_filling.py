@@ -1,7 +1,8 @@
-"""What a hidden place is filled with: its surroundings carried in, with their grain.
+"""Inpainting: what a hidden region is filled with.
 
-A black box would tell a reader that something is hidden, and darkness is a finding of its own. So
-the surroundings run into the place smoothly, coarse parts first, and grain as theirs is laid over.
+A black box would tell a reader that something is hidden, and darkness is a finding of its own.
+So
+the surroundings are interpolated into the region, coarse to fine, and noise like theirs is added.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ _CELLS = 2_000_000
 """Cells of the working copy; larger places are filled on a coarser one."""
 _PASSES = 12
 _BLUR = 10
-"""The side of a slice over the width of the blur under which a hidden slice lies."""
+"""A hidden slice is blurred with a width of its side divided by this."""
 
 
-def filled_in(pixels: NDArray[Any], inside: Bools, *, seed: int) -> NDArray[Any]:
+def inpaint(pixels: NDArray[Any], inside: Bools, *, seed: int) -> NDArray[Any]:
     """The picture or volume with a place filled from around it; outside nothing changes.
 
     >>> wall = np.full((40, 40), 50, np.uint8)
     >>> wall[18:22, 18:22] = 255
     >>> place = np.zeros((40, 40), bool)
     >>> place[18:22, 18:22] = True
-    >>> int(filled_in(wall, place, seed=0).max())
+    >>> int(inpaint(wall, place, seed=0).max())
     50
     """
     out = pixels.copy()
     if not inside.any():
         return out
-    cut = _around(inside)
+    cut = _bounding_block(inside)
     hidden = inside[cut]
     known = ~hidden
     dice = np.random.default_rng(seed)
@@ -47,20 +48,20 @@ def filled_in(pixels: NDArray[Any], inside: Bools, *, seed: int) -> NDArray[Any]
         if not known.any():
             part[hidden] = float(np.median(part))
         else:
-            part[hidden] = _carried(part, known, hidden)
-            part[hidden] += _grain(part, known) * dice.standard_normal(
+            part[hidden] = _interpolate(part, known, hidden)
+            part[hidden] += _noise_level(part, known) * dice.standard_normal(
                 int(hidden.sum()), np.float32
             )
             seen = part[known]
             part[hidden] = np.clip(part[hidden], seen.min(), seen.max())
-        out[where] = np.where(hidden, _stored(part, pixels.dtype), out[where])
+        out[where] = np.where(hidden, _to_dtype(part, pixels.dtype), out[where])
     return out
 
 
-def bridged(ras: NDArray[Any], axis: int, gone: Bools, *, seed: int) -> NDArray[Any]:
-    """A volume whose `gone` slices are bridged from the next ones that are there, blurred.
+def interpolate_slices(ras: NDArray[Any], axis: int, gone: Bools, *, seed: int) -> NDArray[Any]:
+    """A volume whose `gone` slices are interpolated from their blurred neighbours.
 
-    Blurred, since between two neighbours that both show a lesion it would otherwise be seen again.
+    Blurred, because a lesion that both neighbours show would otherwise be seen again.
     """
     from scipy import ndimage
 
@@ -84,16 +85,16 @@ def bridged(ras: NDArray[Any], axis: int, gone: Bools, *, seed: int) -> NDArray[
         low = smooth(int(before[-1])) if before.size else smooth(int(after[0]))
         high = smooth(int(after[0])) if after.size else low
         beside = source[int(before[-1]) if before.size else int(after[0])].astype(np.float32)
-        noise = _grain(np.nan_to_num(beside), np.ones(beside.shape, bool))
+        noise = _noise_level(np.nan_to_num(beside), np.ones(beside.shape, bool))
         for place, index in enumerate(run, 1):
             share = place / (len(run) + 1)
             between = low * (1 - share) + high * share
             between = between + noise * dice.standard_normal(between.shape, np.float32)
-            slabs[index] = _stored(between, ras.dtype)
+            slabs[index] = _to_dtype(between, ras.dtype)
     return out
 
 
-def _stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+def _to_dtype(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
     if np.issubdtype(dtype, np.integer):
         kind = np.iinfo(dtype)
         values = np.clip(np.rint(values), kind.min, kind.max)
@@ -101,7 +102,7 @@ def _stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return stored
 
 
-def _around(inside: Bools) -> tuple[slice, ...]:
+def _bounding_block(inside: Bools) -> tuple[slice, ...]:
     """The smallest block around a place, with as much around it as there is inside."""
     cut = []
     for axis in range(inside.ndim):
@@ -111,13 +112,15 @@ def _around(inside: Bools) -> tuple[slice, ...]:
     return tuple(cut)
 
 
-def _carried(part: Floats, known: Bools, hidden: Bools) -> Floats:
-    """What the known pixels carry into the hidden ones."""
+def _interpolate(part: Floats, known: Bools, hidden: Bools) -> Floats:
+    """Values for the hidden pixels, interpolated from the known ones."""
     step = 1
     while part.size / step**part.ndim > _CELLS:
         step += 1
-    total, count = _blocks(part * known, step), _blocks(known.astype(np.float32), step)
-    coarse = _pushed(np.divide(total, count, out=np.zeros_like(total), where=count > 0), count > 0)
+    total, count = _block_sums(part * known, step), _block_sums(known.astype(np.float32), step)
+    coarse = _fill_unknown(
+        np.divide(total, count, out=np.zeros_like(total), where=count > 0), count > 0
+    )
     if step == 1:
         return coarse[hidden]
     from scipy import ndimage
@@ -129,15 +132,15 @@ def _carried(part: Floats, known: Bools, hidden: Bools) -> Floats:
     return fine
 
 
-def _pushed(values: Floats, known: Bools) -> Floats:
+def _fill_unknown(values: Floats, known: Bools) -> Floats:
     """Unknown cells from a copy of half the size, that one from the next, until all is known."""
     from scipy import ndimage
 
     if known.all() or max(values.shape) == 1:
         return values
-    total, count = _blocks(values * known, 2), _blocks(known.astype(np.float32), 2)
+    total, count = _block_sums(values * known, 2), _block_sums(known.astype(np.float32), 2)
     half = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
-    coarse = _pushed(half, count > 0)
+    coarse = _fill_unknown(half, count > 0)
     for axis in range(values.ndim):
         coarse = np.repeat(coarse, 2, axis=axis)
     coarse = coarse[tuple(slice(0, n) for n in values.shape)]
@@ -148,7 +151,7 @@ def _pushed(values: Floats, known: Bools) -> Floats:
     return mixed.astype(np.float32)
 
 
-def _blocks(values: Floats, step: int) -> Floats:
+def _block_sums(values: Floats, step: int) -> Floats:
     """Sums over blocks of `step` cells along each axis."""
     if step == 1:
         return values
@@ -157,7 +160,7 @@ def _blocks(values: Floats, step: int) -> Floats:
     return values
 
 
-def _grain(part: Floats, known: Bools) -> float:
+def _noise_level(part: Floats, known: Bools) -> float:
     """The spread of the noise of the known pixels: how far each lies from the mean around it."""
     from scipy import ndimage
 

@@ -1,8 +1,9 @@
-"""Another place, equally large, in the same picture: what a hidden region is compared with.
+"""Control regions: other regions of equal size in the same picture, to compare a hidden one with.
 
-The other place has the shape of the region and as many pixels, and shares none with what must be
-left alone. A region that lies in the body is moved within the body, and one that lies in the lungs
-within the lungs, roughly found: a hidden corner of air would be no comparison.
+A control region has the shape of the region and as many pixels, and overlaps nothing that must
+be
+left alone. A region in the body is moved within the body, and one in the lungs within the lungs,
+both roughly segmented: hiding a corner of air would be no comparison.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ Rectangle = tuple[int, int, int, int]
 
 Voxels = NDArray[np.int64]
 Shift = tuple[int, int, int]
-PARTS = 300
+MAX_PARTS = 300
 """Connected parts of a mask that are moved; smaller ones are left out."""
-OUT: Shift = (1_000_000, 0, 0)
+OUT_OF_VOLUME: Shift = (1_000_000, 0, 0)
 """A move out of every volume."""
-IN = 0.5
+MIN_INSIDE = 0.5
 """Share of a region that must lie in the body (the lungs) for it to be moved within it."""
-ALIKE = 0.9
+MIN_ALIKE = 0.9
 """How much of that share the other place must have."""
 _OFFSETS = 250_000
 _TRIES, _BATCH, _POINTS = 10_000, 500, 200
@@ -50,7 +51,7 @@ def rectangle(box: Box, size: Sequence[int]) -> Rectangle:
     return top, left, bottom, right
 
 
-def covered(place: Rectangle) -> tuple[slice, slice]:
+def as_slices(place: Rectangle) -> tuple[slice, slice]:
     """A rectangle as the part of an array."""
     top, left, bottom, right = place
     return slice(top, bottom), slice(left, right)
@@ -59,43 +60,44 @@ def covered(place: Rectangle) -> tuple[slice, slice]:
 # ---- boxes ---------------------------------------------------------------------------------
 
 
-def other_boxes(
+def control_boxes(
     films: Mapping[str, NDArray[Any]],
     boxes: Mapping[str, Sequence[Box]],
     dice: np.random.Generator,
 ) -> dict[str, tuple[Box, ...]] | None:
-    """The boxes elsewhere in flat pictures, by lot; None where there is no room for them.
+    """The boxes moved elsewhere in flat pictures, at random; None where there is no room for them.
 
-    Boxes stay in their picture where that has room, else they go to another one that is as large.
+    Boxes stay in their picture where that has room, else they go to another one of the same
+    size.
     Those that overlap are moved together, so that they cover as many pixels as before.
     """
     taken = {name: np.zeros(film.shape[:2], bool) for name, film in films.items()}
-    body = {name: flat_body(film) for name, film in films.items()}
+    body = {name: body_mask(film) for name, film in films.items()}
     groups: list[tuple[str, list[Rectangle]]] = []
     for name, own in boxes.items():
         places = [rectangle(box, taken[name].shape) for box in own]
         for place in places:
-            taken[name][covered(place)] = True
-        groups += [(name, group) for group in _overlapping(places)]
+            taken[name][as_slices(place)] = True
+        groups += [(name, group) for group in _group_overlapping(places)]
     found: dict[str, list[Box]] = {}
-    for name, places in sorted(groups, key=lambda group: -_extent(group[1])):
-        wanted = _filled(body[name], places)
+    for name, places in sorted(groups, key=lambda group: -_total_area(group[1])):
+        wanted = _body_pixels(body[name], places)
         alike = [n for n in films if n != name and taken[n].shape == taken[name].shape]
         for there in (name, *(alike[n] for n in dice.permutation(len(alike)))):
-            by = _offset(places, taken[there], body[there], wanted, dice)
+            by = _find_offset(places, taken[there], body[there], wanted, dice)
             if by is not None:
                 break
         else:
             return None
         for top, left, bottom, right in places:
             moved = (top + by[0], left + by[1], bottom + by[0], right + by[1])
-            taken[there][covered(moved)] = True
+            taken[there][as_slices(moved)] = True
             y1, x1, y2, x2 = moved
             found.setdefault(there, []).append(Box(picture=there, x1=x1, y1=y1, x2=x2, y2=y2))
     return {name: tuple(places) for name, places in found.items()}
 
 
-def flat_body(pixels: NDArray[Any]) -> Bools:
+def body_mask(pixels: NDArray[Any]) -> Bools:
     """What of a flat picture is no dark ground: above a twentieth of its range, smoothed."""
     from scipy import ndimage
 
@@ -107,10 +109,10 @@ def flat_body(pixels: NDArray[Any]) -> Bools:
     return body
 
 
-def _together(numbers: Iterable[int], touch: Callable[[int, int], bool]) -> list[list[int]]:
+def _connected_groups(numbers: Iterable[int], touch: Callable[[int, int], bool]) -> list[list[int]]:
     """Numbers that hang together, since each touches another of its group.
 
-    >>> _together([1, 5, 2, 9, 6], lambda one, two: abs(one - two) == 1)
+    >>> _connected_groups([1, 5, 2, 9, 6], lambda one, two: abs(one - two) == 1)
     [[1, 2], [9], [5, 6]]
     """
     groups: list[list[int]] = []
@@ -121,29 +123,31 @@ def _together(numbers: Iterable[int], touch: Callable[[int, int], bool]) -> list
     return groups
 
 
-def _overlapping(places: Sequence[Rectangle]) -> list[list[Rectangle]]:
+def _group_overlapping(places: Sequence[Rectangle]) -> list[list[Rectangle]]:
     """Rectangles in groups: each overlaps another of its group, and none of another group."""
-    groups = _together(range(len(places)), lambda one, two: _overlap(places[one], places[two]))
+    groups = _connected_groups(
+        range(len(places)), lambda one, two: _overlaps(places[one], places[two])
+    )
     return [[places[number] for number in group] for group in groups]
 
 
-def _overlap(one: Rectangle, two: Rectangle) -> bool:
+def _overlaps(one: Rectangle, two: Rectangle) -> bool:
     return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 
-def _extent(places: Sequence[Rectangle]) -> int:
+def _total_area(places: Sequence[Rectangle]) -> int:
     return sum((place[2] - place[0]) * (place[3] - place[1]) for place in places)
 
 
-def _filled(body: Bools, places: Sequence[Rectangle]) -> float:
+def _body_pixels(body: Bools, places: Sequence[Rectangle]) -> float:
     """How many pixels of the body rectangles hold."""
-    return float(sum(np.count_nonzero(body[covered(place)]) for place in places))
+    return float(sum(np.count_nonzero(body[as_slices(place)]) for place in places))
 
 
-def _offset(
+def _find_offset(
     own: Sequence[Rectangle], taken: Bools, body: Bools, wanted: float, dice: np.random.Generator
 ) -> tuple[int, int] | None:
-    """By how much a group is moved: by lot, among all moves that keep it inside and off others.
+    """By how much a group is moved: random, among all moves that keep it inside and off others.
 
     `wanted` is how many pixels of the body it held before.
     """
@@ -153,14 +157,14 @@ def _offset(
     step = max(1, int(np.ceil(np.sqrt((tall + 1) * (wide + 1) / _OFFSETS))))
     down = np.arange(int(dice.integers(step)), tall + 1, step) - top
     across = np.arange(int(dice.integers(step)), wide + 1, step) - left
-    occupied, filled = _summed(taken), _summed(body)
+    occupied, filled = _integral_image(taken), _integral_image(body)
     free = np.ones((len(down), len(across)), bool)
     within = np.zeros((len(down), len(across)))
     for place in own:
-        free &= _inside(occupied, place, down, across) == 0
-        within += _inside(filled, place, down, across)
-    if wanted >= IN * _extent(own):
-        free &= within >= ALIKE * wanted
+        free &= _pixels_inside(occupied, place, down, across) == 0
+        within += _pixels_inside(filled, place, down, across)
+    if wanted >= MIN_INSIDE * _total_area(own):
+        free &= within >= MIN_ALIKE * wanted
     rows, columns = np.nonzero(free)
     if not rows.size:
         return None
@@ -168,14 +172,14 @@ def _offset(
     return int(down[rows[lot]]), int(across[columns[lot]])
 
 
-def _summed(mask: Bools) -> NDArray[np.int64]:
+def _integral_image(mask: Bools) -> NDArray[np.int64]:
     """Sums over everything above and to the left."""
     sums = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), np.int64)
     sums[1:, 1:] = mask.cumsum(axis=0, dtype=np.int64).cumsum(axis=1)
     return sums
 
 
-def _inside(
+def _pixels_inside(
     sums: NDArray[np.int64], place: Rectangle, down: NDArray[Any], across: NDArray[Any]
 ) -> NDArray[np.int64]:
     """How many pixels of a mask a rectangle holds when it is moved so far."""
@@ -190,10 +194,10 @@ def _inside(
 # ---- slices --------------------------------------------------------------------------------
 
 
-def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges that overlap or meet, made one.
 
-    >>> merged([(5, 9), (0, 2), (8, 12), (13, 14)])
+    >>> merge_ranges([(5, 9), (0, 2), (8, 12), (13, 14)])
     [(0, 2), (5, 14)]
     """
     found: list[tuple[int, int]] = []
@@ -205,12 +209,12 @@ def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def other_slices(
+def control_slices(
     count: int, ranges: Sequence[tuple[int, int]], dice: np.random.Generator
 ) -> list[tuple[int, int]] | None:
     """As long ranges elsewhere among `count` slices, by lot; None where there is no room.
 
-    >>> other_slices(10, [(0, 6)], np.random.default_rng(0)) is None
+    >>> control_slices(10, [(0, 6)], np.random.default_rng(0)) is None
     True
     """
     taken = np.zeros(count, bool)
@@ -241,19 +245,19 @@ def mask_parts(mask: Bools) -> list[Voxels]:
     sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
     boxes = ndimage.find_objects(labels)
     found = []
-    for number in np.argsort(-sizes, kind="stable")[:PARTS].tolist():
+    for number in np.argsort(-sizes, kind="stable")[:MAX_PARTS].tolist():
         cut = boxes[number]
         voxels = np.argwhere(labels[cut] == number + 1)
         found.append(voxels + [edge.start for edge in cut])
     return found
 
 
-def moved_parts(mask: Bools, shifts: Sequence[Shift]) -> Bools:
+def move_parts(mask: Bools, shifts: Sequence[Shift]) -> Bools:
     """A mask with each of its parts moved by whole voxels; what leaves the volume is gone.
 
     >>> mask = np.zeros((3, 3, 1), bool)
     >>> mask[0, 0] = mask[2, 2] = True
-    >>> moved_parts(mask, [(1, 0, 0), (9, 9, 9)])[..., 0].astype(int).tolist()
+    >>> move_parts(mask, [(1, 0, 0), (9, 9, 9)])[..., 0].astype(int).tolist()
     [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
     """
     out = np.zeros_like(mask)
@@ -264,30 +268,29 @@ def moved_parts(mask: Bools, shifts: Sequence[Shift]) -> Bools:
     return out
 
 
-def other_places(
+def control_shifts(
     hu: NDArray[Any], space: Geometry, mask: Bools, dice: np.random.Generator
 ) -> tuple[Shift, ...] | None:
-    """By how many voxels each part of a mask is moved, by lot; None where there is no room.
+    """By how many voxels each part of a mask is moved, at random; None where there is no room.
 
-    Parts for which there is none are taken out of the volume; together the others must be nearly
-    all of it.
+    Parts that fit nowhere are moved out of the volume; the others must be nearly all of the mask.
     """
     taken = mask.copy()
-    tissues = rough_tissues(hu, space)
+    tissues = find_tissues(hu, space)
     found: list[Shift] = []
     placed = 0
     for voxels in mask_parts(mask):
-        by = _shift(voxels, taken, tissues, dice)
+        by = _find_shift(voxels, taken, tissues, dice)
         if by is None:
-            found.append(OUT)
+            found.append(OUT_OF_VOLUME)
             continue
         taken[tuple((voxels + by).T)] = True
         placed += len(voxels)
         found.append((int(by[0]), int(by[1]), int(by[2])))
-    return tuple(found) if placed >= ALIKE * int(mask.sum()) and placed else None
+    return tuple(found) if placed >= MIN_ALIKE * int(mask.sum()) and placed else None
 
 
-def rough_tissues(hu: NDArray[Any], space: Geometry) -> tuple[Bools, Bools]:
+def find_tissues(hu: NDArray[Any], space: Geometry) -> tuple[Bools, Bools]:
     """Lungs and body of a CT, roughly: found on every few voxels.
 
     The body is the largest part that is no air, with what it encloses on axial slices; the lungs
@@ -318,7 +321,7 @@ def rough_tissues(hu: NDArray[Any], space: Geometry) -> tuple[Bools, Bools]:
     return fine(lungs), fine(body)
 
 
-def _shift(
+def _find_shift(
     voxels: Voxels, taken: Bools, tissues: Sequence[Bools], dice: np.random.Generator
 ) -> Voxels | None:
     """A move of the voxels that keeps them inside and off others: in the lungs, else in the body.
@@ -330,7 +333,9 @@ def _shift(
     some = voxels[dice.permutation(len(voxels))[:_POINTS]]
     shares = [float(mask[tuple(some.T)].mean()) for mask in tissues]
     within: list[tuple[Bools | None, float]] = [
-        (mask, ALIKE * share) for mask, share in zip(tissues, shares, strict=True) if share >= IN
+        (mask, MIN_ALIKE * share)
+        for mask, share in zip(tissues, shares, strict=True)
+        if share >= MIN_INSIDE
     ]
     for tissue, least in within or [(None, 0.0)]:
         for _ in range(_TRIES // _BATCH):

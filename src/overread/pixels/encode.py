@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
-from overread.pixels.draw import eight_bit
+from overread.pixels.draw import to_eight_bit
 
-Format = Literal["png", "jpeg"]
-Sent = tuple[bytes, str, tuple[int, int]]
+ImageFormat = Literal["png", "jpeg"]
+EncodedImage = tuple[bytes, str, tuple[int, int]]
 """Bytes, media type, (width, height)."""
 
 
 def encode(
-    picture: NDArray[Any], *, kind: Format = "png", longest: int | None = None, quality: int = 90
+    picture: NDArray[Any],
+    *,
+    kind: ImageFormat = "png",
+    longest: int | None = None,
+    quality: int = 90,
 ) -> bytes:
     """The picture's bytes, scaled down so that no side is longer than `longest`; never up.
 
@@ -26,7 +30,7 @@ def encode(
     are given. The same pixels always give the same bytes, so that a reply can be found again by
     the hash of what was shown.
     """
-    image = Pillow.fromarray(np.ascontiguousarray(eight_bit(picture)))
+    image = Pillow.fromarray(np.ascontiguousarray(to_eight_bit(picture)))
     if longest is not None and max(image.size) > longest:
         scale = longest / max(image.size)
         size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
@@ -36,8 +40,8 @@ def encode(
     return out.getvalue()
 
 
-def sent(picture: NDArray[Any], *, kind: Format, longest: int) -> Sent:
-    """The picture's bytes, what they are, and how large the picture is in them."""
+def encode_with_size(picture: NDArray[Any], *, kind: ImageFormat, longest: int) -> EncodedImage:
+    """The image encoded: its bytes, its media type and its size in pixels."""
     data = encode(picture, kind=kind, longest=longest)
     with Pillow.open(io.BytesIO(data)) as image:
         return data, f"image/{kind}", image.size

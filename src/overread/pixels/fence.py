@@ -36,14 +36,14 @@ class Fence:
 
     def path(self, file: str) -> Path:
         """The real path of a file of the release; raises `NotThere` or `Refused`."""
-        full = self._lexical(file)
+        full = self._checked_join(file)
         folder, name = os.path.split(full)
         try:
             status = os.lstat(full)
         except (FileNotFoundError, NotADirectoryError):
             raise NotThere(f"there is no file {file}", where=str(self.root)) from None
         except (OSError, ValueError) as error:
-            raise Refused(f"the path {_short(file)} cannot be used ({error})") from None
+            raise Refused(f"the path {_shorten(file)} cannot be used ({error})") from None
         if stat.S_ISLNK(status.st_mode):
             real = os.path.realpath(full)
             if not os.path.exists(real):
@@ -67,27 +67,27 @@ class Fence:
             return False
         return True
 
-    def place(self, file: str) -> Path:
+    def path_to_write(self, file: str) -> Path:
         """Where a file of that name would be written; the same rules, and it need not exist."""
-        full = self._lexical(file)
+        full = self._checked_join(file)
         folder = os.path.realpath(os.path.dirname(full))
         inside = any((folder + os.sep).startswith(home + os.sep) for home in self._inside)
         if not inside or os.path.islink(full):
-            raise Refused(f"{_short(file)} would be written through a link out of the folder")
+            raise Refused(f"{_shorten(file)} would be written through a link out of the folder")
         return self._given / file
 
-    def _lexical(self, file: str) -> str:
+    def _checked_join(self, file: str) -> str:
         """The joined path, refused where its words alone would lead out."""
         if not file or "\0" in file or len(file) > 1024:
-            raise Refused(f"{_short(file)!r} is not a path")
+            raise Refused(f"{_shorten(file)!r} is not a path")
         parts = PurePosixPath(file).parts
         if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive or ".." in parts:
             raise Refused(
-                f"the path {_short(file)} leads out of the release",
+                f"the path {_shorten(file)} leads out of the release",
                 remedy="paths in a release are relative and have no '..'",
             )
         return os.path.join(self.root, file)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 120 else text[:117] + "…"

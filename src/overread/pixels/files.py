@@ -18,7 +18,7 @@ from overread.errors import UsageError
 
 
 @contextmanager
-def written(path: Path, *, packed: bool = True, fresh: bool = False) -> Iterator[BinaryIO]:
+def open_atomic(path: Path, *, packed: bool = True, fresh: bool = False) -> Iterator[BinaryIO]:
     """A stream that becomes `path` when all went well.
 
     Where the name ends in .gz what is written gets packed, unless `packed` says that it is not
@@ -41,14 +41,14 @@ def written(path: Path, *, packed: bool = True, fresh: bool = False) -> Iterator
             raw.flush()
             os.fsync(raw.fileno())
         if fresh:
-            _linked(part, path)
+            _link_exclusive(part, path)
         else:
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _linked(part: Path, path: Path) -> None:
+def _link_exclusive(part: Path, path: Path) -> None:
     """Give the finished file its name, unless something has it already: one step, no race."""
     try:
         os.link(part, path)

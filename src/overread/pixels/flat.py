@@ -21,7 +21,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
 from overread.errors import NotThere, PictureError, Refused, Truncated
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 MAX_PIXELS = 64_000_000
 """The largest flat picture that is decoded; a 16-bit mammogram has about 20 million pixels."""
@@ -34,25 +34,25 @@ MAX_SCANS = 200
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
-_AGAIN = "fetch or copy the file again"
+_REFETCH = "fetch or copy the file again"
 _DAMAGE = (OSError, ValueError, SyntaxError, EOFError, zlib.error, struct.error, IndexError)
 _DAMAGE_MORE = (KeyError, TypeError, MemoryError, OverflowError, AttributeError, Warning)
 
 
 def read_image(source: Path | bytes, *, name: str = "") -> Pixels:
     """Pixels as (H, W) grey, 8 or 16 bits, or (H, W, 3) colour."""
-    with _opened(_whole(source, name), name) as picture:
-        return _pixels(picture)
+    with _open_image(_read_bytes(source, name), name) as picture:
+        return _to_array(picture)
 
 
-def read_small(source: Path | bytes, *, longest: int, name: str = "") -> Pixels:
+def read_thumbnail(source: Path | bytes, *, longest: int, name: str = "") -> Pixels:
     """The same for a thumbnail: a JPEG is decoded smaller, yet no side shorter than `longest`."""
-    with _opened(_whole(source, name), name) as picture:
+    with _open_image(_read_bytes(source, name), name) as picture:
         picture.draft(None, (longest, longest))
-        return _pixels(picture)
+        return _to_array(picture)
 
 
-def _pixels(picture: Pillow.Image) -> Pixels:
+def _to_array(picture: Pillow.Image) -> Pixels:
     _decode(picture)
     if picture.mode.startswith("I;16") or picture.mode == "I":
         grey = np.asarray(picture).astype(np.int64).clip(0, 65535)
@@ -68,19 +68,19 @@ def _pixels(picture: Pillow.Image) -> Pixels:
 
 def image_size(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
     """(width, height) from the header alone."""
-    with _opened(source, name) as picture:
+    with _open_image(source, name) as picture:
         return picture.size
 
 
 def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
     """Decode the whole picture and forget it; (width, height) where all of it is there."""
-    data = _whole(source, name)
+    data = _read_bytes(source, name)
     # Decoders stop before the last mark of their format and do not miss it. Other bytes may
     # follow it, as cameras do; a thumbnail near the beginning has a mark of its own.
     mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(data[:2])
     if mark is not None and data.rfind(mark) < len(data) // 2:
-        raise Truncated("the picture is cut off", where=name, remedy=_AGAIN)
-    with _opened(data, name) as picture:
+        raise Truncated("the picture is cut off", where=name, remedy=_REFETCH)
+    with _open_image(data, name) as picture:
         size = picture.size
         # A JPEG decoded at an eighth of its size still reads every byte of its stream.
         picture.draft(None, (max(1, size[0] // 8), max(1, size[1] // 8)))
@@ -91,13 +91,13 @@ def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
 def write_image(path: Path, pixels: NDArray[Any]) -> None:
     """Write pixels as PNG, or as JPEG where the name says so."""
     kind = "JPEG" if path.suffix.lower() in (".jpg", ".jpeg") else "PNG"
-    with written(path) as out:
+    with open_atomic(path) as out:
         # 4:4:4 chroma: half-resolution colour smears the thin lines of overlays.
         options: dict[str, Any] = {"quality": 92, "subsampling": 0} if kind == "JPEG" else {}
         Pillow.fromarray(np.ascontiguousarray(pixels)).save(out, kind, **options)
 
 
-def _whole(source: Path | bytes, name: str) -> bytes:
+def _read_bytes(source: Path | bytes, name: str) -> bytes:
     """All bytes of a picture that is to be decoded, where they are not made to hold us up."""
     where = name or ("a buffer" if isinstance(source, bytes) else str(source))
     try:
@@ -114,7 +114,7 @@ def _whole(source: Path | bytes, name: str) -> bytes:
 
 
 @contextmanager
-def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
+def _open_image(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
     where = name or ("a buffer" if isinstance(source, bytes) else str(source))
     try:
         with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as stream:
@@ -127,7 +127,7 @@ def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
             elif mark == b"\xff\xd8\xff":
                 picture = JpegImageFile(stream)
             else:
-                raise PictureError("this is neither PNG nor JPEG", where=where, remedy=_AGAIN)
+                raise PictureError("this is neither PNG nor JPEG", where=where, remedy=_REFETCH)
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 raise Refused(
@@ -143,7 +143,7 @@ def _opened(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
         raise NotThere("there is no such file", where=where) from None
     except (*_DAMAGE, *_DAMAGE_MORE) as error:
         raise PictureError(
-            f"the picture cannot be decoded ({error})", where=where, remedy=_AGAIN
+            f"the picture cannot be decoded ({error})", where=where, remedy=_REFETCH
         ) from None
 
 
@@ -152,7 +152,7 @@ def _decode(picture: Pillow.Image) -> None:
         picture.load()
     except OSError as error:
         if "truncated" in str(error).lower():
-            raise Truncated("the picture is cut off", remedy=_AGAIN) from None
+            raise Truncated("the picture is cut off", remedy=_REFETCH) from None
         raise
 
 

@@ -1,4 +1,4 @@
-"""Any picture file, told by its content: the formats in the order they are tried."""
+"""Any picture file: its format is detected from its first bytes, then it is read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from overread.errors import NotThere, PictureError
 
-Format = Literal["png", "jpeg", "gzip", "dicom", "nifti"]
+FileFormat = Literal["png", "jpeg", "gzip", "dicom", "nifti"]
 
-# (format, where its mark stands, the mark). Names are not believed: a pickle called .png is none.
-MARKS: tuple[tuple[Format, int, bytes], ...] = (
+# (format, offset of its signature, the signature). File names are ignored.
+SIGNATURES: tuple[tuple[FileFormat, int, bytes], ...] = (
     ("png", 0, b"\x89PNG\r\n\x1a\n"),
     ("jpeg", 0, b"\xff\xd8\xff"),
     ("dicom", 128, b"DICM"),
@@ -22,7 +22,7 @@ MARKS: tuple[tuple[Format, int, bytes], ...] = (
 )
 
 
-def told(source: Path | bytes, *, name: str = "") -> Format | None:
+def sniff_format(source: Path | bytes, *, name: str = "") -> FileFormat | None:
     """The format of a file by its mark, or None."""
     if isinstance(source, bytes):
         head = source[:352]
@@ -36,7 +36,7 @@ def told(source: Path | bytes, *, name: str = "") -> Format | None:
             raise PictureError(
                 f"the file cannot be opened ({error.strerror})", where=name or str(source)
             ) from None
-    for kind, at, mark in MARKS:
+    for kind, at, mark in SIGNATURES:
         if head[at : at + len(mark)] == mark:
             return kind
     return None
@@ -44,7 +44,7 @@ def told(source: Path | bytes, *, name: str = "") -> Format | None:
 
 def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
     """Pixels of any picture: (H, W) or (H, W, 3) of a flat one, (H, W, D) of a volume in HU."""
-    kind = told(source, name=name)
+    kind = sniff_format(source, name=name)
     if kind in ("png", "jpeg"):
         from overread.pixels.flat import read_image
 
@@ -62,7 +62,7 @@ def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
             error.where = name or error.where
             raise
     raise PictureError(
-        "this is no picture that overread reads",
+        "overread cannot read this file as a picture",
         where=name or ("a buffer" if isinstance(source, bytes) else str(source)),
         remedy="it reads PNG, JPEG, DICOM and NIfTI",
     )

@@ -22,7 +22,9 @@ Array = NDArray[np.generic]
 _LETTERS = (("L", "R"), ("P", "A"), ("I", "S"))
 
 
-def geometry(shape: tuple[int, int, int], affine: NDArray[np.float64], *, where: str) -> Geometry:
+def make_geometry(
+    shape: tuple[int, int, int], affine: NDArray[np.float64], *, where: str
+) -> Geometry:
     """The geometry record of a volume, after checking that its affine can be one."""
     matrix = np.asarray(affine, dtype=np.float64)
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
@@ -45,7 +47,7 @@ def geometry(shape: tuple[int, int, int], affine: NDArray[np.float64], *, where:
             "shape": shape,
             "spacing": tuple(float(value) for value in spacing),
             "affine": rows,
-            "axes": _axes(matrix),
+            "axes": _axis_letters(matrix),
         }
     )
 
@@ -55,22 +57,22 @@ def to_ras(volume: Array, space: Geometry) -> Array:
 
     Only transposes and flips, so nothing is interpolated; `from_ras` is its exact inverse.
     """
-    _same_shape(volume.shape, space.shape)
-    order, flips = _route(space.axes)
+    _check_shape(volume.shape, space.shape)
+    order, flips = _ras_order(space.axes)
     return volume.transpose(order)[tuple(slice(None, None, step) for step in flips)]
 
 
 def from_ras(volume: Array, space: Geometry) -> Array:
     """A view of a RAS volume in the file's own axes: the inverse of `to_ras`."""
-    order, flips = _route(space.axes)
-    _same_shape(volume.shape, tuple(space.shape[axis] for axis in order))
+    order, flips = _ras_order(space.axes)
+    _check_shape(volume.shape, tuple(space.shape[axis] for axis in order))
     flipped = volume[tuple(slice(None, None, step) for step in flips)]
     return flipped.transpose(np.argsort(order))
 
 
 def ras_geometry(space: Geometry) -> Geometry:
     """The geometry that `to_ras` leaves a volume in."""
-    order, flips = _route(space.axes)
+    order, flips = _ras_order(space.axes)
     affine = np.asarray(space.affine)
     turned = np.eye(4)
     turned[:3, 3] = affine[:3, 3]
@@ -79,22 +81,26 @@ def ras_geometry(space: Geometry) -> Geometry:
         if step < 0:
             turned[:3, 3] += affine[:3, stored] * (space.shape[stored] - 1)
     shape = (space.shape[order[0]], space.shape[order[1]], space.shape[order[2]])
-    return geometry(shape, turned, where="a reoriented volume")
+    return make_geometry(shape, turned, where="a reoriented volume")
 
 
-def world(space: Geometry, index: tuple[float, float, float]) -> tuple[float, float, float]:
+def voxel_to_world(
+    space: Geometry, index: tuple[float, float, float]
+) -> tuple[float, float, float]:
     """RAS+ millimetres of a voxel index of the stored array."""
     point = np.asarray(space.affine) @ np.array([*index, 1.0])
     return (float(point[0]), float(point[1]), float(point[2]))
 
 
-def voxel(space: Geometry, point: tuple[float, float, float]) -> tuple[float, float, float]:
+def world_to_voxel(
+    space: Geometry, point: tuple[float, float, float]
+) -> tuple[float, float, float]:
     """Index in the stored array of a point in RAS+ millimetres; not rounded."""
     index = np.linalg.solve(np.asarray(space.affine), np.array([*point, 1.0]))
     return (float(index[0]), float(index[1]), float(index[2]))
 
 
-def _axes(affine: NDArray[np.float64]) -> str:
+def _axis_letters(affine: NDArray[np.float64]) -> str:
     """Letters of the directions nearest to each stored axis, each world axis used once."""
     directions = affine[:3, :3] / np.sqrt((affine[:3, :3] ** 2).sum(axis=0))
     strength = np.abs(directions)
@@ -107,7 +113,7 @@ def _axes(affine: NDArray[np.float64]) -> str:
     return "".join(letters)
 
 
-def _route(axes: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def _ras_order(axes: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """For each RAS axis: which stored axis it is, and +1 or -1 for its direction."""
     order: list[int] = []
     flips: list[int] = []
@@ -118,7 +124,7 @@ def _route(axes: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     return (order[0], order[1], order[2]), (flips[0], flips[1], flips[2])
 
 
-def _same_shape(found: tuple[int, ...], expected: tuple[int, ...]) -> None:
+def _check_shape(found: tuple[int, ...], expected: tuple[int, ...]) -> None:
     if tuple(found) != tuple(expected):
         raise PictureError(
             f"an array of shape {tuple(found)} does not belong to a geometry of {tuple(expected)}",

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Geometry
-from overread.pixels.geometry import Array, from_ras, ras_geometry, to_ras, world
+from overread.pixels.geometry import Array, from_ras, ras_geometry, to_ras, voxel_to_world
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -39,13 +39,13 @@ PLEURA = -600
 """HU over which a coarse voxel holds a sheet of tissue, as where the lungs touch."""
 DEPTHS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 13.0, 16.0, 20.0, 25.0, 30.0)
 """Millimetres from the border at which lungs that touch are tried for coming apart."""
-BESIDE = 20.0
+MAX_PIECE_GAP = 20.0
 """Millimetres within which a loose piece of lung lies from the rest of it."""
 VESSEL = 7.0
 """Millimetres of the widest gap that is closed: the calibre of a segmental artery."""
 
 
-class Lungs(NamedTuple):
+class LungMasks(NamedTuple):
     """The two lungs as masks in the stored axes of their volume; empty where there is none."""
 
     right: Bools
@@ -59,7 +59,7 @@ class Lungs(NamedTuple):
         return self.right | self.left
 
 
-def find_lungs(hu: Array, space: Geometry) -> Lungs:
+def find_lungs(hu: Array, space: Geometry) -> LungMasks:
     """The aerated lungs of a CT, right and left, without trachea and main bronchi.
 
     Works on thick slices, on cropped fields of view and where a lung runs out of the picture;
@@ -68,7 +68,7 @@ def find_lungs(hu: Array, space: Geometry) -> Lungs:
     ras: NDArray[Any] = to_ras(hu, space)
     placed = ras_geometry(space)
     steps = [max(1, round(COARSE / mm)) for mm in placed.spacing]
-    small = _shrunk(ras, steps)
+    small = _block_means(ras, steps)
     near = (
         placed.spacing[0] * steps[0],
         placed.spacing[1] * steps[1],
@@ -77,26 +77,26 @@ def find_lungs(hu: Array, space: Geometry) -> Lungs:
     air = small < AIR
     parts = _lung_parts(small, air, near)
     if not parts.any():
-        return Lungs(np.zeros(space.shape, bool), np.zeros(space.shape, bool))
+        return LungMasks(np.zeros(space.shape, bool), np.zeros(space.shape, bool))
     airways = _airways(small, parts, near)
     middle = _midline(small, airways, placed, near)
     right, left = _sides(small, parts & ~airways, near, middle)
     # Closing grows each towards the other, but takes nothing that the other had.
-    filled = _closed(right, near) & ~left & ~airways
-    left = _closed(left, near) & ~filled & ~airways
+    filled = _close_gaps(right, near) & ~left & ~airways
+    left = _close_gaps(left, near) & ~filled & ~airways
     right = filled
-    return Lungs(
-        _stored(_sharpened(right, left | airways, air, ras, steps), space),
-        _stored(_sharpened(left, right | airways, air, ras, steps), space),
+    return LungMasks(
+        _to_stored_axes(_refine_border(right, left | airways, air, ras, steps), space),
+        _to_stored_axes(_refine_border(left, right | airways, air, ras, steps), space),
     )
 
 
-def _stored(mask: Bools, space: Geometry) -> Bools:
+def _to_stored_axes(mask: Bools, space: Geometry) -> Bools:
     turned: NDArray[Any] = from_ras(mask, space)
     return turned
 
 
-def _shrunk(volume: NDArray[Any], steps: list[int]) -> Floats:
+def _block_means(volume: NDArray[Any], steps: list[int]) -> Floats:
     """Block means: one voxel for each `steps` voxels, less at the far edges where they run out."""
     shape = [-(-size // step) for size, step in zip(volume.shape, steps, strict=True)]
     total = np.zeros(shape, np.float32)
@@ -187,7 +187,10 @@ def _midline(small: Floats, airways: Bools, placed: Geometry, near: Spacing) -> 
     if width >= 280 and body.any():
         return float(np.average(np.arange(len(body)), weights=body))
     # Half a chest: the scanner's own middle is the best guess there is.
-    start, end = world(placed, (0, 0, 0))[0], world(placed, (placed.shape[0] - 1, 0, 0))[0]
+    start, end = (
+        voxel_to_world(placed, (0, 0, 0))[0],
+        voxel_to_world(placed, (placed.shape[0] - 1, 0, 0))[0],
+    )
     return float(-start / max(end - start, 1e-6) * (small.shape[0] - 1))
 
 
@@ -204,7 +207,7 @@ def _sides(small: Floats, parts: Bools, near: Spacing, middle: float) -> tuple[B
     centres = np.array(ndimage.center_of_mass(parts, labels, range(1, count + 1)))[:, 0]
     order = np.argsort(sizes)[::-1]
     first = int(order[0])
-    pair = _cut(small, labels == first + 1, near, middle)
+    pair = _split_touching(small, labels == first + 1, near, middle)
     if pair is not None:
         right, left = pair
     elif count > 1 and sizes[order[1]] > 0.15 * sizes[first]:
@@ -222,11 +225,11 @@ def _sides(small: Floats, parts: Bools, near: Spacing, middle: float) -> tuple[B
     if not rest:
         return right, left
     if right.any() and left.any():
-        middle = (_inner(right, 0.05) + _inner(left, 0.95)) / 2
+        middle = (_quantile_index(right, 0.05) + _quantile_index(left, 0.95)) / 2
     nearby = np.ones(parts.shape, bool)
     if main.sum() * voxel > 500:
         # Disease cuts pieces off a lung, and they stay beside it; stool looks like lung too.
-        nearby = ndimage.distance_transform_edt(~main, sampling=near) < BESIDE
+        nearby = ndimage.distance_transform_edt(~main, sampling=near) < MAX_PIECE_GAP
     for number in rest:
         piece = labels == number
         if nearby[piece].any():
@@ -234,13 +237,15 @@ def _sides(small: Floats, parts: Bools, near: Spacing, middle: float) -> tuple[B
     return right, left
 
 
-def _inner(lung: Bools, share: float) -> float:
+def _quantile_index(lung: Bools, share: float) -> float:
     """The index along x under which that share of the lung lies."""
     total = np.cumsum(lung.sum(axis=(1, 2)))
     return float(np.searchsorted(total, share * total[-1]))
 
 
-def _cut(small: Floats, part: Bools, near: Spacing, middle: float) -> tuple[Bools, Bools] | None:
+def _split_touching(
+    small: Floats, part: Bools, near: Spacing, middle: float
+) -> tuple[Bools, Bools] | None:
     """A part that is two lungs touching, cut along their narrowest touch; None where it is one."""
     from scipy import ndimage
 
@@ -268,8 +273,8 @@ def _cut(small: Floats, part: Bools, near: Spacing, middle: float) -> tuple[Bool
         pair = cores == a, cores == b
         # Down the same depths again, so that the two meet where it is narrowest.
         for depth_of_step in DEPTHS[tried::-1]:
-            pair = _grown(*pair, depth > depth_of_step, steps=4)
-        pair = _grown(*pair, inside, steps=sum(inside.shape))
+            pair = _grow_both(*pair, depth > depth_of_step, steps=4)
+        pair = _grow_both(*pair, inside, steps=sum(inside.shape))
         right, left = np.zeros(part.shape, bool), np.zeros(part.shape, bool)
         right[box], left[box] = pair
         return right, left
@@ -281,7 +286,7 @@ def _cut(small: Floats, part: Bools, near: Spacing, middle: float) -> tuple[Bool
     return None
 
 
-def _grown(one: Bools, two: Bools, inside: Bools, *, steps: int) -> tuple[Bools, Bools]:
+def _grow_both(one: Bools, two: Bools, inside: Bools, *, steps: int) -> tuple[Bools, Bools]:
     """Both grown step by step as far as `inside` goes; neither enters the other."""
     from scipy import ndimage
 
@@ -297,7 +302,7 @@ def _grown(one: Bools, two: Bools, inside: Bools, *, steps: int) -> tuple[Bools,
     return one, two
 
 
-def _closed(lung: Bools, near: Spacing) -> Bools:
+def _close_gaps(lung: Bools, near: Spacing) -> Bools:
     """The lung with its vessels: narrow gaps closed, holes of every axial slice filled."""
     from scipy import ndimage
 
@@ -310,7 +315,7 @@ def _closed(lung: Bools, near: Spacing) -> Bools:
     margin = [int(np.ceil(reach / mm)) + 1 for mm in near]
     padded = np.pad(lung[box], [(m, m) for m in margin])
     for axis, (part, size) in enumerate(zip(box, lung.shape, strict=True)):
-        _carry_on(padded, axis, margin[axis], low=part.start == 0, high=part.stop == size)
+        _repeat_edge(padded, axis, margin[axis], low=part.start == 0, high=part.stop == size)
     swollen = ndimage.distance_transform_edt(~padded, sampling=near) <= reach
     closed = ndimage.distance_transform_edt(swollen, sampling=near) > reach
     for axis, width in enumerate(margin):
@@ -322,7 +327,7 @@ def _closed(lung: Bools, near: Spacing) -> Bools:
     return out
 
 
-def _carry_on(padded: Bools, axis: int, width: int, *, low: bool, high: bool) -> None:
+def _repeat_edge(padded: Bools, axis: int, width: int, *, low: bool, high: bool) -> None:
     """Repeat the outermost layer into the margin of an axis, where it is the picture's edge."""
     moved = np.moveaxis(padded, axis, 0)
     if low:
@@ -331,7 +336,9 @@ def _carry_on(padded: Bools, axis: int, width: int, *, low: bool, high: bool) ->
         moved[-width:] = moved[-width - 1]
 
 
-def _sharpened(lung: Bools, other: Bools, air: Bools, ras: NDArray[Any], steps: list[int]) -> Bools:
+def _refine_border(
+    lung: Bools, other: Bools, air: Bools, ras: NDArray[Any], steps: list[int]
+) -> Bools:
     """The coarse mask in fine voxels, its border with tissue drawn by their own HU."""
     from scipy import ndimage
 

@@ -20,10 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import PictureError, Refused
-from overread.pixels.bytestream import opened
-from overread.pixels.files import written
+from overread.pixels.bytestream import open_stream
+from overread.pixels.files import open_atomic
 from overread.pixels.geometry import Array
-from overread.pixels.nifti import MAX_BYTES, NiftiHeader, header_bytes, read_header, start
+from overread.pixels.nifti import (
+    MAX_BYTES,
+    NiftiHeader,
+    header_bytes,
+    read_header,
+    read_stream_header,
+)
 
 Layout = Literal["FHWD", "HWD", "HWDF"]
 Shape = tuple[int, int, int]
@@ -31,12 +37,12 @@ Shape = tuple[int, int, int]
 _CHUNK = 3 << 20
 
 
-def layout(shape: tuple[int, ...], ct: Shape, findings: int, *, where: str) -> Layout:
+def detect_layout(shape: tuple[int, ...], ct: Shape, findings: int, *, where: str) -> Layout:
     """Which of the three orders a mask file uses, told from the CT's shape.
 
-    >>> layout((2, 64, 64, 30), (64, 64, 30), 2, where="m.nii.gz")
+    >>> detect_layout((2, 64, 64, 30), (64, 64, 30), 2, where="m.nii.gz")
     'FHWD'
-    >>> layout((64, 64, 30), (64, 64, 30), 1, where="m.nii.gz")
+    >>> detect_layout((64, 64, 30), (64, 64, 30), 1, where="m.nii.gz")
     'HWD'
     """
     if shape == (findings, *ct):
@@ -58,14 +64,14 @@ def read_channel(
     """The entity labels of one finding as an (H, W, D) array; 0 is background."""
     header = read_header(source, name=name)
     where = name or "a mask"
-    kind = layout(header.shape, ct, findings, where=where)
+    kind = detect_layout(header.shape, ct, findings, where=where)
     if not 0 <= channel < findings:
         raise PictureError(f"channel {channel} was asked of {findings}", where=where)
     voxels = math.prod(ct)
     if voxels * 4 > MAX_BYTES:
         raise Refused(f"a mask of {voxels:,} voxels is more than overread reads", where=where)
     out: NDArray[Any] = np.zeros(voxels, dtype=np.uint8 if header.dtype == np.uint8 else np.int32)
-    for first, values in _labels(source, header, where=where):
+    for first, values in _iter_labels(source, header, where=where):
         if not values.any():
             continue
         if kind == "FHWD":
@@ -85,16 +91,16 @@ def read_channel(
     return out.reshape(ct, order="F")
 
 
-def tally(
+def count_voxels(
     source: Path | bytes, ct: Shape, findings: int, *, name: str = ""
 ) -> list[dict[int, int]]:
     """For each finding: entity label → voxels. One pass, a few megabytes of memory."""
     header = read_header(source, name=name)
     where = name or "a mask"
-    kind = layout(header.shape, ct, findings, where=where)
+    kind = detect_layout(header.shape, ct, findings, where=where)
     voxels = math.prod(ct)
     counts: list[dict[int, int]] = [{} for _ in range(findings)]
-    for first, values in _labels(source, header, where=where):
+    for first, values in _iter_labels(source, header, where=where):
         if not values.any():
             continue
         if kind == "FHWD":
@@ -126,22 +132,22 @@ def write_mask(
                 "the findings of a mask share one shape and have labels from 0 to 255",
                 where=str(path),
             )
-    with written(path) as out:
+    with open_atomic(path) as out:
         out.write(header_bytes((len(channels), *shape), np.uint8, affine))
         for k in range(shape[2]):
             slab = np.stack([labels[..., k] for labels in channels]).astype(np.uint8)
             out.write(slab.tobytes(order="F"))
 
 
-def _labels(
+def _iter_labels(
     source: Path | bytes, header: NiftiHeader, *, where: str
 ) -> Iterator[tuple[int, Array]]:
     """(index of the first value, values) chunk by chunk, checked to be labels."""
     item = header.dtype.itemsize
     total = math.prod(header.shape)
     buffer = bytearray(_CHUNK // item * item)
-    with opened(source, name=where) as stream:
-        start(stream)
+    with open_stream(source, name=where) as stream:
+        read_stream_header(stream)
         done = 0
         while done < total:
             size = min(len(buffer), (total - done) * item)

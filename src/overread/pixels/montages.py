@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry, Picture, Pictures, Region, Slices, Volume
 from overread.errors import PictureError
-from overread.pixels.draw import montage, titled
-from overread.pixels.encode import Format, Sent, sent
-from overread.pixels.parts import Part
-from overread.pixels.planes import Plane, cut, slices, square
-from overread.pixels.windows import window
+from overread.pixels.draw import draw_title, make_montage
+from overread.pixels.encode import EncodedImage, ImageFormat, encode_with_size
+from overread.pixels.parts import RelativeBox
+from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
+from overread.pixels.windows import apply_window
 
 _SMALLEST, _LARGEST, _CLOSEST, _GAP = 64, 320, 512, 4
 """Pixels of the longer side of a slice in a montage, also of one that is closer, and between."""
 
 
-def slice_sheet(
+def slice_montage(
     volume: NDArray[np.generic],
     space: Geometry,
     region: Region,
@@ -27,7 +27,7 @@ def slice_sheet(
     windows: tuple[str, ...],
     count: int,
     longest: int,
-    part: Part | None = None,
+    part: RelativeBox | None = None,
     largest: int = _LARGEST,
 ) -> NDArray[np.uint8]:
     """Evenly spread slices of a region, titled with their numbers, in each window.
@@ -35,12 +35,12 @@ def slice_sheet(
     Of each slice all is shown, or the `part` of it.
     """
     plane: Plane = region.axis if isinstance(region, Slices) else "axial"
-    last = slices(space, plane) - 1
+    last = slice_count(space, plane) - 1
     first, end = (region.first, region.last) if isinstance(region, Slices) else (0, last)
     if not 0 <= first <= end <= last:
         told = f"slices {first} to {end} were asked of {last + 1}"
         raise PictureError(told, where=region.picture)
-    chosen = spread(first, end, count)
+    chosen = spread_evenly(first, end, count)
     total = len(windows) * len(chosen)
     columns = max(1, round(total**0.5))
     # As large as the sheet allows, so that it is not scaled down, and its titles with it.
@@ -49,17 +49,17 @@ def slice_sheet(
     tiles = []
     for setting in windows:
         for index in chosen:
-            grey: NDArray[Any] = window(cut(volume, space, plane, index), setting)
-            grey = grey if part is None else part.of(grey)
-            tile = square(grey, space, plane, longest=side, smooth=True)
-            tiles.append(titled(tile, f"{named}{index} {setting}"))
-    return montage(tiles, columns=columns, gap=_GAP)
+            grey: NDArray[Any] = apply_window(extract_slice(volume, space, plane, index), setting)
+            grey = grey if part is None else part.crop(grey)
+            tile = resample_square(grey, space, plane, longest=side, smooth=True)
+            tiles.append(draw_title(tile, f"{named}{index} {setting}"))
+    return make_montage(tiles, columns=columns, gap=_GAP)
 
 
-def spread(first: int, last: int, count: int) -> list[int]:
+def spread_evenly(first: int, last: int, count: int) -> list[int]:
     """So many numbers from the first to the last, both of them among these, evenly spread.
 
-    >>> spread(0, 63, 4), spread(7, 8, 4)
+    >>> spread_evenly(0, 63, 4), spread_evenly(7, 8, 4)
     ([0, 21, 42, 63], [7, 8])
     """
     even = np.linspace(first, last, min(count, last - first + 1)).round().astype(int)
@@ -67,21 +67,21 @@ def spread(first: int, last: int, count: int) -> list[int]:
     return found
 
 
-def closer_bytes(
+def encode_closeup(
     pictures: Pictures,
     picture: Picture,
     region: Slices,
     *,
-    part: Part | None,
+    part: RelativeBox | None,
     longest: int,
-    media: Format,
+    media: ImageFormat,
     windows: tuple[str, ...],
     count: int,
-) -> Sent:
-    """Some slices of a volume, or the same part of each, as large as the sheet allows."""
+) -> EncodedImage:
+    """A montage of some slices of a volume, or of the same part of each, enlarged, as bytes."""
     if not isinstance(picture, Volume):
         raise PictureError("a flat picture has no slices", where=picture.name)
-    sheet = slice_sheet(
+    sheet = slice_montage(
         pictures.pixels(picture),
         pictures.geometry(picture),
         region,
@@ -91,4 +91,4 @@ def closer_bytes(
         part=part,
         largest=_CLOSEST,
     )
-    return sent(sheet, kind=media, longest=longest)
+    return encode_with_size(sheet, kind=media, longest=longest)

@@ -1,4 +1,4 @@
-"""NIfTI volumes: headers that are not believed, voxels that are streamed.
+"""NIfTI volumes: headers are checked before use, voxels are streamed.
 
 nibabel parses the header; the voxels come through zlib-ng into one buffer, and only as far as
 they are asked for. What a header claims is checked against what the file could hold before any
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry
 from overread.errors import PictureError, Refused, Truncated
-from overread.pixels.bytestream import ByteStream, opened
-from overread.pixels.files import written
-from overread.pixels.geometry import Array, geometry
+from overread.pixels.bytestream import ByteStream, open_stream
+from overread.pixels.files import open_atomic
+from overread.pixels.geometry import Array, make_geometry
 
 MAX_BYTES = 2 << 30
 """The largest array that is read into memory; a 512×512×2000 CT of int16 takes half of it."""
@@ -56,14 +56,14 @@ class NiftiHeader:
 
 def read_header(source: Path | bytes, *, name: str = "") -> NiftiHeader:
     """The header alone: a few hundred bytes are read."""
-    with opened(source, name=name) as stream:
-        return start(stream)
+    with open_stream(source, name=name) as stream:
+        return read_stream_header(stream)
 
 
 def read_geometry(source: Path | bytes, *, name: str = "") -> Geometry:
     """Shape, spacing and orientation of a volume, from its header alone."""
-    with opened(source, name=name) as stream:
-        return _space(start(stream), where=stream.name)
+    with open_stream(source, name=name) as stream:
+        return _header_geometry(read_stream_header(stream), where=stream.name)
 
 
 def read_volume(source: Path | bytes, *, name: str = "") -> tuple[Array, Geometry]:
@@ -71,12 +71,12 @@ def read_volume(source: Path | bytes, *, name: str = "") -> tuple[Array, Geometr
 
     Integers stay integers where the header asks for no scaling; otherwise float32.
     """
-    with opened(source, name=name) as stream:
-        header = start(stream)
-        space = _space(header, where=stream.name)
-        flat = _take(stream, header, first=0, count=math.prod(header.shape))
+    with open_stream(source, name=name) as stream:
+        header = read_stream_header(stream)
+        space = _header_geometry(header, where=stream.name)
+        flat = _read_voxels(stream, header, first=0, count=math.prod(header.shape))
         stream.finish()
-    return _scaled(flat, header).reshape(space.shape, order="F"), space
+    return _scale(flat, header).reshape(space.shape, order="F"), space
 
 
 def read_slices(source: Path | bytes, first: int, last: int, *, name: str = "") -> Array:
@@ -84,22 +84,22 @@ def read_slices(source: Path | bytes, first: int, last: int, *, name: str = "") 
 
     The stream is left as soon as the last one is there, so the head of a scan is cheap.
     """
-    with opened(source, name=name) as stream:
-        header = start(stream)
-        space = _space(header, where=stream.name)
+    with open_stream(source, name=name) as stream:
+        header = read_stream_header(stream)
+        space = _header_geometry(header, where=stream.name)
         if not 0 <= first <= last < space.shape[2]:
             raise PictureError(
                 f"slices {first} to {last} were asked of {space.shape[2]}", where=stream.name
             )
         plane = space.shape[0] * space.shape[1]
-        flat = _take(stream, header, first=first * plane, count=(last - first + 1) * plane)
-    return _scaled(flat, header).reshape((*space.shape[:2], last - first + 1), order="F")
+        flat = _read_voxels(stream, header, first=first * plane, count=(last - first + 1) * plane)
+    return _scale(flat, header).reshape((*space.shape[:2], last - first + 1), order="F")
 
 
 def write_volume(path: Path, volume: Array, affine: NDArray[np.float64]) -> None:
     """Write a volume as NIfTI-1, gzip where the name ends in .gz; the same bytes every time."""
     array = np.asarray(volume)
-    with written(path) as out:
+    with open_atomic(path) as out:
         out.write(header_bytes(array.shape, array.dtype, affine))
         # Slice by slice: a Fortran-order copy of a whole scan would double the memory.
         for k in range(array.shape[-1]):
@@ -119,7 +119,7 @@ def header_bytes(shape: tuple[int, ...], dtype: Any, affine: NDArray[np.float64]
     return bytes(header.binaryblock) + b"\0\0\0\0"
 
 
-def start(stream: ByteStream) -> NiftiHeader:
+def read_stream_header(stream: ByteStream) -> NiftiHeader:
     """Read and check the header, and leave the stream at the first voxel."""
     first = stream.read(4)
     version = {b"\x5c\x01": 1, b"\x01\x5c": 1, b"\x1c\x02": 2, b"\x02\x1c": 2}.get(
@@ -138,11 +138,11 @@ def start(stream: ByteStream) -> NiftiHeader:
         raise PictureError(
             f"the NIfTI header is damaged ({error})", where=stream.name, remedy=_REWRITE
         ) from None
-    header = _checked(parsed, affine, where=stream.name)
-    if header.size > stream.most:
+    header = _check_header(parsed, affine, where=stream.name)
+    if header.size > stream.max_bytes:
         raise Truncated(
             f"the header claims {header.size:,} bytes of voxels, the file holds at most "
-            f"{stream.most:,}",
+            f"{stream.max_bytes:,}",
             where=stream.name,
             remedy="fetch or copy the file again",
         )
@@ -150,7 +150,7 @@ def start(stream: ByteStream) -> NiftiHeader:
     return header
 
 
-def _checked(parsed: Any, affine: NDArray[np.float64], *, where: str) -> NiftiHeader:
+def _check_header(parsed: Any, affine: NDArray[np.float64], *, where: str) -> NiftiHeader:
     magic = bytes(parsed["magic"].tobytes())
     if not magic.startswith(b"n+"):
         raise PictureError(
@@ -194,7 +194,7 @@ def _checked(parsed: Any, affine: NDArray[np.float64], *, where: str) -> NiftiHe
     return NiftiHeader(dims, dtype, slope, intercept, int(offset), affine)
 
 
-def _space(header: NiftiHeader, *, where: str) -> Geometry:
+def _header_geometry(header: NiftiHeader, *, where: str) -> Geometry:
     shape = header.shape
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
@@ -202,10 +202,10 @@ def _space(header: NiftiHeader, *, where: str) -> Geometry:
         raise PictureError(
             f"a volume has three axes, this file has the shape {header.shape}", where=where
         )
-    return geometry((shape[0], shape[1], shape[2]), header.affine, where=where)
+    return make_geometry((shape[0], shape[1], shape[2]), header.affine, where=where)
 
 
-def _take(stream: ByteStream, header: NiftiHeader, *, first: int, count: int) -> Array:
+def _read_voxels(stream: ByteStream, header: NiftiHeader, *, first: int, count: int) -> Array:
     """`count` voxels from voxel `first` on, as stored."""
     item = header.dtype.itemsize
     needed = count * (item + 4) if header.is_scaled else count * item
@@ -221,7 +221,7 @@ def _take(stream: ByteStream, header: NiftiHeader, *, first: int, count: int) ->
     return flat
 
 
-def _scaled(flat: Array, header: NiftiHeader) -> Array:
+def _scale(flat: Array, header: NiftiHeader) -> Array:
     if not header.is_scaled:
         native: Array = flat.astype(header.dtype.newbyteorder("="), copy=False)
         return native

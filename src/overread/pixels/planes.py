@@ -21,12 +21,12 @@ Plane = Literal["axial", "coronal", "sagittal"]
 _AXIS: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
 
 
-def slices(space: Geometry, plane: Plane) -> int:
+def slice_count(space: Geometry, plane: Plane) -> int:
     """How many slices the volume has in that plane, counted in RAS order."""
     return ras_geometry(space).shape[_AXIS[plane]]
 
 
-def cut(volume: Array, space: Geometry, plane: Plane, index: int) -> Array:
+def extract_slice(volume: Array, space: Geometry, plane: Plane, index: int) -> Array:
     """One slice as stored values, turned for the eye; `index` counts from left, back or feet."""
     ras = to_ras(volume, space)
     if plane == "axial":
@@ -36,7 +36,7 @@ def cut(volume: Array, space: Geometry, plane: Plane, index: int) -> Array:
     return ras[index, ::-1, ::-1].T
 
 
-def square(
+def resample_square(
     picture: NDArray[Any], space: Geometry, plane: Plane, *, longest: int, smooth: bool
 ) -> NDArray[Any]:
     """The slice with square pixels, its longer side `longest` pixels; labels are not smoothed."""

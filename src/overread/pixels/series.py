@@ -19,8 +19,8 @@ from pydicom.dataset import Dataset
 
 from overread.core import Defect, Geometry
 from overread.errors import PictureError, Refused, UsageError
-from overread.pixels.dicom import LIMIT, frame_group, guarded, open_dicom, read_hu
-from overread.pixels.geometry import geometry
+from overread.pixels.dicom import LIMIT, frame_group, open_dicom, read_hu, wrap_decoder_errors
+from overread.pixels.geometry import make_geometry
 
 Vector = NDArray[np.float64]
 
@@ -97,21 +97,21 @@ def read_series(folder: Path | Sequence[Path], *, series: str | None = None) -> 
         paths = list(folder)
         where, root = f"{len(paths)} files", Path()
     defects = _Defects(root)
-    found = [one for path in paths for one in _headers(path, defects)]
-    slices = _alike(_one_series(found, series, where, defects), defects)
+    found = [one for path in paths for one in _read_headers(path, defects)]
+    slices = _largest_group(_select_series(found, series, where, defects), defects)
     normal = slices[0].normal
     slices.sort(key=lambda one: (float(one.place @ normal), one.order))
-    slices = _without_doubles(slices, defects)
-    step = _step(slices, defects)
+    slices = _drop_duplicates(slices, defects)
+    step = _slice_step(slices, defects)
     affine = np.eye(4)
     first = slices[0]
     affine[:3, 0] = _TO_RAS @ first.across * first.spacing[0]
     affine[:3, 1] = _TO_RAS @ first.down * first.spacing[1]
     affine[:3, 2] = _TO_RAS @ step
     affine[:3, 3] = _TO_RAS @ first.place
-    space = geometry((*first.shape, len(slices)), affine, where=where)
-    volume = _fill(slices, where, defects)
-    return Series(volume, space, tuple(defects.named), tuple(one.path for one in slices))
+    space = make_geometry((*first.shape, len(slices)), affine, where=where)
+    volume = _read_voxels(slices, where, defects)
+    return Series(volume, space, tuple(defects.found), tuple(one.path for one in slices))
 
 
 class _Defects:
@@ -119,23 +119,23 @@ class _Defects:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.named: list[Defect] = []
+        self.found: list[Defect] = []
 
-    def name(self, code: str, place: Path | _Slice, *, expected: str, found: str) -> None:
+    def add(self, code: str, place: Path | _Slice, *, expected: str, found: str) -> None:
         path, row = place if isinstance(place, Path) else place.path, None
         if isinstance(place, _Slice) and place.many:
             row = place.frame + 1
         inside = path.relative_to(self.root) if path.is_relative_to(self.root) else path
-        self.named.append(
+        self.found.append(
             Defect(code=code, file=inside.as_posix(), row=row, expected=expected, found=found)
         )
 
 
-def _headers(path: Path, defects: _Defects) -> list[_Slice]:
+def _read_headers(path: Path, defects: _Defects) -> list[_Slice]:
     """The slices of one file, by its header alone; a file without any is named."""
     try:
         dataset = open_dicom(path, pixels=False)
-        with guarded(str(path)):
+        with wrap_decoder_errors(str(path)):
             if "Rows" not in dataset:
                 kind = getattr(dataset.get("SOPClassUID"), "name", "") or "unknown kind"
                 raise PictureError(f"DICOM without a picture ({kind})")
@@ -143,13 +143,13 @@ def _headers(path: Path, defects: _Defects) -> list[_Slice]:
             groups = dataset.get("PerFrameFunctionalGroupsSequence") or ()
             if frames > 1 and len(groups) != frames:
                 raise PictureError("a multi-frame file that does not say where its frames lie")
-            return [_header(path, dataset, frame, many=frames > 1) for frame in range(frames)]
+            return [_read_header(path, dataset, frame, many=frames > 1) for frame in range(frames)]
     except PictureError as error:
-        defects.name("foreign-file", path, expected="a slice that lies in space", found=error.what)
+        defects.add("foreign-file", path, expected="a slice that lies in space", found=error.what)
         return []
 
 
-def _header(path: Path, dataset: Dataset, frame: int, *, many: bool) -> _Slice:
+def _read_header(path: Path, dataset: Dataset, frame: int, *, many: bool) -> _Slice:
     """What the header says of one slice; raises where the slice does not lie in space."""
     orientation = _vector(dataset, "PlaneOrientationSequence", "ImageOrientationPatient", frame, 6)
     place = _vector(dataset, "PlanePositionSequence", "ImagePositionPatient", frame, 3)
@@ -194,15 +194,15 @@ def _vector(dataset: Dataset, macro: str, keyword: str, frame: int, size: int) -
     return numbers
 
 
-def _one_series(
+def _select_series(
     found: list[_Slice], series: str | None, where: str, defects: _Defects
 ) -> list[_Slice]:
     """The slices of the one series that is meant; scouts beside it are named."""
     if not found:
-        reasons = [f"{defect.file}: {defect.found}" for defect in defects.named]
+        reasons = [f"{defect.file}: {defect.found}" for defect in defects.found]
         why = f" ({len(reasons)} files, such as {reasons[0]})" if reasons else ""
         raise PictureError(
-            f"there is no DICOM slice that lies in space{why}",
+            f"there is no DICOM slice with a position in space{why}",
             where=where,
             remedy="give a folder of CT slices",
         )
@@ -217,7 +217,7 @@ def _one_series(
     body = [one for one in chosen if not one.scout]
     for one in chosen if body else ():
         if one.scout:
-            defects.name("foreign-file", one, expected="a slice", found="a scout")
+            defects.add("foreign-file", one, expected="a slice", found="a scout")
     body = body or chosen
     if len({one.series for one in body}) > 1:
         raise PictureError(
@@ -228,7 +228,7 @@ def _one_series(
     return body
 
 
-def _alike(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
+def _largest_group(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
     """The largest group of slices with one size, spacing and orientation; the rest is named."""
     groups: list[list[_Slice]] = []
     for one in slices:
@@ -241,9 +241,7 @@ def _alike(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
     groups.sort(key=len, reverse=True)
     for group in groups[1:]:
         for one in group:
-            defects.name(
-                "mixed-slices", one, expected=_describe(groups[0][0]), found=_describe(one)
-            )
+            defects.add("mixed-slices", one, expected=_describe(groups[0][0]), found=_describe(one))
     return groups[0]
 
 
@@ -264,7 +262,7 @@ def _describe(one: _Slice) -> str:
     )
 
 
-def _without_doubles(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
+def _drop_duplicates(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
     """One slice for each place along the normal; the others are compared with it and named."""
     kept = [slices[0]]
     for one in slices[1:]:
@@ -282,7 +280,7 @@ def _without_doubles(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
             # Whichever of the two cannot be read, they are not the same slice twice; that it
             # cannot be read is said when the volume is filled.
             same = False
-        defects.name(
+        defects.add(
             "doubled-slice" if same else "conflicting-slice",
             one,
             expected="one slice at each place",
@@ -291,13 +289,13 @@ def _without_doubles(slices: list[_Slice], defects: _Defects) -> list[_Slice]:
     return kept
 
 
-def _step(slices: list[_Slice], defects: _Defects) -> Vector:
+def _slice_step(slices: list[_Slice], defects: _Defects) -> Vector:
     """From one slice to the next, LPS millimetres; gaps, uneven places and tilt are named."""
     first = slices[0]
     if len(slices) == 1:
         if first.thickness is None:
             raise PictureError(
-                "one slice that states no thickness makes no volume",
+                "a single slice without a thickness cannot become a volume",
                 where=str(first.path),
                 remedy="give the folder of the whole series",
             )
@@ -311,7 +309,7 @@ def _step(slices: list[_Slice], defects: _Defects) -> Vector:
     for k in np.flatnonzero(~regular):
         missing = round(distances[k] / usual) - 1
         gap = f"{distances[k]:.2f} mm after {slices[k].path.name}"
-        defects.name(
+        defects.add(
             "missing-slice" if missing > 0 else "uneven-slices",
             slices[k + 1],
             expected=f"{usual:.2f} mm between slices",
@@ -322,7 +320,7 @@ def _step(slices: list[_Slice], defects: _Defects) -> Vector:
     from_first = places - places[0]
     beside = from_first - np.outer(from_first @ first.normal, first.normal + drift)
     for k in np.flatnonzero(np.sqrt((beside**2).sum(axis=1)) > SIDEWAYS):
-        defects.name(
+        defects.add(
             "uneven-slices",
             slices[k],
             expected="slices on one line",
@@ -330,7 +328,7 @@ def _step(slices: list[_Slice], defects: _Defects) -> Vector:
         )
     tilt = float(np.degrees(np.arctan(np.sqrt((drift**2).sum()))))
     if tilt >= TILT:
-        defects.name(
+        defects.add(
             "gantry-tilt",
             first,
             expected="slices straight above each other",
@@ -339,7 +337,7 @@ def _step(slices: list[_Slice], defects: _Defects) -> Vector:
     return step
 
 
-def _fill(slices: list[_Slice], where: str, defects: _Defects) -> NDArray[np.int16]:
+def _read_voxels(slices: list[_Slice], where: str, defects: _Defects) -> NDArray[np.int16]:
     """The volume, slice by slice; what int16 cannot hold exactly is named."""
     columns, rows = slices[0].shape
     claimed = columns * rows * len(slices) * 2
@@ -372,7 +370,7 @@ def _fill(slices: list[_Slice], where: str, defects: _Defects) -> NDArray[np.int
         else:
             volume[:, :, k] = values.T
     if rounded:
-        defects.name(
+        defects.add(
             "rounded-values",
             rounded[0],
             expected="whole numbers from -32768 to 32767",

@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 
 from overread.core import Box, Image, Mask, Picture, Pictures, Region, Slices, Volume, Whole
 from overread.errors import PictureError
-from overread.pixels.bare import bare, turned
+from overread.pixels.bare import exif_orientation, strip_metadata
 from overread.pixels.draw import crop
-from overread.pixels.encode import Format, Sent, sent
+from overread.pixels.encode import EncodedImage, ImageFormat, encode_with_size
 from overread.pixels.flat import MAX_FILE
-from overread.pixels.montages import slice_sheet
+from overread.pixels.montages import slice_montage
 
 
-def shown_bytes(
+def encode_region(
     pictures: Pictures,
     picture: Picture,
     region: Region,
     *,
     longest: int,
-    media: Format = "png",
+    media: ImageFormat = "png",
     windows: tuple[str, ...] = ("lung",),
     count: int = 16,
-) -> Sent:
+) -> EncodedImage:
     """The region of a picture as bytes; a volume becomes a montage of `count` slices.
 
     A box is one of the picture as it is stored: it is cut out first and turned upright then.
@@ -44,25 +44,27 @@ def shown_bytes(
             raise PictureError("a volume is shown by its slices", where=picture.name)
         volume = pictures.pixels(picture)
         space = pictures.geometry(picture)
-        pixels: NDArray[Any] = slice_sheet(
+        pixels: NDArray[Any] = slice_montage(
             volume, space, region, windows=windows, count=count, longest=longest
         )
     else:
         if isinstance(region, Slices):
             raise PictureError("a flat picture has no slices", where=picture.name)
-        data = _file(pictures, picture)
-        found = bare(data) if isinstance(region, Whole) else None
+        data = _file_bytes(pictures, picture)
+        found = strip_metadata(data) if isinstance(region, Whole) else None
         if found is not None and max(found.size) <= longest:
             return found
         pixels = pictures.pixels(picture)
         if pixels.ndim != 2 and pixels.shape[2:] != (3,):
             raise PictureError(f"the file of {picture.name} holds no flat picture")
         pixels = crop(pixels, region) if isinstance(region, Box) else pixels
-        pixels = upright(pixels, turned(data) if data.startswith(b"\xff\xd8") else 1)
-    return sent(pixels, kind=media, longest=longest)
+        pixels = apply_orientation(
+            pixels, exif_orientation(data) if data.startswith(b"\xff\xd8") else 1
+        )
+    return encode_with_size(pixels, kind=media, longest=longest)
 
 
-def _file(pictures: Pictures, picture: Image) -> bytes:
+def _file_bytes(pictures: Pictures, picture: Image) -> bytes:
     """The bytes of a flat picture's file; none where it cannot be read, as decoding will tell."""
     source = pictures.data(picture)
     if isinstance(source, Path):
@@ -73,10 +75,10 @@ def _file(pictures: Pictures, picture: Image) -> bytes:
     return source
 
 
-def upright(pixels: NDArray[np.generic], orientation: int) -> NDArray[np.generic]:
+def apply_orientation(pixels: NDArray[np.generic], orientation: int) -> NDArray[np.generic]:
     """Pixels as they are meant to be seen; `orientation` is 1 to 8 as Exif counts them.
 
-    >>> upright(np.array([[1, 2], [3, 4]]), 6).tolist()  # a quarter to the right
+    >>> apply_orientation(np.array([[1, 2], [3, 4]]), 6).tolist()  # a quarter to the right
     [[3, 1], [4, 2]]
     """
     if orientation in (5, 6, 7, 8):

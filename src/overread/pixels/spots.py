@@ -1,4 +1,4 @@
-"""Masks that are held in memory: of a whole CT a finding fills little, and only that is kept."""
+"""Masks held in memory as the smallest block around their voxels: a finding fills little of a CT."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Spot:
+class SparseMask:
     """A mask as the smallest block that holds all its voxels; `numpy.asarray` gives all of it."""
 
     shape: tuple[int, ...]
@@ -28,10 +28,10 @@ class Spot:
         return whole
 
 
-def spot(mask: Any) -> Spot:
+def to_sparse_mask(mask: Any) -> SparseMask:
     """What is to be kept of a mask: labels of one byte as they are, else what is not 0.
 
-    >>> kept = spot(np.eye(512, dtype=bool)[..., None] & (np.arange(300) == 7))
+    >>> kept = to_sparse_mask(np.eye(512, dtype=bool)[..., None] & (np.arange(300) == 7))
     >>> kept.shape, kept.corner, kept.block.shape
     ((512, 512, 300), (0, 0, 7), (512, 512, 1))
     """
@@ -44,4 +44,4 @@ def spot(mask: Any) -> Spot:
         edges.append((int(there[0]), int(there[-1]) + 1) if there.size else (0, 0))
     # A copy: a view would keep the whole mask alive.
     block = marked[tuple(slice(*edge) for edge in edges)].astype(np.uint8)
-    return Spot(marked.shape, tuple(begin for begin, _ in edges), block)
+    return SparseMask(marked.shape, tuple(begin for begin, _ in edges), block)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.pixels.geometry import Array
 
 
@@ -25,17 +25,17 @@ WINDOWS: dict[str, Window] = {
 }
 
 
-def window(hu: Array, setting: str | Window) -> NDArray[np.uint8]:
+def apply_window(hu: Array, setting: str | Window) -> NDArray[np.uint8]:
     """Grey values of HU: black at centre − width/2, white at centre + width/2.
 
     The exact linear function (DICOM calls it LINEAR_EXACT), rounded to the nearest grey.
 
-    >>> window(np.array([-160, 40, 240]), "mediastinum").tolist()
+    >>> apply_window(np.array([-160, 40, 240]), "mediastinum").tolist()
     [0, 128, 255]
     """
     if isinstance(setting, str):
         if setting not in WINDOWS:
-            raise unknown("window", setting, WINDOWS)
+            raise unknown_name("window", setting, WINDOWS)
         setting = WINDOWS[setting]
     low = setting.centre - setting.width / 2
     grey = (np.asarray(hu, dtype=np.float32) - np.float32(low)) * np.float32(255 / setting.width)

@@ -1,12 +1,13 @@
-"""Prompts: text files with named gaps, rendered strictly.
+"""Prompts: text files with placeholders, rendered strictly.
 
-A prompt is one `.md` file in this folder, or in a folder of one's own (`--prompts DIR`), which
-wins. Its first lines, up to a line of three dashes, say what it is for and which values it takes;
-the rest is said to the model. What stands between the lines `# system` and `# user` is the system
+A prompt is one `.md` file in this folder, or in the user's own (`--prompts DIR`), which has
+precedence. Its first lines, up to a line of three dashes, describe it and the values it takes;
+the rest is sent to the model. What stands between the lines `# system` and `# user` is the system
 message.
 
-A gap is `{{name}}`. A value that no gap takes, or a gap that no value fills, is an error: a typo
-must not quietly change what a model is asked.
+A placeholder is `{{name}}`. A value without a placeholder, or a placeholder without a value, is
+an
+error: a typo must not quietly change what a model is asked.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.errors import UsageError
 
-_GAP = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
 _SYSTEM = re.compile(r"^# system\n(.*?)^# user\n", re.M | re.S)
 
 
@@ -41,9 +42,9 @@ class Prompt:
         return hashlib.sha256(f"{self.system}\0{self.user}".encode()).hexdigest()[:16]
 
     @cached_property
-    def gaps(self) -> frozenset[str]:
+    def placeholders(self) -> frozenset[str]:
         """The names of the values it takes."""
-        return frozenset(_GAP.findall(self.system) + _GAP.findall(self.user))
+        return frozenset(_PLACEHOLDER.findall(self.system) + _PLACEHOLDER.findall(self.user))
 
     def render(self, values: Mapping[str, str]) -> tuple[str, str]:
         """(system, user) with every gap filled.
@@ -51,32 +52,34 @@ class Prompt:
         >>> Prompt("p", "", "", "Find {{finding}}.").render({"finding": "the nodule"})
         ('', 'Find the nodule.')
         """
-        if values.keys() != self.gaps:
-            lacking = ", ".join(sorted(self.gaps - values.keys())) or "nothing"
-            surplus = ", ".join(sorted(values.keys() - self.gaps)) or "nothing"
+        if values.keys() != self.placeholders:
+            lacking = ", ".join(sorted(self.placeholders - values.keys())) or "nothing"
+            surplus = ", ".join(sorted(values.keys() - self.placeholders)) or "nothing"
             raise UsageError(
-                f"the prompt '{self.name}' lacks {lacking} and has no gap for {surplus}",
-                remedy=f"it takes {', '.join(sorted(self.gaps)) or 'no values'}",
+                f"the prompt '{self.name}' lacks {lacking} and has no placeholder for {surplus}",
+                remedy=f"it takes {', '.join(sorted(self.placeholders)) or 'no values'}",
             )
         # One pass: a value that itself holds braces is text, never a gap.
         return tuple(
-            _GAP.sub(lambda gap: values[gap[1]], part) for part in (self.system, self.user)
+            _PLACEHOLDER.sub(lambda gap: values[gap[1]], part) for part in (self.system, self.user)
         )  # type: ignore[return-value]
 
 
 def prompt_names() -> list[str]:
-    """The prompts of the house."""
+    """The names of the built-in prompts."""
     folder = files("overread.prompts")
     return sorted(f.name.removesuffix(".md") for f in folder.iterdir() if f.name.endswith(".md"))
 
 
 def find_prompt(name: str, folder: Path | None = None) -> Prompt:
-    """The prompt of that name, from a folder of one's own where it is there, else the house's."""
+    """The prompt of that name: the user's own from `folder` where it has one, else the built-in
+    one.
+    """
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name):
-        raise unknown("prompt", name, prompt_names())
+        raise unknown_name("prompt", name, prompt_names())
     file = None if folder is None else folder / f"{name}.md"
     if file is None or not file.is_file():
-        return _own(name)
+        return _load_builtin(name)
     try:
         return parse_prompt(name, file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -85,10 +88,10 @@ def find_prompt(name: str, folder: Path | None = None) -> Prompt:
 
 
 @cache
-def _own(name: str) -> Prompt:
+def _load_builtin(name: str) -> Prompt:
     file = files("overread.prompts") / f"{name}.md"
     if not file.is_file():
-        raise unknown("prompt", name, prompt_names())
+        raise unknown_name("prompt", name, prompt_names())
     return parse_prompt(name, file.read_text("utf-8"))
 
 
@@ -97,7 +100,7 @@ def parse_prompt(name: str, text: str) -> Prompt:
     about, dashes, body = text.partition("\n---\n")
     if not dashes or not body.strip():
         raise UsageError(
-            f"the prompt '{name}' has no line of three dashes between what it is for and its text",
+            f"the prompt '{name}' has no '---' line between its description and its text",
             remedy="look at one of the prompts in overread/prompts",
         )
     found = _SYSTEM.search(body)

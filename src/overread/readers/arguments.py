@@ -16,7 +16,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.errors import UsageError
 
 S = TypeVar("S")
@@ -89,7 +89,7 @@ def settings_from(settings: type[S], arguments: Mapping[str, Any]) -> S:
         if name not in known:
             if names_a_key(name) or looks_like_key(given):
                 raise _no_keys("a key was given as an argument of the reader")
-            raise unknown("reader argument", given, known)
+            raise unknown_name("reader argument", given, known)
         if name in values:
             raise UsageError(f"the reader argument '{name}' was given twice")
         text = value if isinstance(value, str) else json.dumps(value)

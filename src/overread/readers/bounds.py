@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from overread.core import Case, Entry, Geometry, Pictures, Place, Reading, Truth
+from overread.core import Case, Entry, Geometry, Pictures, Reading, ReleaseRef, Truth
 from overread.errors import OverreadError, ReaderError, UsageError
 from overread.readers.arguments import settings_from
 from overread.readers.whole import DrawsWhole, ReadsWhole, Voxels, needed
@@ -37,7 +37,7 @@ class RandomSettings:
     """Millimetres from the middle of a random ball to its edge."""
 
 
-def make_random(arguments: Mapping[str, str], *, place: Place | None = None) -> Random:
+def make_random(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Random:
     """A reader that throws a die."""
     settings = settings_from(RandomSettings, arguments)
     if settings.radius <= 0:
@@ -45,19 +45,19 @@ def make_random(arguments: Mapping[str, str], *, place: Place | None = None) -> 
     return Random(needed(place, "random"), settings)
 
 
-def make_majority(arguments: Mapping[str, str], *, place: Place | None = None) -> Majority:
+def make_majority(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Majority:
     """A reader that says what is most often true."""
     settings_from(NoSettings, arguments)
     return Majority(needed(place, "majority"))
 
 
-def make_longest(arguments: Mapping[str, str], *, place: Place | None = None) -> Longest:
+def make_longest(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Longest:
     """A reader that takes the longest option."""
     settings_from(NoSettings, arguments)
     return Longest("longest", {"reader": "longest", "ties": "the earlier letter"})
 
 
-def make_nothing(arguments: Mapping[str, str], *, place: Place | None = None) -> Nothing:
+def make_nothing(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Nothing:
     """A reader that says nothing."""
     settings_from(NoSettings, arguments)
     return Nothing("nothing", {"reader": "nothing"})
@@ -92,7 +92,7 @@ class Random(DrawsWhole):
     without options, is that of another case of the split, so that it reads like one.
     """
 
-    def __init__(self, place: Place, settings: RandomSettings) -> None:
+    def __init__(self, place: ReleaseRef, settings: RandomSettings) -> None:
         """Reports of the split are read when the first one is needed."""
         super().__init__(
             "random",
@@ -142,8 +142,8 @@ class Random(DrawsWhole):
 def ball(space: Geometry, dice: np.random.Generator, radius: float) -> Voxels:
     """A ball of so many millimetres around a random voxel of the middle half of a volume.
 
-    >>> from overread.pixels.geometry import geometry
-    >>> space = geometry((40, 40, 20), np.diag([1.0, 1.0, 2.0, 1.0]), where="here")
+    >>> from overread.pixels.geometry import make_geometry
+    >>> space = make_geometry((40, 40, 20), np.diag([1.0, 1.0, 2.0, 1.0]), where="here")
     >>> mask = ball(space, np.random.default_rng(0), 6.0)
     >>> 0.9 < float(mask.sum()) * 2 / (4 / 3 * np.pi * 6**3) < 1.1
     True
@@ -191,7 +191,7 @@ class Majority(DrawsWhole):
     mask is empty.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ReleaseRef) -> None:
         """Learn now: what was learned is part of the identity."""
         self._usual = usual = _learned(place)
         super().__init__(
@@ -232,8 +232,8 @@ class Majority(DrawsWhole):
         return Reading(case_id=case.id, reader=self.name, choice=usual.answer, report=usual.report)
 
 
-def _learned(place: Place) -> Usual:
-    elsewhere = place.split != "train" and "train" in place.exam.splits
+def _learned(place: ReleaseRef) -> Usual:
+    elsewhere = place.split != "train" and "train" in place.definition.splits
     for form in dict.fromkeys((place.form, None)) if elsewhere else ():
         try:
             other = replace(place, split="train", form=form).open()

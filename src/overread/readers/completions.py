@@ -10,7 +10,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
-from overread.core import Message, Reply, Request, Shown, Usage
+from overread.core import Message, Reply, Request, SentImage, Usage
 
 Structured = Literal["schema", "json", "none"]
 Finish = Literal["stop", "length", "refused", "other"]
@@ -34,7 +34,7 @@ def messages_of(request: Request, *, detail: str | None = None) -> list[dict[str
 
 
 def _message(message: Message, images: Mapping[str, bytes], detail: str | None) -> dict[str, Any]:
-    if not any(isinstance(part, Shown) for part in message.parts):
+    if not any(isinstance(part, SentImage) for part in message.parts):
         # Many endpoints take a list of parts from the user only.
         text = "\n".join(part for part in message.parts if isinstance(part, str))
         return {"role": message.role, "content": text}

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from overread.core import Place, Reader, Reply, Request
+from overread.core import Reader, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError, ReaderError, UsageError
 from overread.readers.arguments import settings_from
 from overread.readers.hf_batches import Asked, Batches
@@ -77,7 +77,7 @@ class HFSettings:
                 raise UsageError(f"the reader argument '{name}' must be {expected}")
 
 
-def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Reader:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Reader:
     """The reader for these arguments; the benchmark makes no difference to it."""
     return HFReader(settings_from(HFSettings, arguments))
 

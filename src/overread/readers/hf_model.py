@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from overread.core import Message, Reply, Request, Shown, Usage
+from overread.core import Message, Reply, Request, SentImage, Usage
 from overread.errors import ReaderError, UsageError
 from overread.readers.hf_batches import Asked
 from overread.readers.hf_folder import ModelFolder
@@ -158,7 +158,7 @@ class LocalModel:
     def _row(self, asked: Asked) -> Row:
         request = asked.request
         conversation = conversation_of(request.messages, folded=self._folds)
-        shown = [p for m in request.messages for p in m.parts if isinstance(p, Shown)]
+        shown = [p for m in request.messages for p in m.parts if isinstance(p, SentImage)]
         pictures = [opened(request, picture, self._manner.max_pixels) for picture in shown]
         try:
             prompt = self._rendered(conversation)
@@ -322,7 +322,7 @@ def conversation_of(messages: Sequence[Message], *, folded: bool) -> list[dict[s
     kept: list[dict[str, str]] = []
     for message in messages:
         parts = [
-            {"type": "image"} if isinstance(part, Shown) else {"type": "text", "text": part}
+            {"type": "image"} if isinstance(part, SentImage) else {"type": "text", "text": part}
             for part in message.parts
         ]
         if folded and message.role == "system":
@@ -334,7 +334,7 @@ def conversation_of(messages: Sequence[Message], *, folded: bool) -> list[dict[s
     return turns
 
 
-def opened(request: Request, picture: Shown, max_pixels: int | None) -> Any:
+def opened(request: Request, picture: SentImage, max_pixels: int | None) -> Any:
     """A picture of the question as the processor takes it."""
     from PIL import Image
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from overread.core import Place, Reader, Reply, Request, Shown
+from overread.core import Reader, ReleaseRef, Reply, Request, SentImage
 from overread.errors import ReaderError, TryAgain, Unavailable, UsageError
 from overread.readers.arguments import looks_like_key, settings_from
 from overread.readers.completions import (
@@ -103,7 +103,7 @@ class Ways:
     length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 
-def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Reader:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Reader:
     """The reader for these arguments; the benchmark makes no difference to it."""
     return OpenAIReader(settings_from(OpenAISettings, arguments))
 
@@ -165,7 +165,7 @@ class OpenAIReader:
         reply = self._reply(data, content)
         self._ways = ways
         self._answered = True
-        pictures = sum(isinstance(part, Shown) for m in request.messages for part in m.parts)
+        pictures = sum(isinstance(part, SentImage) for m in request.messages for part in m.parts)
         usage = reply.usage.model_copy(
             update={"pictures": pictures, "calls": 1, "seconds": time.monotonic() - started}
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from overread.core import Case, Entry, Mask, Pictures, Place, Reading, Release, Trace, Truth
+from overread.core import Case, Entry, Mask, Pictures, Reading, Release, ReleaseRef, Trace, Truth
 from overread.errors import PictureError, ReaderError
 from overread.readers.arguments import settings_from
 from overread.readers.whole import ReadsWhole, needed
@@ -26,7 +26,7 @@ class OracleSettings:
     """The oracle has none."""
 
 
-def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Oracle:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Oracle:
     """The oracle of one release."""
     settings_from(OracleSettings, arguments)
     return Oracle(needed(place, "oracle"))
@@ -37,7 +37,7 @@ class Oracle(ReadsWhole):
 
     unseeing = True
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ReleaseRef) -> None:
         """The release is opened at the first case."""
         super().__init__("oracle", {"reader": "oracle"})
         self._place = place

@@ -25,9 +25,9 @@ from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
-from overread.core import Drawn, Message, Place, Reply, Request, Shown, Usage
+from overread.core import DrawnMask, Message, ReleaseRef, Reply, Request, SentImage, Usage
 from overread.errors import BadReply, ReaderError, UsageError
-from overread.prompts.replies import letter
+from overread.prompts.replies import letter_parser
 from overread.readers.arguments import settings_from
 from overread.readers.terminal import Terminal
 
@@ -54,7 +54,7 @@ class PersonSettings:
     """Where the pictures of the question are written; without it a folder that goes at the end."""
 
 
-def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Person:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Person:
     """A person at the terminal."""
     settings = settings_from(PersonSettings, arguments)
     return Person(settings, _command(settings.viewer))
@@ -92,7 +92,7 @@ class Person:
     def _terminal(self) -> Terminal:
         return self._given or Terminal(sys.stdin, sys.stderr)
 
-    async def read(self, request: Request) -> Reply | Drawn:
+    async def read(self, request: Request) -> Reply | DrawnMask:
         """Print the question, wait for the answer, check it, and ask again while it cannot be."""
         begin = time.monotonic()
         if not request.messages:
@@ -187,7 +187,7 @@ class Person:
             if message.role == "assistant":
                 continue
             for part in message.parts:
-                if not isinstance(part, Shown):
+                if not isinstance(part, SentImage):
                     self._terminal.say(part)
                 elif (file := next(pictures, None)) is not None:
                     size = f"{part.width} × {part.height}"
@@ -202,7 +202,7 @@ class Person:
             folder.mkdir(parents=True, exist_ok=True)
         for old in self._files:
             old.unlink(missing_ok=True)
-        shown = [p for m in request.messages for p in m.parts if isinstance(p, Shown)]
+        shown = [p for m in request.messages for p in m.parts if isinstance(p, SentImage)]
         files = []
         for number, part in enumerate(shown, 1):
             plain = re.sub(r"[^A-Za-z0-9]+", "-", part.region.picture)[:40]
@@ -311,7 +311,7 @@ def _formed(typed: str, request: Request) -> str:
 
 def _chosen(typed: str, request: Request) -> str:
     """The letter of the first line as JSON, with the lines below it as the reason."""
-    parse = letter(request.case.options)
+    parse = letter_parser(request.case.options)
     first, _, rest = typed.partition("\n")
     try:
         chosen = parse(first).value

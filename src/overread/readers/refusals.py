@@ -84,7 +84,7 @@ def refusal(
         return Unavailable(f"the account at {where} has no credit left{told}")
     if status in _MAY_PASS or status >= 500:
         again = TryAgain(f"{where} {'is too busy' if status in _BUSY else 'failed'}{told}")
-        again.after = retry_after(headers)
+        again.retry_after = retry_after(headers)
         return again
     if 300 <= status < 400:
         return ReaderError(

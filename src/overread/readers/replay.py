@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from overread.core import Case, Pictures, Place, Reading, Submission
+from overread.core import Case, Pictures, Reading, ReleaseRef, Submission
 from overread.errors import ReaderError, UsageError
 from overread.readers.arguments import settings_from
 from overread.readers.whole import ReadsWhole, needed
@@ -26,11 +26,11 @@ class ReplaySettings:
     """Who read, where the name of the file does not tell."""
 
 
-def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Replay:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Replay:
     """The submission as a reader."""
     settings = settings_from(ReplaySettings, arguments)
     place = needed(place, "replay")
-    exam = place.exam
+    exam = place.definition
     if exam.read_submission is None:
         raise UsageError(f"{exam.title} says nothing about how predictions are handed in")
     submission = exam.read_submission(place.open(), settings.file)

@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from overread.core import Case, Drawn, Finding, Mask, Pictures, Place, Reading, Reply, Request
+from overread.core import (
+    Case,
+    DrawnMask,
+    Finding,
+    Mask,
+    Pictures,
+    Reading,
+    ReleaseRef,
+    Reply,
+    Request,
+)
 from overread.errors import NotThere, ReaderError, UsageError
 from overread.pixels.masks import write_mask
 
@@ -45,7 +55,7 @@ class ReadsWhole(ABC):
         """The bytes of a mask or cut-out that a reading names, or where they are."""
         raise NotThere(f"there is no file {file}")
 
-    async def read(self, request: Request) -> Reply | Drawn:
+    async def read(self, request: Request) -> Reply | DrawnMask:
         """Refused: it reads whole cases and answers no questions."""
         raise ReaderError(
             f"the reader '{self.name}' reads whole cases and answers no questions",
@@ -93,7 +103,7 @@ class DrawsWhole(ReadsWhole):
         return Reading(case_id=case.id, reader=self.name, findings=findings)
 
 
-def needed(place: Place | None, name: str) -> Place:
+def needed(place: ReleaseRef | None, name: str) -> ReleaseRef:
     """The place of the release, for readers that cannot do without."""
     if place is None:
         raise UsageError(f"the reader '{name}' needs a release to open")

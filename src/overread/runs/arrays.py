@@ -8,10 +8,10 @@ from typing import Any
 
 from overread.core import Case, Mask, Pictures, Reading
 from overread.errors import ReaderError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.session import mask_file
 
-Source = Callable[[str], Path | bytes]
+FileSource = Callable[[str], Path | bytes]
 
 
 def write_masks(path: Path, case: Case, pictures: Pictures, masks: Mapping[str, Any]) -> None:
@@ -38,11 +38,11 @@ def write_masks(path: Path, case: Case, pictures: Pictures, masks: Mapping[str, 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write what else a reading names, cut-outs for instance, under the names that it gave them."""
     for name, data in files.items():
-        with written(folder / name, packed=False) as out:
+        with open_atomic(folder / name, packed=False) as out:
             out.write(data)
 
 
-def adopt_files(folder: Path, reading: Reading, source: Source) -> Reading:
+def copy_reading_files(folder: Path, reading: Reading, source: FileSource) -> Reading:
     """Copy the files that a whole reading names into the run, and have it name the copies.
 
     `source` gives the bytes of a file that the reading names, or where they are: that of a
@@ -52,32 +52,34 @@ def adopt_files(folder: Path, reading: Reading, source: Source) -> Reading:
     named: dict[str, str] = {}
     stem = mask_file(reading.case_id, reading.sample).removesuffix(".nii.gz")
 
-    def kept(file: str) -> str:
+    def copy_once(file: str) -> str:
         if file not in named:
             number = f"+{len(named)}" if named else ""
             target = f"{stem}{number}{_suffix(file)}"
             found = source(file)
             data = found if isinstance(found, bytes) else found.read_bytes()
-            with written(folder / target, packed=False) as out:
+            with open_atomic(folder / target, packed=False) as out:
                 out.write(data)
             named[file] = target
         return named[file]
 
-    def region(one: Any) -> Any:
-        return one.model_copy(update={"file": kept(one.file)}) if isinstance(one, Mask) else one
+    def with_copied_mask(one: Any) -> Any:
+        return (
+            one.model_copy(update={"file": copy_once(one.file)}) if isinstance(one, Mask) else one
+        )
 
     changes: dict[str, Any] = {}
     if reading.findings:
         changes["findings"] = tuple(
-            finding.model_copy(update={"regions": tuple(map(region, finding.regions))})
+            finding.model_copy(update={"regions": tuple(map(with_copied_mask, finding.regions))})
             for finding in reading.findings
         )
     if reading.trace:
         steps = tuple(
             step.model_copy(
                 update={
-                    "regions": tuple(map(region, step.regions)),
-                    "crop": kept(step.crop) if step.crop else None,
+                    "regions": tuple(map(with_copied_mask, step.regions)),
+                    "crop": copy_once(step.crop) if step.crop else None,
                 }
             )
             for step in reading.trace.steps

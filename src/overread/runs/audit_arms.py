@@ -18,18 +18,18 @@ from overread.core import (
     Mask,
     Picture,
     Pictures,
-    Place,
     Record,
     Region,
     Release,
+    ReleaseRef,
     Slices,
     Volume,
     Whole,
 )
 from overread.errors import PictureError, UnknownName
-from overread.pixels.edits import Edit, flat_place, volume_place
-from overread.pixels.edits_places import merged, other_boxes, other_places, other_slices
-from overread.pixels.planes import slices
+from overread.pixels.edits import Edit, flat_mask, volume_mask
+from overread.pixels.edits_places import control_boxes, control_shifts, control_slices, merge_ranges
+from overread.pixels.planes import slice_count
 from overread.runs.audit_citing import Regions, cites_all
 
 ARMS: dict[str, str] = {
@@ -62,7 +62,7 @@ class CasePlan(Record):
 
 
 class Donor(Record):
-    """A picture of somebody else."""
+    """A picture of another patient, used in the arm 'swapped'."""
 
     case: str
     """Whose case it is of."""
@@ -72,13 +72,13 @@ class Donor(Record):
     """The picture."""
 
 
-def lots(seed: int, *words: object) -> np.random.Generator:
-    """Lots that hang on a seed and these words, and on nothing else."""
-    return np.random.default_rng(number_of(seed, *words))
+def seeded(seed: int, *words: object) -> np.random.Generator:
+    """A random generator seeded by a seed and these words only."""
+    return np.random.default_rng(hash_seed(seed, *words))
 
 
-def number_of(seed: int, *words: object) -> int:
-    """A number of 31 bits that hangs on a seed and these words."""
+def hash_seed(seed: int, *words: object) -> int:
+    """A 31-bit number from a hash of a seed and these words."""
     told = "\0".join(map(str, (seed, *words))).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(told).digest()[:4], "big") >> 1
 
@@ -105,20 +105,20 @@ class Donors:
                 for name in {kind, f"any {picture.kind}"}:
                     self._kinds.setdefault(name, []).append(donor)
 
-    def chosen(self, case: Case, seed: int) -> dict[str, Picture]:
+    def choose(self, case: Case, seed: int) -> dict[str, Picture]:
         """Picture → another patient's of the same kind, by lot; of any kind where there is none."""
         found = {}
         for picture in case.pictures:
             kind = self._own.get((case.id, picture.name), "")
-            dice = lots(seed, case.id, "donor", picture.name)
+            dice = seeded(seed, case.id, "donor", picture.name)
             for name in (kind, f"any {picture.kind}"):
-                donor = self._lot(self._kinds.get(name, []), case, dice)
+                donor = self._pick(self._kinds.get(name, []), case, dice)
                 if donor is not None:
                     found[picture.name] = donor.picture
                     break
         return found
 
-    def _lot(self, donors: Sequence[Donor], case: Case, dice: np.random.Generator) -> Donor | None:
+    def _pick(self, donors: Sequence[Donor], case: Case, dice: np.random.Generator) -> Donor | None:
         def another(donor: Donor) -> bool:
             same = case.patient is not None and donor.patient == case.patient
             return donor.case != case.id and not same
@@ -134,10 +134,10 @@ class Donors:
 # ---- planning ------------------------------------------------------------------------------
 
 
-def planned(
+def plan_case(
     case: Case,
     levels: Sequence[Regions],
-    place: Place,
+    place: ReleaseRef,
     folder: Path,
     donors: Mapping[str, Picture],
     seed: int,
@@ -146,11 +146,11 @@ def planned(
 
     `levels` are what it cites, best first: the first that marks anything counts.
     """
-    pictures = _opened(place).pictures
+    pictures = _open_release(place).pictures
     by_picture: dict[str, list[Region]] = {}
     try:
         for regions in levels:
-            by_picture = by_picture or _by_picture(case, regions, pictures, folder)
+            by_picture = by_picture or _group_by_picture(case, regions, pictures, folder)
     except (PictureError, UnknownName) as error:
         return CasePlan(case=case.id, refused=f"what it cites cannot be hidden: {error}")
     uncited = not by_picture
@@ -159,37 +159,37 @@ def planned(
     if not by_picture:
         return CasePlan(case=case.id, refused="it has no picture that could be hidden")
     kept = tuple(region for own in by_picture.values() for region in own)
-    arms = _Arms(case, by_picture, pictures, folder, seed)
-    edits: dict[str, tuple[Edit, ...]] = {"null": (), "hidden": arms.hidden()}
+    arms = _ArmEdits(case, by_picture, pictures, folder, seed)
+    edits: dict[str, tuple[Edit, ...]] = {"null": (), "hidden": arms.hide_cited()}
     without: dict[str, str] = {}
     all_cited = cites_all(case, kept)
-    other = None if all_cited else arms.other()
+    other = None if all_cited else arms.hide_other()
     if other is not None:
         edits["other"] = other
     else:
         without["other"] = "it cites everything" if all_cited else "there is no room for it"
     if set(by_picture) <= set(donors):
-        edits["swapped"] = arms.swapped(donors)
+        edits["swapped"] = arms.swap_cited(donors)
     else:
         without["swapped"] = "nobody else has such a picture"
     if all_cited:
         without["only"] = "it cites everything"
     else:
-        edits["only"] = arms.only()
+        edits["only"] = arms.keep_cited()
     return CasePlan(case=case.id, cited=kept, uncited=uncited, edits=edits, without=without)
 
 
 def plan_job(case_id: str, *job: Any) -> CasePlan:
     """`planned`, for workers: the first argument names the job."""
-    return planned(*job)
+    return plan_case(*job)
 
 
 @lru_cache(maxsize=1)
-def _opened(place: Place) -> Release:
+def _open_release(place: ReleaseRef) -> Release:
     return place.open()
 
 
-def _by_picture(
+def _group_by_picture(
     case: Case, regions: Regions, pictures: Pictures, folder: Path
 ) -> dict[str, list[Region]]:
     """Picture → what is cited of it; checked, and empty masks left out."""
@@ -199,16 +199,16 @@ def _by_picture(
         if isinstance(region, Whole):
             pass
         elif isinstance(picture, Image):
-            flat_place(pictures.pixels(picture).shape[:2], picture, (region,))
+            flat_mask(pictures.pixels(picture).shape[:2], picture, (region,))
         else:
             edit = Edit(picture=picture.name, how="hide", regions=(region,), files=str(folder))
-            if not volume_place(pictures.geometry(picture), edit).any():
+            if not volume_mask(pictures.geometry(picture), edit).any():
                 continue
         found.setdefault(picture.name, []).append(region)
     return found
 
 
-class _Arms:
+class _ArmEdits:
     """The edits of one case."""
 
     def __init__(
@@ -226,18 +226,18 @@ class _Arms:
         self._seed = seed
 
     def _edit(self, name: str, how: Any, regions: Sequence[Region], **more: Any) -> Edit:
-        seed = number_of(self._seed, self._case.id, "grain", name)
+        seed = hash_seed(self._seed, self._case.id, "grain", name)
         return Edit(picture=name, how=how, regions=tuple(regions), seed=seed, **more)
 
-    def hidden(self) -> tuple[Edit, ...]:
+    def hide_cited(self) -> tuple[Edit, ...]:
         return tuple(self._edit(name, "hide", own) for name, own in self._cited.items())
 
-    def swapped(self, donors: Mapping[str, Picture]) -> tuple[Edit, ...]:
+    def swap_cited(self, donors: Mapping[str, Picture]) -> tuple[Edit, ...]:
         return tuple(
             self._edit(name, "swap", own, donor=donors[name]) for name, own in self._cited.items()
         )
 
-    def only(self) -> tuple[Edit, ...]:
+    def keep_cited(self) -> tuple[Edit, ...]:
         """What is cited is kept; pictures of which nothing is cited are hidden whole."""
         return tuple(
             self._edit(picture.name, "keep", self._cited[picture.name])
@@ -246,11 +246,11 @@ class _Arms:
             for picture in self._case.pictures
         )
 
-    def other(self) -> tuple[Edit, ...] | None:
+    def hide_other(self) -> tuple[Edit, ...] | None:
         """As large other regions of the same pictures; other pictures for whole ones."""
         edits: list[Edit] = []
         free = [picture.name for picture in self._case.pictures if picture.name not in self._cited]
-        dice = lots(self._seed, self._case.id, "other")
+        dice = seeded(self._seed, self._case.id, "other")
         boxes: dict[str, list[Box]] = {}
         for name, own in self._cited.items():
             if any(isinstance(region, Whole) for region in own):
@@ -263,18 +263,18 @@ class _Arms:
             if isinstance(picture, Image):
                 boxes[name] = [region for region in own if isinstance(region, Box)]
                 continue
-            found = self._in_volume(picture, own, dice)
+            found = self._hide_other_voxels(picture, own, dice)
             if found is None:
                 return None
             edits.append(found)
         if boxes:
-            elsewhere = other_boxes(self._films([*boxes, *free]), boxes, dice)
+            elsewhere = control_boxes(self._flat_pictures([*boxes, *free]), boxes, dice)
             if elsewhere is None:
                 return None
             edits += [self._edit(name, "hide", found) for name, found in elsewhere.items()]
         return tuple(edits)
 
-    def _films(self, names: Sequence[str]) -> dict[str, Any]:
+    def _flat_pictures(self, names: Sequence[str]) -> dict[str, Any]:
         """The flat pictures of these names that boxes may be moved to."""
         films = {}
         for picture in self._case.pictures:
@@ -282,7 +282,7 @@ class _Arms:
                 films[picture.name] = self._pictures.pixels(picture)
         return films
 
-    def _in_volume(
+    def _hide_other_voxels(
         self, picture: Volume, own: Sequence[Region], dice: np.random.Generator
     ) -> Edit | None:
         """Slices go to other slices of their plane, masks to other voxels."""
@@ -291,8 +291,8 @@ class _Arms:
         shifts: tuple[tuple[int, int, int], ...] = ()
         slabs = [region for region in own if isinstance(region, Slices)]
         for axis in sorted({slab.axis for slab in slabs}):
-            mine = merged((slab.first, slab.last) for slab in slabs if slab.axis == axis)
-            ranges = other_slices(slices(space, axis), mine, dice)
+            mine = merge_ranges((slab.first, slab.last) for slab in slabs if slab.axis == axis)
+            ranges = control_slices(slice_count(space, axis), mine, dice)
             if ranges is None:
                 return None
             regions += [
@@ -302,8 +302,8 @@ class _Arms:
         masks = tuple(region for region in own if isinstance(region, Mask))
         if masks:
             marked = Edit(picture=picture.name, how="hide", regions=masks, files=str(self._folder))
-            voxels = volume_place(space, marked)
-            moves = other_places(self._pictures.pixels(picture), space, voxels, dice)
+            voxels = volume_mask(space, marked)
+            moves = control_shifts(self._pictures.pixels(picture), space, voxels, dice)
             if moves is None:
                 return None
             regions += masks

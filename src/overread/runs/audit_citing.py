@@ -10,7 +10,9 @@ from overread.core import Case, Mask, Reading, Region, Whole
 Regions = tuple[Region, ...]
 
 _NUMBERS = r"\d{1,2}\b(?:(?:, | and |, and | & )\d{1,2}\b)*"
-_NAMED = re.compile(rf"\b(?:pictures?|images?|figures?|figs?\.?)[ -]({_NUMBERS})", re.IGNORECASE)
+_PICTURE_NUMBERS = re.compile(
+    rf"\b(?:pictures?|images?|figures?|figs?\.?)[ -]({_NUMBERS})", re.IGNORECASE
+)
 
 
 def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
@@ -29,38 +31,43 @@ def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
     concluded = [step.regions for step in steps if step.kind == "conclude" and step.regions]
     levels: list[Sequence[Region]] = [
         concluded[-1] if concluded else (),
-        [region for finding in findings if _tells(finding.text) for region in finding.regions],
+        [
+            region
+            for finding in findings
+            if _asserts_finding(finding.text)
+            for region in finding.regions
+        ],
         [region for finding in findings for region in finding.regions],
         [region for step in steps if step.kind != "conclude" for region in step.regions],
     ]
     if case.queries:
         marked = (region for f in findings if f.query is not None for region in f.regions)
         looked = (region for level in levels for region in level if not isinstance(region, Mask))
-        return _some(_parts(marked), _parts(looked))
+        return _nonempty(_picture_parts(marked), _picture_parts(looked))
     for level in levels:
-        if parts := _parts(level):
+        if parts := _picture_parts(level):
             return (parts,)
     every = {picture.name for picture in case.pictures}
     for level in levels:
         if level and {region.picture for region in level} < every:
-            return (_once(level),)
+            return (_dedupe_regions(level),)
     said = (reading.rationale, *(step.text for step in steps if step.kind == "conclude"))
     for words in said:
-        named = pictures_named(words or "", len(case.pictures))
+        named = find_picture_numbers(words or "", len(case.pictures))
         if named and len(named) < len(case.pictures):
             return (tuple(Whole(picture=case.pictures[n - 1].name) for n in named),)
-    return _some(_once(next((level for level in levels if level), ())))
+    return _nonempty(_dedupe_regions(next((level for level in levels if level), ())))
 
 
-def pictures_named(words: str, count: int) -> tuple[int, ...]:
+def find_picture_numbers(words: str, count: int) -> tuple[int, ...]:
     """The pictures that a text names by number, of so many that were shown.
 
-    >>> pictures_named("Picture 2 shows it, images 3 and 5 as well; 4 cm on picture 20.", 6)
+    >>> find_picture_numbers("Picture 2 shows it, images 3 and 5 as well; 4 cm on picture 20.", 6)
     (2, 3, 5)
     """
     found = {
         int(number)
-        for named in _NAMED.finditer(words)
+        for named in _PICTURE_NUMBERS.finditer(words)
         for number in re.findall(r"\d+", named[1])
         if 1 <= int(number) <= count
     }
@@ -73,24 +80,24 @@ def cites_all(case: Case, regions: Regions) -> bool:
     return whole >= {picture.name for picture in case.pictures}
 
 
-def _tells(text: str) -> bool:
+def _asserts_finding(text: str) -> bool:
     """Whether a finding says that something is there, and does not only deny."""
     from overread.language.findings import is_there
-    from overread.language.statements import statements
+    from overread.language.statements import find_statements
 
-    return any(is_there(statement) for statement in statements(text))
+    return any(is_there(statement) for statement in find_statements(text))
 
 
-def _some(*levels: Regions) -> tuple[Regions, ...]:
+def _nonempty(*levels: Regions) -> tuple[Regions, ...]:
     return tuple(level for level in levels if level)
 
 
-def _parts(regions: Iterable[Region]) -> Regions:
-    return _once(region for region in regions if not isinstance(region, Whole))
+def _picture_parts(regions: Iterable[Region]) -> Regions:
+    return _dedupe_regions(region for region in regions if not isinstance(region, Whole))
 
 
-def _once(regions: Iterable[Region]) -> Regions:
-    """Each place once, whatever it is called."""
+def _dedupe_regions(regions: Iterable[Region]) -> Regions:
+    """Each region once, whatever its label."""
     found: dict[Region, Region] = {}
     for region in regions:
         plain = region.model_copy(update={"label": None}) if region.kind == "box" else region

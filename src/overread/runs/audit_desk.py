@@ -15,27 +15,29 @@ from overread.core import Case, Reader, Reading
 from overread.errors import UsageError
 from overread.runs.audit_arms import ARMS, CasePlan, Donors, plan_job
 from overread.runs.audit_citing import Regions, cited_regions
-from overread.runs.audit_moves import rule_of
+from overread.runs.audit_moves import describe_rule
 from overread.runs.audit_record import Audit, AuditPlan
-from overread.runs.audit_store import read_plans, refuse_changed
-from overread.runs.engine import Plan, prepared, presenter_of
+from overread.runs.audit_store import read_plans, refuse_changed_citations
+from overread.runs.engine import RunPlan, make_presenter, prepare_run
 from overread.runs.reading_room import Workflow
-from overread.runs.spec import RunSpec, agreed, read_spec
+from overread.runs.spec import RunSpec, read_spec, reconcile_specs
 from overread.runs.store import last_readings
-from overread.runs.workers import in_workers
+from overread.runs.workers import run_in_workers
 from overread.session import SessionSettings
 
 Levels = tuple[Regions, ...]
-SAMPLE = 1
+ARM_SAMPLE = 1
 """The number of the reading that every arm asks for; the one that is audited has 0."""
-_ENOUGH = 200_000_000
+_MIN_WORKER_VOXELS = 200_000_000
 """Voxels from which on workers are worth starting."""
-_USUAL = (512, 512, 300)
+_USUAL_SHAPE = (512, 512, 300)
 """The shape of a CT of which the release tells none."""
 
 
-class _Lent:
-    """A reader that several runs use one after the other: none of them sends it home."""
+class _SharedReader:
+    """A reader shared by the runs of all arms: `close` does nothing, so that no arm closes it for
+    the next.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -44,10 +46,10 @@ class _Lent:
         return getattr(self._reader, name)
 
     async def close(self) -> None:
-        """Not yet."""
+        """Does nothing: the audit closes the reader after the last arm."""
 
 
-class Desk:
+class AuditSetup:
     """The run that is audited, its release, and its reader, made once for all arms."""
 
     def __init__(self, plan: AuditPlan) -> None:
@@ -71,11 +73,13 @@ class Desk:
         self.plans: dict[str, CasePlan] = {}
         self.cases: dict[str, Case] = {}
         self.base = _base_plan(plan, self.spec)
-        self.reader, self.release, self._now = prepared(self.base)
+        self.reader, self.release, self._current_spec = prepare_run(self.base)
 
-    def ready(self) -> Audit:
-        """Which cases are audited, and what is done with each; refuses what cannot be asked."""
-        self._refuse()
+    def prepare(self) -> Audit:
+        """Decide which cases are audited and what is edited in each; refuses readers that cannot be
+        asked again.
+        """
+        self._refuse_reader()
         found = Audit(
             self.folder, self.spec, 0, audited=[], uncited=[], failed=[], refused={},
             without={arm: {} for arm in self.arms if arm != "null"}, cited={}, rules=[],
@@ -83,7 +87,7 @@ class Desk:
         known = read_plans(self.folder, self.plan.seed)
         self.plans = dict(known)
         todo: dict[str, tuple[Case, Levels]] = {}
-        for case, reading in self._in_order():
+        for case, reading in self._iter_readings():
             if self.plan.limit is not None and len(todo) >= self.plan.limit:
                 break
             found.readings += 1
@@ -94,13 +98,13 @@ class Desk:
                 self.cases[case.id] = case
                 todo[case.id] = (case, levels)
                 if case.id in known:
-                    refuse_changed(known[case.id], levels, self.folder)
+                    refuse_changed_citations(known[case.id], levels, self.folder)
         self._plan_cases({case: one for case, one in todo.items() if case not in known})
         for case_id in todo:
-            self._sort(found, self.plans[case_id])
+            self._record_case(found, self.plans[case_id])
         return found
 
-    def _refuse(self) -> None:
+    def _refuse_reader(self) -> None:
         """Refuse a reader that cannot be asked again, or that is another by now."""
         if getattr(self.reader, "unseeing", False):
             raise UsageError(
@@ -109,12 +113,14 @@ class Desk:
                 where=str(self.plan.run),
                 remedy="audit the run of the model itself",
             )
-        moved = {"root": self._now.root, "pictures": self._now.pictures}
-        agreed(self.spec.model_copy(update=moved), self._now, folder=self.plan.run)
+        moved = {"root": self._current_spec.root, "pictures": self._current_spec.pictures}
+        reconcile_specs(
+            self.spec.model_copy(update=moved), self._current_spec, folder=self.plan.run
+        )
 
-    def _in_order(self) -> Iterator[tuple[Case, Reading]]:
+    def _iter_readings(self) -> Iterator[tuple[Case, Reading]]:
         """Cases with a reading, in the release's order, with those pictures that are shown."""
-        presenter = presenter_of(self.base, self.reader, self.release)
+        presenter = make_presenter(self.base, self.reader, self.release)
         for case in self.release:
             if case.id in self.readings:
                 yield presenter.present(case, 0).case, self.readings[case.id]
@@ -123,29 +129,33 @@ class Desk:
         if not todo:
             return
         donors = Donors(self.release)
-        seed, folder, place = self.plan.seed, self.plan.run.resolve(), self.base.place
+        seed, folder, place = self.plan.seed, self.plan.run.resolve(), self.base.release_ref
         jobs = []
         for case, levels in todo.values():
-            theirs = donors.chosen(case, seed)
+            theirs = donors.choose(case, seed)
             jobs.append((case.id, case, levels, place, folder, theirs, seed))
-        for done in in_workers(plan_job, jobs, self.workers_for(case for case, _ in todo.values())):
+        for done in run_in_workers(
+            plan_job, jobs, self.workers_for(case for case, _ in todo.values())
+        ):
             if done.error is not None:
                 raise done.error
             self.plans[done.key] = done.result
 
     def workers_for(self, cases: Iterable[Case]) -> int:
         """How many processes are worth starting for so many cases."""
-        shapes = [p.shape or _USUAL for case in cases for p in case.pictures if p.kind == "volume"]
-        if sum(map(math.prod, shapes)) < _ENOUGH:
+        shapes = [
+            p.shape or _USUAL_SHAPE for case in cases for p in case.pictures if p.kind == "volume"
+        ]
+        if sum(map(math.prod, shapes)) < _MIN_WORKER_VOXELS:
             return 1
         return min(self.plan.workers or os.cpu_count() or 1, len(shapes))
 
-    def _sort(self, found: Audit, own: CasePlan) -> None:
+    def _record_case(self, found: Audit, own: CasePlan) -> None:
         if own.refused is not None:
             found.refused[own.case] = own.refused
             return
         found.audited.append(own.case)
-        rule = rule_of(self.cases[own.case])
+        rule = describe_rule(self.cases[own.case])
         if rule not in found.rules:
             found.rules.append(rule)
         if own.uncited:
@@ -157,7 +167,7 @@ class Desk:
         for region in own.cited:
             found.cited[region.kind] = found.cited.get(region.kind, 0) + 1
 
-    def arm_plan(self, arm: str, audited: Sequence[str]) -> Plan:
+    def arm_plan(self, arm: str, audited: Sequence[str]) -> RunPlan:
         """The run of one arm."""
         files = str(self.plan.run.resolve())
         edits = {
@@ -172,20 +182,20 @@ class Desk:
         purpose: dict[str, JsonValue] = {"audit": arm, "is": ARMS[arm], "seed": self.plan.seed}
         return replace(
             self.base,
-            reader=cast(Reader, _Lent(self.reader)),
+            reader=cast(Reader, _SharedReader(self.reader)),
             limit=None,
             cases=tuple(cases),
             repeat=1,
-            first_sample=SAMPLE,
+            first_sample=ARM_SAMPLE,
             retry_failed=self.plan.retry_failed,
             edits={} if arm == "null" else edits,
             purpose=purpose,
         )
 
 
-def _base_plan(plan: AuditPlan, spec: RunSpec) -> Plan:
+def _base_plan(plan: AuditPlan, spec: RunSpec) -> RunPlan:
     """The plan of the run itself, as its spec tells it."""
-    place = spec.place_now(plan.root, plan.pictures)
+    place = spec.current_release_ref(plan.root, plan.pictures)
     if not place.root.is_dir():
         raise UsageError(
             f"the release of this run is not at {place.root}",
@@ -198,11 +208,11 @@ def _base_plan(plan: AuditPlan, spec: RunSpec) -> Plan:
     for what, name in (("reader", reader), ("workflow", workflow)):
         if isinstance(name, str) and name not in known[what]:
             raise UsageError(
-                f"the {what} '{name}' has no name in the catalog and cannot be asked again",
+                f"the {what} '{name}' is not in the catalog, so the audit cannot create it",
                 where=str(plan.run),
                 remedy=f"from Python: AuditPlan(…, {what}=…)",
             )
-    return Plan(
+    return RunPlan(
         benchmark=spec.benchmark,
         root=place.root,
         reader=reader,

@@ -1,8 +1,9 @@
-"""How far an answer moved between two readings of the same case: 0 not at all, 1 altogether.
+"""How far an answer shifted between two readings of the same case: 0 the same, 1 entirely
+different.
 
-What the answer is follows from the case: a choice of options, a mask for each sentence, an answer
-in words, or a report. Where the second reading failed there is no answer any more: that is as far
-as an answer can move.
+What the answer is follows from the case: a choice of options, a mask for each sentence, an
+answer in words, or a report. Where
+the second reading failed there is no answer any more, which counts as 1.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from overread.core import Case, Finding, Mask, Reading, Volume
-from overread.metrics.choice import plain
+from overread.metrics.choice import normalise_answer
 
-HALF = 0.5
+SAME_MASK_DICE = 0.5
 """Dice under which a mask is another one."""
 
 
-class Move(NamedTuple):
+class AnswerShift(NamedTuple):
     """How far one answer moved."""
 
     far: float
@@ -31,21 +32,21 @@ class Move(NamedTuple):
     """Share of the words that changed, for answers in words."""
 
 
-LOST = Move(1.0, moved=True)
+LOST = AnswerShift(1.0, moved=True)
 
 
-def rule_of(case: Case) -> str:
+def describe_rule(case: Case) -> str:
     """What is compared of the readings of a case, in words."""
     if case.options:
         return "choices: another letter; how far: total variation of the probabilities, or 1"
     if case.queries:
-        return f"masks: Dice under {HALF:g}; how far: 1 − Dice"
+        return f"masks: Dice under {SAME_MASK_DICE:g}; how far: 1 − Dice"
     if case.asks == "answer":
         return "answers: other words; how far: 0 or 1"
     return "reports: other labels; how far: 1 − F1 of the labels"
 
 
-def moves(
+def measure_shifts(
     case: Case,
     before: Reading,
     after: Reading,
@@ -53,25 +54,25 @@ def moves(
     shape: tuple[int, int, int] | None = None,
     *,
     blank: bool = False,
-) -> dict[str, Move]:
+) -> dict[str, AnswerShift]:
     """Answer → how far it moved: one for each sentence that was marked, else one for the case.
 
     `folders` are the runs that hold the masks; `shape` is that of the CT. With `blank` sentences
     count too for which nothing was marked.
     """
     if case.queries:
-        return _mask_moves(before, after, folders, shape, blank=blank)
+        return _mask_shifts(before, after, folders, shape, blank=blank)
     if after.error is not None:
         return {"": LOST}
     if case.options or case.asks == "answer":
-        return {"": _choice_move(case, before, after)}
-    return {"": report_move(before.report or "", after.report or "", _labels_for(case))}
+        return {"": _choice_shift(case, before, after)}
+    return {"": report_shift(before.report or "", after.report or "", _labels_for(case))}
 
 
 def same_words(before: Reading, after: Reading) -> bool:
     """Whether two readings say the same, word for word."""
 
-    def said(reading: Reading) -> tuple[Any, ...]:
+    def answer_fields(reading: Reading) -> tuple[Any, ...]:
         findings = tuple(finding.text for finding in reading.findings or ())
         probabilities = tuple(sorted((reading.probabilities or {}).items()))
         return (
@@ -84,26 +85,28 @@ def same_words(before: Reading, after: Reading) -> bool:
             findings,
         )
 
-    return said(before) == said(after)
+    return answer_fields(before) == answer_fields(after)
 
 
 # ---- choices and words ---------------------------------------------------------------------
 
 
-def _choice_move(case: Case, before: Reading, after: Reading) -> Move:
+def _choice_shift(case: Case, before: Reading, after: Reading) -> AnswerShift:
     one, two = before.choice or "", after.choice or ""
     if not case.options:
-        changed = plain(one) != plain(two)
-        return Move(float(changed), changed, words_apart(one, two))
+        changed = normalise_answer(one) != normalise_answer(two)
+        return AnswerShift(float(changed), changed, word_difference(one, two))
     changed = one != two
-    apart = variation(before.probabilities, after.probabilities)
-    return Move(float(changed) if apart is None else apart, changed)
+    apart = total_variation(before.probabilities, after.probabilities)
+    return AnswerShift(float(changed) if apart is None else apart, changed)
 
 
-def variation(one: Mapping[str, float] | None, two: Mapping[str, float] | None) -> float | None:
+def total_variation(
+    one: Mapping[str, float] | None, two: Mapping[str, float] | None
+) -> float | None:
     """Total variation of two sets of probabilities: the share that would have to move.
 
-    >>> variation({"A": 0.5, "B": 0.5}, {"A": 1.0})
+    >>> total_variation({"A": 0.5, "B": 0.5}, {"A": 1.0})
     0.5
     """
     if not one or not two or sum(one.values()) <= 0 or sum(two.values()) <= 0:
@@ -114,25 +117,25 @@ def variation(one: Mapping[str, float] | None, two: Mapping[str, float] | None) 
     return min(1.0, apart / 2)
 
 
-def report_move(before: str, after: str, labels: str = "chexpert") -> Move:
+def report_shift(before: str, after: str, labels: str = "chexpert") -> AnswerShift:
     """How far a report moved: by the labels of the two, as rules read them, and by their words.
 
-    >>> move = report_move("No effusion.", "Small left pleural effusion.")
+    >>> move = report_shift("No effusion.", "Small left pleural effusion.")
     >>> move.far, move.moved
     (1.0, True)
     """
     one, two = _labels(before, labels), _labels(after, labels)
     shared = len(one & two)
     f1 = 2 * shared / (len(one) + len(two)) if one or two else 1.0
-    return Move(1 - f1, one != two, words_apart(before, after))
+    return AnswerShift(1 - f1, one != two, word_difference(before, after))
 
 
 @lru_cache(maxsize=4096)
 def _labels(report: str, name: str) -> frozenset[str]:
-    from overread.language.labels import labels
-    from overread.language.statements import statements
+    from overread.language.labels import compute_labels
+    from overread.language.statements import find_statements
 
-    marks = labels(statements(report), name)
+    marks = compute_labels(find_statements(report), name)
     return frozenset(label for label, mark in marks.items() if mark == 1)
 
 
@@ -140,13 +143,13 @@ def _labels_for(case: Case) -> str:
     return "ctrate" if any(isinstance(p, Volume) for p in case.pictures) else "chexpert"
 
 
-def words_apart(one: str, two: str) -> float:
+def word_difference(one: str, two: str) -> float:
     """Share of the words of two texts that only one of them has; how often counts.
 
-    >>> words_apart("a small nodule", "A large nodule.")
+    >>> word_difference("a small nodule", "A large nodule.")
     0.33333333333333337
     """
-    first, second = Counter(plain(one).split()), Counter(plain(two).split())
+    first, second = Counter(normalise_answer(one).split()), Counter(normalise_answer(two).split())
     total = first.total() + second.total()
     return 1 - 2 * (first & second).total() / total if total else 0.0
 
@@ -154,26 +157,26 @@ def words_apart(one: str, two: str) -> float:
 # ---- masks ---------------------------------------------------------------------------------
 
 
-def _mask_moves(
+def _mask_shifts(
     before: Reading,
     after: Reading,
     folders: tuple[Path, Path],
     shape: tuple[int, int, int] | None,
     *,
     blank: bool,
-) -> dict[str, Move]:
+) -> dict[str, AnswerShift]:
     found = {}
     later = _by_query(after)
     for query, finding in _by_query(before).items():
         mine = _voxels(finding, folders[0], shape)
-        if not blank and not _marks(mine):
+        if not blank and not _has_voxels(mine):
             continue  # nothing was marked, so that nothing was cited
         if after.error is not None:
             found[query] = LOST
             continue
         theirs = _voxels(later[query], folders[1], shape) if query in later else None
         overlap = _dice(mine, theirs)
-        found[query] = Move(1 - overlap, overlap < HALF)
+        found[query] = AnswerShift(1 - overlap, overlap < SAME_MASK_DICE)
     return found
 
 
@@ -195,12 +198,12 @@ def _voxels(finding: Finding, folder: Path, shape: tuple[int, int, int] | None) 
     return whole
 
 
-def _marks(mask: Any) -> bool:
+def _has_voxels(mask: Any) -> bool:
     return mask is not None and bool(mask.any())
 
 
 def _dice(one: Any, two: Any) -> float:
-    if not _marks(one) or not _marks(two):
-        return float(_marks(one) == _marks(two))
+    if not _has_voxels(one) or not _has_voxels(two):
+        return float(_has_voxels(one) == _has_voxels(two))
     total = int(one.sum()) + int(two.sum())
     return 2 * int((one & two).sum()) / total

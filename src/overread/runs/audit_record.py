@@ -1,4 +1,4 @@
-"""What an audit is told, and what it found."""
+"""The plan and the result of an audit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from overread import catalog
 from overread.core import Reader
 from overread.errors import UsageError
 from overread.runs.audit_arms import ARMS
-from overread.runs.audit_moves import Move
-from overread.runs.audit_shares import RESTS, Key, Shares
-from overread.runs.engine import Outcome
+from overread.runs.audit_moves import AnswerShift
+from overread.runs.audit_shares import RESTS_RULE, AnswerKey, AuditShares
+from overread.runs.engine import RunOutcome
 from overread.runs.prices import Prices
 from overread.runs.reading_room import Workflow
 from overread.runs.spec import RunSpec
@@ -55,7 +55,7 @@ class AuditPlan:
         """Refuse arms that there are not."""
         for arm in self.arms:
             if arm not in ARMS:
-                raise catalog.unknown("arm", arm, ARMS)
+                raise catalog.unknown_name("arm", arm, ARMS)
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"limit is {self.limit}", remedy="it is 1 or more")
 
@@ -82,15 +82,15 @@ class Audit:
     """Kind of region → how many are cited."""
     rules: list[str]
     """What counts as moved."""
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, RunOutcome] = field(default_factory=dict)
     """Arm → what became of its run."""
-    moves: dict[str, dict[Key, Move]] = field(default_factory=dict)
+    shifts: dict[str, dict[AnswerKey, AnswerShift]] = field(default_factory=dict)
     """Arm → answer → how far it moved."""
-    shares: Shares | None = None
+    shares: AuditShares | None = None
     """How often and how far answers moved that cite something; absent where none does."""
-    shares_uncited: Shares | None = None
+    shares_uncited: AuditShares | None = None
     """The same for those that cite nothing, with all their pictures hidden."""
-    equal: int | None = None
+    null_equal: int | None = None
     """Null readings that say the same word for word."""
     stopped: int | None = None
     """The signal that stopped it."""
@@ -111,8 +111,8 @@ class Audit:
             "refused": self.refused,
             "without": self.without,
             "rules": self.rules,
-            "rests_is": RESTS,
-            "null_equal": self.equal,
+            "rests_is": RESTS_RULE,
+            "null_equal": self.null_equal,
             "arms_failed": {arm: t.failed + t.failed_before for arm, t in told.items()},
             "arms_calls": {arm: t.spent.calls for arm, t in told.items()},
             "arms_cost": {arm: t.spent.cost for arm, t in told.items()},
@@ -120,7 +120,7 @@ class Audit:
             "shares_uncited": self.shares_uncited.as_dict() if self.shares_uncited else None,
             "answers": [
                 {"case": case, "query": query or None, "arm": arm, **move._asdict()}
-                for arm, own in self.moves.items()
+                for arm, own in self.shifts.items()
                 for (case, query), move in sorted(own.items())
             ],
         }

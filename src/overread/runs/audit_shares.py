@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from overread.metrics.sample import Numbers, Sample, divided
-from overread.metrics.statistics import Difference, Draws, Interval, differences, intervals
+from overread.metrics.sample import Numbers, Sample, safe_divide
+from overread.metrics.statistics import BootstrapDraws, Difference, Interval, differences, intervals
 from overread.metrics.statistics.result import Result
-from overread.runs.audit_moves import Move
+from overread.runs.audit_moves import AnswerShift
 
-Key = tuple[str, str]
+AnswerKey = tuple[str, str]
 """Case and, where sentences were to be found, the sentence."""
-Moves = Mapping[Key, Move]
+Shifts = Mapping[AnswerKey, AnswerShift]
 
 
 @dataclass(frozen=True)
-class ArmMoves(Result):
+class ArmShifts(Result):
     """How the answers moved in one arm."""
 
     moved: Interval
@@ -38,10 +38,10 @@ class ArmMoves(Result):
 
 
 @dataclass(frozen=True)
-class Shares(Result):
+class AuditShares(Result):
     """What an audit found."""
 
-    arms: dict[str, ArmMoves]
+    arms: dict[str, ArmShifts]
     """Arm → how the answers moved in it."""
     cited_over_other_moved: Difference | None
     """Share moved by hiding what is cited, minus that by hiding as much elsewhere."""
@@ -53,35 +53,35 @@ class Shares(Result):
     """Share of answers that hiding what is cited moves beyond the null, wherever else they rest."""
 
 
-RESTS = (
+RESTS_RULE = (
     "(moved with the cited regions hidden − moved with other regions hidden) / "
     "(1 − moved with nothing changed)"
 )
 """The share of answers that rest on the cited evidence, in words."""
 
 
-def shares(
-    moved: Mapping[str, Moves],
-    clusters: Mapping[Key, str],
+def compute_shares(
+    moved: Mapping[str, Shifts],
+    clusters: Mapping[AnswerKey, str],
     *,
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-) -> Shares:
+) -> AuditShares:
     """All numbers of an audit, from how far each answer moved in each arm."""
     drawing: dict[str, Any] = {"draws": draws, "seed": seed, "level": level}
     rows = {arm: {key: _row(move) for key, move in own.items()} for arm, own in moved.items()}
     arms = {}
     for arm, own in rows.items():
         keys = sorted(own)
-        drawn = Draws([clusters[key] for key in keys], draws=draws, seed=seed)
+        drawn = BootstrapDraws([clusters[key] for key in keys], draws=draws, seed=seed)
         combines = {"moved": _mean("moved"), "far": _mean("far"), "words": _mean("words")}
         found = intervals(combines, [own[key] for key in keys], drawn, level=level)
         beyond = None
         if arm != "null" and "null" in rows:
-            beyond = _apart(own, rows["null"], clusters, drawing)
+            beyond = _arm_differences(own, rows["null"], clusters, drawing)
         spoken = any(move.words is not None for move in moved[arm].values())
-        arms[arm] = ArmMoves(
+        arms[arm] = ArmShifts(
             moved=found["moved"],
             far=found["far"],
             words=found["words"] if spoken else None,
@@ -90,33 +90,37 @@ def shares(
         )
     both = None
     if "hidden" in rows and "other" in rows:
-        both = _apart(rows["hidden"], rows["other"], clusters, drawing)
-    return Shares(
+        both = _arm_differences(rows["hidden"], rows["other"], clusters, drawing)
+    return AuditShares(
         arms=arms,
         cited_over_other_moved=both["moved"] if both else None,
         cited_over_other_far=both["far"] if both else None,
-        rests=share_resting(moved, clusters, against="other", **drawing),
-        rests_on_shown=share_resting(moved, clusters, against="null", **drawing),
+        rests=resting_interval(moved, clusters, against="other", **drawing),
+        rests_on_shown=resting_interval(moved, clusters, against="null", **drawing),
     )
 
 
-def resting(sample: Sample) -> Numbers:
-    """The share of answers that rest on what was hidden; NaN where noise moves them all.
+def resting_share(sample: Sample) -> Numbers:
+    """Estimated share of answers that depend on what was hidden; NaN where all answers change by
+    noise.
 
-    An answer that rests on it moves for sure when it is hidden, and by noise alone when something
-    else is; any other moves as often in both arms. What the arms differ by is thus that share of
-    the answers that noise leaves alone.
+    An answer that depends on it always changes when it is hidden, and by noise alone when
+    something else is; any other answer
+    changes equally often in both arms. So the difference of the two arms, divided by the share that
+    noise leaves unchanged, is that share.
     """
     all_of = sample.total("one")
-    apart = divided(sample.total("hidden") - sample.total("against"), all_of)
+    apart = safe_divide(sample.total("hidden") - sample.total("against"), all_of)
     # With little left that noise leaves alone, the quotient of two noisy numbers may leave a share.
-    found: Numbers = np.clip(divided(apart, 1 - divided(sample.total("null"), all_of)), -1, 1)
+    found: Numbers = np.clip(
+        safe_divide(apart, 1 - safe_divide(sample.total("null"), all_of)), -1, 1
+    )
     return found
 
 
-def share_resting(
-    moved: Mapping[str, Moves],
-    clusters: Mapping[Key, str],
+def resting_interval(
+    moved: Mapping[str, Shifts],
+    clusters: Mapping[AnswerKey, str],
     *,
     against: str,
     draws: int = 1000,
@@ -137,11 +141,11 @@ def share_resting(
         }
         for key in keys
     ]
-    drawn = Draws([clusters[key] for key in keys], draws=draws, seed=seed)
-    return intervals({"": resting}, rows, drawn, level=level)[""]
+    drawn = BootstrapDraws([clusters[key] for key in keys], draws=draws, seed=seed)
+    return intervals({"": resting_share}, rows, drawn, level=level)[""]
 
 
-def _row(move: Move) -> dict[str, float]:
+def _row(move: AnswerShift) -> dict[str, float]:
     return {"one": 1, "moved": int(move.moved), "far": move.far, "words": move.words or 0.0}
 
 
@@ -152,10 +156,10 @@ def _mean(name: str) -> Callable[[Sample], Numbers]:
     return combine
 
 
-def _apart(
-    one: Mapping[Key, dict[str, float]],
-    two: Mapping[Key, dict[str, float]],
-    clusters: Mapping[Key, str],
+def _arm_differences(
+    one: Mapping[AnswerKey, dict[str, float]],
+    two: Mapping[AnswerKey, dict[str, float]],
+    clusters: Mapping[AnswerKey, str],
     drawing: Mapping[str, Any],
 ) -> dict[str, Difference] | None:
     """One arm minus another on the answers that both have."""

@@ -1,7 +1,8 @@
-"""The folder of an audit: what is changed in each case, written before anybody is asked.
+"""The folder of an audit; the edits are written before anybody is asked.
 
-`RUN/audit/edits.jsonl` names the cited regions of each case and what is changed in each arm;
-`RUN/audit/<arm>/` are runs of their own; `RUN/audit/audit.json` is what was found.
+`RUN/audit/edits.jsonl` has the cited regions of each case and the edits of each arm;
+`RUN/audit/<arm>/` are ordinary runs;
+`RUN/audit/audit.json` is the result.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from overread.core import Region
-from overread.core.record import WHOLE
+from overread.core.record import WITH_HANDLES
 from overread.errors import OverreadError, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.runs.audit_arms import CasePlan
 from overread.runs.store import RunUnwritable
 
@@ -41,7 +42,7 @@ def read_plans(folder: Path, seed: int) -> dict[str, CasePlan]:
         raise OverreadError(
             "the plan of this audit is damaged",
             where=str(file),
-            remedy=f"remove {folder} and audit again: known answers are not asked for twice",
+            remedy=f"delete {folder} and audit again; cached answers are reused",
         )
     if head.get("seed") != seed:
         raise UsageError(
@@ -55,11 +56,11 @@ def read_plans(folder: Path, seed: int) -> dict[str, CasePlan]:
 def write_plans(folder: Path, seed: int, plans: Iterable[CasePlan]) -> None:
     """Write what is done with each case, all of it or nothing."""
     body = [json.dumps({"kind": MARK, "seed": seed})]
-    body += [plan.model_dump_json(exclude_none=True, context=WHOLE) for plan in plans]
+    body += [plan.model_dump_json(exclude_none=True, context=WITH_HANDLES) for plan in plans]
     write_text(folder / "edits.jsonl", "\n".join(body) + "\n")
 
 
-def write_found(folder: Path, found: Mapping[str, Any]) -> None:
+def write_result(folder: Path, found: Mapping[str, Any]) -> None:
     """Write `audit.json`."""
     write_text(folder / "audit.json", json.dumps(found, ensure_ascii=False, indent=2) + "\n")
 
@@ -68,17 +69,19 @@ def write_text(file: Path, text: str) -> None:
     """A file of the audit, whole or not at all."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with written(file, packed=False) as out:
+        with open_atomic(file, packed=False) as out:
             out.write(text.encode("utf-8", "replace"))
     except OSError as error:
         raise RunUnwritable(
             f"the audit cannot be written ({error.strerror})",
             where=str(file),
-            remedy="mend that and run the same command again: what is done is kept",
+            remedy="fix this and run the same command again; finished work is kept",
         ) from None
 
 
-def refuse_changed(plan: CasePlan, levels: Sequence[tuple[Region, ...]], folder: Path) -> None:
+def refuse_changed_citations(
+    plan: CasePlan, levels: Sequence[tuple[Region, ...]], folder: Path
+) -> None:
     """What a reading cites must be what it cited when its audit began."""
     now = {region for regions in levels for region in regions}
     if plan.refused is None and not plan.uncited and not set(plan.cited) <= now:

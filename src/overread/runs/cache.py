@@ -18,9 +18,9 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from overread.core import Reply, Request, Shown
+from overread.core import Reply, Request, SentImage
 from overread.errors import OverreadError
-from overread.runs.databases import is_ours
+from overread.runs.databases import is_initialised
 from overread.runs.kept import cache_folder
 
 _APPLICATION = 0x6F767264  # 'ovrd': tells our file from any other database
@@ -29,33 +29,35 @@ _BUSY_SECONDS = 30.0
 
 
 class CacheUnusable(OverreadError):
-    """The file of replies is damaged, locked or full: that ends a run, since it would ask twice."""
+    """The reply cache is damaged, locked or full. That ends a run, because it would ask (and pay)
+    twice.
+    """
 
 
-def default_cache() -> Path:
+def default_cache_path() -> Path:
     """The user's own file of replies."""
     return cache_folder() / "replies.sqlite"
 
 
-class Keys:
+class ReplyKeys:
     """Makes the keys of one reader's questions."""
 
     def __init__(self, identity: Mapping[str, JsonValue], *, seeded: bool = False) -> None:
         """`seeded` readers hand the seed to their model, so that it is part of the question."""
         told = json.dumps(identity, sort_keys=True, ensure_ascii=True, allow_nan=False)
-        self._start = hashlib.sha256(b"overread reply 1\0" + told.encode())
+        self._identity_hash = hashlib.sha256(b"overread reply 1\0" + told.encode())
         self._seeded = seeded
         # A workflow asks with the same schema for every case: worded once.
         self._schema: tuple[object, bytes] = (None, b"")
 
     def key(self, request: Request) -> bytes:
         """The key of a question: the same for the same question, whoever asks and whenever."""
-        digest = self._start.copy()
+        digest = self._identity_hash.copy()
         parts: list[bytes] = []
         for message in request.messages:
             parts.append(message.role.encode())
             for part in message.parts:
-                if isinstance(part, Shown):
+                if isinstance(part, SentImage):
                     parts += (b"\1picture", part.media.encode(), part.sha256.encode())
                 else:
                     parts += (b"\1words", part.encode("utf-8", "surrogatepass"))
@@ -83,12 +85,12 @@ class ReplyCache:
         try:
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a folder")
-            self._base = _connected(path, read_only=read_only)
+            self._base = _connect(path, read_only=read_only)
         except sqlite3.Error as error:
-            raise _unusable(path, error) from None
+            raise _unusable_error(path, error) from None
         except OSError as error:
             raise CacheUnusable(
-                f"the cache of replies cannot be opened ({error.strerror})",
+                f"the reply cache cannot be opened ({error.strerror})",
                 where=str(path),
                 remedy="give another file with --cache, or --no-cache",
             ) from None
@@ -98,7 +100,7 @@ class ReplyCache:
         try:
             row = self._base.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
-            raise _unusable(self.path, error) from None
+            raise _unusable_error(self.path, error) from None
         if row is None:
             return None
         try:
@@ -107,9 +109,10 @@ class ReplyCache:
             return None  # of another version, or damaged: asking again mends it
 
     def add(self, key: bytes, reply: Reply) -> None:
-        """Keep a reply; it outlives a kill from now on.
+        """Store a reply; it survives a kill from now on.
 
-        It is kept as it will be told: nobody was asked. Prices change and are left out.
+        It is stored with calls 0 and without cost: whoever reads it back asked nobody, and prices
+        change.
         """
         usage = reply.usage.model_copy(update={"calls": 0, "cost": None})
         kept = reply.model_copy(update={"usage": usage})
@@ -120,14 +123,14 @@ class ReplyCache:
                 (key, kept.model_dump_json(exclude_defaults=True)),
             )
         except sqlite3.Error as error:
-            raise _unusable(self.path, error) from None
+            raise _unusable_error(self.path, error) from None
 
     def count(self) -> int:
         """How many replies there are."""
         try:
             found = self._base.execute("SELECT count(*) FROM replies").fetchone()
         except sqlite3.Error as error:
-            raise _unusable(self.path, error) from None
+            raise _unusable_error(self.path, error) from None
         return int(found[0])
 
     def close(self) -> None:
@@ -136,20 +139,20 @@ class ReplyCache:
             self._base.close()
 
 
-def _connected(path: Path, *, read_only: bool) -> sqlite3.Connection:
+def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     if read_only:
         address = f"{path.resolve().as_uri()}?mode=ro"
         base = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-        return _closed_unless(base, lambda: _look(base, path))
+        return _close_on_error(base, lambda: _prepare_read_only(base, path))
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Made here rather than by SQLite, so that it is never readable by others, not even at first.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     # Autocommit: each reply is a transaction. With a WAL that costs no waiting for the disk.
     base = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, cached_statements=8)
-    return _closed_unless(base, lambda: _prepare(base, path))
+    return _close_on_error(base, lambda: _prepare_writable(base, path))
 
 
-def _closed_unless(base: sqlite3.Connection, ready: Callable[[], None]) -> sqlite3.Connection:
+def _close_on_error(base: sqlite3.Connection, ready: Callable[[], None]) -> sqlite3.Connection:
     try:
         ready()
     except BaseException:
@@ -158,17 +161,17 @@ def _closed_unless(base: sqlite3.Connection, ready: Callable[[], None]) -> sqlit
     return base
 
 
-def _look(base: sqlite3.Connection, path: Path) -> None:
-    if not _checked(base, path):  # an empty file: nothing was ever asked
+def _prepare_read_only(base: sqlite3.Connection, path: Path) -> None:
+    if not _is_ready(base, path):  # an empty file: nothing was ever asked
         base.execute("CREATE TEMP TABLE replies (key BLOB, reply TEXT, at INTEGER)")
 
 
-def _prepare(base: sqlite3.Connection, path: Path) -> None:
+def _prepare_writable(base: sqlite3.Connection, path: Path) -> None:
     base.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
-    if not _checked(base, path):
+    if not _is_ready(base, path):
         base.execute("BEGIN IMMEDIATE")  # of two that come first, one makes the table
         try:
-            if not _checked(base, path):
+            if not _is_ready(base, path):
                 base.execute(
                     "CREATE TABLE replies (key BLOB PRIMARY KEY, reply TEXT NOT NULL, "
                     "at INTEGER NOT NULL) WITHOUT ROWID"
@@ -186,26 +189,26 @@ def _prepare(base: sqlite3.Connection, path: Path) -> None:
     base.execute("PRAGMA synchronous = NORMAL")
 
 
-def _checked(base: sqlite3.Connection, path: Path) -> bool:
+def _is_ready(base: sqlite3.Connection, path: Path) -> bool:
     """Whether the file is ours and ready; False where it is new, an error where it is neither."""
-    return is_ours(
+    return is_initialised(
         base,
         path,
-        what="cache of replies",
+        what="reply cache",
         application=_APPLICATION,
         version=_VERSION,
-        remedy="give another file with --cache; this one is left as it is",
+        remedy="choose another file with --cache; this one was not changed",
     )
 
 
-def _unusable(path: Path, error: sqlite3.Error) -> CacheUnusable:
+def _unusable_error(path: Path, error: sqlite3.Error) -> CacheUnusable:
     told = str(error).rstrip(".")
     if isinstance(error, sqlite3.OperationalError) and "locked" in told:
-        remedy = "another program holds it; run the same command again, or give another --cache"
+        remedy = (
+            "another program has locked it; run the same command again, or choose another --cache"
+        )
     elif isinstance(error, sqlite3.OperationalError) and "full" in told:
         remedy = "make room on the disk and run the same command again"
     else:
-        remedy = "remove the file (replies are then asked for again), or give another --cache"
-    return CacheUnusable(
-        f"the cache of replies cannot be used ({told})", where=str(path), remedy=remedy
-    )
+        remedy = "delete the file (the model is then asked again), or choose another --cache"
+    return CacheUnusable(f"the reply cache cannot be used ({told})", where=str(path), remedy=remedy)

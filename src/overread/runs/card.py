@@ -1,4 +1,6 @@
-"""The scorecard: what came of scoring, with the signature that makes the numbers mean something."""
+"""The scorecard: scores with intervals, breakdowns, and the signature (versions and settings) they
+depend on.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from overread.errors import OverreadError
 from overread.metrics import Metric
 
 MARK = "overread scorecard 1"
-_MOST = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 class Score(Record):
@@ -32,7 +34,7 @@ class Score(Record):
     """How many units (cases, findings, pictures) it rests on."""
 
 
-class Described(Score):
+class DescribedScore(Score):
     """A score with what one must know to read it."""
 
     better: Literal["higher", "lower"]
@@ -43,7 +45,7 @@ class Described(Score):
     """What it is held to."""
 
 
-class Group(Record):
+class GroupScores(Record):
     """One group of a breakdown."""
 
     n: int
@@ -84,11 +86,11 @@ class Card(Record):
     """Cases whose prediction could not be used; they score worst."""
     not_judged: int = 0
     """Cases whose own truth could not be read; they are in no score."""
-    scores: dict[str, Described]
+    scores: dict[str, DescribedScore]
     """Metric → score, in the benchmark's order."""
     not_attempted: dict[str, str] = Field(default_factory=dict)
     """Metric → why it was not scored."""
-    breakdowns: dict[str, dict[str, Group]] = Field(default_factory=dict)
+    breakdowns: dict[str, dict[str, GroupScores]] = Field(default_factory=dict)
     """Breakdown → group → scores."""
     problems: tuple[str, ...] = ()
     """Everything that was wrong with the predictions, one sentence each."""
@@ -123,11 +125,11 @@ def read_card(path: Path) -> Card:
     where = str(path)
     remedy = "give what `overread grade … --out FILE` wrote"
     try:
-        if file.stat().st_size > _MOST:
+        if file.stat().st_size > _MAX_BYTES:
             raise OverreadError("the file is too large for a scorecard", where=where, remedy=remedy)
         data = from_json(file.read_bytes())
     except FileNotFoundError:
-        raise OverreadError("there is no such scorecard", where=where, remedy=remedy) from None
+        raise OverreadError("the scorecard does not exist", where=where, remedy=remedy) from None
     except OSError as error:
         raise OverreadError(f"it cannot be read ({error.strerror})", where=where) from None
     except ValueError as error:

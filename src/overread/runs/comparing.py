@@ -13,17 +13,17 @@ from overread.errors import OverreadError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Statistics
 from overread.metrics.statistics.bootstrap import cluster_key
 from overread.metrics.statistics.paired import Difference, McNemar, differences, mcnemar
-from overread.metrics.statistics.pairing import Units
+from overread.metrics.statistics.pairing import UnitChoice
 from overread.metrics.statistics.ranks import Ranking, Significance, rank_ranges, significance
 from overread.runs.card import Card, measure_key
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 
-Place = tuple[str, str]
+UnitKey = tuple[str, str]
 """(case, unit): what is paired."""
 
 
 @dataclass(frozen=True)
-class Compared:
+class MetricComparison:
     """One metric of several readers: differences from the baseline, ranks, and who beats whom."""
 
     metric: Metric
@@ -46,16 +46,16 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CardComparison:
     """What came of comparing scorecards."""
 
     cards: dict[str, Card]
     """Reader → its card, the baseline first."""
     baseline: str
-    metrics: dict[str, Compared]
+    metrics: dict[str, MetricComparison]
     left_out: dict[str, str]
     """Metric → why it was not compared."""
-    drawing: Drawing
+    bootstrap: BootstrapSettings
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -73,7 +73,7 @@ class Comparison:
             "left_out": self.left_out,
             "signature": {
                 "settings": {name: dict(c.metric.settings) for name, c in self.metrics.items()},
-                "intervals": self.drawing.as_settings(),
+                "intervals": self.bootstrap.as_settings(),
                 "cards": {reader: card.signature for reader, card in self.cards.items()},
             },
         }
@@ -85,60 +85,60 @@ def compare(
     names: Sequence[str] = (),
     baseline: str | None = None,
     metrics: Sequence[str] = (),
-    units: Units = "same",
-    drawing: Drawing | None = None,
-) -> Comparison:
+    units: UnitChoice = "same",
+    bootstrap: BootstrapSettings | None = None,
+) -> CardComparison:
     """Compare readers on the same cases, each with the baseline (the first one without a name).
 
     `names` are what to call the readers where their cards' own names are not wanted. Cases that not
     all of them have are refused unless `units` is 'common'.
     """
-    drawing = drawing or Drawing()
-    called = _called(cards, names)
+    bootstrap = bootstrap or BootstrapSettings()
+    called = _name_cards(cards, names)
     if len(called) < 2:
         raise UsageError("a comparison needs at least two scorecards")
-    _same_exam(called)
+    _check_same_split(called)
     if baseline is not None and baseline not in called:
-        raise catalog.unknown("reader", baseline, called)
+        raise catalog.unknown_name("reader", baseline, called)
     first = baseline or next(iter(called))
     ordered = {first: called[first], **called}
     chosen, left_out = common_metrics(ordered, metrics)
     measured = {
-        key: {reader: _rows(card, key) for reader, card in ordered.items()}
+        key: {reader: _measure_rows(card, key) for reader, card in ordered.items()}
         for key in dict.fromkeys(map(measure_key, chosen))
     }
     for metric in chosen:
         for reader, own in measured[measure_key(metric)].items():
-            _check_borne_out(metric, list(own.values()), ordered[reader], reader)
+            _check_score_matches(metric, list(own.values()), ordered[reader], reader)
     for rows in measured.values():
         _check_same_cases(rows, units)
     clusters = {
         place: cluster_key(place[0], card.statistics[place[0]].patient)
         for card in ordered.values()
-        for place in _places(card)
+        for place in _unit_keys(card)
     }
     found = {
-        metric.name: _compared(
+        metric.name: _compare_metric(
             metric,
             measured[measure_key(metric)],
             clusters,
             first,
             units,
-            drawing,
+            bootstrap,
         )
         for metric in chosen
     }
-    return Comparison(ordered, first, found, left_out, drawing)
+    return CardComparison(ordered, first, found, left_out, bootstrap)
 
 
-def _compared(
+def _compare_metric(
     metric: Metric,
-    rows: Mapping[str, Mapping[Place, Statistics]],
-    clusters: Mapping[Place, str],
+    rows: Mapping[str, Mapping[UnitKey, Statistics]],
+    clusters: Mapping[UnitKey, str],
     first: str,
-    units: Units,
-    drawing: Drawing,
-) -> Compared:
+    units: UnitChoice,
+    drawing: BootstrapSettings,
+) -> MetricComparison:
     how: dict[str, Any] = {"clusters": clusters, "units": units, "level": drawing.level}
     drawn: dict[str, Any] = {"draws": drawing.draws, "seed": drawing.seed}
     apart, tests = {}, {}
@@ -147,16 +147,16 @@ def _compared(
             continue
         apart[reader] = differences({"": metric.combine}, own, rows[first], **how, **drawn)[""]
         if metric.binary:
-            judged = _judged(metric, rows[reader], rows[first])
+            judged = _judged_units(metric, rows[reader], rows[first])
             right = {
                 name: {place: int(rows[name][place].get(metric.binary, 0)) for place in places}
                 for name, places in zip((reader, first), judged, strict=True)
             }
             tests[reader] = mcnemar(right[reader], right[first], clusters=clusters, units=units)
     if any(found.first is None or found.second is None for found in apart.values()):
-        return Compared(metric, apart, tests, None, None)
+        return MetricComparison(metric, apart, tests, None, None)
     ranking = rank_ranges(metric.combine, rows, better=metric.better, **how, **drawn)
-    scores = {reader: _by_case(metric, own) for reader, own in rows.items()}
+    scores = {reader: _score_cases(metric, own) for reader, own in rows.items()}
     # A case that leaves one reader's number undefined says nothing about who is better on it.
     defined = [
         {case for case, score in own.items() if np.isfinite(score)} for own in scores.values()
@@ -170,12 +170,12 @@ def _compared(
             clusters={case: clusters[case, unit] for case, unit in clusters},
             level=drawing.level,
         )
-    return Compared(metric, apart, tests, ranking, beaten)
+    return MetricComparison(metric, apart, tests, ranking, beaten)
 
 
-def _judged(
-    metric: Metric, one: Mapping[Place, Statistics], other: Mapping[Place, Statistics]
-) -> tuple[set[Place], set[Place]]:
+def _judged_units(
+    metric: Metric, one: Mapping[UnitKey, Statistics], other: Mapping[UnitKey, Statistics]
+) -> tuple[set[UnitKey], set[UnitKey]]:
     """The units of two readers; where a rule leaves out the missing, without those of either."""
     if not metric.drops_missing:
         return set(one), set(other)
@@ -186,7 +186,7 @@ def _judged(
 
 
 def values_by_case(
-    card: Card, *, within: Container[Place] | None = None
+    card: Card, *, within: Container[UnitKey] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Case × metric × value: what each case scores by itself, or the reason there is nothing.
 
@@ -194,11 +194,11 @@ def values_by_case(
     """
     for name, told in card.scores.items():
         settings = card.signature["settings"].get(name)
-        metric = _as_scored(cast(Metric, catalog.find("metrics", name)), settings)
-        rows = _rows(card, measure_key(metric))
+        metric = _with_card_settings(cast(Metric, catalog.find("metrics", name)), settings)
+        rows = _measure_rows(card, measure_key(metric))
         if within is not None:
             rows = {place: row for place, row in rows.items() if place in within}
-        values = _by_case(metric, rows) if rows else {}
+        values = _score_cases(metric, rows) if rows else {}
         for case, found in card.statistics.items():
             value = values.get(case)
             line: dict[str, Any] = {"case": case, "metric": name, "better": told.better}
@@ -209,7 +209,7 @@ def values_by_case(
                 yield {**line, "value": None, "reason": why}
 
 
-def _by_case(metric: Metric, rows: Mapping[Place, Statistics]) -> dict[str, float]:
+def _score_cases(metric: Metric, rows: Mapping[UnitKey, Statistics]) -> dict[str, float]:
     """The metric of each case alone."""
     cases = sorted({case for case, _ in rows})
     number = {case: n for n, case in enumerate(cases)}
@@ -220,7 +220,7 @@ def _by_case(metric: Metric, rows: Mapping[Place, Statistics]) -> dict[str, floa
     return dict(zip(cases, values.tolist(), strict=True))
 
 
-def _called(cards: Sequence[Card], names: Sequence[str]) -> dict[str, Card]:
+def _name_cards(cards: Sequence[Card], names: Sequence[str]) -> dict[str, Card]:
     """Cards by the name of their reader; equal names get a number."""
     if names and len(names) != len(cards):
         raise UsageError(f"{len(names)} names were given for {len(cards)} scorecards")
@@ -235,7 +235,7 @@ def _called(cards: Sequence[Card], names: Sequence[str]) -> dict[str, Card]:
     return found
 
 
-def _same_exam(cards: Mapping[str, Card]) -> None:
+def _check_same_split(cards: Mapping[str, Card]) -> None:
     (first, one), *others = cards.items()
     for name, card in cards.items():
         if not card.statistics:
@@ -258,8 +258,12 @@ def _same_exam(cards: Mapping[str, Card]) -> None:
             )
 
 
-def _check_borne_out(metric: Metric, rows: Sequence[Statistics], card: Card, reader: str) -> None:
-    """Refuse a card whose number is not that of its statistics: nothing could be paired."""
+def _check_score_matches(
+    metric: Metric, rows: Sequence[Statistics], card: Card, reader: str
+) -> None:
+    """Refuse a card whose score does not equal what its own statistics give: then nothing can be
+    paired.
+    """
     told = card.scores[metric.name].value
     try:
         with np.errstate(all="ignore"):
@@ -278,7 +282,7 @@ def _check_borne_out(metric: Metric, rows: Sequence[Statistics], card: Card, rea
     )
 
 
-def _check_same_cases(rows: Mapping[str, Mapping[Place, Statistics]], units: Units) -> None:
+def _check_same_cases(rows: Mapping[str, Mapping[UnitKey, Statistics]], units: UnitChoice) -> None:
     """Refuse readers who were not measured on the same units, or against another truth."""
     (first, mine), *others = rows.items()
     for reader, own in others:
@@ -292,15 +296,15 @@ def _check_same_cases(rows: Mapping[str, Mapping[Place, Statistics]], units: Uni
                 remedy="grade both against the same copy, or leave them out with --common",
             )
         for place in mine.keys() & own.keys():
-            if _of_truth(mine[place]) != _of_truth(own[place]):
+            if _truth_statistics(mine[place]) != _truth_statistics(own[place]):
                 raise UsageError(
                     f"'{first}' and '{reader}' were graded against another truth of {place[0]}",
                     remedy="grade both against the same copy",
                 )
 
 
-def _of_truth(row: Statistics) -> dict[str, Any]:
-    """What of some statistics is the same for all readers."""
+def _truth_statistics(row: Statistics) -> dict[str, Any]:
+    """The statistics that depend on the truth only, and so are the same for all readers."""
     return {key: value for key, value in row.items() if key.startswith(("truth_", "ceiling_"))}
 
 
@@ -326,9 +330,9 @@ def common_metrics(
         elif without:
             left_out[name] = f"no score of {', '.join(without)}"
         elif any(other != settings[0] for other in settings):
-            left_out[name] = f"scored with different settings: {_differing(settings)}"
+            left_out[name] = f"scored with different settings: {_format_differences(settings)}"
         else:
-            chosen.append(_as_scored(metric, settings[0]))
+            chosen.append(_with_card_settings(metric, settings[0]))
     if not chosen:
         why = next((w for n, w in left_out.items() if not n.startswith("ceiling_")), "")
         raise UsageError(
@@ -340,7 +344,7 @@ def common_metrics(
     return chosen, left_out
 
 
-def _differing(settings: Sequence[Mapping[str, Any] | None]) -> str:
+def _format_differences(settings: Sequence[Mapping[str, Any] | None]) -> str:
     """Which settings differ, with the values that they have."""
     known = [own or {} for own in settings]
     names = sorted({name for own in known for name in own})
@@ -352,21 +356,21 @@ def _differing(settings: Sequence[Mapping[str, Any] | None]) -> str:
     return ", ".join(told)
 
 
-def _as_scored(metric: Metric, settings: Mapping[str, Any] | None) -> Metric:
+def _with_card_settings(metric: Metric, settings: Mapping[str, Any] | None) -> Metric:
     """The metric with the settings of the cards, so that their statistics are found again."""
-    if metric.retuned is None or not settings or dict(settings) == _plain(metric.settings):
+    if metric.retune is None or not settings or dict(settings) == _to_json_values(metric.settings):
         return metric
-    family = metric.retuned({**metric.settings, **settings})
+    family = metric.retune({**metric.settings, **settings})
     return next(other for other in family if other.name == metric.name)
 
 
-def _plain(settings: Mapping[str, Any]) -> Any:
+def _to_json_values(settings: Mapping[str, Any]) -> Any:
     import json
 
     return json.loads(json.dumps(dict(settings)))
 
 
-def _places(card: Card) -> set[Place]:
+def _unit_keys(card: Card) -> set[UnitKey]:
     return {
         (case, unit)
         for case, found in card.statistics.items()
@@ -375,7 +379,7 @@ def _places(card: Card) -> set[Place]:
     }
 
 
-def _rows(card: Card, key: str) -> dict[Place, Statistics]:
+def _measure_rows(card: Card, key: str) -> dict[UnitKey, Statistics]:
     return {
         (case, unit): row
         for case, found in sorted(card.statistics.items())

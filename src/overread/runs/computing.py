@@ -1,9 +1,11 @@
-"""Readers that compute: their work is done in processes of their own, behind the same `read`.
+"""Readers that compute (no endpoint): they run in worker processes behind the usual `read`.
 
-A computing reader has `computes = True` and a plain method `compute(request)`, or, where it reads
-whole cases, `compute_reading(case, pictures, seed=…)`. It is made once here, for its name, skills
-and identity, and once more in each worker, from the same arguments. What opens the pictures stays
-here: a worker opens the release itself, and makes the same edits.
+Such a reader has `computes = True` and a plain method `compute(request)`, or, where it reads
+whole cases,
+`compute_reading(case, pictures, seed=…)`. It is made once in this process, for its name, skills and
+identity, and once in
+each worker from the same arguments. `Pictures` are not pickled: each worker opens the release
+itself and applies the same edits.
 """
 
 from __future__ import annotations
@@ -20,22 +22,22 @@ from pydantic import JsonValue
 from overread import catalog
 from overread.core import (
     Case,
-    Drawn,
+    DrawnMask,
     Finding,
     Mask,
     Pictures,
-    Place,
     Reader,
     Reading,
     Region,
     Release,
+    ReleaseRef,
     Reply,
     Request,
-    WholeReader,
+    WholeCaseReader,
 )
 from overread.errors import ReaderError
 from overread.runs.arrays import write_masks
-from overread.runs.workers import Crew
+from overread.runs.workers import WorkerPool
 from overread.session import mask_file
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class ComputingReader(Reader, Protocol):
     computes: bool
     """True: `compute` is called in a worker, and `read` never."""
 
-    def compute(self, request: Request) -> Reply | Drawn:
+    def compute(self, request: Request) -> Reply | DrawnMask:
         """Answer one question, here and now; the same errors as `read`."""
 
 
@@ -72,13 +74,15 @@ class ComputingWholeReader(Reader, Protocol):
         """
 
 
-def computes(reader: Reader) -> bool:
+def is_computing(reader: Reader) -> bool:
     """Whether a reader's work belongs into processes of their own."""
     return bool(getattr(reader, "computes", False))
 
 
-class Computed:
-    """A computing reader as everybody else sees it: its questions go to a crew of workers."""
+class WorkerReader:
+    """A computing reader as the engine sees it: every question is sent to a pool of worker
+    processes.
+    """
 
     def __init__(
         self,
@@ -86,7 +90,7 @@ class Computed:
         *,
         name: str,
         arguments: Mapping[str, str],
-        place: Place,
+        place: ReleaseRef,
         workers: int,
     ) -> None:
         """`reader` is the one that was made here; `name` is its name in the catalog."""
@@ -95,37 +99,42 @@ class Computed:
         self.identity: Mapping[str, JsonValue] = reader.identity
         self.cached = reader.cached
         self._reader = reader
-        self._recipe = (name, tuple(sorted(arguments.items())), place)
-        self._crew = Crew(workers)
+        self._reader_key = (name, tuple(sorted(arguments.items())), place)
+        self._pool = WorkerPool(workers)
 
-    async def read(self, request: Request) -> Reply | Drawn:
+    async def read(self, request: Request) -> Reply | DrawnMask:
         """Answer one question in a worker."""
         sent = replace(request, pictures=cast(Any, None), images=dict(request.images))
         edits = _edits_in(request.pictures)
-        return cast("Reply | Drawn", await self._crew.do(_compute, self._recipe, sent, edits))
+        return cast(
+            "Reply | DrawnMask",
+            await self._pool.run(_compute_in_worker, self._reader_key, sent, edits),
+        )
 
     async def compute_whole(
         self, case: Case, pictures: Pictures, *, seed: int
     ) -> tuple[Reading, Masks]:
         """Read one whole case in a worker."""
-        done = self._crew.do(_compute_whole, self._recipe, case, seed, _edits_in(pictures))
+        done = self._pool.run(
+            _compute_whole_in_worker, self._reader_key, case, seed, _edits_in(pictures)
+        )
         return cast("tuple[Reading, Masks]", await done)
 
     async def close(self) -> None:
-        """Send the workers home."""
-        self._crew.close()
+        """Stop the workers and close the reader."""
+        self._pool.close()
         await self._reader.close()
 
 
-Recipe = tuple[str, tuple[tuple[str, str], ...], Place]
+ReaderKey = tuple[str, tuple[tuple[str, str], ...], ReleaseRef]
 
 
 def _edits_in(pictures: Pictures) -> tuple[Edit, ...]:
-    """What is changed in the pictures, for who opens them anew."""
+    """The edits of these pictures, so that another process can apply them again."""
     return tuple(getattr(pictures, "edits", ()))
 
 
-def _opened(release: Release, edits: tuple[Edit, ...]) -> Pictures:
+def _edit_pictures(release: Release, edits: tuple[Edit, ...]) -> Pictures:
     if not edits:
         return release.pictures
     from overread.pixels.edits import AlteredPictures
@@ -133,27 +142,31 @@ def _opened(release: Release, edits: tuple[Edit, ...]) -> Pictures:
     return AlteredPictures(release.pictures, edits)
 
 
-def _compute(recipe: Recipe, request: Request, edits: tuple[Edit, ...]) -> Reply | Drawn:
+def _compute_in_worker(
+    recipe: ReaderKey, request: Request, edits: tuple[Edit, ...]
+) -> Reply | DrawnMask:
     """One question, in a worker."""
-    reader, release = _made(recipe)
-    return cast(ComputingReader, reader).compute(replace(request, pictures=_opened(release, edits)))
+    reader, release = _load_reader(recipe)
+    return cast(ComputingReader, reader).compute(
+        replace(request, pictures=_edit_pictures(release, edits))
+    )
 
 
-def _compute_whole(
-    recipe: Recipe, case: Case, seed: int, edits: tuple[Edit, ...]
+def _compute_whole_in_worker(
+    recipe: ReaderKey, case: Case, seed: int, edits: tuple[Edit, ...]
 ) -> tuple[Reading, list[Any]]:
     """One whole case, in a worker; of its masks only what is marked goes back."""
-    from overread.pixels.spots import spot
+    from overread.pixels.spots import to_sparse_mask
 
-    reader, release = _made(recipe)
+    reader, release = _load_reader(recipe)
     reading, masks = cast(ComputingWholeReader, reader).compute_reading(
-        case, _opened(release, edits), seed=seed
+        case, _edit_pictures(release, edits), seed=seed
     )
-    return reading, [None if mask is None else spot(mask) for mask in masks]
+    return reading, [None if mask is None else to_sparse_mask(mask) for mask in masks]
 
 
 @lru_cache(maxsize=1)
-def _made(recipe: Recipe) -> tuple[Reader, Release]:
+def _load_reader(recipe: ReaderKey) -> tuple[Reader, Release]:
     name, arguments, place = recipe
     make = catalog.find("readers", name)
     return make(dict(arguments), place=place), place.open()
@@ -162,7 +175,7 @@ def _made(recipe: Recipe) -> tuple[Reader, Release]:
 # ---- whole readings and their masks --------------------------------------------------------
 
 
-async def whole_reading(
+async def read_whole_case(
     reader: Reader, case: Case, pictures: Pictures, *, seed: int
 ) -> tuple[Reading, Masks | None]:
     """What a reader of whole cases makes of one; masks only where they are its own to be written.
@@ -173,13 +186,13 @@ async def whole_reading(
     in_a_worker = getattr(reader, "compute_whole", None)  # of `Computed`, or of one that was lent
     if in_a_worker is not None:
         return cast("tuple[Reading, Masks]", await in_a_worker(case, pictures, seed=seed))
-    if computes(reader) and hasattr(reader, "compute_reading"):
+    if is_computing(reader) and hasattr(reader, "compute_reading"):
         own = cast(ComputingWholeReader, reader)
         return await asyncio.to_thread(own.compute_reading, case, pictures, seed=seed)
-    return await cast(WholeReader, reader).reading(case, pictures, seed=seed), None
+    return await cast(WholeCaseReader, reader).reading(case, pictures, seed=seed), None
 
 
-def keep_masks(
+def store_masks(
     folder: Path, case: Case, pictures: Pictures, reading: Reading, masks: Masks
 ) -> Reading:
     """Write the masks of a whole reading into its run, and have its regions name their files.
@@ -193,7 +206,7 @@ def keep_masks(
     beside = file.replace(".nii.gz", "+1.nii.gz")
     order = {query.id: number for number, query in enumerate(case.queries)}
 
-    def named(region: Region) -> Region:
+    def with_file(region: Region) -> Region:
         if not isinstance(region, Mask):
             return region
         if not 0 <= region.channel < len(masks):
@@ -206,19 +219,19 @@ def keep_masks(
         }
         return region.model_copy(update=changes)
 
-    def placed(finding: Finding) -> Finding:
+    def with_query_mask(finding: Finding) -> Finding:
         regions = finding.regions
         number = order.get(finding.query or "", len(masks))
         if not regions and number < len(masks) and masks[number] is not None:
             regions = (Mask(picture=case.pictures[0].name, file=file, channel=number),)
-        return finding.model_copy(update={"regions": tuple(map(named, regions))})
+        return finding.model_copy(update={"regions": tuple(map(with_file, regions))})
 
     changes: dict[str, Any] = {}
     if reading.findings:
-        changes["findings"] = tuple(map(placed, reading.findings))
+        changes["findings"] = tuple(map(with_query_mask, reading.findings))
     if reading.trace:
         steps = tuple(
-            step.model_copy(update={"regions": tuple(map(named, step.regions))})
+            step.model_copy(update={"regions": tuple(map(with_file, step.regions))})
             for step in reading.trace.steps
         )
         changes["trace"] = reading.trace.model_copy(update={"steps": steps})
@@ -226,11 +239,11 @@ def keep_masks(
         drawn = {query.id: mask for query, mask in zip(case.queries, masks, strict=False)}
         write_masks(folder / file, case, pictures, drawn)
     if more > 0:
-        _write_beside(folder / beside, case, pictures, masks[asked:])
+        _write_step_masks(folder / beside, case, pictures, masks[asked:])
     return reading.model_copy(update=changes)
 
 
-def _write_beside(path: Path, case: Case, pictures: Pictures, masks: Masks) -> None:
+def _write_step_masks(path: Path, case: Case, pictures: Pictures, masks: Masks) -> None:
     import numpy as np
 
     from overread.pixels.masks import write_mask

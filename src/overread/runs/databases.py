@@ -1,4 +1,6 @@
-"""Whose database a SQLite file is: told before anything is read from it or written to it."""
+"""Checks by its header whether a SQLite file is one of ours, before anything is read from or
+written to it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from pathlib import Path
 from overread.errors import UsageError
 
 
-def is_ours(
+def is_initialised(
     base: sqlite3.Connection,
     path: Path,
     *,
@@ -17,9 +19,9 @@ def is_ours(
     version: int,
     remedy: str,
 ) -> bool:
-    """Whether a file is `what` it should be and ready; False where it is new.
+    """True where the file is a database of this kind and version; False where it is new and empty.
 
-    One of another version and one of another program are refused with `remedy`, and left alone.
+    A file of another version or of another program is refused with `remedy`, and not touched.
     """
     found = base.execute("PRAGMA application_id").fetchone()[0]
     made = base.execute("PRAGMA user_version").fetchone()[0]

@@ -1,7 +1,8 @@
-"""The engine: a reader reads every case of a benchmark, and nothing of it is lost.
+"""The engine: has a reader read every case of a benchmark, and writes each reading at once.
 
-Cases stream from the release and readings into the run's folder; as many are held as are read at
-once. The same call again goes on where it stopped.
+Cases stream from the release and readings into the run's folder; only the cases being read are
+held in memory. The same
+call again continues where it stopped.
 """
 
 from __future__ import annotations
@@ -17,39 +18,39 @@ from typing import TYPE_CHECKING, cast
 from pydantic import JsonValue
 
 from overread import catalog
-from overread.core import Case, Place, Reader, Release
+from overread.core import Case, Reader, Release, ReleaseRef
 from overread.errors import ReleaseError, UsageError
 from overread.runs.asking import Asker
-from overread.runs.cache import ReplyCache, default_cache
-from overread.runs.computing import Computed, computes
-from overread.runs.pace import Pace
-from overread.runs.presenting import Presenter, refuse_unseeing, settings_told
+from overread.runs.cache import ReplyCache, default_cache_path
+from overread.runs.computing import WorkerReader, is_computing
+from overread.runs.pace import EndpointLimits
+from overread.runs.presenting import Presenter, refuse_ignored_settings, spec_settings
 from overread.runs.prices import Prices
-from overread.runs.reading_room import ReadingRoom, Tally, Watch, Workflow
+from overread.runs.reading_room import CaseRunner, Tally, Watch, Workflow
 from overread.runs.spec import (
     ReaderSpec,
     RunSpec,
     WorkflowSpec,
-    agreed,
+    current_versions,
     read_spec,
+    reconcile_specs,
     refuse_secrets,
-    versions_now,
     write_spec,
 )
-from overread.runs.stopping import stoppable
-from overread.runs.store import Known, Store, known_of, unusable_of
+from overread.runs.stopping import stop_on_signal
+from overread.runs.store import KnownReadings, ReadingStore, find_unusable_questions, scan_readings
 from overread.session import SessionSettings
 
 if TYPE_CHECKING:
     from overread.pixels.edits import Edit
 
 _PERMISSIONS = frozenset({"allow_remote"})
-_OURS = frozenset({"readings.jsonl", "arrays"})
+_RUN_FILES = frozenset({"readings.jsonl", "arrays"})
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything that a run is told: what is read, by whom, how, and what may be spent."""
+class RunPlan:
+    """Everything that defines a run: what is read, by whom, how, and what may be spent."""
 
     benchmark: str
     root: Path
@@ -97,19 +98,19 @@ class Plan:
                 raise UsageError(f"{name} is {value}", remedy=f"it is {least} or more")
         if self.settings.shuffle and self.first_sample + self.repeat < 2:
             raise UsageError(
-                "one reading of each case shows everything in its own order",
+                "shuffle needs at least two readings of each case (the first one is never shuffled)",
                 remedy="shuffle with --repeat 2 or more",
             )
 
     @property
-    def place(self) -> Place:
-        """The copy of the benchmark, by whole paths: workers may stand elsewhere."""
+    def release_ref(self) -> ReleaseRef:
+        """The copy of the benchmark, by absolute paths: workers may have another working directory."""
         pictures = self.pictures.resolve() if self.pictures else None
-        return Place(self.benchmark, self.root.resolve(), self.split, self.form, pictures)
+        return ReleaseRef(self.benchmark, self.root.resolve(), self.split, self.form, pictures)
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """What became of a run."""
 
     folder: Path
@@ -126,58 +127,58 @@ class Outcome:
         return self.stopped is None
 
 
-def run(plan: Plan, out: str | Path, *, watch: Watch | None = None) -> Outcome:
+def run(plan: RunPlan, out: str | Path, *, watch: Watch | None = None) -> RunOutcome:
     """Have every case read, and wait for it; Ctrl-C stops it and keeps what is done."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(run_async(plan, out, watch=watch, signals=True))
-    raise UsageError("a loop is running here already", remedy="use `await run_async(…)`")
+    raise UsageError("an asyncio event loop is already running", remedy="use `await run_async(…)`")
 
 
 async def run_async(
-    plan: Plan, out: str | Path, *, watch: Watch | None = None, signals: bool = False
-) -> Outcome:
+    plan: RunPlan, out: str | Path, *, watch: Watch | None = None, signals: bool = False
+) -> RunOutcome:
     """Have every case read; with `signals`, Ctrl-C and SIGTERM end it and the outcome says so."""
     folder = Path(out)
-    reader, release, spec = prepared(plan)
+    reader, release, spec = prepare_run(plan)
     cache: ReplyCache | None = None
     try:
-        prices = prices_of(plan, reader)
-        presenter = presenter_of(plan, reader, release)
-        _ours_or_empty(folder)
-        with Store(folder) as store:
-            known = known_of(folder)
-            spec = settled(spec, folder)
+        prices = find_prices(plan, reader)
+        presenter = make_presenter(plan, reader, release)
+        _refuse_foreign_folder(folder)
+        with ReadingStore(folder) as store:
+            known = scan_readings(folder)
+            spec = resume_spec(spec, folder)
             write_spec(folder, spec)  # it may have grown
-            keeper = _SpecKeeper(folder, spec)
-            tally = _begun(plan, spec, release, known)
-            outcome = Outcome(folder, spec, tally, notes=_notes(reader, spec, known))
+            keeper = _PromptRecorder(folder, spec)
+            tally = _start_tally(plan, spec, release, known)
+            outcome = RunOutcome(folder, spec, tally, notes=_collect_notes(reader, spec, known))
             if getattr(reader, "interactive", False):
                 watch = None  # it talks to the terminal, where a bar would be in its way
             if plan.use_cache and reader.cached:
-                cache = ReplyCache(plan.cache or default_cache())
-            asker = _asker(plan, reader, cache, prices)
+                cache = ReplyCache(plan.cache or default_cache_path())
+            asker = _make_asker(plan, reader, cache, prices)
             tally.spent = asker.spent
-            room = ReadingRoom(
+            room = CaseRunner(
                 reader=reader,
-                workflow=workflow_of(plan, reader),
+                workflow=find_workflow(plan, reader),
                 presenter=presenter,
                 asker=asker,
                 store=store,
                 tally=tally,
                 seed=plan.seed,
                 settings=plan.settings,
-                on_prompts=keeper.used,
+                on_prompts=keeper.record,
                 watch=watch,
-                unusable=unusable_of(folder) if plan.retry_failed else None,
+                unusable=find_unusable_questions(folder) if plan.retry_failed else None,
             )
             if watch is not None:
                 watch(tally)
-            work = todo(plan, spec, release, known)
-            with stoppable(enabled=signals) as stop:
+            work = pending_readings(plan, spec, release, known)
+            with stop_on_signal(enabled=signals) as stop:
                 try:
-                    await room.read_all(work, hands_of(plan, reader))
+                    await room.read_all(work, concurrency_for(plan, reader))
                 except asyncio.CancelledError:
                     if stop.signal is None:
                         raise
@@ -195,10 +196,10 @@ async def run_async(
 # ---- getting ready -------------------------------------------------------------------------
 
 
-def prepared(plan: Plan) -> tuple[Reader, Release, RunSpec]:
+def prepare_run(plan: RunPlan) -> tuple[Reader, Release, RunSpec]:
     """The reader, the release and the spec of a run; nothing is asked or written yet."""
     refuse_secrets(plan.arguments)
-    place = plan.place
+    place = plan.release_ref
     release = place.open()
     if release.count() == 0:
         raise ReleaseError(
@@ -206,8 +207,8 @@ def prepared(plan: Plan) -> tuple[Reader, Release, RunSpec]:
             where=str(place.root),
             remedy="try another --split",
         )
-    cases = _case_ids(plan, release)
-    reader, name = _reader(plan, place)
+    cases = _resolve_cases(plan, release)
+    reader, name = _make_reader(plan, place)
     whole = "whole" in reader.skills
     kept = {k: v for k, v in plan.arguments.items() if k not in _PERMISSIONS}
     spec = RunSpec(
@@ -222,67 +223,73 @@ def prepared(plan: Plan) -> tuple[Reader, Release, RunSpec]:
         seed=plan.seed,
         reader=ReaderSpec(name=name, arguments=kept, identity=dict(reader.identity)),
         workflow=WorkflowSpec(
-            name=None if whole else _name_of(plan.workflow),
-            settings=settings_told(plan.settings, whole=whole),
+            name=None if whole else _workflow_name(plan.workflow),
+            settings=spec_settings(plan.settings, whole=whole),
         ),
-        versions=versions_now(),
+        versions=current_versions(),
         purpose=dict(plan.purpose),
     )
-    workflow_of(plan, reader)  # a name that is unknown is told before a folder is made
+    find_workflow(plan, reader)  # a name that is unknown is told before a folder is made
     return reader, release, spec
 
 
-def presenter_of(plan: Plan, reader: Reader, release: Release) -> Presenter:
+def make_presenter(plan: RunPlan, reader: Reader, release: Release) -> Presenter:
     """What hands the cases out; refuses settings that this reader or release cannot have."""
-    refuse_unseeing(reader, plan.settings)
+    refuse_ignored_settings(reader, plan.settings)
     return Presenter(plan.settings, seed=plan.seed, release=release, edits=plan.edits)
 
 
-def _reader(plan: Plan, place: Place) -> tuple[Reader, str]:
+def _make_reader(plan: RunPlan, place: ReleaseRef) -> tuple[Reader, str]:
     if not isinstance(plan.reader, str):
         return plan.reader, plan.reader.name
     name = plan.reader
     made = cast(Reader, catalog.find("readers", name)(dict(plan.arguments), place=place))
-    if computes(made):
+    if is_computing(made):
         workers = min(plan.concurrency, os.cpu_count() or 1, getattr(made, "at_once", None) or 999)
-        return Computed(
+        return WorkerReader(
             made, name=name, arguments=plan.arguments, place=place, workers=workers
         ), name
     return made, name
 
 
-def workflow_of(plan: Plan, reader: Reader) -> Workflow | None:
-    """The workflow; None for a reader that reads whole cases by itself."""
+def find_workflow(plan: RunPlan, reader: Reader) -> Workflow | None:
+    """The workflow; None for a reader with the skill 'whole', which makes the whole reading without
+    one.
+    """
     workflow = plan.workflow
     if isinstance(workflow, str):
         workflow = cast(Workflow, catalog.find("workflows", workflow))
     return None if "whole" in reader.skills else workflow
 
 
-def _name_of(workflow: str | Workflow) -> str:
+def _workflow_name(workflow: str | Workflow) -> str:
     if isinstance(workflow, str):
         return workflow
     return f"{workflow.__module__}:{getattr(workflow, '__qualname__', type(workflow).__name__)}"
 
 
-def prices_of(plan: Plan, reader: Reader) -> Prices | None:
+def find_prices(plan: RunPlan, reader: Reader) -> Prices | None:
     """The prices of the reader's model, where any are given."""
     if callable(plan.prices):
         return plan.prices(str(reader.identity.get("model", reader.name)))
     return plan.prices
 
 
-def _asker(plan: Plan, reader: Reader, cache: ReplyCache | None, prices: Prices | None) -> Asker:
-    pace = Pace(min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency))
+def _make_asker(
+    plan: RunPlan, reader: Reader, cache: ReplyCache | None, prices: Prices | None
+) -> Asker:
+    pace = EndpointLimits(
+        min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency)
+    )
     return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
 
 
-def hands_of(plan: Plan, reader: Reader) -> int:
-    """How many cases are read at once."""
+def concurrency_for(plan: RunPlan, reader: Reader) -> int:
+    """How many cases are read at the same time."""
     return min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency)
 
 
-def _case_ids(plan: Plan, release: Release) -> tuple[str, ...]:
+def _resolve_cases(plan: RunPlan, release: Release) -> tuple[str, ...]:
     """The cases that were asked for by name, as ids in the order of the release."""
     wanted = dict.fromkeys(plan.cases)
     if not wanted:
@@ -291,12 +298,12 @@ def _case_ids(plan: Plan, release: Release) -> tuple[str, ...]:
     places = {f"#{number}": one for number, one in enumerate(ids, 1)}
     for name in wanted:
         if name not in places and name not in ids:
-            raise catalog.unknown("case", name, ids)
+            raise catalog.unknown_name("case", name, ids)
     chosen = {places.get(name, name) for name in wanted}
     return tuple(one for one in ids if one in chosen)
 
 
-def _begun(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Tally:
+def _start_tally(plan: RunPlan, spec: RunSpec, release: Release, known: KnownReadings) -> Tally:
     kept = len(known.done) - (len(known.failed) if plan.retry_failed else 0)
     tally = Tally(before=kept, failed_before=0 if plan.retry_failed else len(known.failed))
     rows = len(spec.cases) if spec.cases else release.count()
@@ -308,7 +315,9 @@ def _begun(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Tally:
     return tally
 
 
-def todo(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Iterator[tuple[Case, int]]:
+def pending_readings(
+    plan: RunPlan, spec: RunSpec, release: Release, known: KnownReadings
+) -> Iterator[tuple[Case, int]]:
     """(case, sample) of every reading that is not there yet, one by one."""
     there = known.done - known.failed.keys() if plan.retry_failed else known.done
     wanted = frozenset(spec.cases)
@@ -330,7 +339,7 @@ def todo(plan: Plan, spec: RunSpec, release: Release, known: Known) -> Iterator[
 # ---- the folder ----------------------------------------------------------------------------
 
 
-def _ours_or_empty(folder: Path) -> None:
+def _refuse_foreign_folder(folder: Path) -> None:
     """Refuse a folder that holds something else."""
     try:
         names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
@@ -338,53 +347,55 @@ def _ours_or_empty(folder: Path) -> None:
         return
     except OSError as error:
         raise UsageError(f"{folder} is no folder ({error.strerror})") from None
-    if "spec.json" not in names and names - _OURS:
+    if "spec.json" not in names and names - _RUN_FILES:
         raise UsageError(
-            "this folder holds something that is no run",
+            "this folder is not empty and is not a run",
             where=str(folder),
             remedy="give an --out that is empty or not there yet",
         )
 
 
-def settled(spec: RunSpec, folder: Path) -> RunSpec:
-    """The spec with which the run in this folder begins or goes on."""
+def resume_spec(spec: RunSpec, folder: Path) -> RunSpec:
+    """The spec to write: the stored one, if it agrees with this one, or this one where the run is
+    new.
+    """
     if (folder / "spec.json").exists():
-        return agreed(read_spec(folder), spec, folder=folder)
+        return reconcile_specs(read_spec(folder), spec, folder=folder)
     file = folder / "readings.jsonl"
     if file.exists() and file.stat().st_size:
         raise UsageError(
-            "there are readings here and no spec.json that says whose",
+            "there is a readings.jsonl here but no spec.json",
             where=str(folder),
             remedy="give another --out",
         )
     return spec
 
 
-class _SpecKeeper:
-    """Writes the prompts into the spec as they come into use."""
+class _PromptRecorder:
+    """Adds the digest of each prompt to `spec.json` when it is first used."""
 
     def __init__(self, folder: Path, spec: RunSpec) -> None:
         self._folder = folder
         self.spec = spec
 
-    def used(self, prompts: dict[str, str]) -> None:
+    def record(self, prompts: dict[str, str]) -> None:
         known = self.spec.prompts
         if prompts.items() <= known.items():
             return
         for name, digest in prompts.items():
             if known.get(name, digest) != digest:
                 raise UsageError(
-                    f"the prompt '{name}' was changed while the run went on",
-                    remedy="put its wording back, or begin another run",
+                    f"the prompt '{name}' changed during the run",
+                    remedy="restore the prompt, or start a new run",
                 )
         self.spec = self.spec.model_copy(update={"prompts": {**known, **prompts}})
         write_spec(self._folder, self.spec)
 
 
-def _notes(reader: Reader, spec: RunSpec, known: Known) -> list[str]:
+def _collect_notes(reader: Reader, spec: RunSpec, known: KnownReadings) -> list[str]:
     # A replayed submission has problems of its own; the first few say what is the matter.
     notes = list(getattr(reader, "problems", ())[:5])
-    now = versions_now()
+    now = current_versions()
     if spec.versions != now:
         begun = ", ".join(f"{name} {number}" for name, number in spec.versions.items())
         notes.append(f"this run was begun with {begun}, and goes on with another version")

@@ -1,8 +1,9 @@
 """What a run would take, without asking anybody: calls, pictures, tokens, cost.
 
-Every case is shown and every question worded as in the run itself. A known reply stands for
-itself; any other is stood in for by the plainest answer that the question's schema allows, so that
-a workflow of several questions goes on to the next one.
+Every case is rendered as in the run itself. Cached replies are used; any other reply is replaced
+by the simplest value
+that the question's JSON schema allows, so that a workflow of several questions goes on to the next
+one.
 """
 
 from __future__ import annotations
@@ -15,23 +16,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from overread.core import Case, Drawn, Reader, Reply, Request, Shown
+from overread.core import Case, DrawnMask, Reader, Reply, Request, SentImage
 from overread.errors import OverreadError
-from overread.runs.cache import Keys, ReplyCache, default_cache
-from overread.runs.engine import Plan, prepared, presenter_of, prices_of, settled, todo, workflow_of
+from overread.runs.cache import ReplyCache, ReplyKeys, default_cache_path
+from overread.runs.engine import (
+    RunPlan,
+    find_prices,
+    find_workflow,
+    make_presenter,
+    pending_readings,
+    prepare_run,
+    resume_spec,
+)
 from overread.runs.pace import derived_seed
 from overread.runs.presenting import Presenter
 from overread.runs.reading_room import Workflow
-from overread.runs.store import Question, known_of, unusable_of
+from overread.runs.store import QuestionMessages, find_unusable_questions, scan_readings
 from overread.session import Session
 
-LETTERS_A_TOKEN = 4
-PIXELS_A_TOKEN = 28
+CHARACTERS_PER_TOKEN = 4
+PIXELS_PER_TOKEN = 28
 RULE = (
-    f"a token for {LETTERS_A_TOKEN} characters, and one for each {PIXELS_A_TOKEN} × "
-    f"{PIXELS_A_TOKEN} pixels"
+    f"a token for {CHARACTERS_PER_TOKEN} characters, and one for each {PIXELS_PER_TOKEN} × "
+    f"{PIXELS_PER_TOKEN} pixels"
 )
-_PATIENCE = 30.0
+_MAX_SECONDS = 30.0
 
 
 @dataclass
@@ -64,75 +73,77 @@ class Estimate:
     """How tokens were counted."""
 
 
-def estimate(plan: Plan, out: str | Path | None = None) -> Estimate:
+def estimate(plan: RunPlan, out: str | Path | None = None) -> Estimate:
     """What the run would take; `out` is its folder, where it may have begun."""
     return asyncio.run(_estimate(plan, Path(out) if out else None))
 
 
-async def _estimate(plan: Plan, folder: Path | None) -> Estimate:
-    reader, release, spec = prepared(plan)
+async def _estimate(plan: RunPlan, folder: Path | None) -> Estimate:
+    reader, release, spec = prepare_run(plan)
     cache = None
     try:
         if folder is not None and (folder / "spec.json").exists():
-            settled(spec, folder)
-        known = known_of(folder or Path("nowhere"))
+            resume_spec(spec, folder)
+        known = scan_readings(folder or Path("nowhere"))
         if plan.use_cache and reader.cached:
-            path = plan.cache or default_cache()
+            path = plan.cache or default_cache_path()
             cache = ReplyCache(path, read_only=True) if path.exists() else None
-        presenter = presenter_of(plan, reader, release)
+        presenter = make_presenter(plan, reader, release)
         found = Estimate(before=len(known.done))
-        workflow = workflow_of(plan, reader)
-        unusable = unusable_of(folder) if folder is not None and plan.retry_failed else {}
-        counter = _Counter(reader, cache, found, unusable)
+        workflow = find_workflow(plan, reader)
+        unusable = (
+            find_unusable_questions(folder) if folder is not None and plan.retry_failed else {}
+        )
+        counter = _CountingReader(reader, cache, found, unusable)
         begin = time.monotonic()
-        for case, sample in todo(plan, spec, release, known):
+        for case, sample in pending_readings(plan, spec, release, known):
             found.readings += 1
-            if workflow is None or time.monotonic() - begin > _PATIENCE:
+            if workflow is None or time.monotonic() - begin > _MAX_SECONDS:
                 continue
             found.looked_at += 1
-            await counter.follow(plan, workflow, presenter, case, sample)
+            await counter.count_case(plan, workflow, presenter, case, sample)
         if workflow is None:
             found.looked_at = found.readings
         if plan.retry_failed:
             found.before -= len(known.failed)
-        return _extrapolated(found, plan, reader)
+        return _extrapolate(found, plan, reader)
     finally:
         if cache is not None:
             cache.close()
         await reader.close()
 
 
-def _extrapolated(found: Estimate, plan: Plan, reader: Reader) -> Estimate:
+def _extrapolate(found: Estimate, plan: RunPlan, reader: Reader) -> Estimate:
     if found.looked_at and found.looked_at < found.readings:
         share = found.readings / found.looked_at
         for name in ("calls", "cached", "pictures", "input_tokens"):
             setattr(found, name, round(getattr(found, name) * share))
-    prices = prices_of(plan, reader)
+    prices = find_prices(plan, reader)
     if prices is not None:
         found.cost = found.input_tokens * prices.input / 1e6
         found.currency = prices.currency
     return found
 
 
-class _Counter:
-    """Stands in for the reader and counts."""
+class _CountingReader:
+    """Takes the place of the reader and counts what it would be asked."""
 
     def __init__(
         self,
         reader: Reader,
         cache: ReplyCache | None,
         found: Estimate,
-        unusable: Mapping[tuple[str, int], Sequence[Question]],
+        unusable: Mapping[tuple[str, int], Sequence[QuestionMessages]],
     ) -> None:
         self._reader = reader
         self._cache = cache
-        self._keys = Keys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))
+        self._keys = ReplyKeys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))
         self._found = found
         self._unusable = unusable
-        self._anew: Sequence[Question] = ()
+        self._anew: Sequence[QuestionMessages] = ()
 
-    async def follow(
-        self, plan: Plan, workflow: Workflow, presenter: Presenter, case: Case, sample: int
+    async def count_case(
+        self, plan: RunPlan, workflow: Workflow, presenter: Presenter, case: Case, sample: int
     ) -> None:
         """Go through one case as the run would."""
         self._anew = self._unusable.get((case.id, sample), ())
@@ -160,7 +171,7 @@ class _Counter:
             else:
                 raise
 
-    async def ask(self, request: Request) -> Reply | Drawn:
+    async def ask(self, request: Request) -> Reply | DrawnMask:
         """Count a question, and answer it as plainly as can be."""
         if self._cache is not None and request.messages and request.messages not in self._anew:
             known = self._cache.get(self._keys.key(request))
@@ -169,16 +180,18 @@ class _Counter:
                 return known
         self._found.calls += 1
         if not request.messages:
-            return Drawn(mask=None)
+            return DrawnMask(mask=None)
         for part in (part for message in request.messages for part in message.parts):
-            if isinstance(part, Shown):
+            if isinstance(part, SentImage):
                 self._found.pictures += 1
                 self._found.input_tokens += picture_tokens(part.width, part.height)
             else:
-                self._found.input_tokens += -(-len(part) // LETTERS_A_TOKEN)
+                self._found.input_tokens += -(-len(part) // CHARACTERS_PER_TOKEN)
         options = request.case.options
         word = options[0].letter if options else "…"
-        return Reply(text=json.dumps(plainest(request.schema, word)) if request.schema else word)
+        return Reply(
+            text=json.dumps(simplest_value(request.schema, word)) if request.schema else word
+        )
 
 
 def picture_tokens(width: int, height: int) -> int:
@@ -187,20 +200,20 @@ def picture_tokens(width: int, height: int) -> int:
     >>> picture_tokens(1024, 1024)
     1369
     """
-    return -(-width // PIXELS_A_TOKEN) * -(-height // PIXELS_A_TOKEN)
+    return -(-width // PIXELS_PER_TOKEN) * -(-height // PIXELS_PER_TOKEN)
 
 
-def plainest(schema: Mapping[str, Any], word: str = "…") -> Any:
+def simplest_value(schema: Mapping[str, Any], word: str = "…") -> Any:
     """The plainest value that a JSON schema allows; `word` stands for any text.
 
-    >>> plainest({"type": "object", "properties": {"answer": {"enum": ["A", "B"]},
+    >>> simplest_value({"type": "object", "properties": {"answer": {"enum": ["A", "B"]},
     ...     "why": {"type": "string"}, "sure": {"type": "number", "minimum": 0.5}}})
     {'answer': 'A', 'why': '…', 'sure': 0.5}
     """
-    return _plainest(schema, {"": word, **(schema.get("$defs") or {})}, 0)
+    return _simplest_value(schema, {"": word, **(schema.get("$defs") or {})}, 0)
 
 
-def _plainest(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int) -> Any:
+def _simplest_value(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int) -> Any:
     if depth > 20:
         return None
     for word in ("const", "default"):
@@ -210,17 +223,17 @@ def _plainest(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int) -
         return schema["enum"][0]
     if "$ref" in schema:
         inner = named.get(str(schema["$ref"]).rpartition("/")[2], {})
-        return _plainest(inner, named, depth + 1)
+        return _simplest_value(inner, named, depth + 1)
     for word in ("anyOf", "oneOf", "allOf"):
         if schema.get(word):
-            return _plainest(schema[word][0], named, depth + 1)
+            return _simplest_value(schema[word][0], named, depth + 1)
     kind = schema.get("type")
     if kind == "object" or "properties" in schema:
         inside = schema.get("properties") or {}
-        return {name: _plainest(part, named, depth + 1) for name, part in inside.items()}
+        return {name: _simplest_value(part, named, depth + 1) for name, part in inside.items()}
     if kind == "array":
         count = int(schema.get("minItems", 1))
-        return [_plainest(schema.get("items") or {}, named, depth + 1) for _ in range(count)]
+        return [_simplest_value(schema.get("items") or {}, named, depth + 1) for _ in range(count)]
     plain = {"integer": 0, "number": 0.0, "boolean": False, "null": None}
     if kind in ("integer", "number"):
         return schema.get("minimum", plain[kind])

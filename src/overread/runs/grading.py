@@ -1,4 +1,6 @@
-"""Grading: predictions in a benchmark's own format against a copy of it, in one step."""
+"""Builds scorecards: measures readings, combines statistics to scores, signs the result. `grade`
+does it for a submission.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from overread import catalog
-from overread.core import Box, Entry, Mask, Place, Progress, Reading, Release, Whole
+from overread.core import Box, Entry, Mask, Progress, Reading, Release, ReleaseRef, Whole
 from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, Verdicts
 from overread.errors import ReleaseError, UsageError
 from overread.metrics import Metric
 from overread.runs.card import Card, CaseStatistics, measure_key
 from overread.runs.kept import digest
-from overread.runs.measuring import Attempt, measured_cases
-from overread.runs.scoring import Drawing, scores_of
+from overread.runs.measuring import ReadingSet, measure_cases
+from overread.runs.scoring import BootstrapSettings, compute_scores
 
 
 def grade(
@@ -30,7 +32,7 @@ def grade(
     pictures: str | Path | None = None,
     metrics: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
-    drawing: Drawing | None = None,
+    bootstrap: BootstrapSettings | None = None,
     reader: str | None = None,
     workers: int = 1,
     fresh: bool = False,
@@ -42,21 +44,23 @@ def grade(
     what can be set of a metric, by name. What was measured before with the same files and settings
     is not measured again unless `fresh`.
     """
-    place = Place(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
-    part = place.exam
+    place = ReleaseRef(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
+    part = place.definition
     if part.read_submission is None:
-        raise UsageError(f"{part.title} says nothing about how predictions are handed in")
+        raise UsageError(f"{part.title} defines no submission format")
     release = place.open()
-    entries = entries_of(release, place)
-    submission = part.read_submission(cast(Release, _Read(release, entries)), Path(predictions))
-    card = card_of(
+    entries = load_entries(release, place)
+    submission = part.read_submission(
+        cast(Release, _LoadedRelease(release, entries)), Path(predictions)
+    )
+    card = build_card(
         place,
         release,
         entries,
-        [Attempt(submission)],
+        [ReadingSet(submission)],
         metrics=metrics,
         settings=settings,
-        drawing=drawing,
+        bootstrap=bootstrap,
         workers=workers,
         fresh=fresh,
         progress=progress,
@@ -66,7 +70,7 @@ def grade(
     )
 
 
-def entries_of(release: Release, place: Place) -> dict[str, Entry]:
+def load_entries(release: Release, place: ReleaseRef) -> dict[str, Entry]:
     """All entries of a release by the id of their case."""
     entries: dict[str, Entry] = {}
     for entry in release.entries():
@@ -82,16 +86,16 @@ def entries_of(release: Release, place: Place) -> dict[str, Entry]:
     return entries
 
 
-def card_of(
-    place: Place,
+def build_card(
+    place: ReleaseRef,
     release: Release,
     entries: Mapping[str, Entry],
-    attempts: Sequence[Attempt],
+    attempts: Sequence[ReadingSet],
     *,
     asked_for: Collection[str] = (),
     metrics: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
-    drawing: Drawing | None = None,
+    bootstrap: BootstrapSettings | None = None,
     workers: int = 1,
     fresh: bool = False,
     progress: Progress | None = None,
@@ -100,19 +104,19 @@ def card_of(
 
     Parts of a reading that were `asked_for` are scored whether or not any reading has them.
     """
-    part = place.exam
-    chosen = chosen_metrics(metrics or part.metrics, settings or {})
-    # Where nothing could be used nobody can tell what was attempted: what the benchmark itself
-    # asks for was, and is at its worst.
+    part = place.definition
+    chosen = select_metrics(metrics or part.metrics, settings or {})
+    # Where no reading could be used, it cannot be seen what was attempted: then the
+    # benchmark's official metrics count as attempted, and score worst.
     asked = {n for m in chosen if m.name in part.official for n in m.needs}
-    unusable = not any(_usable(attempt) for attempt in attempts)
+    unusable = not any(_has_usable(attempt) for attempt in attempts)
     tried = {
         m.name: m
         for m in chosen
         if m.name in part.official
         or (unusable and asked.issuperset(m.needs))
         or set(m.needs) <= set(asked_for)
-        or _attempted(m, attempts)
+        or _is_attempted(m, attempts)
     }
     skipped = {
         m.name: f"no prediction holds {' and '.join(m.needs)}"
@@ -124,7 +128,7 @@ def card_of(
             f"the predictions hold nothing that {part.title} is scored by",
             remedy="; ".join(dict.fromkeys(skipped.values())) or "name a metric with --metric",
         )
-    statistics, problems = measured_cases(
+    statistics, problems = measure_cases(
         place,
         release,
         entries,
@@ -134,11 +138,11 @@ def card_of(
         fresh=fresh,
         progress=progress,
     )
-    drawing = drawing or Drawing()
-    scores, breakdowns = scores_of(list(tried.values()), statistics, entries, drawing)
+    bootstrap = bootstrap or BootstrapSettings()
+    scores, breakdowns = compute_scores(list(tried.values()), statistics, entries, bootstrap)
     skipped |= {name: "the release has no truth for it" for name in tried if name not in scores}
     if not scores:
-        raise _no_truth(place, statistics, problems)
+        raise _no_truth_error(place, statistics, problems)
     states = [case.state for case in statistics.values()]
     told = [str(problem) for attempt in attempts for problem in attempt.submission.problems]
     return Card(
@@ -153,19 +157,19 @@ def card_of(
         scores=scores,
         not_attempted=skipped,
         breakdowns=breakdowns,
-        problems=(*told, *problems, *_unasked(part.official, tried, statistics)),
-        signature=_signature(release, entries, list(tried.values()), drawing),
+        problems=(*told, *problems, *_describe_missing_truth(part.official, tried, statistics)),
+        signature=_make_signature(release, entries, list(tried.values()), bootstrap),
         official=part.official,
         statistics=statistics,
     )
 
 
-def _usable(attempt: Attempt) -> bool:
+def _has_usable(attempt: ReadingSet) -> bool:
     return any(not reading.error for reading in attempt.submission.readings.values())
 
 
-def _no_truth(
-    place: Place, statistics: Mapping[str, CaseStatistics], problems: Sequence[str]
+def _no_truth_error(
+    place: ReleaseRef, statistics: Mapping[str, CaseStatistics], problems: Sequence[str]
 ) -> ReleaseError:
     """Why nothing at all can be scored: the truth is withheld, or none of it can be read."""
     if problems and all(case.state == "not judged" for case in statistics.values()):
@@ -179,12 +183,14 @@ def _no_truth(
     )
 
 
-def _unasked(
+def _describe_missing_truth(
     official: Sequence[str],
     tried: Mapping[str, Metric],
     statistics: Mapping[str, CaseStatistics],
 ) -> list[str]:
-    """Cases that the benchmark's own numbers leave out because the release says nothing of them."""
+    """Notes on cases that the benchmark's own numbers leave out because the release has no truth
+    for them.
+    """
     keys = {name: measure_key(tried[name]) for name in official if name in tried}
     found = []
     for key in dict.fromkeys(keys.values()):
@@ -203,8 +209,8 @@ def _unasked(
     return found
 
 
-class _Read:
-    """A release whose entries were read already: reading them takes longer than most grading."""
+class _LoadedRelease:
+    """A release whose entries were loaded already, because loading takes longer than most grading."""
 
     def __init__(self, release: Release, entries: Mapping[str, Entry]) -> None:
         """The release, and all its entries."""
@@ -219,50 +225,50 @@ class _Read:
         return getattr(self._release, name)
 
 
-def chosen_metrics(names: Sequence[str], settings: Mapping[str, Any]) -> list[Metric]:
+def select_metrics(names: Sequence[str], settings: Mapping[str, Any]) -> list[Metric]:
     """The metrics of those names, with the settings that somebody asked for."""
     chosen = [cast(Metric, catalog.find("metrics", name)) for name in dict.fromkeys(names)]
     unused = dict(settings)
     families: dict[int, dict[str, Metric]] = {}
     for metric in chosen:
         mine = {key: value for key, value in settings.items() if key in metric.settings}
-        if mine and metric.retuned is not None and id(metric.measure) not in families:
-            family = metric.retuned({**metric.settings, **mine})
+        if mine and metric.retune is not None and id(metric.measure) not in families:
+            family = metric.retune({**metric.settings, **mine})
             families[id(metric.measure)] = {other.name: other for other in family}
             for key in mine:
                 unused.pop(key, None)
     if unused:
-        raise _no_setting(next(iter(unused)), chosen)
+        raise _no_setting_error(next(iter(unused)), chosen)
     for metric in (m for family in families.values() for m in family.values()):
         for key in settings.keys() & metric.settings.keys():
             if metric.settings[key] != settings[key]:
-                raise _no_setting(key, chosen)
+                raise _no_setting_error(key, chosen)
     # Metrics that were measured together still are, whether or not the setting concerns them.
     return [families.get(id(m.measure), {}).get(m.name, m) for m in chosen]
 
 
-def _no_setting(name: str, metrics: Sequence[Metric]) -> UsageError:
-    known = sorted({key for m in metrics if m.retuned is not None for key in m.settings})
+def _no_setting_error(name: str, metrics: Sequence[Metric]) -> UsageError:
+    known = sorted({key for m in metrics if m.retune is not None for key in m.settings})
     if name in known:
         remedy = "choose another metric instead: `overread list metrics`"
         return UsageError(f"'{name}' tells metrics apart and cannot be set", remedy=remedy)
     if known:
-        return catalog.unknown("setting of these metrics", name, known)
+        return catalog.unknown_name("setting of these metrics", name, known)
     what = f"these metrics have no setting '{name}', nor any other"
     return UsageError(what, remedy="leave --setting out")
 
 
-def _attempted(metric: Metric, attempts: Sequence[Attempt]) -> bool:
+def _is_attempted(metric: Metric, attempts: Sequence[ReadingSet]) -> bool:
     """Whether any reading holds what the metric needs; absent means not attempted."""
     return any(
-        all(holds(reading, need, attempt.verdicts.get(case, ())) for need in metric.needs)
+        all(has_part(reading, need, attempt.verdicts.get(case, ())) for need in metric.needs)
         for attempt in attempts
         for case, reading in attempt.submission.readings.items()
         if not reading.error
     )
 
 
-def holds(reading: Reading, need: str, verdicts: Sequence[Verdicts] = ()) -> bool:
+def has_part(reading: Reading, need: str, verdicts: Sequence[Verdicts] = ()) -> bool:
     """Whether a reading has the part that a metric needs, or a judge has said something of it."""
     if need == "step verdicts":
         return any(isinstance(verdict, StepVerdicts) for verdict in verdicts)
@@ -282,8 +288,11 @@ def holds(reading: Reading, need: str, verdicts: Sequence[Verdicts] = ()) -> boo
     return getattr(reading, need) is not None
 
 
-def _signature(
-    release: Release, entries: Mapping[str, Entry], metrics: Sequence[Metric], drawing: Drawing
+def _make_signature(
+    release: Release,
+    entries: Mapping[str, Entry],
+    metrics: Sequence[Metric],
+    drawing: BootstrapSettings,
 ) -> dict[str, Any]:
     import numpy as np
     import scipy
@@ -300,24 +309,24 @@ def _signature(
             "split": release.split,
             "cases": len(entries),
             "digest": digest(
-                [_filled(entries[c].model_dump(mode="json")) for c in sorted(entries)]
+                [_drop_empty(entries[c].model_dump(mode="json")) for c in sorted(entries)]
             )[:16],
         },
         "settings": {m.name: dict(m.settings) for m in metrics if m.settings},
-        "vocabulary": _vocabulary(),
+        "vocabulary": _vocabulary_digest(),
         "intervals": drawing.as_settings(),
     }
 
 
-def _filled(value: Any) -> Any:
+def _drop_empty(value: Any) -> Any:
     """A dump without what is empty: fields that a later version adds must not change a digest."""
     if isinstance(value, dict):
-        parts = {key: _filled(part) for key, part in value.items()}
+        parts = {key: _drop_empty(part) for key, part in value.items()}
         return {key: part for key, part in parts.items() if part not in (None, [], {}, "")}
-    return [_filled(part) for part in value] if isinstance(value, list) else value
+    return [_drop_empty(part) for part in value] if isinstance(value, list) else value
 
 
-def _vocabulary() -> str:
+def _vocabulary_digest() -> str:
     """Which words the rules read reports by: the house's, or a file of one's own."""
     own = os.environ.get("OVERREAD_VOCABULARY")
     if not own:

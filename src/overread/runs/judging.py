@@ -1,7 +1,8 @@
-"""Judging a run: a judge reads what a reader wrote, beside the truth, and its verdicts are kept.
+"""Judging a run: a judge reads each reading beside the truth, and its verdicts are stored.
 
-Asked like any reader: with the cache of replies, limits and retries. Each verdict is written as it
-comes; the same call again judges only what was not judged, or says something else by now.
+It is asked like any reader, with the reply cache, limits and retries. Each verdict is written as
+it comes; the same call
+again judges only readings that were not judged yet or whose text has changed.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from typing import Any, NamedTuple, cast
 
 from overread import catalog
 from overread.core import Entry, Reader, Reading, Release
-from overread.core.verdicts import Judge, Verdicts, digest_of
+from overread.core.verdicts import Judge, Verdicts, text_digest
 from overread.errors import MissingPart, OverreadError, Unavailable, UnknownName, UsageError
 from overread.prompts import find_prompt
 from overread.runs.asking import Asker
-from overread.runs.cache import CacheUnusable, ReplyCache, default_cache
-from overread.runs.engine import Plan, hands_of, prepared
+from overread.runs.cache import CacheUnusable, ReplyCache, default_cache_path
+from overread.runs.engine import RunPlan, concurrency_for, prepare_run
 from overread.runs.kept import digest
-from overread.runs.pace import Pace, derived_seed
+from overread.runs.pace import EndpointLimits, derived_seed
 from overread.runs.prices import Prices
 from overread.runs.reading_room import Bug, Tally, Watch
 from overread.runs.spec import read_spec
-from overread.runs.stopping import stoppable
+from overread.runs.stopping import stop_on_signal
 from overread.runs.store import RunUnwritable, last_readings
-from overread.runs.verdict_store import VerdictStore, verdicts_of
+from overread.runs.verdict_store import VerdictStore, load_verdicts
 from overread.session import Session, SessionSettings
 from overread.workflows.judging import kept
 
-_ENDING = (UsageError, MissingPart, Unavailable, CacheUnusable, RunUnwritable, MemoryError)
+_FATAL = (UsageError, MissingPart, Unavailable, CacheUnusable, RunUnwritable, MemoryError)
 """What is wrong for every case: it ends the judging instead of failing them all."""
 
 
@@ -74,7 +75,7 @@ class JudgePlan:
 
 
 @dataclass
-class Judged:
+class JudgeOutcome:
     """What became of judging."""
 
     judge: str
@@ -83,9 +84,9 @@ class Judged:
     """Digest of its identity, prompts and settings."""
     tally: Tally
     """How far it came; its readings are the judged ones."""
-    without: int = 0
+    nothing_to_judge: int = 0
     """Readings that hold nothing to judge: failed, or without that part; they count as worst."""
-    untold: int = 0
+    truth_withheld: int = 0
     """Readings of cases whose truth is withheld."""
     missing: int = 0
     """Verdicts that were asked for now and not given."""
@@ -95,7 +96,7 @@ class Judged:
     """The signal that stopped it."""
 
 
-def judge(plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False) -> Judged:
+def judge(plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False) -> JudgeOutcome:
     """Judge every reading of a run that was not judged yet, and wait for it.
 
     With `dry_run` nothing is asked and nothing written: the outcome says how much is left. Ctrl-C
@@ -110,35 +111,41 @@ async def judge_async(
     watch: Watch | None = None,
     dry_run: bool = False,
     signals: bool = False,
-) -> Judged:
+) -> JudgeOutcome:
     """As `judge`, in a loop that runs already; `signals` says whether Ctrl-C ends it cleanly."""
     judge = find_judge(plan.judge)
-    inner = _inner(plan)
-    reader, release, _ = prepared(inner)
+    inner = _engine_plan(plan)
+    reader, release, _ = prepare_run(inner)
     cache: ReplyCache | None = None
     try:
         if "words" not in reader.skills:
             raise UsageError(
-                f"the reader '{reader.name}' does not answer in words, and cannot judge",
-                remedy="judge with a reader that models words, such as openai",
+                f"the reader '{reader.name}' does not return text, and cannot be a judge",
+                remedy="use a language model, such as the reader openai",
             )
-        outcome = Judged(label_of(reader), rule_of(reader, judge, plan.settings), Tally())
-        work = _work(plan, judge, release, outcome)
+        outcome = JudgeOutcome(
+            judge_label(reader), judge_rule(reader, judge, plan.settings), Tally()
+        )
+        work = _list_tasks(plan, judge, release, outcome)
         if dry_run:
             return outcome
-        hands = hands_of(inner, reader)
+        hands = concurrency_for(inner, reader)
         if plan.use_cache and reader.cached:
-            cache = ReplyCache(plan.cache or default_cache())
+            cache = ReplyCache(plan.cache or default_cache_path())
         prices = plan.prices
         if callable(prices):
             prices = prices(str(reader.identity.get("model", reader.name)))
         asker = Asker(
-            reader, pace=Pace(hands), cache=cache, prices=prices, max_retries=plan.max_retries
+            reader,
+            pace=EndpointLimits(hands),
+            cache=cache,
+            prices=prices,
+            max_retries=plan.max_retries,
         )
         outcome.tally.spent = asker.spent
         with VerdictStore(plan.run) as store:
-            court = _Court(plan, judge, reader, release, asker, store, outcome, watch)
-            with stoppable(enabled=signals) as stop:
+            court = JudgeRunner(plan, judge, reader, release, asker, store, outcome, watch)
+            with stop_on_signal(enabled=signals) as stop:
                 try:
                     await court.judge_all(iter(work), hands)
                 except asyncio.CancelledError:
@@ -152,23 +159,23 @@ async def judge_async(
         await reader.close()
 
 
-def label_of(reader: Reader) -> str:
+def judge_label(reader: Reader) -> str:
     """The judge's name: the reader's, with its model."""
     model = reader.identity.get("model")
     return f"{reader.name} {model}" if model else reader.name
 
 
-def rule_of(reader: Reader, judge: Judge, settings: SessionSettings) -> str:
+def judge_rule(reader: Reader, judge: Judge, settings: SessionSettings) -> str:
     """What makes verdicts comparable: who judges, with which words, asked how often."""
     folder = Path(settings.prompts) if settings.prompts else None
     prompts = {name: find_prompt(name, folder).digest for name in judge.prompts}
     return digest(reader.name, dict(reader.identity), prompts, settings.repairs)[:16]
 
 
-def _inner(plan: JudgePlan) -> Plan:
-    """What the engine makes a reader and a release from."""
-    place = read_spec(plan.run).place
-    return Plan(
+def _engine_plan(plan: JudgePlan) -> RunPlan:
+    """The run plan from which the engine makes the judge's reader and opens the release."""
+    place = read_spec(plan.run).release_ref
+    return RunPlan(
         benchmark=place.benchmark,
         root=plan.root or place.root,
         reader=plan.reader,
@@ -190,7 +197,7 @@ async def _no_workflow(*_: Any) -> Reading:
 # ---- what is to be judged ------------------------------------------------------------------
 
 
-class _Left(NamedTuple):
+class _JudgeTask(NamedTuple):
     """One reading that is left to judge."""
 
     entry: Entry
@@ -199,7 +206,9 @@ class _Left(NamedTuple):
     """Whether the judge failed on it: what it answered then was of no use, known or not."""
 
 
-def _work(plan: JudgePlan, judge: Judge, release: Release, outcome: Judged) -> list[_Left]:
+def _list_tasks(
+    plan: JudgePlan, judge: Judge, release: Release, outcome: JudgeOutcome
+) -> list[_JudgeTask]:
     """The readings that are left to judge, in the order of the release."""
     readings: dict[str, list[Reading]] = {}
     for reading in last_readings(plan.run).values():
@@ -209,8 +218,8 @@ def _work(plan: JudgePlan, judge: Judge, release: Release, outcome: Judged) -> l
         )
     if not readings:
         raise UsageError("the run has no readings yet", where=str(plan.run))
-    known = verdicts_of(plan.run)
-    left: list[_Left] = []
+    known = load_verdicts(plan.run)
+    left: list[_JudgeTask] = []
     chosen = 0
     for entry in release.entries():
         for reading in sorted(readings.get(entry.case.id, ()), key=lambda one: one.sample):
@@ -220,29 +229,33 @@ def _work(plan: JudgePlan, judge: Judge, release: Release, outcome: Judged) -> l
                 continue
             chosen += 1
             told = known.get((judge.name, reading.case_id, reading.sample, outcome.rule))
-            if told is None or told.about != digest_of(judge.text(reading)):
-                left.append(_Left(entry, reading))
+            if told is None or told.about != text_digest(judge.text(reading)):
+                left.append(_JudgeTask(entry, reading))
                 continue
             if told.error is not None:
                 if plan.retry_failed:
-                    left.append(_Left(entry, reading, anew=True))
+                    left.append(_JudgeTask(entry, reading, anew=True))
                     continue
                 outcome.tally.failed_before += 1
             outcome.tally.before += 1
     if not chosen:
-        why = "its release withholds the truth" if outcome.untold else f"none has a {judge.needs}"
+        why = (
+            "its release withholds the truth"
+            if outcome.truth_withheld
+            else f"none has a {judge.needs}"
+        )
         raise UsageError(f"no reading of this run can be judged: {why}", where=str(plan.run))
     outcome.tally.total = chosen
     outcome.calls = sum(judge.questions(one.reading) for one in left)
     return left
 
 
-def _can_be_judged(judge: Judge, entry: Entry, reading: Reading, outcome: Judged) -> bool:
+def _can_be_judged(judge: Judge, entry: Entry, reading: Reading, outcome: JudgeOutcome) -> bool:
     if entry.truth is None or entry.truth.answer_text is None:
-        outcome.untold += 1
+        outcome.truth_withheld += 1
         return False
     if reading.error or not judge.text(reading):
-        outcome.without += 1
+        outcome.nothing_to_judge += 1
         return False
     return True
 
@@ -251,8 +264,8 @@ def _can_be_judged(judge: Judge, entry: Entry, reading: Reading, outcome: Judged
 
 
 @dataclass
-class _Court:
-    """Everything that is needed to judge one reading after the other."""
+class JudgeRunner:
+    """Judges one reading after the other."""
 
     plan: JudgePlan
     judge: Judge
@@ -260,39 +273,39 @@ class _Court:
     release: Release
     asker: Asker
     store: VerdictStore
-    outcome: Judged
+    outcome: JudgeOutcome
     watch: Watch | None
 
-    async def judge_all(self, work: Iterator[_Left], hands: int) -> None:
+    async def judge_all(self, work: Iterator[_JudgeTask], hands: int) -> None:
         """Judge every reading of `work`, `hands` of them at once."""
-        self._tell()
+        self._report_progress()
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(hands):
-                    group.create_task(self._hand(work))
+                    group.create_task(self._worker(work))
         except BaseExceptionGroup as several:
             error: BaseException = several
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
             raise error from None
 
-    async def _hand(self, work: Iterator[_Left]) -> None:
+    async def _worker(self, work: Iterator[_JudgeTask]) -> None:
         for entry, reading, anew in work:
-            told = await self._judged(entry, reading, anew=anew)
+            told = await self._judge_reading(entry, reading, anew=anew)
             self.store.append(told)
             tally = self.outcome.tally
             tally.read += 1
             self.outcome.missing += told.missing
             if told.error is not None:
                 tally.fail(told.case_id, told.error)
-            self._tell()
+            self._report_progress()
             await asyncio.sleep(0)  # known answers wait for nothing; a Ctrl-C must get its turn
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self.watch is not None:
             self.watch(self.outcome.tally)
 
-    async def _judged(self, entry: Entry, reading: Reading, *, anew: bool) -> Verdicts:
+    async def _judge_reading(self, entry: Entry, reading: Reading, *, anew: bool) -> Verdicts:
         """The verdicts on one reading, or a record that says why there are none."""
         session = Session(
             partial(self.asker.ask, anew=anew),
@@ -308,14 +321,14 @@ class _Court:
         try:
             told = await self.judge.judge(entry, reading, session)
         except Exception as error:
-            if isinstance(error, _ENDING) and not isinstance(error, UnknownName):
+            if isinstance(error, _FATAL) and not isinstance(error, UnknownName):
                 raise
-            why = str(error) if isinstance(error, OverreadError) else self._met(error, entry)
-            told = self.judge.failed(entry, reading, self.outcome.judge, why)
+            why = str(error) if isinstance(error, OverreadError) else self._note_bug(error, entry)
+            told = self.judge.make_failed(entry, reading, self.outcome.judge, why)
             mine |= kept(session)
         return told.model_copy(update=mine)
 
-    def _met(self, error: Exception, entry: Entry) -> str:
+    def _note_bug(self, error: Exception, entry: Entry) -> str:
         """Note a bug, and say what became of the verdict."""
         what = f"{type(error).__name__}: {error}"[:300]
         bugs = self.outcome.tally.bugs

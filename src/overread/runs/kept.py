@@ -1,9 +1,9 @@
-"""Statistics of cases that were measured before, so that an interrupted grading goes on.
+"""Cache of measured statistics, so that an interrupted grading continues.
 
-One append-only file a grading, in the user's cache (`OVERREAD_CACHE`, or the system's place for
-caches), readable by nobody else. A line is believed only for the very same files, settings and
-version, and only whole: it begins with a checksum of the rest, and a damaged or half-written one is
-measured again.
+One append-only file for each grading, in the user's cache folder (`OVERREAD_CACHE`, or the
+system's), readable by its owner
+only. The key of a line covers files, settings and version. Each line begins with a checksum; a
+damaged or torn line is measured again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _DAYS = 60
-_MOST = 1 << 29
+_MAX_BYTES = 1 << 29
 
 
 def cache_folder() -> Path:
@@ -38,7 +38,7 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def identity(source: Path | bytes) -> list[Any]:
+def file_identity(source: Path | bytes) -> list[Any]:
     """What tells one state of a file from another without reading it all."""
     if isinstance(source, bytes):
         return ["bytes", hashlib.sha256(source).hexdigest()]
@@ -46,8 +46,8 @@ def identity(source: Path | bytes) -> list[Any]:
     return [str(source.resolve()), status.st_size, status.st_mtime_ns]
 
 
-class Kept:
-    """The lines of one grading: key → what was measured."""
+class MeasureCache:
+    """The cached statistics of one grading: key → rows."""
 
     def __init__(self, name: str, *, fresh: bool = False) -> None:
         """`name` is the digest of the grading; `fresh` forgets what was kept."""
@@ -57,7 +57,7 @@ class Kept:
         try:
             if fresh:
                 self._path.unlink(missing_ok=True)
-            raw = self._path.read_bytes() if self._path.stat().st_size <= _MOST else b""
+            raw = self._path.read_bytes() if self._path.stat().st_size <= _MAX_BYTES else b""
         except OSError:
             return
         for line in raw.split(b"\n"):
@@ -76,24 +76,24 @@ class Kept:
         line = json.dumps({"key": key, "rows": rows}, allow_nan=False).encode()
         try:
             if self._out is None:
-                self._out = _appending(self._path)
+                self._out = _open_append(self._path)
             self._out.write(_checksum(line) + b" " + line + b"\n")
             self._out.flush()
         except OSError:
             return
 
     def close(self) -> None:
-        """Close the file, and clear away gradings that nobody came back to."""
+        """Close the file, and delete cache files that were not used for 60 days."""
         if self._out is not None:
             self._out.close()
-            _sweep(self._path.parent)
+            _remove_old(self._path.parent)
 
 
 def _checksum(line: bytes) -> bytes:
     return f"{zlib.crc32(line):08x}".encode()
 
 
-def _appending(path: Path) -> IO[bytes]:
+def _open_append(path: Path) -> IO[bytes]:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     out = os.fdopen(number, "ab")
@@ -102,7 +102,7 @@ def _appending(path: Path) -> IO[bytes]:
     return out
 
 
-def _sweep(folder: Path) -> None:
+def _remove_old(folder: Path) -> None:
     oldest = time.time() - _DAYS * 86400
     for path in folder.glob("*.jsonl"):
         try:

@@ -1,4 +1,6 @@
-"""Measuring: every case of a split through the measures, in workers, and never twice."""
+"""Measures every case of a split, in worker processes, using the cache for what was measured
+before.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +10,26 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from overread.core import Entry, Mask, Place, Progress, Reading, Release
+from overread.core import Entry, Mask, Progress, Reading, Release, ReleaseRef
 from overread.core.submission import Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import MissingPart, OverreadError
 from overread.metrics import Metric, Subject
 from overread.runs.card import CaseStatistics, measure_key
-from overread.runs.kept import Kept, digest, identity
-from overread.runs.workers import in_workers
+from overread.runs.kept import MeasureCache, digest, file_identity
+from overread.runs.workers import run_in_workers
 
 Rows = dict[str, dict[str, dict[str, Any]]]
 """Measure → unit → statistics, of one case."""
 
 _UNMEASURED = {"reader", "exchanges", "usage"}
-HEAVY = frozenset({"masks", "crops"})
+PIXEL_NEEDS = frozenset({"masks", "crops"})
 """What a metric needs that takes pixels: measured in workers, and kept."""
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ReadingSet:
     """One reading of every case: a submission, or one sample of a run."""
 
     submission: Submission
@@ -36,11 +38,11 @@ class Attempt:
     """Case → what judges said of this reading of it."""
 
 
-def measured_cases(
-    place: Place,
+def measure_cases(
+    place: ReleaseRef,
     release: Release,
     entries: Mapping[str, Entry],
-    attempts: Sequence[Attempt],
+    attempts: Sequence[ReadingSet],
     metrics: Sequence[Metric],
     *,
     workers: int = 1,
@@ -52,40 +54,40 @@ def measured_cases(
     A case that was read several times has its units several times, in the same patient.
     """
     measures = {measure_key(metric): metric for metric in metrics}
-    heavy = {k: m for k, m in measures.items() if HEAVY & set(m.needs)}
+    heavy = {k: m for k, m in measures.items() if PIXEL_NEEDS & set(m.needs)}
     light = {k: m for k, m in measures.items() if k not in heavy}
     rows: dict[str, Rows] = {case: {} for case in entries}
     wrong: dict[str, OverreadError] = {}
     done, total = 0, len(entries) * len(attempts)
 
-    def told(more: int) -> None:
+    def report_progress(more: int) -> None:
         nonlocal done
         done += more
         if progress is not None:
             progress(done, total)
 
-    told(0)
+    report_progress(0)
     for attempt in attempts:
         for case, entry in entries.items():
             reading = attempt.submission.readings.get(case)
             judged = attempt.verdicts.get(case, ())
             subject = Subject(entry, reading, release, attempt.submission, judged)
-            _merge(rows[case], measured_rows(light, subject), attempt.sample)
-            told(0 if heavy else 1)
+            _merge_rows(rows[case], measure_rows(light, subject), attempt.sample)
+            report_progress(0 if heavy else 1)
         if heavy:
-            found = _with_pixels(place, release, entries, attempt, heavy, workers, fresh=fresh)
+            found = _measure_pixels(place, release, entries, attempt, heavy, workers, fresh=fresh)
             for case, own, error in found:
                 if isinstance(error, MissingPart):
                     raise error
                 if error is None:
-                    _merge(rows[case], own, attempt.sample)
+                    _merge_rows(rows[case], own, attempt.sample)
                 else:
                     wrong[case] = error
-                told(1)
-    return _collected(entries, attempts, rows, wrong)
+                report_progress(1)
+    return _collect_statistics(entries, attempts, rows, wrong)
 
 
-def _merge(rows: Rows, found: Rows, sample: int) -> None:
+def _merge_rows(rows: Rows, found: Rows, sample: int) -> None:
     for key, units in found.items():
         own = rows.setdefault(key, {})
         own |= {unit_name(unit, sample): row for unit, row in units.items()}
@@ -100,11 +102,11 @@ def unit_name(unit: str, sample: int) -> str:
     return unit if not sample else f"{unit}@{sample}"
 
 
-def _with_pixels(
-    place: Place,
+def _measure_pixels(
+    place: ReleaseRef,
     release: Release,
     entries: Mapping[str, Entry],
-    attempt: Attempt,
+    attempt: ReadingSet,
     measures: Mapping[str, Metric],
     workers: int,
     *,
@@ -114,8 +116,8 @@ def _with_pixels(
     submission = attempt.submission
     files = replace(submission, readings={}, problems=[])
     name = digest(place.benchmark, str(place.root.resolve()), place.split, submission.reader)
-    kept = Kept(name, fresh=fresh and not attempt.sample)
-    keys = {case: _key(release, entries[case], submission, measures) for case in entries}
+    kept = MeasureCache(name, fresh=fresh and not attempt.sample)
+    keys = {case: _cache_key(release, entries[case], submission, measures) for case in entries}
     todo = []
     for case, entry in entries.items():
         before = kept.get(keys[case])
@@ -123,14 +125,14 @@ def _with_pixels(
             todo.append((case, place, entry, submission.readings.get(case), files, measures))
         else:
             yield case, before, None
-    with closing(kept), closing(in_workers(_measure_case, todo, workers)) as results:
+    with closing(kept), closing(run_in_workers(_measure_case, todo, workers)) as results:
         for case, found, error in results:
             if error is None:
                 kept.add(keys[case], found)
             yield case, found or {}, error
 
 
-def measured_rows(measures: Mapping[str, Metric], subject: Subject) -> Rows:
+def measure_rows(measures: Mapping[str, Metric], subject: Subject) -> Rows:
     """What each measure says of one case."""
     found: Rows = {}
     for key, metric in measures.items():
@@ -140,22 +142,22 @@ def measured_rows(measures: Mapping[str, Metric], subject: Subject) -> Rows:
 
 def _measure_case(
     case: str,
-    place: Place,
+    place: ReleaseRef,
     entry: Entry,
     reading: Reading | None,
     files: Submission,
     measures: Mapping[str, Metric],
 ) -> Rows:
     """One case, in a worker."""
-    return measured_rows(measures, Subject(entry, reading, _opened(place), files))
+    return measure_rows(measures, Subject(entry, reading, _open_release(place), files))
 
 
 @lru_cache(maxsize=1)
-def _opened(place: Place) -> Release:
+def _open_release(place: ReleaseRef) -> Release:
     return place.open()
 
 
-def _key(
+def _cache_key(
     release: Release, entry: Entry, submission: Submission, measures: Mapping[str, Metric]
 ) -> str:
     """Everything that the statistics of one case depend on."""
@@ -181,22 +183,22 @@ def _key(
     return digest(
         entry.model_dump(mode="json"),
         reading.model_dump(mode="json", exclude=_UNMEASURED) if reading else None,
-        [_state(release, file) for file in sorted(truth_files | pictures)],
-        [_state(submission, file) for file in sorted(own)],
+        [_file_state(release, file) for file in sorted(truth_files | pictures)],
+        [_file_state(submission, file) for file in sorted(own)],
         sorted((key, m.settings) for key, m in measures.items()),
     )
 
 
-def _state(files: Any, file: str) -> list[Any]:
+def _file_state(files: Any, file: str) -> list[Any]:
     try:
-        return identity(files.source(file))
+        return file_identity(files.source(file))
     except OverreadError as error:
         return ["absent", str(error)]
 
 
-def _collected(
+def _collect_statistics(
     entries: Mapping[str, Entry],
-    attempts: Sequence[Attempt],
+    attempts: Sequence[ReadingSet],
     rows: Mapping[str, Rows],
     wrong: Mapping[str, OverreadError],
 ) -> tuple[dict[str, CaseStatistics], list[str]]:
@@ -224,11 +226,13 @@ def _collected(
         found[case] = CaseStatistics.model_validate(
             {"patient": entry.case.patient, "state": state, "rows": rows[case]}
         )
-    return found, [*_hints(rows), *problems]
+    return found, [*_orientation_hints(rows), *problems]
 
 
-def _hints(rows: Mapping[str, Rows]) -> list[str]:
-    """What masks that hardly touch the truth have in common, where they would fit when turned."""
+def _orientation_hints(rows: Mapping[str, Rows]) -> list[str]:
+    """Hints for masks that hardly overlap the truth but would if they were flipped or had axes
+    swapped.
+    """
     turns: dict[str, dict[tuple[str, str], float]] = {}
     for case, measures in rows.items():
         for units in measures.values():
@@ -236,12 +240,12 @@ def _hints(rows: Mapping[str, Rows]) -> list[str]:
                 if row.get("turn"):
                     # A finding that two measures looked at is one finding.
                     turns.setdefault(row["turn"], {})[case, unit] = row["turn_dice"]
-    return [_hint(turn, found) for turn, found in sorted(turns.items())]
+    return [_format_hint(turn, found) for turn, found in sorted(turns.items())]
 
 
-def _hint(turn: str, found: Mapping[tuple[str, str], float]) -> str:
+def _format_hint(turn: str, found: Mapping[tuple[str, str], float]) -> str:
     cases = list(dict.fromkeys(case for case, _ in found))
-    named = ", ".join(cases[:_NAMED]) + ", …" * (len(cases) > _NAMED)
+    named = ", ".join(cases[:_MAX_NAMED]) + ", …" * (len(cases) > _MAX_NAMED)
     return (
         f"{len(found)} finding(s) of {named} hardly touch the truth and would fit it when {turn} "
         f"(mean Dice then {sum(found.values()) / len(found):.2f}): look whether the masks are in "

@@ -1,13 +1,15 @@
-"""The pace of a run: how many questions at once to each endpoint, and how long to wait."""
+"""Limits on asking: how many requests at once to each endpoint, and how long to wait before a
+retry.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 
-_FIRST = 0.5
-_LONGEST = 60.0
-_LONGEST_ASKED = 300.0
+_FIRST_DELAY = 0.5
+_MAX_DELAY = 60.0
+_MAX_REQUESTED_DELAY = 300.0
 
 
 def derived_seed(run_seed: int, case_id: str, sample: int) -> int:
@@ -23,33 +25,33 @@ def derived_seed(run_seed: int, case_id: str, sample: int) -> int:
     return int.from_bytes(hashlib.sha256(told).digest()[:4], "big") >> 1
 
 
-def waiting(attempt: int, after: float | None, seed: int) -> float:
+def retry_delay(attempt: int, after: float | None, seed: int) -> float:
     """Seconds to wait before asking again: doubled each time, with jitter, or what was asked for.
 
     `attempt` counts from 0. A reader that said how long (`Retry-After`) is left alone at least
     that long, and five minutes at most; jitter keeps many from coming back at the same moment.
 
-    >>> [round(waiting(n, None, 7), 1) <= 0.5 * 2**n for n in range(4)]
+    >>> [round(retry_delay(n, None, 7), 1) <= 0.5 * 2**n for n in range(4)]
     [True, True, True, True]
-    >>> 5.0 <= waiting(0, 5.0, 7) <= 5.5
+    >>> 5.0 <= retry_delay(0, 5.0, 7) <= 5.5
     True
     """
     told = f"{seed}\0{attempt}".encode()
     jitter = int.from_bytes(hashlib.sha256(told).digest()[:4], "big") / 2**32
     if after is not None and after >= 0:
-        return min(after, _LONGEST_ASKED) + jitter * min(0.5, 0.1 * after)
-    return min(_LONGEST, _FIRST * 2.0 ** min(attempt, 20)) * (0.5 + jitter / 2)
+        return min(after, _MAX_REQUESTED_DELAY) + jitter * min(0.5, 0.1 * after)
+    return min(_MAX_DELAY, _FIRST_DELAY * 2.0 ** min(attempt, 20)) * (0.5 + jitter / 2)
 
 
-class Pace:
-    """One limit for each endpoint, shared by everybody in this process who asks it."""
+class EndpointLimits:
+    """One semaphore for each endpoint, shared by everybody in this process who asks it."""
 
     def __init__(self, at_once: int) -> None:
         """`at_once` is the most questions in flight to one endpoint."""
         self.at_once = at_once
         self._limits: dict[str, asyncio.Semaphore] = {}
 
-    def of(self, endpoint: str) -> asyncio.Semaphore:
+    def limit_for(self, endpoint: str) -> asyncio.Semaphore:
         """The limit of that endpoint."""
         if endpoint not in self._limits:
             self._limits[endpoint] = asyncio.Semaphore(self.at_once)

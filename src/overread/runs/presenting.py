@@ -1,8 +1,9 @@
-"""How a case is handed to a reader: all of it as it is, or what the run's settings make of it.
+"""How a case is handed to a reader: as it is, or changed by the run's ablation settings.
 
-A run may show fewer pictures, put options or pictures into another order, tell the reader what the
-experts said, or show altered pictures. All of that happens here and nowhere else, so that one
-ablation changes one thing. With the settings as they come, the very same objects pass through.
+A run may show fewer pictures, shuffle options or pictures, reveal the experts' words, or show
+edited pictures. All of that
+happens here and nowhere else, so that one ablation changes one thing. With default settings the
+same objects pass through.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NO_HINTS = Hints()
-PRESENTING = ("image_ratio", "shuffle", "reveal")
+ABLATION_SETTINGS = ("image_ratio", "shuffle", "reveal")
 """Settings of a session that are carried out here, whoever reads."""
 Exchanges = Sequence[Exchange]
 
 
-def as_it_is(reading: Reading) -> Reading:
-    """A reading whose letters are those of the release already."""
+def undo_nothing(reading: Reading) -> Reading:
+    """The undo of a case that was not reordered: returns the reading unchanged."""
     return reading
 
 
 @dataclass(frozen=True)
-class Presented:
+class PresentedCase:
     """One case as a reader gets it."""
 
     case: Case
@@ -59,7 +60,7 @@ class Presented:
     """What of the truth it is told on purpose."""
     edits: tuple[Edit, ...] = ()
     """What was changed in its pictures, for workers that open them anew."""
-    undo: Callable[[Reading], Reading] = as_it_is
+    undo: Callable[[Reading], Reading] = undo_nothing
     """Puts the letters of the reading back to those of the release."""
 
 
@@ -79,19 +80,19 @@ class Presenter:
         self._seed = seed
         self._pictures = release.pictures
         self._edits = edits or {}
-        _refuse_the_impossible(settings, release)
-        self._hints = _hints_of(release, settings.reveal) if settings.reveal else {}
+        _refuse_impossible(settings, release)
+        self._hints = _load_hints(release, settings.reveal) if settings.reveal else {}
 
-    def present(self, case: Case, sample: int) -> Presented:
+    def present(self, case: Case, sample: int) -> PresentedCase:
         """One case, as its reader gets it in this sample."""
         settings = self._settings
         kept = case.pictures
         if settings.image_ratio < 100:
-            kept = nested_share(kept, settings.image_ratio, seed=self._seed, case_id=case.id)
-        shown = self._ordered(kept, "images", case, sample)
+            kept = subset_pictures(kept, settings.image_ratio, seed=self._seed, case_id=case.id)
+        shown = self._reorder(kept, "images", case, sample)
         options = case.options
-        texts = self._ordered(options, "options", case, sample)
-        undo = as_it_is
+        texts = self._reorder(options, "options", case, sample)
+        undo = undo_nothing
         changes: dict[str, object] = {}
         if shown is not case.pictures:
             changes["pictures"] = shown
@@ -101,45 +102,47 @@ class Presenter:
                 text.model_copy(update={"letter": place.letter})
                 for place, text in zip(options, texts, strict=True)
             )
-            undo = _Undo(tuple(o.letter for o in options), tuple(t.letter for t in texts))
+            undo = _RestoreLetters(tuple(o.letter for o in options), tuple(t.letter for t in texts))
         edits = self._edits.get(case.id, ())
-        return Presented(
+        return PresentedCase(
             case=case.model_copy(update=changes) if changes else case,
-            pictures=_edited(self._pictures, edits),
-            hints=_told(self._hints.get(case.id, NO_HINTS), shown),
+            pictures=_edit_pictures(self._pictures, edits),
+            hints=_hints_for_pictures(self._hints.get(case.id, NO_HINTS), shown),
             edits=edits,
             undo=undo,
         )
 
-    def _ordered(self, things: tuple[T, ...], what: str, case: Case, sample: int) -> tuple[T, ...]:
+    def _reorder(self, things: tuple[T, ...], what: str, case: Case, sample: int) -> tuple[T, ...]:
         if what not in self._settings.shuffle or not sample or len(things) < 2:
             return things
-        order = order_of(len(things), sample, seed=self._seed, case_id=case.id, what=what)
+        order = sample_order(len(things), sample, seed=self._seed, case_id=case.id, what=what)
         return tuple(things[place] for place in order)
 
 
 # ---- fewer pictures, other orders ----------------------------------------------------------
 
 
-def nested_share(
+def subset_pictures(
     pictures: tuple[Picture, ...], percent: int, *, seed: int, case_id: str
 ) -> tuple[Picture, ...]:
-    """So many percent of a case's pictures in their own order; less is always part of more.
+    """This percentage of a case's pictures, in their own order; a smaller share is always a subset
+    of a larger one.
 
-    One order is drawn for each case, and its first ones are shown: the nearest whole number, halves
-    up, and one at least unless it is to be none at all.
+    One random order is drawn for each case and its first pictures are shown: the count is
+    rounded (halves up), and is at
+    least one unless `percent` is 0.
     """
     count = (len(pictures) * percent + 50) // 100
     if percent:
         count = max(count, min(1, len(pictures)))
     if count == len(pictures):
         return pictures
-    order = _drawn(len(pictures), seed, case_id, "image ratio")
+    order = _hash_order(len(pictures), seed, case_id, "image ratio")
     return tuple(pictures[place] for place in sorted(order[:count]))
 
 
-def order_of(count: int, sample: int, *, seed: int, case_id: str, what: str) -> tuple[int, ...]:
-    """The order of a sample: sample 0 as it is, and no order again before all had their turn."""
+def sample_order(count: int, sample: int, *, seed: int, case_id: str, what: str) -> tuple[int, ...]:
+    """The order for a sample: sample 0 is unchanged, and no order repeats before all were used."""
     plain = tuple(range(count))
     used = {plain}
     order = plain
@@ -149,21 +152,21 @@ def order_of(count: int, sample: int, *, seed: int, case_id: str, what: str) -> 
         order = next(
             drawn
             for attempt in itertools.count()
-            if (drawn := _drawn(count, seed, case_id, what, number, attempt)) not in used
+            if (drawn := _hash_order(count, seed, case_id, what, number, attempt)) not in used
         )
         used.add(order)
     return order
 
 
-def _drawn(count: int, *words: object) -> tuple[int, ...]:
-    """An order that hangs on these words alone: whatever draws lots elsewhere may change."""
+def _hash_order(count: int, *words: object) -> tuple[int, ...]:
+    """A pseudo-random order that depends on these words only, not on any random generator."""
     told = "\0".join(map(str, words))
     lots = [hashlib.sha256(f"{told}\0{place}".encode()).digest() for place in range(count)]
     return tuple(sorted(range(count), key=lots.__getitem__))
 
 
 @dataclass(frozen=True)
-class _Undo:
+class _RestoreLetters:
     """Puts letters back: the one shown in a place becomes the release's letter of its text."""
 
     shown: tuple[str, ...]
@@ -184,7 +187,7 @@ class _Undo:
 # ---- hints and edits -----------------------------------------------------------------------
 
 
-def _hints_of(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
+def _load_hints(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
     """Case → what is revealed of it; refused where the release has nothing of the kind."""
     found: dict[str, Hints] = {}
     for scanned in release.scan():
@@ -192,8 +195,8 @@ def _hints_of(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
             continue
         case, truth = scanned.entry.case, scanned.entry.truth
         found[case.id] = Hints(
-            captions=captions_of(truth) if "captions" in reveal else {},
-            summary=truth.report if "summary" in reveal and _beyond_a_report(case) else None,
+            captions=collect_captions(truth) if "captions" in reveal else {},
+            summary=truth.report if "summary" in reveal and _asks_more_than_report(case) else None,
         )
     for what, there in (
         ("captions", any(hints.captions for hints in found.values())),
@@ -208,7 +211,7 @@ def _hints_of(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
     return found
 
 
-def captions_of(truth: Truth) -> dict[str, str]:
+def collect_captions(truth: Truth) -> dict[str, str]:
     """Picture → what the experts say of it as a whole."""
     found: dict[str, str] = {}
     for finding in truth.findings:
@@ -219,7 +222,7 @@ def captions_of(truth: Truth) -> dict[str, str]:
     return found
 
 
-def _told(hints: Hints, shown: Sequence[Picture]) -> Hints:
+def _hints_for_pictures(hints: Hints, shown: Sequence[Picture]) -> Hints:
     """Hints without those on pictures that are not shown."""
     if hints is NO_HINTS or not hints.captions:
         return hints
@@ -227,7 +230,7 @@ def _told(hints: Hints, shown: Sequence[Picture]) -> Hints:
     return Hints({n: hints.captions[n] for n in names if n in hints.captions}, hints.summary)
 
 
-def _edited(pictures: Pictures, edits: tuple[Edit, ...]) -> Pictures:
+def _edit_pictures(pictures: Pictures, edits: tuple[Edit, ...]) -> Pictures:
     if not edits:
         return pictures
     from overread.pixels.edits import AlteredPictures
@@ -235,54 +238,54 @@ def _edited(pictures: Pictures, edits: tuple[Edit, ...]) -> Pictures:
     return AlteredPictures(pictures, edits)
 
 
-def refuse_untold(hints: Hints, exchanges: Exchanges) -> None:
-    """Refuse a workflow that keeps to itself what the run wanted to be told."""
-    said = _plain(
+def refuse_unused_hints(hints: Hints, exchanges: Exchanges) -> None:
+    """Refuse a workflow that did not pass the revealed hints on to the reader."""
+    said = _join_words(
         part for one in exchanges for m in one.messages for part in m.parts if isinstance(part, str)
     )
     for what, texts in (("captions", hints.captions.values()), ("summary", (hints.summary or "",))):
-        wanted = [_plain([text]) for text in texts if text.strip()]
+        wanted = [_join_words([text]) for text in texts if text.strip()]
         if wanted and not any(text in said for text in wanted):
             raise UsageError(
-                f"this workflow has no place for an expert {what}, and told the reader none",
+                f"this workflow does not pass an expert {what} on to the reader",
                 remedy=f"leave reveal={what} out, or use another --workflow",
             )
 
 
-def _plain(texts: Iterable[str]) -> str:
+def _join_words(texts: Iterable[str]) -> str:
     return " ".join(word for text in texts for word in text.split())
 
 
 # ---- what the spec says, and refusing ------------------------------------------------------
 
 
-def settings_told(settings: SessionSettings, *, whole: bool) -> dict[str, Any]:
+def spec_settings(settings: SessionSettings, *, whole: bool) -> dict[str, Any]:
     """The settings for the spec; a reader of `whole` cases is concerned by few of them."""
     told = to_jsonable_python(settings.as_settings())
     if whole:
         usual = to_jsonable_python(SessionSettings().as_settings())
-        return {name: told[name] for name in PRESENTING if told[name] != usual[name]}
+        return {name: told[name] for name in ABLATION_SETTINGS if told[name] != usual[name]}
     return cast(dict[str, Any], told)
 
 
-def refuse_unseeing(reader: Reader, settings: SessionSettings) -> None:
-    """Refuse settings that mean nothing to this reader."""
+def refuse_ignored_settings(reader: Reader, settings: SessionSettings) -> None:
+    """Refuse ablation settings that have no effect on this reader."""
     if settings.reveal and "whole" in reader.skills:
         raise UsageError(
-            f"the reader '{reader.name}' reads whole cases and cannot be told anything",
+            f"the reader '{reader.name}' takes no prompts, so nothing can be revealed to it",
             remedy="leave reveal out",
         )
-    asked = settings_told(settings, whole=True)
+    asked = spec_settings(settings, whole=True)
     if asked and getattr(reader, "unseeing", False):
         raise UsageError(
             f"the reader '{reader.name}' answers whatever it is shown, so that "
             f"{' and '.join(asked)} would change nothing",
-            remedy="use a reader that looks",
+            remedy="use a reader that reads the pictures",
         )
 
 
-def _refuse_the_impossible(settings: SessionSettings, release: Release) -> None:
-    """Say at once what no case of the release can have done to it."""
+def _refuse_impossible(settings: SessionSettings, release: Release) -> None:
+    """Refuse at once settings that apply to no case of the release."""
     name = f"{release.benchmark} {release.split}"
     if "options" in settings.shuffle and not any(case.options for case in release):
         raise UsageError(f"the cases of {name} have no options to shuffle")
@@ -290,18 +293,18 @@ def _refuse_the_impossible(settings: SessionSettings, release: Release) -> None:
     if several and not any(len(case.pictures) > 1 for case in release):
         what = "in another order" if "images" in settings.shuffle else "in part"
         raise UsageError(f"each case of {name} has one picture, which cannot be shown {what}")
-    if not settings.image_ratio and not any(map(_beyond_a_report, release)):
+    if not settings.image_ratio and not any(map(_asks_more_than_report, release)):
         raise UsageError(
-            f"without pictures nothing is left to read in {name}",
+            f"the cases of {name} cannot be read without pictures",
             remedy="give an image_ratio above 0",
         )
-    if "summary" in settings.reveal and not any(map(_beyond_a_report, release)):
+    if "summary" in settings.reveal and not any(map(_asks_more_than_report, release)):
         raise UsageError(
-            f"the summary of a case of {name} would tell the very thing that is asked for",
+            f"for {name} the expert summary is the expected answer, and cannot be revealed",
             remedy="leave reveal=summary out",
         )
 
 
-def _beyond_a_report(case: Case) -> bool:
-    """Whether something else is asked than what the pictures show."""
+def _asks_more_than_report(case: Case) -> bool:
+    """Whether more is asked than a report: options to choose from, or a question."""
     return bool(case.options) or case.asks == "answer"

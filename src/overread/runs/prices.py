@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import Usage
 from overread.errors import UsageError
 
-_MOST = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,23 @@ def read_prices(path: Path, model: str) -> Prices:
     where = str(path)
     remedy = 'write a table for each model: ["name"], input = 1.25, output = 10.0'
     try:
-        if path.stat().st_size > _MOST:
+        if path.stat().st_size > _MAX_BYTES:
             raise UsageError("this is too large for a price list", where=where, remedy=remedy)
-        data = _parsed(path)
+        data = _parse_file(path)
     except OSError as error:
         raise UsageError(f"the price list cannot be read ({error.strerror})", where=where) from None
     except ValueError as error:
-        raise UsageError(f"this is no price list ({error})", where=where, remedy=remedy) from None
+        raise UsageError(
+            f"this is not a price list ({error})", where=where, remedy=remedy
+        ) from None
     tables = {name: row for name, row in data.items() if isinstance(row, dict)}
     if model not in tables:
-        raise unknown(f"model in {path.name}", model, tables)
+        raise unknown_name(f"model in {path.name}", model, tables)
     row = tables[model]
     into: Any = row.get("input")
     out: Any = row.get("output")
     if not (_is_price(into) and _is_price(out)):
-        raise UsageError(f"the prices of '{model}' are no numbers", where=where, remedy=remedy)
+        raise UsageError(f"the prices of '{model}' are not numbers", where=where, remedy=remedy)
     return Prices(float(into), float(out), str(data.get("currency", "")))
 
 
@@ -67,7 +69,7 @@ def _is_price(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_file(path: Path) -> dict[str, Any]:
     import tomllib
 
     raw = path.read_bytes()

@@ -1,4 +1,6 @@
-"""Where cases are read: one at a time by each of a few hands, every failure kept as a reading."""
+"""Reads cases: a few tasks take one case after the other, and every failure is stored as a reading
+with an error.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pathlib import Path
 from overread.core import (
     Ask,
     Case,
-    Drawn,
+    DrawnMask,
     Reader,
     Reading,
     Reply,
@@ -27,25 +29,25 @@ from overread.errors import (
     UnknownName,
     UsageError,
 )
-from overread.runs.arrays import adopt_files, write_files, write_masks
-from overread.runs.asking import Asker, Spent
+from overread.runs.arrays import copy_reading_files, write_files, write_masks
+from overread.runs.asking import Asker, Spending
 from overread.runs.cache import CacheUnusable
-from overread.runs.computing import keep_masks, whole_reading
+from overread.runs.computing import read_whole_case, store_masks
 from overread.runs.pace import derived_seed
-from overread.runs.presenting import Presented, Presenter, refuse_untold
-from overread.runs.store import Question, RunUnwritable, Store
+from overread.runs.presenting import PresentedCase, Presenter, refuse_unused_hints
+from overread.runs.store import QuestionMessages, ReadingStore, RunUnwritable
 from overread.session import Session, SessionSettings, mask_file
 
 Workflow = Callable[[Case, Session], Awaitable[Reading]]
 Work = Iterator[tuple[Case, int]]
 
-_MOST_TOLD = 10
-_BREATH = 0.01
+_MAX_REASONS = 10
+_YIELD_SECONDS = 0.01
 
 
 @dataclass
 class Bug:
-    """An exception that nobody meant, met while reading."""
+    """An unexpected exception met while reading."""
 
     what: str
     """Its type and words."""
@@ -75,7 +77,7 @@ class Tally:
     """(case, why) of the first few that failed."""
     bugs: dict[str, Bug] = field(default_factory=dict)
     """What was met that is a bug, by its words."""
-    spent: Spent = field(default_factory=Spent)
+    spent: Spending = field(default_factory=Spending)
     """What asking came to."""
     began: float = field(default_factory=time.monotonic)
     """When it began, on the clock that only goes forward."""
@@ -93,14 +95,14 @@ class Tally:
     def fail(self, case: str, why: str) -> None:
         """Count one failed reading."""
         self.failed += 1
-        if len(self.reasons) < _MOST_TOLD:
+        if len(self.reasons) < _MAX_REASONS:
             self.reasons.append((case, why))
 
 
 Watch = Callable[[Tally], None]
 
 
-class ReadingRoom:
+class CaseRunner:
     """Everything that one run needs to read one case after the other."""
 
     def __init__(
@@ -110,17 +112,18 @@ class ReadingRoom:
         workflow: Workflow | None,
         presenter: Presenter,
         asker: Asker,
-        store: Store,
+        store: ReadingStore,
         tally: Tally,
         seed: int,
         settings: SessionSettings,
         on_prompts: Callable[[dict[str, str]], None],
         watch: Watch | None = None,
-        unusable: Mapping[tuple[str, int], Sequence[Question]] | None = None,
+        unusable: Mapping[tuple[str, int], Sequence[QuestionMessages]] | None = None,
     ) -> None:
-        """Without a `workflow` the reader reads whole cases by itself.
+        """Without a `workflow` the reader makes whole readings (skill 'whole').
 
-        Questions that are `unusable` for a (case, sample) are asked even where they were answered.
+        Questions that are `unusable` for a (case, sample) are asked again even where a reply is
+        cached.
         """
         self._reader = reader
         self._workflow = workflow
@@ -133,24 +136,24 @@ class ReadingRoom:
         self._on_prompts = on_prompts
         self._watch = watch
         self._unusable = unusable or {}
-        self._breath = time.monotonic()
-        self._broken: ReleaseError | None = None
+        self._last_yield = time.monotonic()
+        self._release_error: ReleaseError | None = None
         # All masks of a case are in memory while they are written: of two cases, no more.
-        self._writing = asyncio.Semaphore(2)
+        self._mask_limit = asyncio.Semaphore(2)
 
     async def read_all(self, work: Work, hands: int) -> None:
-        """Read every case of `work`, `hands` of them at once; none is held longer than that."""
+        """Read every case of `work`, `hands` of them at the same time; no more are held in memory."""
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(hands):
-                    group.create_task(self._hand(work))
+                    group.create_task(self._worker(work))
         except BaseExceptionGroup as several:
             # One thing went wrong first; the others only followed it.
-            raise _first(several) from None
-        if self._broken is not None:
-            raise self._broken
+            raise first_error(several) from None
+        if self._release_error is not None:
+            raise self._release_error
 
-    async def _hand(self, work: Work) -> None:
+    async def _worker(self, work: Work) -> None:
         """Take a case, read it, write it down, take the next."""
         while True:
             try:
@@ -158,32 +161,32 @@ class ReadingRoom:
             except StopIteration:
                 return
             except ReleaseError as error:
-                self._broken = error  # the others finish what they are reading
+                self._release_error = error  # the others finish what they are reading
                 return
-            reading = await self._read(case, sample)
+            reading = await self._read_case(case, sample)
             self._store.append(reading)
             self._tally.read += 1
             if reading.error is not None:
                 self._tally.fail(case.id, reading.error)
             if self._watch is not None:
                 self._watch(self._tally)
-            if self._store.due():
+            if self._store.is_sync_due():
                 await asyncio.to_thread(self._store.sync)
             # Known answers never wait for anything; a Ctrl-C must get its turn all the same.
-            elif time.monotonic() - self._breath > _BREATH:
+            elif time.monotonic() - self._last_yield > _YIELD_SECONDS:
                 await asyncio.sleep(0)
-                self._breath = time.monotonic()
+                self._last_yield = time.monotonic()
 
-    async def _read(self, case: Case, sample: int) -> Reading:
+    async def _read_case(self, case: Case, sample: int) -> Reading:
         """The reading of a case, or a reading that says why there is none."""
         seed = derived_seed(self._seed, case.id, sample)
         session: Session | None = None
         try:
             presented = self._presenter.present(case, sample)
             if self._workflow is None:
-                return presented.undo(await self._whole(presented, sample, seed))
+                return presented.undo(await self._read_whole(presented, sample, seed))
             session = Session(
-                self._asks(case, sample),
+                self._ask_function(case, sample),
                 self._reader,
                 presented.case,
                 presented.pictures,
@@ -195,102 +198,105 @@ class ReadingRoom:
             reading = await self._workflow(presented.case, session)
             if not isinstance(reading, Reading):
                 raise TypeError(f"the workflow gave a {type(reading).__name__}, not a Reading")
-            refuse_untold(presented.hints, session.exchanges)
+            refuse_unused_hints(presented.hints, session.exchanges)
             if session.masks:
                 await self._write_masks(session)
             await self._write_files(session)
-            return presented.undo(_owned(reading, case, sample))
+            return presented.undo(_with_case_id(reading, case, sample))
         except Exception as problem:
-            error = _first(problem)
-            if _concerns_all(error):
+            error = first_error(problem)
+            if is_fatal(error):
                 raise error from None
             if session is not None:
                 await self._write_files(session)  # its steps name them
-            return self._failed(case, sample, session, self._told(error, case))
+            return self._failed_reading(case, sample, session, self._describe_failure(error, case))
         finally:
             if session is not None and session.prompts:
                 self._on_prompts(session.prompts)
 
-    def _asks(self, case: Case, sample: int) -> Ask:
+    def _ask_function(self, case: Case, sample: int) -> Ask:
         unusable = self._unusable.get((case.id, sample))
         if not unusable:
             return self._asker.ask
 
-        async def ask(request: Request) -> Reply | Drawn:
+        async def ask(request: Request) -> Reply | DrawnMask:
             return await self._asker.ask(request, anew=request.messages in unusable)
 
         return ask
 
-    async def _whole(self, presented: Presented, sample: int, seed: int) -> Reading:
+    async def _read_whole(self, presented: PresentedCase, sample: int, seed: int) -> Reading:
         case, pictures, folder = presented.case, presented.pictures, self._store.folder
         async with self._asker.limit:
-            found, masks = await whole_reading(self._reader, case, pictures, seed=seed)
-        reading = _owned(found, case, sample)
+            found, masks = await read_whole_case(self._reader, case, pictures, seed=seed)
+        reading = _with_case_id(found, case, sample)
         source = getattr(self._reader, "source", None)
         if reading.error is not None:
             return reading
         try:
             if masks is not None:
-                async with self._writing:
+                async with self._mask_limit:
                     return await asyncio.to_thread(
-                        keep_masks, folder, case, pictures, reading, masks
+                        store_masks, folder, case, pictures, reading, masks
                     )
             if source is not None:
-                return await asyncio.to_thread(adopt_files, folder, reading, source)
+                return await asyncio.to_thread(copy_reading_files, folder, reading, source)
         except OSError as error:
-            raise self._store.unwritten(error) from None
+            raise self._store.write_error(error) from None
         return reading
 
     async def _write_masks(self, session: Session) -> None:
         case, pictures = session.case, session.pictures
         path = Path(self._store.folder, mask_file(case.id, session.sample))
         try:
-            async with self._writing:
+            async with self._mask_limit:
                 await asyncio.to_thread(write_masks, path, case, pictures, session.masks)
         except OSError as error:
-            raise self._store.unwritten(error) from None
+            raise self._store.write_error(error) from None
 
     async def _write_files(self, session: Session) -> None:
         if session.files:
             try:
                 await asyncio.to_thread(write_files, self._store.folder, session.files)
             except OSError as error:
-                raise self._store.unwritten(error) from None
+                raise self._store.write_error(error) from None
 
-    def _failed(self, case: Case, sample: int, session: Session | None, why: str) -> Reading:
+    def _failed_reading(
+        self, case: Case, sample: int, session: Session | None, why: str
+    ) -> Reading:
         if session is not None:
             return session.reading(error=why)
         return Reading(case_id=case.id, reader=self._reader.name, sample=sample, error=why)
 
-    def _told(self, error: BaseException, case: Case) -> str:
+    def _describe_failure(self, error: BaseException, case: Case) -> str:
         """Why a reading failed, for who runs it."""
         if isinstance(error, BadReply):
             return f"the answer could not be used: {error}"  # worded for the one who gave it
-        return str(error) if isinstance(error, OverreadError) else self._met(error, case)
+        return str(error) if isinstance(error, OverreadError) else self._note_bug(error, case)
 
-    def _met(self, error: BaseException, case: Case) -> str:
+    def _note_bug(self, error: BaseException, case: Case) -> str:
         """Note a bug, and say what became of the case."""
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         what = what if len(what) <= 300 else f"{what[:299]}…"
         known = self._tally.bugs.get(what)
         if known is not None:
             known.count += 1
-        elif len(self._tally.bugs) < _MOST_TOLD:
+        elif len(self._tally.bugs) < _MAX_REASONS:
             told = "".join(traceback.format_exception(error))
             self._tally.bugs[what] = Bug(what, case.id, told)
         return f"a bug ended this reading ({what})"
 
 
-def _owned(reading: Reading, case: Case, sample: int) -> Reading:
+def _with_case_id(reading: Reading, case: Case, sample: int) -> Reading:
     if reading.case_id == case.id and reading.sample == sample:
         return reading
     return reading.model_copy(update={"case_id": case.id, "sample": sample})
 
 
-def _concerns_all(error: BaseException) -> bool:
-    """Whether it is wrong for every case: then it ends the run instead of failing them all.
+def is_fatal(error: BaseException) -> bool:
+    """Whether an error would hit every case: then it ends the run instead of failing them one by
+    one.
 
-    A name that is unknown may have been made up by a reply, and fails its case only.
+    An unknown name may have been made up by a model's reply, so it fails its case only.
     """
     if isinstance(error, UsageError):
         return not isinstance(error, UnknownName)
@@ -298,7 +304,7 @@ def _concerns_all(error: BaseException) -> bool:
     return isinstance(error, ending)
 
 
-def _first(error: BaseException) -> BaseException:
+def first_error(error: BaseException) -> BaseException:
     """The error itself, or the first of a group that several tasks at once ended in."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -12,15 +12,15 @@ from overread.core import Case, Progress, Reading, Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.runs.card import Card
 from overread.runs.comparing import values_by_case
-from overread.runs.grading import card_of, entries_of
-from overread.runs.measuring import Attempt
-from overread.runs.scoring import Drawing
+from overread.runs.grading import build_card, load_entries
+from overread.runs.measuring import ReadingSet
+from overread.runs.scoring import BootstrapSettings
 from overread.runs.spec import read_spec
 from overread.runs.store import RunUnwritable, last_readings
-from overread.runs.verdict_store import chosen_verdicts
+from overread.runs.verdict_store import select_verdicts
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def score(
     metrics: Sequence[str] = (),
     judges: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
-    drawing: Drawing | None = None,
+    bootstrap: BootstrapSettings | None = None,
     workers: int = 1,
     fresh: bool = False,
     root: str | Path | None = None,
@@ -56,12 +56,12 @@ def score(
     """
     run = Path(folder)
     spec = read_spec(run)
-    place = spec.place_now(root, pictures)
+    place = spec.current_release_ref(root, pictures)
     readings = last_readings(run)
     if not readings:
         raise UsageError("the run has no readings yet", where=str(run), remedy="let it run first")
     release = place.open()
-    entries = entries_of(release, place)
+    entries = load_entries(release, place)
     asked = [case for case in entries if not spec.cases or case in spec.cases][: spec.limit]
     lost = dict.fromkeys(case for case, _ in readings if case not in entries)
     entries = {case: entries[case] for case in asked}
@@ -71,20 +71,20 @@ def score(
             where=str(place.root),
             remedy="name the copy that was read with --root",
         )
-    verdicts, who, notes = chosen_verdicts(run, judges)
+    verdicts, who, notes = select_verdicts(run, judges)
     attempts = [
-        _attempt(sample, readings, verdicts, spec.reader.name, run)
+        _reading_set(sample, readings, verdicts, spec.reader.name, run)
         for sample in range(max(spec.repeat, 1))
     ]
-    card = card_of(
+    card = build_card(
         place,
         release,
         entries,
         attempts,
-        asked_for={_asked(entry.case) for entry in entries.values()},
+        asked_for={_requested_part(entry.case) for entry in entries.values()},
         metrics=metrics,
         settings=settings,
-        drawing=drawing,
+        bootstrap=bootstrap,
         workers=workers,
         fresh=fresh,
         progress=progress,
@@ -105,7 +105,7 @@ def score(
         }
     )
     try:
-        _write(run, card)
+        _write_scores(run, card)
     except OSError as error:
         raise RunUnwritable(
             f"the scores cannot be written ({error.strerror})",
@@ -115,23 +115,23 @@ def score(
     return card
 
 
-def _attempt(
+def _reading_set(
     sample: int,
     readings: Mapping[tuple[str, int], Reading],
     verdicts: Mapping[str, tuple[Verdicts, ...]],
     reader: str,
     run: Path,
-) -> Attempt:
-    own = {case: _scored(one) for (case, which), one in readings.items() if which == sample}
+) -> ReadingSet:
+    own = {case: _strip_log(one) for (case, which), one in readings.items() if which == sample}
     judged = {
         case: tuple(told for told in found if told.sample == sample)
         for case, found in verdicts.items()
     }
     files = RunFiles(run)
-    return Attempt(Submission(own, [], reader=reader, files=files), sample, judged)
+    return ReadingSet(Submission(own, [], reader=reader, files=files), sample, judged)
 
 
-def _asked(case: Case) -> str:
+def _requested_part(case: Case) -> str:
     """The part of a reading that every reader of a case is asked for.
 
     Nothing at all, or a failure on every case, is then the worst answer to that.
@@ -141,20 +141,20 @@ def _asked(case: Case) -> str:
     return "masks" if case.queries else "report"
 
 
-def _scored(reading: Reading) -> Reading:
-    """A reading without its log: what was asked and answered is no part of what is scored.
+def _strip_log(reading: Reading) -> Reading:
+    """A reading without its log, which is not scored.
 
-    Nor are steps among which there is no look: a trace that is compared with the release's leads
-    from place to place, and a submission has no other.
+    The trace is dropped too where it has no 'look' step: the reference traces consist of looks, and
+    submissions have no others.
     """
     looks = reading.trace is not None and any(s.kind == "look" for s in reading.trace.steps)
     trace = reading.trace if looks else None
     return reading.model_copy(update={"exchanges": (), "usage": None, "trace": trace})
 
 
-def _write(run: Path, card: Card) -> None:
-    with written(run / "scores.jsonl", packed=False) as out:
+def _write_scores(run: Path, card: Card) -> None:
+    with open_atomic(run / "scores.jsonl", packed=False) as out:
         for line in values_by_case(card):
             out.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-    with written(run / "card.json", packed=False) as out:
+    with open_atomic(run / "card.json", packed=False) as out:
         out.write((json.dumps(card.as_json(), ensure_ascii=False) + "\n").encode())

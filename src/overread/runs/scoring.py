@@ -1,4 +1,4 @@
-"""From statistics of cases to scores: point values, intervals, breakdowns."""
+"""Combines the statistics of cases to scores: values, bootstrap intervals, breakdowns."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from overread.core import Entry
 from overread.metrics import Metric, Statistics
-from overread.metrics.groups import groups_of
-from overread.metrics.statistics.bootstrap import Draws, Interval, breakdown, cluster_key
-from overread.runs.card import CaseStatistics, Described, Group, Score, measure_key
+from overread.metrics.groups import find_groups
+from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, breakdown, cluster_key
+from overread.runs.card import CaseStatistics, DescribedScore, GroupScores, Score, measure_key
 
 _ALL = ("", "")
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """How intervals are made: bootstrap draws of whole patients."""
+class BootstrapSettings:
+    """Settings of the bootstrap intervals: draws of whole patients."""
 
     draws: int = 1000
     seed: int = 0
@@ -34,7 +34,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Units:
+class UnitRows:
     """Everything that one measure gave, as rows with their case and unit."""
 
     rows: list[Statistics]
@@ -44,9 +44,9 @@ class Units:
     """Whose each row is: the patient where one is known, else the case."""
 
 
-def units_of(statistics: Mapping[str, CaseStatistics], key: str) -> Units:
+def collect_units(statistics: Mapping[str, CaseStatistics], key: str) -> UnitRows:
     """The rows of one measure, in the order of case ids, whatever the order of files was."""
-    units = Units([], [], [])
+    units = UnitRows([], [], [])
     for case in sorted(statistics):
         found = statistics[case]
         for unit, row in found.rows.get(key, {}).items():
@@ -56,7 +56,7 @@ def units_of(statistics: Mapping[str, CaseStatistics], key: str) -> Units:
     return units
 
 
-def families(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
+def group_by_measure(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
     """Measure → the metrics that are made of it."""
     found: dict[str, list[Metric]] = {}
     for metric in metrics:
@@ -64,37 +64,37 @@ def families(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
     return found
 
 
-def scores_of(
+def compute_scores(
     metrics: Sequence[Metric],
     statistics: Mapping[str, CaseStatistics],
     entries: Mapping[str, Entry],
-    drawing: Drawing,
-) -> tuple[dict[str, Described], dict[str, dict[str, Group]]]:
+    bootstrap: BootstrapSettings,
+) -> tuple[dict[str, DescribedScore], dict[str, dict[str, GroupScores]]]:
     """Every metric over all cases, and over each group of each breakdown."""
-    scores: dict[str, Described] = {}
+    scores: dict[str, DescribedScore] = {}
     groups: dict[str, dict[str, dict[str, Score]]] = {}
     sizes: dict[tuple[str, str], int] = {}
-    for key, family in families(metrics).items():
-        units = units_of(statistics, key)
+    for key, family in group_by_measure(metrics).items():
+        units = collect_units(statistics, key)
         if not units.rows:
             continue
-        members = {_ALL: list(range(len(units.rows))), **_members(units, entries)}
+        members = {_ALL: list(range(len(units.rows))), **_group_members(units, entries)}
         names = {f"{number}": member for number, member in enumerate(members)}
-        draws = Draws(units.clusters, draws=drawing.draws, seed=drawing.seed)
+        draws = BootstrapDraws(units.clusters, draws=bootstrap.draws, seed=bootstrap.seed)
         found = breakdown(
             {metric.name: metric.combine for metric in family},
             units.rows,
             draws,
             {name: members[member] for name, member in names.items()},
-            level=drawing.level,
+            level=bootstrap.level,
         )
         for name, (kind, group) in names.items():
             inside = members[kind, group]
             sizes.setdefault((kind, group), len(inside))  # as the headline counts them
             for metric in family:
-                score = _score(metric, units, inside, found[name][metric.name])
+                score = _make_score(metric, units, inside, found[name][metric.name])
                 if not kind:
-                    scores[metric.name] = Described(
+                    scores[metric.name] = DescribedScore(
                         **score.model_dump(),
                         better=metric.better,
                         about=metric.about,
@@ -105,14 +105,14 @@ def scores_of(
     ordered = {metric.name: scores[metric.name] for metric in metrics if metric.name in scores}
     return ordered, {
         kind: {
-            group: Group(n=sizes[kind, group], scores=told)
-            for group, told in sorted(inside.items(), key=lambda item: _in_order(item[0]))
+            group: GroupScores(n=sizes[kind, group], scores=told)
+            for group, told in sorted(inside.items(), key=lambda item: _group_sort_key(item[0]))
         }
         for kind, inside in groups.items()
     }
 
 
-def _score(metric: Metric, units: Units, inside: Sequence[int], found: Interval) -> Score:
+def _make_score(metric: Metric, units: UnitRows, inside: Sequence[int], found: Interval) -> Score:
     judged = [
         place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)
     ]
@@ -120,17 +120,19 @@ def _score(metric: Metric, units: Units, inside: Sequence[int], found: Interval)
     return Score(value=found.value, low=found.low, high=found.high, n=n)
 
 
-def _members(units: Units, entries: Mapping[str, Entry]) -> dict[tuple[str, str], list[int]]:
+def _group_members(
+    units: UnitRows, entries: Mapping[str, Entry]
+) -> dict[tuple[str, str], list[int]]:
     """(breakdown, group) → the rows in it."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, (case, unit) in enumerate(units.places):
-        for name, groups in groups_of(entries[case], unit.partition("@")[0]).items():
+        for name, groups in find_groups(entries[case], unit.partition("@")[0]).items():
             for group in groups:
                 found.setdefault((name, group), []).append(place)
     return found
 
 
-def _in_order(group: str) -> tuple[float, str]:
+def _group_sort_key(group: str) -> tuple[float, str]:
     """Groups that begin with a number by that number, before the others."""
     digits = ""
     for letter in group:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.errors import UsageError
 from overread.session import SessionSettings
 
@@ -29,7 +29,7 @@ def session_settings(values: Mapping[str, Any] | None, *, between: str = ",") ->
     given = dict(values or {})
     for name, value in given.items():
         if name not in known:
-            raise unknown("setting", name, known)
+            raise unknown_name("setting", name, known)
         if isinstance(known[name], tuple):
             words = value.split(between) if isinstance(value, str) else value
             given[name] = tuple(word.strip() for word in words if word.strip())
@@ -37,11 +37,11 @@ def session_settings(values: Mapping[str, Any] | None, *, between: str = ",") ->
     if given["prompts"]:
         folder = Path(given["prompts"]).expanduser().resolve()
         if not folder.is_dir():
-            raise UsageError(f"{folder} is no folder of prompts")
+            raise UsageError(f"{folder} is not a folder")
         given["prompts"] = str(folder)
     try:
         return TypeAdapter(SessionSettings).validate_python(given)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "a setting"
-        raise UsageError(f"the setting '{name}' cannot be that ({first['msg']})") from None
+        raise UsageError(f"the setting '{name}' has an invalid value ({first['msg']})") from None

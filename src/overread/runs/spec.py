@@ -18,16 +18,16 @@ from typing import Any
 from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
-from overread.core import Place, Record
+from overread.core import Record, ReleaseRef
 from overread.errors import OverreadError, UnknownName, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.prompts import find_prompt
 from overread.readers.arguments import looks_like_key
 from overread.runs.store import RunUnwritable
 from overread.session import SessionSettings
 
 MARK = "overread run 1"
-_MOST = 1 << 24
+_MAX_BYTES = 1 << 24
 _SECRET = frozenset({"key", "apikey", "token", "secret", "password", "passwd", "authorization"})
 
 
@@ -86,14 +86,16 @@ class RunSpec(Record):
     """What the run is part of, where it does not stand for itself: an arm of an audit."""
 
     @property
-    def place(self) -> Place:
+    def release_ref(self) -> ReleaseRef:
         """The copy of the benchmark that is read."""
         pictures = Path(self.pictures) if self.pictures else None
-        return Place(self.benchmark, Path(self.root), self.split, self.form, pictures)
+        return ReleaseRef(self.benchmark, Path(self.root), self.split, self.form, pictures)
 
-    def place_now(self, root: str | Path | None, pictures: str | Path | None) -> Place:
+    def current_release_ref(
+        self, root: str | Path | None, pictures: str | Path | None
+    ) -> ReleaseRef:
         """The same copy where it lies now, if somebody says that it was moved."""
-        before = self.place
+        before = self.release_ref
         return replace(
             before,
             root=before.root if root is None else Path(root).resolve(),
@@ -101,7 +103,7 @@ class RunSpec(Record):
         )
 
 
-def versions_now() -> dict[str, str]:
+def current_versions() -> dict[str, str]:
     """Versions of what runs here."""
     return {"overread": version("overread"), "python": platform.python_version()}
 
@@ -136,15 +138,15 @@ def read_spec(folder: Path) -> RunSpec:
     file = folder / "spec.json"
     remedy = "give a folder that `overread run` wrote"
     try:
-        raw = file.read_bytes() if file.stat().st_size <= _MOST else b""
+        raw = file.read_bytes() if file.stat().st_size <= _MAX_BYTES else b""
     except FileNotFoundError:
-        raise UsageError("there is no run here", where=str(folder), remedy=remedy) from None
+        raise UsageError("this folder is not a run", where=str(folder), remedy=remedy) from None
     except OSError as error:
         raise OverreadError(f"it cannot be read ({error.strerror})", where=str(file)) from None
     try:
         data = from_json(raw)
         if not isinstance(data, dict) or data.get("kind") != MARK:
-            raise UsageError("this is no spec of a run", where=str(file), remedy=remedy)
+            raise UsageError("this is not the spec.json of a run", where=str(file), remedy=remedy)
         return RunSpec.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
@@ -158,40 +160,42 @@ def write_spec(folder: Path, spec: RunSpec) -> None:
     """Write `spec.json`, whole or not at all."""
     body = json.dumps(spec.model_dump(mode="json"), ensure_ascii=False, indent=2)
     try:
-        with written(folder / "spec.json") as out:
+        with open_atomic(folder / "spec.json") as out:
             out.write(body.encode("utf-8", "replace") + b"\n")
     except OSError as error:
         raise RunUnwritable(
             f"the run cannot be written ({error.strerror})",
             where=str(folder / "spec.json"),
-            remedy="mend that and run the same command again: what is done is kept",
+            remedy="fix this and run the same command again; finished work is kept",
         ) from None
 
 
-def agreed(before: RunSpec, now: RunSpec, *, folder: Path) -> RunSpec:
-    """The spec with which a run goes on; raises `UsageError` with everything that differs.
+def reconcile_specs(before: RunSpec, now: RunSpec, *, folder: Path) -> RunSpec:
+    """The spec with which a run continues; raises `UsageError` with everything that differs from
+    the stored one.
 
-    Limit, cases and repeat may grow. Arguments of the reader that do not change its answers may
-    change (a timeout), and so may versions; the spec keeps those that it was begun with.
+    Limit, cases and repeat may grow. Arguments of the reader that do not change its answers (a
+    timeout) and versions may
+    change; prompts and versions of the stored spec are kept.
     """
-    one, other = _compared(before), _compared(now)
+    one, other = _flatten_spec(before), _flatten_spec(now)
     differing = [
-        f"{name} is {_short(other.get(name))} and was {_short(one.get(name))}"
+        f"{name} is {_shorten(other.get(name))} and was {_shorten(one.get(name))}"
         for name in dict.fromkeys((*one, *other))
         if one.get(name) != other.get(name)
     ]
-    differing += _shrunk(before, now)
-    differing += _reworded(before, now)
+    differing += _describe_shrinking(before, now)
+    differing += _describe_changed_prompts(before, now)
     if differing:
         raise UsageError(
             f"this folder holds another run: {'; '.join(differing)}",
             where=str(folder),
-            remedy="give another --out, or the settings that it was begun with",
+            remedy="choose another --out, or use the settings the run was started with",
         )
     return now.model_copy(update={"prompts": before.prompts, "versions": before.versions})
 
 
-def _compared(spec: RunSpec) -> dict[str, Any]:
+def _flatten_spec(spec: RunSpec) -> dict[str, Any]:
     """What must be the same, flat: 'reader.identity.model' → value."""
     flat: dict[str, Any] = {}
     left_out = {"kind", "limit", "cases", "repeat", "prompts", "versions"}
@@ -212,7 +216,7 @@ def _compared(spec: RunSpec) -> dict[str, Any]:
     return flat
 
 
-def _shrunk(before: RunSpec, now: RunSpec) -> list[str]:
+def _describe_shrinking(before: RunSpec, now: RunSpec) -> list[str]:
     """What a run would lose: growing is allowed, shrinking is not."""
     found = []
     if now.repeat < before.repeat:
@@ -220,16 +224,18 @@ def _shrunk(before: RunSpec, now: RunSpec) -> list[str]:
     if now.limit is not None and (before.limit is None or now.limit < before.limit):
         found.append(f"limit is {now.limit} and was {before.limit or 'none'}")
     if now.cases and not (before.cases and set(before.cases) <= set(now.cases)):
-        found.append(f"only {_named(now.cases)} asked for and it was {_named(before.cases)}")
+        found.append(
+            f"only {_describe_cases(now.cases)} asked for and it was {_describe_cases(before.cases)}"
+        )
     return found
 
 
-def _named(cases: tuple[str, ...]) -> str:
+def _describe_cases(cases: tuple[str, ...]) -> str:
     return f"{len(cases)} named cases were" if cases else "all cases"
 
 
-def _reworded(before: RunSpec, now: RunSpec) -> list[str]:
-    """Prompts that have another wording by now."""
+def _describe_changed_prompts(before: RunSpec, now: RunSpec) -> list[str]:
+    """Prompts whose text has changed since the run began."""
     own = now.workflow.settings.get("prompts")
     folder = Path(str(own)) if own else None
     found = []
@@ -243,6 +249,6 @@ def _reworded(before: RunSpec, now: RunSpec) -> list[str]:
     return found
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = "absent" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 120 else f"{text[:117]}…"

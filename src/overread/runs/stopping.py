@@ -1,4 +1,4 @@
-"""Being stopped: the first Ctrl-C ends work cleanly, the second ends it at once."""
+"""Ctrl-C and SIGTERM: the first signal cancels the work cleanly, the second exits at once."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Stop:
-    """Whether somebody asked for an end, and how."""
+class StopState:
+    """Whether a signal asked to stop, and which."""
 
     signal: int | None = None
     """The signal that asked."""
 
 
 @contextmanager
-def stoppable(*, enabled: bool = True) -> Iterator[Stop]:
+def stop_on_signal(*, enabled: bool = True) -> Iterator[StopState]:
     """While the block runs, a first Ctrl-C or SIGTERM cancels it, and a second ends all at once.
 
     The block sees `asyncio.CancelledError`, and `signal` tells that it was one of ours. Outside of
     the main thread, where no signal arrives, nothing is done.
     """
-    stop = Stop()
+    stop = StopState()
     if not enabled or threading.current_thread() is not threading.main_thread():
         yield stop
         return
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
-    def told(number: int) -> None:
+    def on_signal(number: int) -> None:
         if stop.signal is not None:
             os._exit(128 + number)  # whatever is done is in its file by now
         stop.signal = number
@@ -42,7 +42,7 @@ def stoppable(*, enabled: bool = True) -> Iterator[Stop]:
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
-        loop.add_signal_handler(number, told, int(number))
+        loop.add_signal_handler(number, on_signal, int(number))
     try:
         yield stop
     finally:

@@ -22,7 +22,7 @@ from overread.errors import OverreadError, UsageError
 
 _BLOCK = 1 << 16
 
-Question = tuple[Message, ...]
+QuestionMessages = tuple[Message, ...]
 _SYNC_SECONDS = 1.0
 
 
@@ -31,8 +31,8 @@ class RunUnwritable(OverreadError):
 
 
 @dataclass
-class Known:
-    """What a run has already."""
+class KnownReadings:
+    """Which readings a run has already."""
 
     done: set[tuple[str, int]] = field(default_factory=set)
     """(case, sample) of every reading that is there."""
@@ -42,9 +42,9 @@ class Known:
     """Lines that cannot be read; their cases are read again."""
 
 
-def readings_of(folder: Path) -> Iterator[Reading]:
+def iter_readings(folder: Path) -> Iterator[Reading]:
     """The readings of a run as they were written; the last of a (case, sample) counts."""
-    for line in _lines(folder / "readings.jsonl"):
+    for line in _iter_lines(folder / "readings.jsonl"):
         try:
             yield Reading.model_validate_json(line)
         except ValidationError:
@@ -53,13 +53,13 @@ def readings_of(folder: Path) -> Iterator[Reading]:
 
 def last_readings(folder: Path) -> dict[tuple[str, int], Reading]:
     """(case, sample) → its reading, of a whole run."""
-    return {(reading.case_id, reading.sample): reading for reading in readings_of(folder)}
+    return {(reading.case_id, reading.sample): reading for reading in iter_readings(folder)}
 
 
-def known_of(folder: Path) -> Known:
+def scan_readings(folder: Path) -> KnownReadings:
     """Which readings a run has, without keeping them."""
-    found = Known()
-    for line in _lines(folder / "readings.jsonl"):
+    found = KnownReadings()
+    for line in _iter_lines(folder / "readings.jsonl"):
         try:
             # As whoever scores it will: a line that is no reading to them is none here.
             reading = Reading.model_validate_json(line)
@@ -74,13 +74,13 @@ def known_of(folder: Path) -> Known:
     return found
 
 
-def unusable_of(folder: Path) -> dict[tuple[str, int], tuple[Question, ...]]:
-    """(case, sample) of each reading that failed → the questions whose answers were of no use.
+def find_unusable_questions(folder: Path) -> dict[tuple[str, int], tuple[QuestionMessages, ...]]:
+    """(case, sample) of each failed reading → the questions whose replies could not be used.
 
-    Such an answer is known, and would be of no use again: who tries the case once more must ask.
+    Such a reply is in the cache and would fail again, so a retry must ask these questions anew.
     """
-    found: dict[tuple[str, int], tuple[Question, ...]] = {}
-    for reading in readings_of(folder):
+    found: dict[tuple[str, int], tuple[QuestionMessages, ...]] = {}
+    for reading in iter_readings(folder):
         key = (reading.case_id, reading.sample)
         found.pop(key, None)
         if reading.error is not None:
@@ -89,7 +89,7 @@ def unusable_of(folder: Path) -> dict[tuple[str, int], tuple[Question, ...]]:
     return found
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _iter_lines(path: Path) -> Iterator[bytes]:
     """Whole lines only: what stands behind the last line's end was cut off."""
     try:
         with path.open("rb") as file:
@@ -100,7 +100,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         return
 
 
-def as_line(reading: Reading) -> bytes:
+def to_line(reading: Reading) -> bytes:
     """A reading as it is stored; one that cannot be stored becomes a failed one."""
     try:
         return reading.model_dump_json(exclude_none=True).encode() + b"\n"
@@ -114,7 +114,7 @@ def as_line(reading: Reading) -> bytes:
         return lost.model_dump_json(exclude_none=True).encode() + b"\n"
 
 
-class Store:
+class ReadingStore:
     """The readings of one run, open for appending by nobody else."""
 
     def __init__(self, folder: Path) -> None:
@@ -151,16 +151,16 @@ class Store:
 
     def append(self, reading: Reading) -> None:
         """Write one reading; from now on a kill does not lose it."""
-        line = memoryview(as_line(reading))
+        line = memoryview(to_line(reading))
         try:
             while line:
                 line = line[self._file.write(line) :]
         except OSError as error:
-            raise self.unwritten(error) from None
+            raise self.write_error(error) from None
         self._dirty = True
 
-    def due(self) -> bool:
-        """Whether it is time to have the disk keep what was written; then said only once."""
+    def is_sync_due(self) -> bool:
+        """Whether it is time to fsync; resets the clock, so True is returned once."""
         now = time.monotonic()
         if not self._dirty or now - self._synced < _SYNC_SECONDS:
             return False
@@ -173,14 +173,14 @@ class Store:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise self.unwritten(error) from None
+            raise self.write_error(error) from None
 
-    def unwritten(self, error: OSError) -> RunUnwritable:
+    def write_error(self, error: OSError) -> RunUnwritable:
         """The error for a file of this run that cannot be written."""
         return RunUnwritable(
             f"the run cannot be written ({error.strerror})",
             where=str(self._path),
-            remedy="mend that and run the same command again: what is done is kept",
+            remedy="fix this and run the same command again; finished work is kept",
         )
 
     def close(self) -> None:
@@ -193,7 +193,7 @@ class Store:
         finally:
             self._file.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ReadingStore:
         return self
 
     def __exit__(self, *_: Any) -> None:

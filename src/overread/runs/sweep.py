@@ -1,7 +1,7 @@
-"""A sweep: the same reader on the same cases under several settings, and how its score moves.
+"""A sweep: one reader on the same cases under several settings, and how its score changes.
 
-Each point of the cross product is a run of its own, in a folder of its own, and can be stopped and
-gone on with like any run; replies that are known are shared by all of them.
+Each point of the cross product is an ordinary run in its own folder, which can be stopped and
+resumed; all points share the reply cache.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from overread.errors import UsageError
 from overread.metrics import Sample
 from overread.metrics.statistics.bootstrap import Interval, cluster_key, interval
 from overread.metrics.statistics.paired import Difference
-from overread.runs.card import Card, Described
+from overread.runs.card import Card, DescribedScore
 from overread.runs.comparing import compare
-from overread.runs.engine import Outcome, Plan, prepared, presenter_of, run
+from overread.runs.engine import RunOutcome, RunPlan, make_presenter, prepare_run, run
 from overread.runs.estimate import Estimate, estimate
 from overread.runs.reading_room import Watch
 from overread.runs.score import score
-from overread.runs.scoring import Drawing
+from overread.runs.scoring import BootstrapSettings
 from overread.runs.store import last_readings
-from overread.runs.sweep_axes import Axis, Point, points_of
+from overread.runs.sweep_axes import Axis, SweepPoint, make_points
 
 MARK = "overread sweep 1"
 
-Watching = Callable[[str], AbstractContextManager[Watch | None]]
+WatchFactory = Callable[[str], AbstractContextManager[Watch | None]]
 """Title of a point → what watches its run."""
-Scoring = Callable[[str], AbstractContextManager[Progress | None]]
+ProgressFactory = Callable[[str], AbstractContextManager[Progress | None]]
 """Title of a point → what is told how far its scoring is."""
 
 
 @dataclass(frozen=True)
-class Swept:
+class PointResult:
     """One point, read and scored."""
 
-    point: Point
-    outcome: Outcome
+    point: SweepPoint
+    outcome: RunOutcome
     card: Card
     agreement: Interval | None = None
     """Share of pairs of readings of one case that choose the same, where cases are read twice."""
@@ -52,35 +52,35 @@ class Swept:
     """Metric → this point's number minus the first point's, paired; none at the first point."""
 
     @property
-    def failed(self) -> int:
+    def failed_readings(self) -> int:
         """Readings that failed."""
         return self.outcome.tally.failed + self.outcome.tally.failed_before
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepResult:
     """What came of a sweep."""
 
     folder: Path
     axes: tuple[Axis, ...]
     metrics: tuple[str, ...]
     """What was asked to be scored, the headline first."""
-    points: tuple[Swept, ...]
+    points: tuple[PointResult, ...]
     """As far as they were read."""
     total: int
     """How many points there are to be."""
-    drawing: Drawing
+    bootstrap: BootstrapSettings
     stopped: int | None = None
     """The signal that stopped it."""
     not_compared: Mapping[str, str] = field(default_factory=dict)
     """Metric → why there are no differences."""
 
-    def score(self, swept: Swept, metric: str) -> Described | None:
+    def score(self, swept: PointResult, metric: str) -> DescribedScore | None:
         """One number of one point."""
         return swept.card.scores.get(metric)
 
 
-def metrics_for(benchmark: str, wanted: Sequence[str]) -> tuple[str, ...]:
+def sweep_metrics(benchmark: str, wanted: Sequence[str]) -> tuple[str, ...]:
     """What a sweep scores: what was asked for, or the benchmark's own headline."""
     if wanted:
         for name in wanted:
@@ -91,73 +91,77 @@ def metrics_for(benchmark: str, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def sweep(
-    plan: Plan,
+    plan: RunPlan,
     axes: Sequence[Axis],
     out: str | Path,
     *,
     metrics: Sequence[str] = (),
     fixed: Sequence[str] = (),
-    drawing: Drawing | None = None,
+    bootstrap: BootstrapSettings | None = None,
     workers: int = 1,
-    watching: Watching | None = None,
-    scoring: Scoring | None = None,
-) -> Sweep:
+    watching: WatchFactory | None = None,
+    scoring: ProgressFactory | None = None,
+) -> SweepResult:
     """Read and score every point, and set each against the first; the same call goes on.
 
     All points are made sure of before the first one is read. `fixed` names settings that were
     given for all points. Nothing is written here but the runs: see `sweep_files`.
     """
     folder = Path(out)
-    _refuse_a_run(folder)
-    points = checked(points_of(plan, axes, fixed=fixed))
-    chosen = metrics_for(plan.benchmark, metrics)
-    drawing = drawing or Drawing()
-    done: list[Swept] = []
+    _refuse_run_folder(folder)
+    points = check_points(make_points(plan, axes, fixed=fixed))
+    chosen = sweep_metrics(plan.benchmark, metrics)
+    bootstrap = bootstrap or BootstrapSettings()
+    done: list[PointResult] = []
     stopped: int | None = None
     for number, point in enumerate(points, 1):
         title = f"{number}/{len(points)} {point.name}"
-        with (watching or _unwatched)(title) as watch:
+        with (watching or _no_watch)(title) as watch:
             outcome = run(point.plan, folder / point.folder, watch=watch)
         if not outcome.complete:
             stopped = outcome.stopped
             break
-        with (scoring or _unwatched)(title) as told:
+        with (scoring or _no_watch)(title) as told:
             card = score(
                 folder / point.folder,
                 metrics=chosen,
-                drawing=drawing,
+                bootstrap=bootstrap,
                 workers=workers,
                 progress=told,
             )
-        done.append(Swept(point, outcome, card, agreement_of(folder / point.folder, card, drawing)))
-    found, why = _against_the_first(done, chosen, drawing)
-    return Sweep(folder, tuple(axes), chosen, found, len(points), drawing, stopped, why)
+        done.append(
+            PointResult(
+                point, outcome, card, choice_agreement(folder / point.folder, card, bootstrap)
+            )
+        )
+    found, why = _compare_to_first(done, chosen, bootstrap)
+    return SweepResult(folder, tuple(axes), chosen, found, len(points), bootstrap, stopped, why)
 
 
-def estimates(
-    plan: Plan, axes: Sequence[Axis], out: str | Path, *, fixed: Sequence[str] = ()
-) -> list[tuple[Point, Estimate]]:
+def estimate_points(
+    plan: RunPlan, axes: Sequence[Axis], out: str | Path, *, fixed: Sequence[str] = ()
+) -> list[tuple[SweepPoint, Estimate]]:
     """What each point would take from here on; nobody is asked and nothing written."""
-    _refuse_a_run(Path(out))
-    points = checked(points_of(plan, axes, fixed=fixed))
+    _refuse_run_folder(Path(out))
+    points = check_points(make_points(plan, axes, fixed=fixed))
     return [(point, estimate(point.plan, Path(out) / point.folder)) for point in points]
 
 
-def checked(points: list[Point]) -> list[Point]:
-    """The points, once each of them is known to be possible and to have a folder of its own."""
+def check_points(points: list[SweepPoint]) -> list[SweepPoint]:
+    """The points, after checking that each can be run and has a folder of its own."""
     folders: dict[str, str] = {}
     seen: dict[str, str] = {}
     for point in points:
-        reader, release, spec = prepared(point.plan)
+        reader, release, spec = prepare_run(point.plan)
         try:
-            presenter_of(point.plan, reader, release)
+            make_presenter(point.plan, reader, release)
         finally:
             asyncio.run(reader.close())
         told = spec.model_copy(update={"versions": {}}).model_dump_json()
         if told in seen:
             raise UsageError(
                 f"'{point.name}' is the same run as '{seen[told]}'",
-                remedy="leave one of them out, or use a reader that the setting concerns",
+                remedy="leave one of them out, or use a reader that this setting affects",
             )
         seen[told] = point.name
         other = folders.setdefault(point.folder.casefold(), point.name)
@@ -166,7 +170,7 @@ def checked(points: list[Point]) -> list[Point]:
     return points
 
 
-def _refuse_a_run(folder: Path) -> None:
+def _refuse_run_folder(folder: Path) -> None:
     if (folder / "spec.json").exists():
         raise UsageError(
             "this folder is a run, and a sweep is a folder of runs",
@@ -175,27 +179,27 @@ def _refuse_a_run(folder: Path) -> None:
         )
 
 
-def _unwatched(_: str) -> AbstractContextManager[None]:
+def _no_watch(_: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
 # ---- numbers -------------------------------------------------------------------------------
 
 
-def _against_the_first(
-    done: Sequence[Swept], metrics: Sequence[str], drawing: Drawing
-) -> tuple[tuple[Swept, ...], dict[str, str]]:
+def _compare_to_first(
+    done: Sequence[PointResult], metrics: Sequence[str], drawing: BootstrapSettings
+) -> tuple[tuple[PointResult, ...], dict[str, str]]:
     """The points with their paired differences, and why a metric has none."""
     if len(done) < 2:
         return tuple(done), {}
     names = [swept.point.name for swept in done]
     cards = [swept.card for swept in done]
     why: dict[str, str] = {}
-    found: list[Swept] = [done[0]]
+    found: list[PointResult] = [done[0]]
     apart: dict[str, dict[str, Difference]] = {name: {} for name in names}
     for metric in metrics:
         try:
-            compared = compare(cards, names=names, metrics=[metric], drawing=drawing)
+            compared = compare(cards, names=names, metrics=[metric], bootstrap=drawing)
         except UsageError as error:
             why[metric] = error.what
             continue
@@ -203,11 +207,13 @@ def _against_the_first(
             apart[name][metric] = difference
     for swept in done[1:]:
         differences = apart[swept.point.name]
-        found.append(Swept(swept.point, swept.outcome, swept.card, swept.agreement, differences))
+        found.append(
+            PointResult(swept.point, swept.outcome, swept.card, swept.agreement, differences)
+        )
     return tuple(found), why
 
 
-def agreement_of(folder: Path, card: Card, drawing: Drawing) -> Interval | None:
+def choice_agreement(folder: Path, card: Card, bootstrap: BootstrapSettings) -> Interval | None:
     """How often two readings of the same case choose the same; None where none is read twice.
 
     A reading without a choice agrees with no other. Letters are the release's, in whatever order
@@ -229,5 +235,5 @@ def agreement_of(folder: Path, card: Card, drawing: Drawing) -> Interval | None:
         return None
     share = partial(Sample.ratio, top="same", bottom="cases")
     return interval(
-        share, rows, clusters, draws=drawing.draws, seed=drawing.seed, level=drawing.level
+        share, rows, clusters, draws=bootstrap.draws, seed=bootstrap.seed, level=bootstrap.level
     )

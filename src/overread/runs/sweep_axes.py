@@ -12,7 +12,7 @@ from typing import Any
 
 from overread import catalog
 from overread.errors import UnknownName, UsageError
-from overread.runs.engine import Plan
+from overread.runs.engine import RunPlan
 from overread.runs.settings import session_settings
 from overread.session import SessionSettings
 
@@ -37,12 +37,12 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One run of a sweep."""
 
     values: Mapping[str, str]
     """Axis → its value here."""
-    plan: Plan
+    plan: RunPlan
 
     @property
     def name(self) -> str:
@@ -59,10 +59,10 @@ class Point:
         return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
-def parsed_axes(words: Sequence[str]) -> tuple[Axis, ...]:
+def parse_axes(words: Sequence[str]) -> tuple[Axis, ...]:
     """Axes as they are typed.
 
-    >>> parsed_axes(["image_ratio=0,50,100"])
+    >>> parse_axes(["image_ratio=0,50,100"])
     (Axis(name='image_ratio', values=('0', '50', '100')),)
     """
     axes: list[Axis] = []
@@ -86,7 +86,9 @@ def parsed_axes(words: Sequence[str]) -> tuple[Axis, ...]:
     return tuple(axes)
 
 
-def points_of(plan: Plan, axes: Sequence[Axis], *, fixed: Collection[str] = ()) -> list[Point]:
+def make_points(
+    plan: RunPlan, axes: Sequence[Axis], *, fixed: Collection[str] = ()
+) -> list[SweepPoint]:
     """Every combination of values as a run of its own; the last axis varies fastest.
 
     `fixed` names the settings that somebody gave for all points. A name that is neither a setting
@@ -101,16 +103,18 @@ def points_of(plan: Plan, axes: Sequence[Axis], *, fixed: Collection[str] = ()) 
     theirs = [axis for axis in axes if axis.name not in session and axis.name != "workflow"]
     if theirs:
         _refuse_unknown(plan, theirs, [*session, "workflow"])
-    return list(_combined(plan, axes, session))
+    return list(_combine_axes(plan, axes, session))
 
 
-def _combined(plan: Plan, axes: Sequence[Axis], session: Mapping[str, Any]) -> Iterator[Point]:
+def _combine_axes(
+    plan: RunPlan, axes: Sequence[Axis], session: Mapping[str, Any]
+) -> Iterator[SweepPoint]:
     base = plan.settings.as_settings()
     for values in product(*(axis.values for axis in axes)):
         here = dict(zip((axis.name for axis in axes), values, strict=True))
-        own = {n: _emptied(v, session[n]) for n, v in here.items() if n in session}
+        own = {n: _empty_if_none(v, session[n]) for n, v in here.items() if n in session}
         arguments = {n: v for n, v in here.items() if n not in session and n != "workflow"}
-        yield Point(
+        yield SweepPoint(
             here,
             replace(
                 plan,
@@ -121,25 +125,25 @@ def _combined(plan: Plan, axes: Sequence[Axis], session: Mapping[str, Any]) -> I
         )
 
 
-def _emptied(value: str, usual: object) -> str:
-    """'none' is a word of its own, except for settings that can be empty."""
+def _empty_if_none(value: str, usual: object) -> str:
+    """'' for the value 'none' where the setting can be empty; otherwise the value as it is."""
     return "" if value == NONE and (usual is None or isinstance(usual, tuple)) else value
 
 
-def _refuse_unknown(plan: Plan, axes: Sequence[Axis], known: Sequence[str]) -> None:
+def _refuse_unknown(plan: RunPlan, axes: Sequence[Axis], known: Sequence[str]) -> None:
     """Ask the reader itself whether it takes such arguments."""
     what = "setting or reader argument"
     if not isinstance(plan.reader, str):
-        raise catalog.unknown(what, axes[0].name, known)
+        raise catalog.unknown_name(what, axes[0].name, known)
     make = catalog.find("readers", plan.reader)
     tried = {axis.name: axis.values[0] for axis in axes}
     try:
-        made = make({**plan.arguments, **tried}, place=plan.place)
+        made = make({**plan.arguments, **tried}, place=plan.release_ref)
     except UnknownName as error:
         name = next((name for name in tried if f"'{name}'" in error.what), None)
         if name is None:
             raise  # one that was given for all points
         # The reader names its own nearest argument: whichever is nearer of the two is meant.
         nearest = re.findall(r"'([^']+)'", error.remedy)
-        raise catalog.unknown(what, name, [*known, *nearest]) from None
+        raise catalog.unknown_name(what, name, [*known, *nearest]) from None
     asyncio.run(made.close())

@@ -1,4 +1,4 @@
-"""A sheet to draw a chart on: the same lines, areas and words as SVG and as PNG."""
+"""A canvas that draws the same lines, areas and texts as SVG and as PNG."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from xml.sax.saxutils import escape, quoteattr
 from PIL import Image as Pillow
 from PIL import ImageColor, ImageDraw, ImageFont
 
-Spot = tuple[float, float]
+XY = tuple[float, float]
 Shape = Literal["circle", "square", "triangle", "diamond"]
 Anchor = Literal["start", "middle", "end"]
 Paint = Callable[[Pillow.Image, int], Pillow.Image]
 """Puts something on a picture with so many pixels a unit."""
 
-_FINER = 4
+_OVERSAMPLING = 4
 """Pixels of the drawing for each of the picture: edges come out smooth."""
-_SHARPER = 2
+_PNG_SCALE = 2
 """Pixels of the PNG for each unit of the sheet: sharp on screens of any kind."""
 
 
@@ -30,13 +30,13 @@ def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
 
-def width_of(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """How wide a text comes out, in units of the sheet."""
     return float(_font(size).getlength(text))
 
 
 @dataclass
-class Sheet:
+class Canvas:
     """A white sheet; x to the right, y down, in units of which an SVG shows one as a pixel."""
 
     width: int
@@ -46,7 +46,7 @@ class Sheet:
     _words: list[Paint] = field(default_factory=list)
 
     def line(
-        self, spots: Sequence[Spot], colour: str, *, wide: float = 1.0, dash: Spot | None = None
+        self, spots: Sequence[XY], colour: str, *, wide: float = 1.0, dash: XY | None = None
     ) -> None:
         """A line through some spots."""
         dashed = f' stroke-dasharray="{dash[0]:g} {dash[1]:g}"' if dash else ""
@@ -55,16 +55,16 @@ class Sheet:
             f'stroke-width="{wide:g}" stroke-linejoin="round" stroke-linecap="round"{dashed}/>'
         )
         for part in _dashes(spots, dash) if dash else [spots]:
-            self._paint.append(partial(_line, spots=part, colour=colour, wide=wide))
+            self._paint.append(partial(_draw_line, spots=part, colour=colour, wide=wide))
 
-    def area(self, spots: Sequence[Spot], colour: str, *, opacity: float) -> None:
+    def area(self, spots: Sequence[XY], colour: str, *, opacity: float) -> None:
         """A filled area that lets through what lies below."""
         self._svg.append(
             f'<polygon points="{_points(spots)}" fill="{colour}" fill-opacity="{opacity:g}"/>'
         )
-        self._paint.append(partial(_area, spots=spots, colour=colour, opacity=opacity))
+        self._paint.append(partial(_draw_area, spots=spots, colour=colour, opacity=opacity))
 
-    def mark(self, spot: Spot, shape: Shape, colour: str, *, size: float = 4.0) -> None:
+    def mark(self, spot: XY, shape: Shape, colour: str, *, size: float = 4.0) -> None:
         """A small filled shape with a white edge."""
         corners = _corners(spot, shape, size)
         edge = 'stroke="#ffffff" stroke-width="1"'
@@ -74,11 +74,13 @@ class Sheet:
             x, y = spot
             told = f'cx="{x:.2f}" cy="{y:.2f}" r="{size:g}"'
             self._svg.append(f'<circle {told} fill="{colour}" {edge}/>')
-        self._paint.append(partial(_mark, spot=spot, corners=corners, colour=colour, size=size))
+        self._paint.append(
+            partial(_draw_mark, spot=spot, corners=corners, colour=colour, size=size)
+        )
 
     def text(
         self,
-        spot: Spot,
+        spot: XY,
         words: str,
         *,
         size: float = 12.0,
@@ -95,7 +97,7 @@ class Sheet:
             f'<text x="{x:.2f}" y="{y:.2f}" dy="0.35em" font-size="{size:g}" fill="{colour}" '
             f'text-anchor="{anchor}"{weight}{turned}>{escape(words)}</text>'
         )
-        write = _written_upward if upward else partial(_written, bold=bold)
+        write = _draw_text_upward if upward else partial(_draw_text, bold=bold)
         self._words.append(
             partial(write, spot=spot, words=words, size=size, colour=colour, anchor=anchor)
         )
@@ -113,24 +115,24 @@ class Sheet:
 
     def png(self) -> bytes:
         """The sheet as PNG, twice as fine as the SVG's own size."""
-        scale = _SHARPER * _FINER
+        scale = _PNG_SCALE * _OVERSAMPLING
         image = Pillow.new("RGB", (self.width * scale, self.height * scale), "#ffffff")
         for paint in self._paint:
             image = paint(image, scale)
-        size = (self.width * _SHARPER, self.height * _SHARPER)
+        size = (self.width * _PNG_SCALE, self.height * _PNG_SCALE)
         image = image.resize(size, Pillow.Resampling.BOX)
         for write in self._words:  # not scaled down: letters are smooth already
-            image = write(image, _SHARPER)
+            image = write(image, _PNG_SCALE)
         out = io.BytesIO()
         image.save(out, "PNG", optimize=True)
         return out.getvalue()
 
 
-def _points(spots: Sequence[Spot]) -> str:
+def _points(spots: Sequence[XY]) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in spots)
 
 
-def _corners(spot: Spot, shape: Shape, size: float) -> list[Spot]:
+def _corners(spot: XY, shape: Shape, size: float) -> list[XY]:
     x, y = spot
     if shape == "square":
         half = size * 0.9
@@ -152,11 +154,11 @@ def _corners(spot: Spot, shape: Shape, size: float) -> list[Spot]:
     return []
 
 
-def _dashes(spots: Sequence[Spot], dash: Spot) -> list[list[Spot]]:
+def _dashes(spots: Sequence[XY], dash: XY) -> list[list[XY]]:
     """The strokes of a dashed line, which goes on round its corners."""
-    parts: list[list[Spot]] = []
+    parts: list[list[XY]] = []
     pen, left = True, dash[0]
-    part: list[Spot] = [spots[0]]
+    part: list[XY] = [spots[0]]
     for (x1, y1), (x2, y2) in pairwise(spots):
         length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
         gone = 0.0
@@ -176,8 +178,8 @@ def _dashes(spots: Sequence[Spot], dash: Spot) -> list[list[Spot]]:
 # ---- painting ------------------------------------------------------------------------------
 
 
-def _line(
-    image: Pillow.Image, scale: int, *, spots: Sequence[Spot], colour: str, wide: float
+def _draw_line(
+    image: Pillow.Image, scale: int, *, spots: Sequence[XY], colour: str, wide: float
 ) -> Pillow.Image:
     draw = ImageDraw.Draw(image)
     around = wide * scale / 2
@@ -189,8 +191,8 @@ def _line(
     return image
 
 
-def _area(
-    image: Pillow.Image, scale: int, *, spots: Sequence[Spot], colour: str, opacity: float
+def _draw_area(
+    image: Pillow.Image, scale: int, *, spots: Sequence[XY], colour: str, opacity: float
 ) -> Pillow.Image:
     flat = [(x * scale, y * scale) for x, y in spots]
     veil = (*ImageColor.getrgb(colour)[:3], round(255 * opacity))
@@ -198,8 +200,8 @@ def _area(
     return image
 
 
-def _mark(
-    image: Pillow.Image, scale: int, *, spot: Spot, corners: list[Spot], colour: str, size: float
+def _draw_mark(
+    image: Pillow.Image, scale: int, *, spot: XY, corners: list[XY], colour: str, size: float
 ) -> Pillow.Image:
     draw = ImageDraw.Draw(image)
     if corners:
@@ -211,11 +213,11 @@ def _mark(
     return image
 
 
-def _written(
+def _draw_text(
     image: Pillow.Image,
     scale: int,
     *,
-    spot: Spot,
+    spot: XY,
     words: str,
     size: float,
     colour: str,
@@ -233,18 +235,18 @@ def _written(
     return image
 
 
-def _written_upward(
+def _draw_text_upward(
     image: Pillow.Image,
     scale: int,
     *,
-    spot: Spot,
+    spot: XY,
     words: str,
     size: float,
     colour: str,
     anchor: Anchor,
 ) -> Pillow.Image:
     x, y = spot[0] * scale, spot[1] * scale
-    long = round(width_of(words, size * scale)) + 4
+    long = round(text_width(words, size * scale)) + 4
     strip = Pillow.new("L", (long, round(size * scale * 1.6)), 0)
     font = _font(size * scale)
     ImageDraw.Draw(strip).text((2, strip.height / 2), words, fill=255, font=font, anchor="lm")

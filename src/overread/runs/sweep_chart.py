@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from overread.runs.sweep_canvas import Shape, Sheet, width_of
+from overread.runs.sweep_canvas import Canvas, Shape, text_width
 
 # Okabe and Ito's colours, which most colour-blind people tell apart; the yellow one is too pale.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -28,7 +28,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Bar:
+class WordTick:
     """A tick that is a word instead of a number."""
 
     x: float
@@ -50,33 +50,33 @@ class Chart:
 
     title: str
     subtitle: str
-    across: str
+    x_label: str
     """Below the horizontal axis."""
-    up: str
+    y_label: str
     """Beside the vertical axis."""
     footer: str
     curves: tuple[Curve, ...]
-    ticks: tuple[Bar, ...] | None = None
+    ticks: tuple[WordTick, ...] | None = None
     """Words along the horizontal axis; without them it is one of numbers."""
 
 
-def drawn(chart: Chart) -> tuple[bytes, bytes]:
+def draw_chart(chart: Chart) -> tuple[bytes, bytes]:
     """The chart as SVG and as PNG."""
     rows = _legend_rows(chart)
-    sheet = Sheet(_WIDE, _HIGH + 20 * len(rows))
-    frame = _Frame(chart, bottom=_HIGH - _BOTTOM)
-    sheet.text((_LEFT, 24), _fitted(chart.title, 18), size=18, colour=_INK, bold=True)
-    sheet.text((_LEFT, 48), _fitted(chart.subtitle, 13), size=13, colour=_GREY)
-    _axes(sheet, chart, frame)
+    sheet = Canvas(_WIDE, _HIGH + 20 * len(rows))
+    frame = _Scales(chart, bottom=_HIGH - _BOTTOM)
+    sheet.text((_LEFT, 24), _fit_text(chart.title, 18), size=18, colour=_INK, bold=True)
+    sheet.text((_LEFT, 48), _fit_text(chart.subtitle, 13), size=13, colour=_GREY)
+    _draw_axes(sheet, chart, frame)
     many = len(chart.curves)
     # All intervals first: those of one curve would dim the line of another.
-    for draw in (_interval, _curve):
+    for draw in (_draw_interval, _draw_curve):
         for place, curve in enumerate(chart.curves):
             draw(sheet, curve, frame, _style(place), shift=_shift(place, many, chart))
     y = _HIGH - _BOTTOM + 74
     for row in rows:
         for x, place in row:
-            _legend(sheet, (x, y), chart.curves[place].name, _style(place))
+            _draw_legend(sheet, (x, y), chart.curves[place].name, _style(place))
         y += 20
     sheet.text(
         (_WIDE - _RIGHT, sheet.height - 12), chart.footer, size=11, colour=_GREY, anchor="end"
@@ -87,12 +87,12 @@ def drawn(chart: Chart) -> tuple[bytes, bytes]:
 # ---- scales and ticks ----------------------------------------------------------------------
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
+def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Round numbers that enclose a range: steps of 1, 2, 2.5 or 5 times a power of ten.
 
-    >>> ticks(0.31, 0.49)
+    >>> round_ticks(0.31, 0.49)
     [0.3, 0.35, 0.4, 0.45, 0.5]
-    >>> ticks(0, 100)
+    >>> round_ticks(0, 100)
     [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
     """
     if high <= low:
@@ -104,15 +104,15 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [round(n * step, 12) for n in range(first, last + 1)]
 
 
-class _Frame:
-    """Where numbers come to lie on the sheet."""
+class _Scales:
+    """Scales: maps values to positions on the canvas."""
 
     def __init__(self, chart: Chart, *, bottom: float) -> None:
         dots = [dot for curve in chart.curves for dot in curve.dots]
         ends = [y for d in dots for y in (d.y, d.low, d.high) if y is not None]
-        self.ups = ticks(min(ends), max(ends))
+        self.y_ticks = round_ticks(min(ends), max(ends))
         self.bottom = bottom
-        self.worded = chart.ticks is not None
+        self.has_word_ticks = chart.ticks is not None
         xs = [bar.x for bar in chart.ticks] if chart.ticks else [dot.x for dot in dots]
         low, high = min(xs), max(xs)
         room = 0.5 if chart.ticks else (high - low) * 0.03 or 0.5
@@ -123,47 +123,47 @@ class _Frame:
         return _LEFT + (value - self.low) / (self.high - self.low) * (_WIDE - _LEFT - _RIGHT)
 
     def y(self, value: float) -> float:
-        low, high = self.ups[0], self.ups[-1]
+        low, high = self.y_ticks[0], self.y_ticks[-1]
         return self.bottom - (value - low) / (high - low) * (self.bottom - _TOP)
 
 
-def _axes(sheet: Sheet, chart: Chart, frame: _Frame) -> None:
+def _draw_axes(sheet: Canvas, chart: Chart, frame: _Scales) -> None:
     right = _WIDE - _RIGHT
-    places = max(_places(up) for up in frame.ups)
-    for up in frame.ups:
+    places = max(_decimal_places(up) for up in frame.y_ticks)
+    for up in frame.y_ticks:
         y = frame.y(up)
         sheet.line([(_LEFT, y), (right, y)], _PALE)
         sheet.text((_LEFT - 10, y), f"{up:.{places}f}", size=13, colour=_GREY, anchor="end")
     sheet.line([(_LEFT, frame.bottom), (right, frame.bottom)], _GREY)
     sheet.line([(_LEFT, _TOP), (_LEFT, frame.bottom)], _GREY)
-    for value, name in _across(chart, frame):
+    for value, name in _x_ticks(chart, frame):
         x = frame.x(value)
         sheet.line([(x, frame.bottom), (x, frame.bottom + 5)], _GREY)
         sheet.text((x, frame.bottom + 18), name, size=13, colour=_GREY, anchor="middle")
     middle = (_LEFT + right) / 2
-    sheet.text((middle, frame.bottom + 44), chart.across, size=14, colour=_INK, anchor="middle")
+    sheet.text((middle, frame.bottom + 44), chart.x_label, size=14, colour=_INK, anchor="middle")
     beside = (20.0, (_TOP + frame.bottom) / 2)
-    sheet.text(beside, chart.up, size=14, colour=_INK, anchor="middle", upward=True)
+    sheet.text(beside, chart.y_label, size=14, colour=_INK, anchor="middle", upward=True)
 
 
-def _across(chart: Chart, frame: _Frame) -> list[tuple[float, str]]:
+def _x_ticks(chart: Chart, frame: _Scales) -> list[tuple[float, str]]:
     """Ticks below: the values themselves while they stand apart, else round numbers."""
     if chart.ticks:
         room = (_WIDE - _LEFT - _RIGHT) / len(chart.ticks) - 6
-        return [(bar.x, _fitted(bar.name, 13, room)) for bar in chart.ticks]
+        return [(bar.x, _fit_text(bar.name, 13, room)) for bar in chart.ticks]
     told = [(value, f"{value:g}") for value in frame.numbers]
     right = -math.inf
     for value, name in told:
-        half = width_of(name, 13) / 2 + 4
+        half = text_width(name, 13) / 2 + 4
         if frame.x(value) - half < right:
             first, last = frame.numbers[0], frame.numbers[-1]
-            round_ones = [n for n in ticks(first, last) if frame.low <= n <= frame.high]
+            round_ones = [n for n in round_ticks(first, last) if frame.low <= n <= frame.high]
             return [(n, f"{n:g}") for n in round_ones]
         right = frame.x(value) + half
     return told
 
 
-def _places(value: float) -> int:
+def _decimal_places(value: float) -> int:
     """Decimal places that a number needs, three at most."""
     return next((n for n in range(3) if abs(value - round(value, n)) < 1e-9), 3)
 
@@ -194,14 +194,16 @@ def _shift(place: int, many: int, chart: Chart) -> float:
     return (place - (many - 1) / 2) * min(16.0, 90.0 / many)
 
 
-def _interval(sheet: Sheet, curve: Curve, frame: _Frame, style: _Style, *, shift: float) -> None:
+def _draw_interval(
+    sheet: Canvas, curve: Curve, frame: _Scales, style: _Style, *, shift: float
+) -> None:
     """A band along a curve; whiskers where there is nothing between the points."""
     known = [
         (frame.x(dot.x) + shift, frame.y(dot.low), frame.y(dot.high))
         for dot in curve.dots
         if dot.low is not None and dot.high is not None
     ]
-    if frame.worded or len(known) < 2:
+    if frame.has_word_ticks or len(known) < 2:
         for x, low, high in known:
             sheet.line([(x, low), (x, high)], style.colour, wide=1.5)
             for y in (low, high):
@@ -211,9 +213,11 @@ def _interval(sheet: Sheet, curve: Curve, frame: _Frame, style: _Style, *, shift
         sheet.area(band, style.colour, opacity=0.18)
 
 
-def _curve(sheet: Sheet, curve: Curve, frame: _Frame, style: _Style, *, shift: float) -> None:
+def _draw_curve(
+    sheet: Canvas, curve: Curve, frame: _Scales, style: _Style, *, shift: float
+) -> None:
     spots = [(frame.x(dot.x) + shift, frame.y(dot.y)) for dot in curve.dots]
-    if len(spots) > 1 and not frame.worded:
+    if len(spots) > 1 and not frame.has_word_ticks:
         sheet.line(spots, style.colour, wide=2.2, dash=style.dash)
     for spot in spots:
         sheet.mark(spot, style.shape, style.colour, size=5.0)
@@ -226,7 +230,7 @@ def _legend_rows(chart: Chart) -> list[list[tuple[float, int]]]:
     rows: list[list[tuple[float, int]]] = [[]]
     x = float(_LEFT)
     for place, curve in enumerate(chart.curves):
-        wide = 34 + width_of(curve.name, 13) + 24
+        wide = 34 + text_width(curve.name, 13) + 24
         if rows[-1] and x + wide - 24 > _WIDE - _RIGHT:
             rows.append([])
             x = float(_LEFT)
@@ -235,17 +239,17 @@ def _legend_rows(chart: Chart) -> list[list[tuple[float, int]]]:
     return rows
 
 
-def _legend(sheet: Sheet, spot: tuple[float, float], name: str, style: _Style) -> None:
+def _draw_legend(sheet: Canvas, spot: tuple[float, float], name: str, style: _Style) -> None:
     x, y = spot
     sheet.line([(x, y), (x + 26, y)], style.colour, wide=2.2, dash=style.dash)
     sheet.mark((x + 13, y), style.shape, style.colour, size=5.0)
     sheet.text((x + 34, y), name, size=13, colour=_INK)
 
 
-def _fitted(text: str, size: float, room: float = _WIDE - _LEFT - _RIGHT) -> str:
+def _fit_text(text: str, size: float, room: float = _WIDE - _LEFT - _RIGHT) -> str:
     """A text, cut with an ellipsis where it would not fit."""
-    if width_of(text, size) <= room:
+    if text_width(text, size) <= room:
         return text
-    while text and width_of(text + "…", size) > room:
+    while text and text_width(text + "…", size) > room:
         text = text[:-1]
     return text + "…"

@@ -1,4 +1,4 @@
-"""What a sweep leaves behind: its numbers as JSON and as a table, its curves as pictures."""
+"""Writes the results of a sweep: JSON, CSV, and charts as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.runs.store import RunUnwritable
-from overread.runs.sweep import MARK, Sweep, Swept
-from overread.runs.sweep_chart import Bar, Chart, Curve, Dot, drawn
+from overread.runs.sweep import MARK, PointResult, SweepResult
+from overread.runs.sweep_chart import Chart, Curve, Dot, WordTick, draw_chart
 
 RESEARCH_ONLY = "For research and education; not for patient care."
 
 
-def as_json(sweep: Sweep) -> dict[str, Any]:
+def sweep_to_json(sweep: SweepResult) -> dict[str, Any]:
     """Everything that a sweep found, as plain JSON."""
     first = sweep.points[0].card if sweep.points else None
     return {
@@ -30,15 +30,15 @@ def as_json(sweep: Sweep) -> dict[str, Any]:
         "complete": sweep.stopped is None and len(sweep.points) == sweep.total,
         "total": sweep.total,
         "first": sweep.points[0].point.name if sweep.points else None,
-        "points": [_point(sweep, swept) for swept in sweep.points],
+        "points": [_point_to_json(sweep, swept) for swept in sweep.points],
         "not_compared": dict(sweep.not_compared),
-        "intervals": sweep.drawing.as_settings(),
+        "intervals": sweep.bootstrap.as_settings(),
         "signature": first.signature if first else None,
         "note": RESEARCH_ONLY,
     }
 
 
-def _point(sweep: Sweep, swept: Swept) -> dict[str, Any]:
+def _point_to_json(sweep: SweepResult, swept: PointResult) -> dict[str, Any]:
     card, tally = swept.card, swept.outcome.tally
     return {
         "name": swept.point.name,
@@ -46,7 +46,7 @@ def _point(sweep: Sweep, swept: Swept) -> dict[str, Any]:
         "values": dict(swept.point.values),
         "cases": card.cases,
         "readings": tally.done,
-        "failed": swept.failed,
+        "failed": swept.failed_readings,
         "scores": {
             name: card.scores[name].model_dump() for name in sweep.metrics if name in card.scores
         },
@@ -61,7 +61,7 @@ def _point(sweep: Sweep, swept: Swept) -> dict[str, Any]:
     }
 
 
-def as_table(sweep: Sweep) -> str:
+def sweep_to_csv(sweep: SweepResult) -> str:
     """One line for each point and metric, as CSV."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -76,7 +76,7 @@ def as_table(sweep: Sweep) -> str:
         values = [swept.point.values[axis.name] for axis in sweep.axes]
         same = swept.agreement
         tail: list[Any] = [same.value, same.low, same.high] if same else [None] * 3
-        tail += [swept.outcome.tally.done, swept.failed, swept.point.folder]
+        tail += [swept.outcome.tally.done, swept.failed_readings, swept.point.folder]
         for metric in sweep.metrics:
             score = sweep.score(swept, metric)
             told = [score.value, score.low, score.high, score.n] if score else [None] * 4
@@ -88,20 +88,22 @@ def as_table(sweep: Sweep) -> str:
     return text.getvalue()
 
 
-def write_sweep(sweep: Sweep) -> list[Path]:
+def write_sweep(sweep: SweepResult) -> list[Path]:
     """Write `sweep.json`, `sweep.csv`, and the curves of each metric as PNG and SVG."""
     files: dict[str, bytes] = {
-        "sweep.json": (json.dumps(as_json(sweep), ensure_ascii=False, indent=2) + "\n").encode(),
-        "sweep.csv": as_table(sweep).encode(),
+        "sweep.json": (
+            json.dumps(sweep_to_json(sweep), ensure_ascii=False, indent=2) + "\n"
+        ).encode(),
+        "sweep.csv": sweep_to_csv(sweep).encode(),
     }
     for metric in sweep.metrics:
-        chart = chart_of(sweep, metric)
+        chart = make_chart(sweep, metric)
         if chart is not None:
-            stem = "sweep" if metric == sweep.metrics[0] else f"sweep-{_plain(metric)}"
-            files[f"{stem}.svg"], files[f"{stem}.png"] = drawn(chart)
+            stem = "sweep" if metric == sweep.metrics[0] else f"sweep-{_safe_file_name(metric)}"
+            files[f"{stem}.svg"], files[f"{stem}.png"] = draw_chart(chart)
     try:
         for name, data in files.items():
-            with written(sweep.folder / name, packed=False) as out:
+            with open_atomic(sweep.folder / name, packed=False) as out:
                 out.write(data)
     except OSError as error:
         raise RunUnwritable(
@@ -112,14 +114,14 @@ def write_sweep(sweep: Sweep) -> list[Path]:
     return [sweep.folder / name for name in files]
 
 
-def _plain(name: str) -> str:
+def _safe_file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
 # ---- the chart -----------------------------------------------------------------------------
 
 
-def chart_of(sweep: Sweep, metric: str) -> Chart | None:
+def make_chart(sweep: SweepResult, metric: str) -> Chart | None:
     """The curves of one metric: along the first axis of numbers, one for each other combination.
 
     Without an axis of numbers the values of the first axis stand side by side.
@@ -141,16 +143,19 @@ def chart_of(sweep: Sweep, metric: str) -> Chart | None:
     first = sweep.points[0].card
     model = first.signature["run"]["reader"]["identity"].get("model")
     who = f"{first.reader} ({model})" if model and model != first.reader else first.reader
-    level = f"{100 * sweep.drawing.level:g} % intervals" if sweep.drawing.draws else "no intervals"
+    level = (
+        f"{100 * sweep.bootstrap.level:g} % intervals" if sweep.bootstrap.draws else "no intervals"
+    )
     _, score = scored[0]
     return Chart(
         title=f"{metric} by {along.name}",
         subtitle=f"{first.benchmark} {first.split}, {who}, {first.cases:,} cases, {level}",
-        across=along.name + (" (% of each case's pictures)" if along.name == "image_ratio" else ""),
-        up=f"{metric} ({score.better} is better)",
+        x_label=along.name
+        + (" (% of each case's pictures)" if along.name == "image_ratio" else ""),
+        y_label=f"{metric} ({score.better} is better)",
         footer=RESEARCH_ONLY,
         curves=tuple(
             Curve(name, tuple(sorted(dots, key=lambda dot: dot.x))) for name, dots in curves.items()
         ),
-        ticks=None if numbers else tuple(Bar(float(places[v]), v) for v in along.values),
+        ticks=None if numbers else tuple(WordTick(float(places[v]), v) for v in along.values),
     )

@@ -15,18 +15,18 @@ from typing import IO, Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core.verdicts import VERDICTS, Verdicts
 from overread.errors import UsageError
 from overread.runs.store import RunUnwritable
 
-FILE = "verdicts.jsonl"
+VERDICTS_FILE = "verdicts.jsonl"
 
 
-def verdicts_of(folder: Path) -> dict[tuple[str, str, int, str], Verdicts]:
+def load_verdicts(folder: Path) -> dict[tuple[str, str, int, str], Verdicts]:
     """Every verdict of a run that counts, by kind, case, sample and rule."""
     found: dict[tuple[str, str, int, str], Verdicts] = {}
-    for line in _lines(folder / FILE):
+    for line in _iter_lines(folder / VERDICTS_FILE):
         try:
             told = VERDICTS.validate_json(line)
         except ValidationError:
@@ -36,7 +36,7 @@ def verdicts_of(folder: Path) -> dict[tuple[str, str, int, str], Verdicts]:
     return found
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _iter_lines(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             yield from (line for line in file if line.strip())
@@ -44,7 +44,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         return
 
 
-def chosen_verdicts(
+def select_verdicts(
     folder: Path, judges: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[Verdicts, ...]], dict[str, dict[str, Any]], list[str]]:
     """Case → the verdicts that are counted; kind → who gave them; and what to know about it.
@@ -53,7 +53,7 @@ def chosen_verdicts(
     (its name, or the beginning of its rule), else who judged the most readings, the latest of them.
     """
     rules: dict[str, dict[str, list[Verdicts]]] = {}
-    for told in verdicts_of(folder).values():
+    for told in load_verdicts(folder).values():
         by_rule = rules.setdefault(told.kind, {})
         by_rule[told.rule] = [*by_rule.pop(told.rule, []), told]
     _check_named(judges, rules)
@@ -80,7 +80,7 @@ def _check_named(judges: Sequence[str], rules: Mapping[str, Mapping[str, list[Ve
     firsts = [own[0] for by_rule in rules.values() for own in by_rule.values()]
     for name in judges:
         if not any(_is_named(told, (name,)) for told in firsts):
-            raise unknown("judge of this run", name, dict.fromkeys(t.judge for t in firsts))
+            raise unknown_name("judge of this run", name, dict.fromkeys(t.judge for t in firsts))
 
 
 def _is_named(told: Verdicts, judges: Sequence[str]) -> bool:
@@ -97,11 +97,11 @@ class VerdictStore:
 
     def __init__(self, folder: Path) -> None:
         """Open or make the file and lock it."""
-        self._path = folder / FILE
+        self._path = folder / VERDICTS_FILE
         try:
             number = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
-            raise self._unwritten(error) from None
+            raise self._write_error(error) from None
         self._file: IO[bytes] = os.fdopen(number, "rb+", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,10 +112,10 @@ class VerdictStore:
                 where=str(folder),
                 remedy="wait until it is done",
             ) from None
-        if not self._ends_whole():
+        if not self._ends_with_newline():
             self._write(b"\n")  # what a kill cut off stays a line of its own, and is not believed
 
-    def _ends_whole(self) -> bool:
+    def _ends_with_newline(self) -> bool:
         end = self._file.seek(0, os.SEEK_END)
         if end == 0:
             return True
@@ -142,13 +142,13 @@ class VerdictStore:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            raise self._unwritten(error) from None
+            raise self._write_error(error) from None
 
-    def _unwritten(self, error: OSError) -> RunUnwritable:
+    def _write_error(self, error: OSError) -> RunUnwritable:
         return RunUnwritable(
             f"the verdicts cannot be written ({error.strerror})",
             where=str(self._path),
-            remedy="mend that and give the same command again: what is done is kept",
+            remedy="fix this and run the same command again; finished work is kept",
         )
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class VerdictStore:
             try:
                 os.fsync(self._file.fileno())
             except OSError as error:
-                raise self._unwritten(error) from None
+                raise self._write_error(error) from None
             finally:
                 self._file.close()
 

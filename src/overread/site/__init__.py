@@ -1,5 +1,5 @@
-"""WHERE do people look? A local page on datasets, runs and builds, and the server behind it.
+"""Server of the `overread view` page: shows datasets, runs and builds in the browser.
 
-`shelf` says what there is to look at, `access` who may; every other module is one part of the API.
-The page's own source is in `web/`, built into `site/assets` when the package is set up.
+`shelf` holds what can be shown, `access` decides who may open it; every other module is one
+part of the API. The page's own source is in `web/`, built into `site/assets` at installation.
 """

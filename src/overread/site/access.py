@@ -1,8 +1,7 @@
-"""Who may look: a random token in the address, or users with passwords; and what they may do.
+"""Access control: a token in the address or users with passwords, read-only, no truth.
 
-By default the page listens on loopback only and wants the token that stands in the address it
-prints. Where it listens to others, every user has a name and a password, and verdicts carry that
-name.
+By default the page listens on loopback only and requires the token of the address it prints.
+Where it listens on other addresses, users log in with a password, and verdicts carry their name.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overread.site.login import LOGIN, NO_TOKEN, fill
-from overread.site.passwords import is_right
+from overread.site.login import LOGIN, NO_TOKEN, fill_message
+from overread.site.passwords import check_password
 
-DAY = 24 * 3600
+SESSION_SECONDS = 24 * 3600
 _LONGEST_FORM = 4096
 LONGEST_BODY = 8 << 20
-"""Bytes of what may be sent to be kept: a reading or a verdict is far shorter."""
-_TRIES = 10
+"""Largest accepted request body in bytes; a reading or a verdict is far smaller."""
+_MAX_FAILURES = 10
 """Wrong passwords within a minute, after which nobody is let in for a minute."""
-SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     "content-security-policy": (
         "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
@@ -67,31 +66,31 @@ class Access:
         """Whether anybody who reaches it may look."""
         return self.token is None and self.users is None
 
-    def begin(self, user: str | None) -> str:
+    def start_session(self, user: str | None) -> str:
         """A new session's cookie."""
         cookie = secrets.token_urlsafe(32)
         now = time.time()
         with self._lock:
             for old in [c for c, (_, until) in self.sessions.items() if until < now]:
                 del self.sessions[old]
-            self.sessions[cookie] = (user, now + DAY)
+            self.sessions[cookie] = (user, now + SESSION_SECONDS)
         return cookie
 
-    def who(self, cookie: str | None) -> tuple[bool, str | None]:
+    def find_session(self, cookie: str | None) -> tuple[bool, str | None]:
         """Whether a cookie lets in, and as whom."""
         found = self.sessions.get(cookie or "")
         if found is None or found[1] < time.time():
             return False, None
         return True, found[0]
 
-    def let_in(self, name: str, password: str) -> bool:
-        """Whether a user gave the right password; too many wrong ones are answered by no."""
+    def check_login(self, name: str, password: str) -> bool:
+        """Whether the password is right; always False after too many wrong ones within a minute."""
         now = time.time()
         with self._lock:
             self._failures = [at for at in self._failures if now - at < 60]
-            if len(self._failures) >= _TRIES:
+            if len(self._failures) >= _MAX_FAILURES:
                 return False
-        right = is_right(dict(self.users or {}), name, password)
+        right = check_password(dict(self.users or {}), name, password)
         if not right:
             with self._lock:
                 self._failures.append(now)
@@ -99,7 +98,7 @@ class Access:
 
 
 class Gate:
-    """Lets nobody in who may not look; stands before everything else."""
+    """ASGI middleware before the app: rejects what is not allowed, adds security headers."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         """Stand before `app`."""
@@ -112,7 +111,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
 
-        async def told(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = [(n.encode(), v.encode()) for n, v in HEADERS.items()]
                 there = {name.lower() for name, _ in message["headers"]}
@@ -122,26 +121,26 @@ class Gate:
                 ]
             await send(message)
 
-        refused = await self._refused(scope, receive)
-        if refused is None and scope["method"] not in SAFE:
-            receive, refused = await _short(scope, receive)
+        refused = await self._check_request(scope, receive)
+        if refused is None and scope["method"] not in SAFE_METHODS:
+            receive, refused = await _read_body(scope, receive)
         if refused is not None:
-            await refused(scope, receive, told)
+            await refused(scope, receive, send_with_headers)
         else:
-            await self._app(scope, receive, told)
+            await self._app(scope, receive, send_with_headers)
 
-    async def _refused(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _check_request(self, scope: Scope, receive: Receive) -> Response | None:
         """What to answer instead of the page; None where it may be seen."""
         access = self._access
         headers = Headers(scope=scope)
-        if access.hosts is not None and _host(headers.get("host", "")) not in access.hosts:
-            return _told(421, "this page is not served under that name")
+        if access.hosts is not None and _host_name(headers.get("host", "")) not in access.hosts:
+            return _error_json(421, "unknown host name")
         cookie_name = f"overread-{(scope.get('server') or ('', 0))[1]}"
-        cookie = _cookie(headers.get("cookie", ""), cookie_name)
-        known, user = access.who(cookie)
+        cookie = _read_cookie(headers.get("cookie", ""), cookie_name)
+        known, user = access.find_session(cookie)
         scope.setdefault("state", {})["user"] = user
-        if scope["method"] not in SAFE and not _same_origin(headers):
-            return _told(403, "the request comes from another page")
+        if scope["method"] not in SAFE_METHODS and not _same_origin(headers):
+            return _error_json(403, "cross-origin requests are refused")
         if access.is_open or known:
             return None
         path = scope["path"]
@@ -151,16 +150,16 @@ class Gate:
             if secrets.compare_digest(offered, access.token.encode()):
                 # One slash: two would be another machine's address.
                 answer = RedirectResponse("/" + path.lstrip("/\\"), 303)
-                _set(answer, cookie_name, access.begin(None))
+                _set_cookie(answer, cookie_name, access.start_session(None))
                 return answer
             if path.startswith("/api/"):
-                return _told(401, "open the address that `overread view` printed")
+                return _error_json(401, "open the address that `overread view` printed")
             return HTMLResponse(NO_TOKEN, 401)
         if path == "/login" and scope["method"] == "POST":
             return await self._login(scope, receive, cookie_name)
         if path.startswith("/api/"):
-            return _told(401, "log in first")
-        return HTMLResponse(fill(LOGIN, ""), 401 if path != "/login" else 200)
+            return _error_json(401, "log in first")
+        return HTMLResponse(fill_message(LOGIN, ""), 401 if path != "/login" else 200)
 
     async def _login(self, scope: Scope, receive: Receive, cookie_name: str) -> Response:
         from starlette.concurrency import run_in_threadpool
@@ -170,22 +169,22 @@ class Gate:
             message = await receive()
             body += message.get("body", b"")
             if len(body) > _LONGEST_FORM:
-                return _told(413, "that is too long for a name and a password")
+                return _error_json(413, "that is too long for a name and a password")
             if not message.get("more_body") or message["type"] == "http.disconnect":
                 break
         form = QueryParams(body.decode("utf-8", "replace"))
         name = form.get("name", "")
-        let_in = self._access.let_in
+        let_in = self._access.check_login
         if await run_in_threadpool(let_in, name, form.get("password", "")):
             answer = RedirectResponse("/", 303)
-            _set(answer, cookie_name, self._access.begin(name))
+            _set_cookie(answer, cookie_name, self._access.start_session(name))
             return answer
-        return HTMLResponse(fill(LOGIN, "That name and password do not go together."), 401)
+        return HTMLResponse(fill_message(LOGIN, "Wrong name or password."), 401)
 
 
-async def _short(scope: Scope, receive: Receive) -> tuple[Receive, Response | None]:
-    """The body, read whole before anything is made of it, or a refusal where it is too long."""
-    too_long = _told(413, "that is too long to be kept")
+async def _read_body(scope: Scope, receive: Receive) -> tuple[Receive, Response | None]:
+    """Read the whole body before the app sees it; gives a 413 response where it is too large."""
+    too_long = _error_json(413, "the request is too large")
     told = Headers(scope=scope).get("content-length", "0")
     if not (told.isascii() and told.isdigit() and len(told) < 20 and int(told) <= LONGEST_BODY):
         return receive, too_long
@@ -205,21 +204,23 @@ async def _short(scope: Scope, receive: Receive) -> tuple[Receive, Response | No
         {"type": "http.request", "body": b"".join(parts), "more_body": False},
     ]
 
-    async def again() -> Message:
+    async def replay() -> Message:
         return whole.pop() if whole else await receive()
 
-    return again, None
+    return replay, None
 
 
-def _told(status: int, what: str) -> JSONResponse:
+def _error_json(status: int, what: str) -> JSONResponse:
     return JSONResponse({"what": what, "remedy": ""}, status)
 
 
-def _set(answer: Response, name: str, cookie: str) -> None:
-    answer.set_cookie(name, cookie, max_age=DAY, httponly=True, samesite="strict", path="/")
+def _set_cookie(answer: Response, name: str, cookie: str) -> None:
+    answer.set_cookie(
+        name, cookie, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/"
+    )
 
 
-def _cookie(header: str, name: str) -> str | None:
+def _read_cookie(header: str, name: str) -> str | None:
     for part in header.split(";"):
         own, _, value = part.strip().partition("=")
         if own == name:
@@ -227,7 +228,7 @@ def _cookie(header: str, name: str) -> str | None:
     return None
 
 
-def _host(header: str) -> str:
+def _host_name(header: str) -> str:
     """The name without the port."""
     try:
         return urlsplit(f"//{header}").hostname or ""
@@ -236,7 +237,7 @@ def _host(header: str) -> str:
 
 
 def _same_origin(headers: Headers) -> bool:
-    """A browser says where a request that changes something comes from; others do not."""
+    """Whether a request comes from our own page; only browsers send an Origin header."""
     origin = headers.get("origin")
     if origin is None:
         return True

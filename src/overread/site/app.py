@@ -21,7 +21,7 @@ from overread.site.builds import routes as builds
 from overread.site.cases import own_readings, pictures
 from overread.site.cases import routes as cases
 from overread.site.datasets import routes as datasets
-from overread.site.parts import REFUSALS
+from overread.site.parts import ERROR_RESPONSES
 from overread.site.runs import routes as runs
 from overread.site.shelf import Shelf
 from overread.site.traces import routes as traces
@@ -31,9 +31,9 @@ ASSETS = Path(__file__).parent / "assets"
 """The built page; made from `web/` when the package is set up."""
 NOTICE = "Research and education only, not for patient care."
 """Stands on every page and export."""
-PARTS = (home, datasets, cases, own_readings, pictures, volumes, runs, traces, builds)
+ROUTE_MODULES = (home, datasets, cases, own_readings, pictures, volumes, runs, traces, builds)
 _FOREVER = "private, max-age=31536000, immutable"
-_UNBUILT = (
+_NOT_BUILT_PAGE = (
     "<!doctype html><title>overread</title><p>The page is not built: run "
     "<code>pip install -e .</code> again where Node is installed. The API answers under /api.</p>"
 )
@@ -59,21 +59,21 @@ def make_api(shelf: Shelf | None, access: Access) -> FastAPI:
     app.state.shelf = shelf
     app.state.access = access
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
-    app.add_exception_handler(OverreadError, _refused)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(RequestValidationError, _refused)
-    app.add_exception_handler(ValidationError, _refused)
-    app.add_exception_handler(OSError, _refused)
-    for part in PARTS:
-        app.include_router(part.router, prefix="/api", responses=REFUSALS)
-    app.add_api_route("/{path:path}", _page, include_in_schema=False)
+    app.add_exception_handler(OverreadError, _error_response)
+    app.add_exception_handler(HTTPException, _error_response)
+    app.add_exception_handler(RequestValidationError, _error_response)
+    app.add_exception_handler(ValidationError, _error_response)
+    app.add_exception_handler(OSError, _error_response)
+    for part in ROUTE_MODULES:
+        app.include_router(part.router, prefix="/api", responses=ERROR_RESPONSES)
+    app.add_api_route("/{path:path}", _serve_page, include_in_schema=False)
     return app
 
 
-def _page(path: str) -> Response:
+def _serve_page(path: str) -> Response:
     """A file of the built page; any other address is the page itself, which reads it."""
     if path.startswith("api/"):
-        raise HTTPException(404, "there is no such part of the API")
+        raise HTTPException(404, "no such API route")
     # Only names that the build made, one folder deep: nothing is joined that came from outside.
     built = {file.name: file for file in (ASSETS / "assets").glob("*")}
     if path.startswith("assets/"):
@@ -85,12 +85,12 @@ def _page(path: str) -> Response:
         return FileResponse(ASSETS / path)
     index = ASSETS / "index.html"
     if not index.is_file():
-        return HTMLResponse(_UNBUILT, 503)
+        return HTMLResponse(_NOT_BUILT_PAGE, 503)
     return FileResponse(index, headers={"cache-control": "no-cache"})
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """One sentence and what to do; no path of the machine, since others may look."""
+async def _error_response(request: Request, error: Exception) -> Response:
+    """Turn an exception into a JSON error, without any path of this machine."""
     if isinstance(error, HTTPException):
         return JSONResponse({"what": str(error.detail), "remedy": ""}, error.status_code)
     if isinstance(error, RequestValidationError):
@@ -99,13 +99,13 @@ async def _refused(request: Request, error: Exception) -> Response:
         return JSONResponse({"what": f"{at}: {first['msg']}", "remedy": ""}, 422)
     if isinstance(error, OverreadError):
         status = 404 if isinstance(error, UnknownName | NotThere) else 422
-        blind = cast(Shelf, request.app.state.shelf).blind
+        blind = cast(Shelf, request.app.state.shelf).strip_paths
         return JSONResponse({"what": blind(error.what), "remedy": blind(error.remedy)}, status)
     if isinstance(error, OSError):  # a folder in a file's place, a full disk
         told = f"a file cannot be read or written ({error.strerror or type(error).__name__})"
         return JSONResponse({"what": told, "remedy": ""}, 422)
     if isinstance(error, ValidationError):
         # Files may hold numbers that nobody can add up or tell, however well each was checked.
-        told = f"what is stored cannot be told ({error.errors()[0]['msg']})"
+        told = f"stored data is invalid ({error.errors()[0]['msg']})"
         return JSONResponse({"what": told, "remedy": ""}, 422)
     raise error

@@ -1,4 +1,4 @@
-"""`/api/shelf`: what there is to look at, and what may be done here."""
+"""`/api/shelf`: the datasets, runs, sweeps and builds of the page, and the rights of the user."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fastapi import APIRouter
 
 from overread import __version__, catalog
 from overread.core import Benchmark, Record
-from overread.site.parts import Allowed, OnShelf, User
-from overread.site.shelf import Build, Dataset, Run, Sweep
+from overread.site.parts import AccessDep, CurrentUser, ShelfDep
+from overread.site.shelf import BuildFolder, Dataset, Run, SweepFolder
 
 router = APIRouter(tags=["shelf"])
 
@@ -43,7 +43,7 @@ class ShelfRun(Record):
     workflow: str | None
 
 
-class ShelfThing(Record):
+class ShelfFolder(Record):
     """A sweep or a build on the shelf."""
 
     id: str
@@ -60,31 +60,33 @@ class Rights(Record):
     """Who is logged in; absent where the token let in."""
 
 
-class Shelved(Record):
+class ShelfContents(Record):
     """Everything on the shelf."""
 
     version: str
     datasets: list[ShelfDataset]
     runs: list[ShelfRun]
-    sweeps: list[ShelfThing]
-    builds: list[ShelfThing]
+    sweeps: list[ShelfFolder]
+    builds: list[ShelfFolder]
     problems: list[str]
     """What could not be looked into, one sentence each."""
     rights: Rights
 
 
 @router.get("/shelf")
-def get_shelf(shelf: OnShelf, access: Allowed, user: User, *, again: bool = False) -> Shelved:
+def get_shelf(
+    shelf: ShelfDep, access: AccessDep, user: CurrentUser, *, again: bool = False
+) -> ShelfContents:
     """What there is to look at; `again` looks at the disk once more."""
     if again:
-        shelf.look_again()
-    return Shelved(
+        shelf.rescan()
+    return ShelfContents(
         version=__version__,
         datasets=[_dataset(one) for one in shelf.datasets.values()],
         runs=[_run(one) for one in shelf.runs.values()],
-        sweeps=[_thing(one) for one in shelf.sweeps.values()],
-        builds=[_thing(one) for one in shelf.builds.values()],
-        problems=[shelf.blind(problem) for problem in shelf.problems],
+        sweeps=[_folder(one) for one in shelf.sweeps.values()],
+        builds=[_folder(one) for one in shelf.builds.values()],
+        problems=[shelf.strip_paths(problem) for problem in shelf.problems],
         rights=Rights(read_only=access.read_only, truth=access.truth, user=user),
     )
 
@@ -100,7 +102,7 @@ def _dataset(one: Dataset) -> ShelfDataset:
         splits=list(one.splits),
         synthetic=synthetic,
         licence="Apache-2.0" if synthetic else exam.licence,
-        terms="synthetic patients: they are no one" if synthetic else exam.terms,
+        terms="synthetic patients, no real persons" if synthetic else exam.terms,
     )
 
 
@@ -117,5 +119,5 @@ def _run(one: Run) -> ShelfRun:
     )
 
 
-def _thing(one: Build | Sweep) -> ShelfThing:
-    return ShelfThing(id=one.id, name=one.name)
+def _folder(one: BuildFolder | SweepFolder) -> ShelfFolder:
+    return ShelfFolder(id=one.id, name=one.name)

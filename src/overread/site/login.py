@@ -39,7 +39,7 @@ terminal: it holds a token that lets you in, and nobody else.</p>
 )
 
 
-def fill(page: str, told: str) -> str:
+def fill_message(page: str, told: str) -> str:
     """The page with a sentence on it."""
     line = f'<p class="wrong" role="alert">{escape(told)}</p>' if told else ""
     return page.replace("<!--told-->", line)

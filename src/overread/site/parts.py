@@ -1,4 +1,4 @@
-"""What every part of the API asks for: the shelf, the right to see the truth, to write, a name."""
+"""FastAPI dependencies of all routes: shelf, access rights, user, objects of an address."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from overread.core import Entry, Record
 from overread.site.access import Access
 from overread.site.shelf import Dataset, Run, Shelf, Split
 
-Word = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9_.#-]+$")]
+PathId = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9_.#-]+$")]
 """An id in an address: no slash, so that no path can hide in it."""
 
 
-class Problem(Record):
+class ApiError(Record):
     """Why a request was not answered: one sentence and what to do."""
 
     what: str
@@ -23,11 +23,11 @@ class Problem(Record):
     """What to do about it."""
 
 
-REFUSALS: dict[int | str, dict[str, object]] = {
-    401: {"model": Problem, "description": "Who may look has not been said."},
-    403: {"model": Problem, "description": "That may not be seen or done here."},
-    404: {"model": Problem, "description": "There is no such thing."},
-    422: {"model": Problem, "description": "It cannot be asked, or not be read."},
+ERROR_RESPONSES: dict[int | str, dict[str, object]] = {
+    401: {"model": ApiError, "description": "Not logged in, or no token."},
+    403: {"model": ApiError, "description": "Not allowed on this page."},
+    404: {"model": ApiError, "description": "Not found."},
+    422: {"model": ApiError, "description": "Invalid request, or stored data that cannot be read."},
 }
 """Answers that any part may give."""
 
@@ -40,19 +40,19 @@ def _access(request: Request) -> Access:
     return cast(Access, request.app.state.access)
 
 
-OnShelf = Annotated[Shelf, Depends(_shelf)]
+ShelfDep = Annotated[Shelf, Depends(_shelf)]
 """What there is to look at."""
-Allowed = Annotated[Access, Depends(_access)]
+AccessDep = Annotated[Access, Depends(_access)]
 """Who may look, and what they may do."""
 
 
-def sees_truth(access: Allowed) -> None:
+def require_truth(access: AccessDep) -> None:
     """Refuse where the truth is withheld: `dependencies=[Depends(sees_truth)]`."""
     if not access.truth:
         raise HTTPException(403, "the truth is withheld on this page")
 
 
-def may_write(access: Allowed) -> None:
+def require_write(access: AccessDep) -> None:
     """Refuse where the page is read-only."""
     if access.read_only:
         raise HTTPException(403, "this page is read-only")
@@ -62,23 +62,23 @@ def _user(request: Request) -> str | None:
     return cast("str | None", getattr(request.state, "user", None))
 
 
-User = Annotated[str | None, Depends(_user)]
+CurrentUser = Annotated[str | None, Depends(_user)]
 """The name somebody logged in with; None where the token let them in."""
 
 
-def _dataset(dataset: Word, shelf: OnShelf) -> Dataset:
+def _dataset(dataset: PathId, shelf: ShelfDep) -> Dataset:
     return shelf.dataset(dataset)
 
 
-def _split(dataset: Word, split: Word, shelf: OnShelf) -> Split:
+def _split(dataset: PathId, split: PathId, shelf: ShelfDep) -> Split:
     return shelf.dataset(dataset).split(split)
 
 
-def _entry(dataset: Word, split: Word, case: Word, shelf: OnShelf) -> Entry:
+def _entry(dataset: PathId, split: PathId, case: PathId, shelf: ShelfDep) -> Entry:
     return shelf.dataset(dataset).split(split).entry(case)
 
 
-def _run(run: Word, shelf: OnShelf) -> Run:
+def _run(run: PathId, shelf: ShelfDep) -> Run:
     return shelf.run(run)
 
 

@@ -71,7 +71,7 @@ def add_password(file: Path, name: str, password: str) -> None:
     part.replace(file)
 
 
-def is_right(users: dict[str, tuple[bytes, bytes]], name: str, password: str) -> bool:
+def check_password(users: dict[str, tuple[bytes, bytes]], name: str, password: str) -> bool:
     """Whether a user gave the right password; takes as long for a name that nobody has."""
     salt, hashed = users.get(name, (b"nobody", b""))
     return hmac.compare_digest(_hash(password, salt), hashed)

@@ -1,4 +1,4 @@
-"""Serving the page: an address, a browser, and a quiet end."""
+"""Start the server: bind a port, print the address, open a browser, stop on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True)
-class Opening:
-    """How the page is opened."""
+class ServerSettings:
+    """Settings of the server."""
 
     port: int = 0
     """0 takes a free one."""
@@ -31,13 +31,13 @@ class Opening:
     """Whether to open a browser on it."""
 
 
-def serve(shelf: Shelf, opening: Opening, *, ready: Callable[[str], None]) -> None:
+def serve(shelf: Shelf, opening: ServerSettings, *, ready: Callable[[str], None]) -> None:
     """Serve until stopped; `ready` is told the address once it answers."""
     import uvicorn
 
     from overread.site.app import make_app
 
-    access = access_for(opening)
+    access = make_access(opening)
     listening = _listen(opening.host, opening.port)
     port = listening.getsockname()[1]
     shown = f"[{opening.host}]" if ":" in opening.host else opening.host
@@ -63,7 +63,7 @@ def serve(shelf: Shelf, opening: Opening, *, ready: Callable[[str], None]) -> No
         Server(config).run(sockets=[listening])
 
 
-def access_for(opening: Opening) -> Access:
+def make_access(opening: ServerSettings) -> Access:
     """Who may look: the holder of a token on this machine, or users with passwords."""
     if opening.users is not None:
         return Access(users=opening.users, read_only=opening.read_only, truth=opening.truth)

@@ -1,7 +1,7 @@
-"""The shelf: the datasets, runs, sweeps and builds that lie under the paths somebody gave.
+"""The shelf: datasets, runs, sweeps and builds found below the given paths, by id.
 
-Nothing is opened before it is asked for. Each thing has an id that is good in an address and stays
-the same from one start to the next; no path ever comes back from outside.
+Nothing is opened before it is needed. Each thing has an id that can stand in an address and
+stays the same from one start to the next; the API takes ids only, never paths.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from overread.catalog import unknown
-from overread.core import Case, Entry, Place, Release
+from overread.catalog import unknown_name
+from overread.core import Case, Entry, Release, ReleaseRef
 from overread.errors import OverreadError, UsageError
 from overread.runs.spec import RunSpec, read_spec
-from overread.site.unplaced import unplaced
-from overread.site.walking import Found, walk
+from overread.site.unplaced import strip_paths
+from overread.site.walking import FoundFolder, find_folders
 
-_REPEAT = frozenset({"oracle", "majority", "random"})
+_TRUTH_READERS = frozenset({"oracle", "majority", "random"})
 """Readers that open the release themselves, and may hand in its words, of any case."""
 
 
@@ -40,7 +40,7 @@ class Split:
         """One row, or an error that names the nearest ones."""
         found = self.entries.get(case)
         if found is None:
-            raise unknown("case", case, self.entries)
+            raise unknown_name("case", case, self.entries)
         return found
 
     def case(self, case: str) -> Case:
@@ -65,13 +65,13 @@ class Dataset:
     def split(self, name: str) -> Split:
         """A split, read anew where its rows changed on disk."""
         if name not in self.splits:
-            raise unknown("split", name, self.splits)
+            raise unknown_name("split", name, self.splits)
         stamp = _stamp(self.root)
         with self._lock:
             kept = self._open.get(name)
             if kept is not None and kept[0] == stamp:
                 return kept[1]
-            release = self.place(name).open()
+            release = self.release_ref(name).open()
             entries: dict[str, Entry] = {}
             unread = 0
             for row in release.scan():
@@ -83,9 +83,9 @@ class Dataset:
             self._open[name] = (stamp, made)
             return made
 
-    def place(self, split: str) -> Place:
+    def release_ref(self, split: str) -> ReleaseRef:
         """The split as other rooms name it."""
-        return Place(self.benchmark, self.root, split, self.form, self.pictures)
+        return ReleaseRef(self.benchmark, self.root, split, self.form, self.pictures)
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class Run:
 
     @property
     def repeats_truth(self) -> bool:
-        """Whether its readings say the truth, because the reader was given it."""
+        """Whether its readings may contain the truth, because the reader was given it."""
         return repeats_truth(self.spec)
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepFolder:
     """One folder of a sweep: a table over its runs."""
 
     id: str
@@ -115,7 +115,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Build:
+class BuildFolder:
     """One folder of a build, or of questions to people."""
 
     id: str
@@ -134,12 +134,12 @@ class Shelf:
         self._truth = True
         self.datasets: dict[str, Dataset] = {}
         self.runs: dict[str, Run] = {}
-        self.sweeps: dict[str, Sweep] = {}
-        self.builds: dict[str, Build] = {}
+        self.sweeps: dict[str, SweepFolder] = {}
+        self.builds: dict[str, BuildFolder] = {}
         self.problems: list[str] = []
-        self.look_again()
+        self.rescan()
         if not (self.datasets or self.runs or self.sweeps or self.builds):
-            told = self.problems[0] if self.problems else "there is nothing to look at"
+            told = self.problems[0] if self.problems else "no datasets, runs or builds were found"
             raise UsageError(
                 told,
                 where=", ".join(map(str, paths)),
@@ -153,7 +153,7 @@ class Shelf:
         Where every path is a dataset, a run or a build itself, in a folder beside the first.
         """
         for path in self._paths:
-            first = next(iter(walk(path, depth=0)), None)
+            first = next(iter(find_folders(path, depth=0)), None)
             if first is None:
                 return path
         return self._paths[0].parent / "overread-readings"
@@ -161,24 +161,24 @@ class Shelf:
     def withhold_truth(self) -> None:
         """From now on, keep no run whose readings repeat the truth."""
         self._truth = False
-        self.look_again()
+        self.rescan()
 
-    def blind(self, text: str) -> str:
-        """A text without the places of things on this machine: others may read it."""
+    def strip_paths(self, text: str) -> str:
+        """The text without paths of this machine, since others may read it."""
         own = {str(path) for path in self._paths}
         own |= {str(one.root) for one in self.datasets.values()}
         for place in sorted(own, key=len, reverse=True):
             if len(place) > 1:
                 text = text.replace(f"{place}/", "").replace(place, place.rpartition("/")[2])
-        return unplaced(text)
+        return strip_paths(text)
 
-    def look_again(self) -> None:
-        """Find what came since; what is open stays open."""
+    def rescan(self) -> None:
+        """Search the paths again for new folders; splits that are open stay open."""
         paths = list(self._paths)
         own = self.own_readings
         if own.is_dir() and not any(own.is_relative_to(path) for path in paths):
             paths.append(own)
-        found = [one for path in paths for one in walk(path)]
+        found = [one for path in paths for one in find_folders(path)]
         with self._lock:
             problems = [one.problem for one in found if one.problem]
             datasets = self._datasets_of(found)
@@ -189,52 +189,54 @@ class Shelf:
                 made.id: made
                 for one in found
                 if one.kind == "sweep"
-                for made in [Sweep(_id(one.name, one.folder), one.name, one.folder)]
+                for made in [SweepFolder(_id(one.name, one.folder), one.name, one.folder)]
             }
             self.builds = {
                 made.id: made
                 for one in found
                 if one.kind == "build"
-                for made in [Build(_id(one.name, one.folder), one.name, one.folder)]
+                for made in [BuildFolder(_id(one.name, one.folder), one.name, one.folder)]
             }
 
     def dataset(self, name: str) -> Dataset:
         """A dataset by its id."""
-        return _known("dataset", name, self.datasets)
+        return _find_by_id("dataset", name, self.datasets)
 
     def run(self, name: str) -> Run:
         """A run by its id; one that was begun since the last look is found too."""
         if name not in self.runs:
-            self.look_again()
-        return _known("run", name, self.runs)
+            self.rescan()
+        return _find_by_id("run", name, self.runs)
 
-    def sweep(self, name: str) -> Sweep:
+    def sweep(self, name: str) -> SweepFolder:
         """A sweep by its id."""
-        return _known("sweep", name, self.sweeps)
+        return _find_by_id("sweep", name, self.sweeps)
 
-    def build(self, name: str) -> Build:
+    def build(self, name: str) -> BuildFolder:
         """A build by its id."""
-        return _known("build", name, self.builds)
+        return _find_by_id("build", name, self.builds)
 
     def split_of(self, run: Run) -> Split:
         """The split that a run read."""
         if run.dataset is None:
             raise OverreadError(
-                f"the dataset of the run {run.name} is not there",
-                remedy="start the page with --root and the folder it lies in now",
+                f"the dataset of the run {run.name} was not found",
+                remedy="start the page with --root and its current folder",
             )
         return self.dataset(run.dataset).split(run.spec.split)
 
-    def _datasets_of(self, found: Iterable[Found]) -> dict[str, Dataset]:
+    def _datasets_of(self, found: Iterable[FoundFolder]) -> dict[str, Dataset]:
         return {
             dataset.id: dataset
             for one in found
             if one.kind == "dataset"
-            for dataset in [self._kept(one)]
+            for dataset in [self._reuse_or_make_dataset(one)]
         }
 
-    def _kept(self, one: Found, form: str | None = None, pictures: Path | None = None) -> Dataset:
-        """A dataset as it is on the shelf already, with what is open of it, or a new one."""
+    def _reuse_or_make_dataset(
+        self, one: FoundFolder, form: str | None = None, pictures: Path | None = None
+    ) -> Dataset:
+        """The dataset that is on the shelf already, with its open splits, or a new one."""
         made = _id(one.name, one.folder)
         kept = self.datasets.get(made)
         if kept is not None and kept.splits == one.splits:
@@ -242,7 +244,7 @@ class Shelf:
         return Dataset(made, one.name, one.benchmark, one.folder, one.splits, form, pictures)
 
     def _runs_of(
-        self, found: Iterable[Found], datasets: dict[str, Dataset], problems: list[str]
+        self, found: Iterable[FoundFolder], datasets: dict[str, Dataset], problems: list[str]
     ) -> dict[str, Run]:
         runs: dict[str, Run] = {}
         for one in found:
@@ -254,7 +256,7 @@ class Shelf:
                 problems.append(str(error))
                 continue
             try:
-                dataset = self._read_by(spec, datasets)
+                dataset = self._find_dataset(spec, datasets)
             except (OSError, ValueError):  # what the spec names can be no folder at all
                 problems.append(f"{one.name} names no folder as its dataset")
                 dataset = None
@@ -266,16 +268,16 @@ class Shelf:
                 problems.append(f"{one.name} repeats the truth, which is withheld on this page")
         return runs
 
-    def _read_by(self, spec: RunSpec, datasets: dict[str, Dataset]) -> str | None:
-        """The dataset of a run; one that nobody named is put on the shelf beside it."""
+    def _find_dataset(self, spec: RunSpec, datasets: dict[str, Dataset]) -> str | None:
+        """Id of the dataset that a run read; one outside of the given paths is added."""
         root = self._moved or Path(spec.root).resolve()
         pictures = Path(spec.pictures) if spec.pictures else None
         for dataset in datasets.values():
             if dataset.benchmark == spec.benchmark and dataset.root == root:
                 return dataset.id if spec.split in dataset.splits else None
-        for one in walk(root, depth=1):
+        for one in find_folders(root, depth=1):
             if one.kind == "dataset" and one.benchmark == spec.benchmark:
-                dataset = self._kept(one, spec.form, pictures)
+                dataset = self._reuse_or_make_dataset(one, spec.form, pictures)
                 datasets[dataset.id] = dataset
                 return dataset.id if spec.split in one.splits else None
         return None
@@ -283,16 +285,16 @@ class Shelf:
 
 def repeats_truth(spec: RunSpec) -> bool:
     """Whether the readings of a run may say the truth, because the reader was given it."""
-    return spec.reader.name in _REPEAT or bool(spec.workflow.settings.get("reveal"))
+    return spec.reader.name in _TRUTH_READERS or bool(spec.workflow.settings.get("reveal"))
 
 
 _Thing = TypeVar("_Thing")
 
 
-def _known(kind: str, name: str, among: dict[str, _Thing]) -> _Thing:
+def _find_by_id(kind: str, name: str, among: dict[str, _Thing]) -> _Thing:
     found = among.get(name)
     if found is None:
-        raise unknown(kind, name, among)
+        raise unknown_name(kind, name, among)
     return found
 
 
@@ -305,12 +307,12 @@ def _id(name: str, folder: Path) -> str:
 def _stamp(root: Path) -> object:
     """What changes when rows are written again."""
     try:
-        return tuple(sorted((file.name, *_age(file)) for file in root.iterdir()))
+        return tuple(sorted((file.name, *_file_stamp(file)) for file in root.iterdir()))
     except OSError:
         return None
 
 
-def _age(file: Path) -> tuple[int, int]:
+def _file_stamp(file: Path) -> tuple[int, int]:
     try:
         at = file.stat()
     except OSError:  # a link to nowhere, or gone meanwhile

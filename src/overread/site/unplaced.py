@@ -1,4 +1,4 @@
-"""Taking the paths of this machine out of what is sent: others may look."""
+"""Removes paths of this machine from texts that are sent, since others may read them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 _PATH = re.compile(r"(?<![\w.:/~<])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\:,;()'\"<>]+[/\\])+")
 
 
-def unplaced(text: str) -> str:
+def strip_paths(text: str) -> str:
     """A text with only the last part of each path in it.
 
-    >>> unplaced("a.png: not there (in /data/lungs/a.png), and/or http://localhost:8000/v1/x")
+    >>> strip_paths("a.png: not there (in /data/lungs/a.png), and/or http://localhost:8000/v1/x")
     'a.png: not there (in …/a.png), and/or http://localhost:8000/v1/x'
     """
     return _PATH.sub("…/", text)
 
 
-def unplaced_in(value: Any) -> Any:
+def strip_paths_in_json(value: Any) -> Any:
     """The same for all texts of some plain JSON."""
     if isinstance(value, str):
-        return unplaced(value)
+        return strip_paths(value)
     if isinstance(value, Mapping):
-        return {str(key): unplaced_in(item) for key, item in value.items()}
+        return {str(key): strip_paths_in_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [unplaced_in(item) for item in value]
+        return [strip_paths_in_json(item) for item in value]
     return value

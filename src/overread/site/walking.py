@@ -10,19 +10,19 @@ from typing import Literal
 
 from overread import catalog
 from overread.benchmarks import splits_of
-from overread.core import Place
+from overread.core import ReleaseRef
 from overread.errors import OverreadError
 
-DEPTH = 5
+MAX_DEPTH = 5
 """How many folders down anything is looked for."""
-MOST = 20_000
+MAX_FOLDERS = 20_000
 """Folders that are looked into below one path; a whole home directory is no dataset."""
 _ROWS = (".json", ".jsonl", ".parquet", ".csv")
 
 
 @dataclass(frozen=True)
-class Found:
-    """One thing, and the name that tells it from its neighbours."""
+class FoundFolder:
+    """One folder that was found, and its name."""
 
     kind: Literal["dataset", "run", "sweep", "build", "problem"]
     name: str
@@ -32,10 +32,10 @@ class Found:
     problem: str = ""
 
 
-def walk(path: Path, *, depth: int = DEPTH) -> Iterator[Found]:
+def find_folders(path: Path, *, depth: int = MAX_DEPTH) -> Iterator[FoundFolder]:
     """Everything at or below a path, nearest first; links to folders are not followed."""
     if not path.is_dir():
-        yield Found("problem", path.name, path, problem=f"there is no folder {path}")
+        yield FoundFolder("problem", path.name, path, problem=f"there is no folder {path}")
         return
     # Found things are called by where they lie below what was given, or by their own folder.
     ahead = [(path, 0)]
@@ -43,24 +43,24 @@ def walk(path: Path, *, depth: int = DEPTH) -> Iterator[Found]:
     while ahead:
         folder, below = ahead.pop(0)
         looked += 1
-        if looked > MOST:
-            told = f"{path} has more than {MOST:,} folders: name one further down"
-            yield Found("problem", path.name, path, problem=told)
+        if looked > MAX_FOLDERS:
+            told = f"{path} has more than {MAX_FOLDERS:,} folders: name one further down"
+            yield FoundFolder("problem", path.name, path, problem=told)
             return
         name = str(folder.relative_to(path)) if folder != path else folder.name
         try:
             here = sorted(folder.iterdir())
         except OSError as error:
             told = f"{folder} cannot be looked into ({error.strerror})"
-            yield Found("problem", name, folder, problem=told)
+            yield FoundFolder("problem", name, folder, problem=told)
             continue
         names = {file.name for file in here}
         own = _kind(names)
         if own is not None:
-            yield Found(own, name, folder)
+            yield FoundFolder(own, name, folder)
         if own == "run":
             continue  # the arms of an audit are runs too, and belong to it
-        dataset = _dataset(folder, name, here) if own is None else None
+        dataset = _detect_dataset(folder, name, here) if own is None else None
         if dataset is not None:
             yield dataset
             continue
@@ -79,7 +79,7 @@ def _kind(names: set[str]) -> Literal["run", "sweep", "build"] | None:
     return None
 
 
-def _dataset(folder: Path, name: str, here: list[Path]) -> Found | None:
+def _detect_dataset(folder: Path, name: str, here: list[Path]) -> FoundFolder | None:
     if not any(file.suffix in _ROWS or file.name == "data" for file in here):
         return None
     # Layouts are alike (a `test.jsonl` is in two of them), so the first rows decide.
@@ -87,17 +87,17 @@ def _dataset(folder: Path, name: str, here: list[Path]) -> Found | None:
     for benchmark in catalog.names("benchmarks"):
         try:
             splits = splits_of(benchmark, folder)
-            wrong = _strangeness(Place(benchmark, folder, splits[0]))
+            wrong = _misfit(ReleaseRef(benchmark, folder, splits[0]))
         except OverreadError:
             continue
         if wrong < fewest:
-            best = Found("dataset", name, folder, benchmark, tuple(splits))
+            best = FoundFolder("dataset", name, folder, benchmark, tuple(splits))
             fewest = wrong
     return best
 
 
-def _strangeness(place: Place) -> float:
-    """How little the first rows look like the benchmark's: rows without a case weigh most."""
+def _misfit(place: ReleaseRef) -> float:
+    """How badly the first rows fit the benchmark: rows without a case weigh most."""
     rows = list(islice(place.open().scan(), 3))
     lost = sum(row.entry is None for row in rows)
     return 1000.0 * lost + sum(len(row.defects) for row in rows)

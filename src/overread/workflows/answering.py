@@ -8,9 +8,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from overread.core import Case, Region, Shown
+from overread.core import Case, Region, SentImage
 from overread.errors import BadReply
-from overread.prompts.replies import Answer, json_object, letter, plain_text, short_answer
+from overread.prompts.replies import (
+    Answer,
+    json_parser,
+    letter_parser,
+    short_answer_parser,
+    text_parser,
+)
 from overread.session import Session, StepKind
 from overread.workflows.looking import said
 
@@ -34,14 +40,14 @@ async def choose(
     prompt: str,
     values: Mapping[str, str],
     *,
-    show: Sequence[Shown],
+    show: Sequence[SentImage],
     regions: Sequence[Region] = (),
 ) -> dict[str, Any]:
     """One of the options and why, as parts of a reading."""
     choice = await session.ask(
         prompt,
         values,
-        letter(case.options),
+        letter_parser(case.options),
         task="choose",
         show=show,
         schema=schema_of(Choice),
@@ -54,7 +60,7 @@ async def choose(
 def explained(reply: str) -> str | None:
     """Why, in the reader's own words: the explanation of its answer, or all that it said."""
     try:
-        return json_object(Choice)(reply).value.explanation or None
+        return json_parser(Choice)(reply).value.explanation or None
     except BadReply:
         return reply or None
 
@@ -64,7 +70,7 @@ async def answer(
     prompt: str,
     values: Mapping[str, str],
     *,
-    show: Sequence[Shown],
+    show: Sequence[SentImage],
     regions: Sequence[Region] = (),
     kind: StepKind | None = "conclude",
 ) -> dict[str, Any]:
@@ -72,7 +78,7 @@ async def answer(
     found = await session.ask(
         prompt,
         values,
-        short_answer(),
+        short_answer_parser(),
         task="answer",
         show=show,
         schema=schema_of(Answer),
@@ -87,13 +93,13 @@ async def report(
     prompt: str,
     values: Mapping[str, str],
     *,
-    show: Sequence[Shown],
+    show: Sequence[SentImage],
     regions: Sequence[Region] = (),
     kind: StepKind | None = "conclude",
 ) -> dict[str, Any]:
     """A report, as a part of a reading."""
     found = await session.ask(
-        prompt, values, plain_text(), task="report", show=show, regions=regions, kind=kind
+        prompt, values, text_parser(), task="report", show=show, regions=regions, kind=kind
     )
     return {"report": found}
 

@@ -26,9 +26,9 @@ from overread.core import (
 )
 from overread.errors import BadReply, ReaderError
 from overread.pixels.geometry import from_ras, ras_geometry
-from overread.pixels.parts import Part
-from overread.pixels.spots import spot
-from overread.prompts.replies import Parsed, json_object
+from overread.pixels.parts import RelativeBox
+from overread.pixels.spots import to_sparse_mask
+from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
 
 
@@ -49,13 +49,13 @@ class Block(BaseModel):
         return first, last
 
     @property
-    def part(self) -> Part:
+    def part(self) -> RelativeBox:
         """Its edges, the left one first."""
         (left, right), (top, bottom) = (
             sorted((self.left, self.right)),
             sorted((self.top, self.bottom)),
         )
-        return Part(left, top, right, bottom)
+        return RelativeBox(left, top, right, bottom)
 
 
 class Blocks(BaseModel):
@@ -64,12 +64,12 @@ class Blocks(BaseModel):
     blocks: list[Block] = Field(max_length=50)
 
 
-def block_of(span: tuple[int, int], part: Part) -> Block:
+def block_of(span: tuple[int, int], part: RelativeBox) -> Block:
     """A block from its slices and its edges."""
     return Block(first_slice=span[0], last_slice=span[1], **vars(part))
 
 
-def moved_out(block: Block, shown: Part | None) -> Block:
+def moved_out(block: Block, shown: RelativeBox | None) -> Block:
     """A block marked on a part of the slices, in shares of whole slices."""
     return block if shown is None else block_of(block.span, block.part.within(shown))
 
@@ -103,11 +103,11 @@ class Scan:
         if any(span[1] > self.last for span in spans):
             raise BadReply(f"the slices of this CT are 0 to {self.last}")
 
-    def read_blocks(self, reply: str) -> Parsed[list[Block]]:
+    def read_blocks(self, reply: str) -> ParsedReply[list[Block]]:
         """The boxes of an answer, all of them in the CT."""
-        found = json_object(Blocks)(reply)
+        found = json_parser(Blocks)(reply)
         self.check(block.span for block in found.value.blocks)
-        return Parsed(found.value.blocks, found.repaired)
+        return ParsedReply(found.value.blocks, found.repaired)
 
     def slices(self, span: tuple[int, int]) -> Slices:
         """Some of its slices as a region."""
@@ -115,15 +115,15 @@ class Scan:
 
     def regions(self, block: Block, label: str | None = None) -> tuple[Region, ...]:
         """A block as regions: its slices, and its edges in the voxels of a slice as it is shown."""
-        x1, y1, x2, y2 = block.part.pixels(*self.size[:2])
+        x1, y1, x2, y2 = block.part.to_pixels(*self.size[:2])
         edges = Box(picture=self.picture.name, x1=x1, y1=y1, x2=x2, y2=y2, label=label)
         return self.slices(block.span), edges
 
     async def mark(self, query: Query, blocks: Sequence[Block], note: str = "") -> Mask:
         """Hand in the blocks as the mask of a sentence."""
         # Millions of voxels: aside, so that other cases go on.
-        mask = await asyncio.to_thread(lambda: spot(filled(blocks, self.space)))
-        return self._session.drawn(query, mask, note)
+        mask = await asyncio.to_thread(lambda: to_sparse_mask(filled(blocks, self.space)))
+        return self._session.keep_mask(query, mask, note)
 
 
 Find = Callable[[Scan, Query, Session], Awaitable[Mask]]
@@ -140,15 +140,15 @@ async def find_each(case: Case, session: Session, find: Find) -> Reading:
     findings = []
     for query in case.queries:
         region = await (session.draw(query) if draws else find(scan, query, session))
-        findings.append(session.grounded(query, region))
+        findings.append(session.finding_for(query, region))
     return session.reading(findings=tuple(findings))
 
 
 def filled(blocks: Sequence[Block], space: Geometry) -> NDArray[Any]:
     """The mask of boxes given on axial slices as they are shown: right on the left, front on top.
 
-    >>> from overread.pixels.geometry import geometry
-    >>> space = geometry((10, 8, 4), np.diag([1.0, 1.0, 1.0, 1.0]), where="here")
+    >>> from overread.pixels.geometry import make_geometry
+    >>> space = make_geometry((10, 8, 4), np.diag([1.0, 1.0, 1.0, 1.0]), where="here")
     >>> half = Block(first_slice=1, last_slice=1, left=0, top=0, right=0.5, bottom=1)
     >>> mask = filled([half], space)
     >>> int(mask.sum()), bool(mask[9, 0, 1]), bool(mask[0, 0, 1])

@@ -18,16 +18,20 @@ async def direct(case: Case, session: Session) -> Reading:
     """Choose, find, answer or report: one question each."""
     if case.options:
         told = {"history": case.history or "not given", "options": options_told(case)}
-        show = await session.look()
+        show = await session.show_async()
         return session.reading(**await choose(case, session, "choose", told, show=show))
     if case.queries:
         return await find_each(case, session, _boxed)
     if case.asks == "answer" and case.instruction:
         told = {"question": case.instruction}
-        return session.reading(**await answer(session, "answer", told, show=await session.look()))
+        return session.reading(
+            **await answer(session, "answer", told, show=await session.show_async())
+        )
     if case.pictures:
         told = {"instruction": instruction_of(case)}
-        return session.reading(**await report(session, "report", told, show=await session.look()))
+        return session.reading(
+            **await report(session, "report", told, show=await session.show_async())
+        )
     # This case only: the next one may have something to ask.
     raise ReaderError("there are neither options, nor sentences, nor a picture to report on")
 
@@ -39,7 +43,7 @@ async def _boxed(scan: Scan, query: Query, session: Session) -> Mask:
         {"finding": query.text, "windows": windows_told(session)},
         scan.read_blocks,
         task="ground",
-        show=await session.look(),
+        show=await session.show_async(),
         schema=schema_of(Blocks),
         query=query,
     )

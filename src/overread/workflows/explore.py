@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, JsonValue
 
-from overread.core import Case, Mask, Query, Reading, Region, Shown, Volume, Whole
+from overread.core import Case, Mask, Query, Reading, Region, SentImage, Volume, Whole
 from overread.errors import BadReply, ReaderError
-from overread.pixels.parts import WHOLE_PART, Part, film_of
-from overread.pixels.planes import slices
-from overread.prompts.replies import Parsed, json_object
+from overread.pixels.parts import FULL_BOX, RelativeBox, oriented_image
+from overread.pixels.planes import slice_count
+from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
 from overread.workflows.answering import answer, choose, instruction_of, report, schema_of
 from overread.workflows.blocks import Blocks, Scan, block_of, find_each
@@ -67,7 +67,7 @@ class Aim:
     picture: str
     span: tuple[int, int] | None = None
     """Slices of a volume; all where absent."""
-    part: Part | None = None
+    part: RelativeBox | None = None
     """Of the picture, or of each slice; all where absent."""
     place: str | None = None
     """What the reader calls it."""
@@ -138,7 +138,7 @@ class _Tour:
     task: str
     """What is asked in the end, in words."""
     query: Query | None = None
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[SentImage] = field(default_factory=list)
     looked: list[tuple[Region, ...]] = field(default_factory=list)
     """Where each look was."""
     lines: list[str] = field(default_factory=list)
@@ -161,7 +161,7 @@ class _Tour:
         session = self.session
         if not session.case.pictures:
             return
-        listed = await session.aside(self._listed)
+        listed = await session.run_in_thread(self._listed)
         most = session.settings.looks
         while len(self.shown) < most:
             values = {
@@ -196,7 +196,7 @@ class _Tour:
         region: Region = Whole(picture=picture.name)
         places: tuple[Region, ...] = (region,)
         if aim.span is None and aim.part is None:
-            (shown,) = await session.look(region)
+            (shown,) = await session.show_async(region)
         elif isinstance(picture, Volume):
             scan = Scan(session, picture)
             span = aim.span or (0, self.last[picture.name])
@@ -205,14 +205,14 @@ class _Tour:
             if aim.part is not None:
                 places = scan.regions(block_of(span, aim.part), aim.place)
         else:
-            film = await session.aside(lambda: film_of(session.pictures, picture))
-            box = film.box(aim.part or WHOLE_PART, aim.place)
-            (shown,) = await session.look(box)
-            crop, places = session.keep(shown), (box,)
+            film = await session.run_in_thread(lambda: oriented_image(session.pictures, picture))
+            box = film.to_box(aim.part or FULL_BOX, aim.place)
+            (shown,) = await session.show_async(box)
+            crop, places = session.save_image(shown), (box,)
         self.shown.append(shown)
         self.looked.append(places)
         self.lines.append(f"- Look {len(self.shown)}: {_told(aim)}.")
-        session.note("look", "", places, crop=crop, exchange=len(session.exchanges) - 1)
+        session.add_step("look", "", places, crop=crop, exchange=len(session.exchanges) - 1)
 
     def _listed(self) -> str:
         """The pictures that can be looked at, a line each; volumes are opened for their slices."""
@@ -220,7 +220,7 @@ class _Tour:
         for picture in self.session.case.pictures:
             about = "a flat picture"
             if isinstance(picture, Volume):
-                last = slices(self.session.pictures.geometry(picture), "axial") - 1
+                last = slice_count(self.session.pictures.geometry(picture), "axial") - 1
                 self.last[picture.name] = last
                 about = f"a CT, axial slices 0 (feet) to {last} (head)"
             time = time_told(picture)
@@ -233,21 +233,21 @@ class _Tour:
         properties: Any = _MOVE["properties"]
         return {**_MOVE, "properties": {**properties, "picture": {"enum": names}}}
 
-    def _read(self, reply: str) -> Parsed[Next]:
+    def _read(self, reply: str) -> ParsedReply[Next]:
         """A move that can be made."""
-        found = json_object(Move)(reply)
+        found = json_parser(Move)(reply)
         move, thought = found.value, one_line(found.value.thought)
         if move.action == "answer":
             if not self.shown and not self.session.case.options:
                 raise BadReply("there is nothing to answer from before you have looked")
-            return Parsed(Next(thought, None), found.repaired)
+            return ParsedReply(Next(thought, None), found.repaired)
         names = [picture.name for picture in self.session.case.pictures]
         name = move.picture or (names[0] if len(names) == 1 else "")
         if name not in names:
             raise BadReply(f"the picture to look at must be one of {', '.join(names)}")
         place = one_line(move.place or "")[:120] or None
         aim = Aim(name, self._span(name, move), _part(move), place)
-        return Parsed(Next(thought, aim), found.repaired)
+        return ParsedReply(Next(thought, aim), found.repaired)
 
     def _span(self, name: str, move: Move) -> tuple[int, int] | None:
         """The slices of a move; a flat picture has none, whatever is said."""
@@ -260,7 +260,7 @@ class _Tour:
         return first, last
 
 
-def _part(move: Move) -> Part | None:
+def _part(move: Move) -> RelativeBox | None:
     """The part of the picture that a move aims at; None for all of it."""
     edges = (move.left, move.top, move.right, move.bottom)
     given = [edge for edge in edges if edge is not None]
@@ -273,13 +273,13 @@ def _part(move: Move) -> Part | None:
     (left, right), (top, bottom) = sorted(given[::2]), sorted(given[1::2])
     if right - left < _LEAST or bottom - top < _LEAST:
         raise BadReply("the part has no width or no height")
-    return Part(left, top, right, bottom)
+    return RelativeBox(left, top, right, bottom)
 
 
 def _told(aim: Aim) -> str:
     """A look in words.
 
-    >>> _told(Aim("ct", (3, 9), Part(0, 0, 0.5, 1), "right lung"))
+    >>> _told(Aim("ct", (3, 9), RelativeBox(0, 0, 0.5, 1), "right lung"))
     'ct, slices 3 to 9, left 0.000, top 0.000, right 0.500, bottom 1.000 (right lung)'
     """
     parts = [aim.picture]

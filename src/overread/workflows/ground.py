@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pydantic import BaseModel, Field
 
 from overread.core import Case, Mask, Query, Reading
-from overread.prompts.replies import Parsed, json_object
+from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
 from overread.workflows.blocks import Block, Blocks, Scan, find_each
 from overread.workflows.judging import strict_schema
@@ -43,19 +43,19 @@ async def ground(case: Case, session: Session) -> Reading:
 
 
 async def _in_two_looks(scan: Scan, query: Query, session: Session) -> Mask:
-    def ranges(reply: str) -> Parsed[list[Span]]:
-        found = json_object(Ranges)(reply)
+    def ranges(reply: str) -> ParsedReply[list[Span]]:
+        found = json_parser(Ranges)(reply)
         pairs = [sorted((one.first_slice, one.last_slice)) for one in found.value.ranges]
         spans = [(first, last) for first, last in pairs]
         scan.check(spans)
-        return Parsed(spans, found.repaired)
+        return ParsedReply(spans, found.repaired)
 
     spans = await session.ask(
         "ground-range",
         {"finding": query.text, "windows": windows_told(session)},
         ranges,
         task="ground",
-        show=await session.look(scan.whole),
+        show=await session.show_async(scan.whole),
         schema=_RANGES,
         query=query,
         kind=None,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
-from overread.core import Case, Mask, Query, Reading, Region, Shown
-from overread.ontology import lungs
-from overread.pixels.parts import Part, joined
-from overread.prompts.replies import Parsed, json_object
+from overread.core import Case, Mask, Query, Reading, Region, SentImage
+from overread.ontology import lung_anatomy
+from overread.pixels.parts import RelativeBox, enclosing_box
+from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
 from overread.workflows.blocks import Block, Blocks, Scan, find_each, moved_out
 from overread.workflows.judging import one_line, strict_schema
@@ -61,7 +61,7 @@ async def ground_cot(case: Case, session: Session) -> Reading:
 
 async def _by_levels(scan: Scan, query: Query, session: Session) -> Mask:
     chain = _Chain(scan, query, session)
-    session.note("look", f"scan: looked for: {query.text}", [scan.whole])
+    session.add_step("look", f"scan: looked for: {query.text}", [scan.whole])
     for level in LEVELS:
         await chain.level(level)
     return await scan.mark(query, await chain.lesion())
@@ -80,7 +80,7 @@ class _Chain:
     """What was found on the last level that applied."""
     span: tuple[int, int] | None = None
     """The slices that are left; absent before anything was found."""
-    part: Part | None = None
+    part: RelativeBox | None = None
     """The part of each slice that is left."""
 
     async def level(self, level: str) -> None:
@@ -128,13 +128,13 @@ class _Chain:
         record(self.session, "look", regions or [self._region()], f"lesion: {thought}")
         return blocks
 
-    def _read_places(self, reply: str) -> Parsed[Places]:
-        found = json_object(Places)(reply)
+    def _read_places(self, reply: str) -> ParsedReply[Places]:
+        found = json_parser(Places)(reply)
         self.scan.check(place.span for place in found.value.places)
         return found
 
-    def _read_lesion(self, reply: str) -> Parsed[Lesion]:
-        found = json_object(Lesion)(reply)
+    def _read_lesion(self, reply: str) -> ParsedReply[Lesion]:
+        found = json_parser(Lesion)(reply)
         self.scan.check(block.span for block in found.value.blocks)
         return found
 
@@ -148,9 +148,9 @@ class _Chain:
     def _region(self) -> Region:
         return self.scan.whole if self.span is None else self.scan.slices(self.span)
 
-    async def _shown(self) -> Shown:
+    async def _shown(self) -> SentImage:
         if self.span is None:
-            (shown,) = await self.session.look(self.scan.whole)
+            (shown,) = await self.session.show_async(self.scan.whole)
             return shown
         return await closer(self.session, self.scan.slices(self.span), self.part)
 
@@ -160,7 +160,7 @@ class _Chain:
         last = max(block.span[1] for block in blocks)
         rim = max(1, round((last - first + 1) * _RIM))
         self.span = (max(0, first - rim), min(self.scan.last, last + rim))
-        self.part = joined(*(block.part for block in blocks)).widened(_RIM).at_least(_LEAST)
+        self.part = enclosing_box(*(block.part for block in blocks)).widen(_RIM).at_least(_LEAST)
         return first, last
 
 
@@ -175,9 +175,9 @@ def names_of(level: str, structures: Sequence[str]) -> str:
     if level == "lung":
         return "right lung, left lung, right pleural space, left pleural space"
     if level == "lobe":
-        return ", ".join(lobe.name for lobe in lungs().lobes)
+        return ", ".join(lobe.name for lobe in lung_anatomy().lobes)
     before = " ".join(structures).lower()
-    own = [lobe for lobe in lungs().lobes if lobe.name in before] or lungs().lobes
+    own = [lobe for lobe in lung_anatomy().lobes if lobe.name in before] or lung_anatomy().lobes
     return ", ".join(
         f"{part.name} segment of the {lobe.name}" for lobe in own for part in lobe.segments
     )

@@ -15,12 +15,12 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from overread.core import Box, Case, Finding, Image, Reading, Region, Shown, Whole
+from overread.core import Box, Case, Finding, Image, Reading, Region, SentImage, Whole
 from overread.errors import BadReply, ReaderError
 from overread.ontology import xray_regions
 from overread.ontology.regions import MajorRegion
-from overread.pixels.parts import Film, Part, film_of, joined
-from overread.prompts.replies import Parsed, json_object, plain_text
+from overread.pixels.parts import OrientedImage, RelativeBox, enclosing_box, oriented_image
+from overread.prompts.replies import ParsedReply, json_parser, text_parser
 from overread.session import Session
 from overread.workflows.answering import answer, instruction_of, report
 from overread.workflows.judging import one_line, strict_schema
@@ -64,9 +64,9 @@ class _Look:
     words: str
     box: Box | None = None
     """Where it is in the stored picture."""
-    part: Part | None = None
+    part: RelativeBox | None = None
     """Where it is in the picture as it is shown."""
-    cutout: Shown | None = None
+    cutout: SentImage | None = None
     exchange: int | None = None
     """The one that told where it is."""
 
@@ -96,12 +96,12 @@ class _Walk:
         self._picture = picture
         self._whole = Whole(picture=picture.name)
         self._evidence = session.settings.evidence
-        self._film: Film | None = None
+        self._film: OrientedImage | None = None
 
     async def look_at(self, group: MajorRegion) -> None:
         """One region: where it is, and what is there. What is not in the picture is passed over."""
         session = self._session
-        show = await session.look(self._whole)
+        show = await session.show_async(self._whole)
         named = {"region": group.name, "members": ", ".join(group.members)}
         box, part, cutout, exchange = None, None, None, None
         if self._evidence != "text":
@@ -117,15 +117,15 @@ class _Walk:
             if part is None:
                 return
             exchange = len(session.exchanges) - 1
-            box = (await self._stored()).box(part, group.name)
+            box = (await self._stored()).to_box(part, group.name)
         if self._evidence == "multimodal" and box is not None:
-            (cutout,) = await session.look(box)
+            (cutout,) = await session.show_async(box)
             show = [*show, cutout]
         told = {"evidence": self._told(part), "before": _notes(self.looks)}
         words = await session.ask(
             "interleaved-say",
             {**named, **told},
-            plain_text(),
+            text_parser(),
             task="describe",
             show=show,
             kind=None,
@@ -134,14 +134,16 @@ class _Walk:
         self._write_down(look)
         self.looks.append(look)
 
-    async def _stored(self) -> Film:
+    async def _stored(self) -> OrientedImage:
         """The film as it is stored; opened once, when something is to be found in it."""
         if self._film is None:
             session, picture = self._session, self._picture
-            self._film = await session.aside(lambda: film_of(session.pictures, picture))
+            self._film = await session.run_in_thread(
+                lambda: oriented_image(session.pictures, picture)
+            )
         return self._film
 
-    def _told(self, part: Part | None) -> str:
+    def _told(self, part: RelativeBox | None) -> str:
         """What the arm tells of the region, beside its name."""
         return worded(self._session, f"evidence-{self._evidence}", _edges(part))
 
@@ -151,32 +153,34 @@ class _Walk:
         ordinal = _ORDINALS[number] if number < len(_ORDINALS) else "Next"
         announced = f"{ordinal}, I need to analyze the {look.region}. "
         if look.box is None:
-            session.note("say", announced)
-            session.note("look", "", [self._whole])
+            session.add_step("say", announced)
+            session.add_step("look", "", [self._whole])
             record(session, "say", [self._whole], f"{plain_words(look.words)}\n\n")
             return
         box = look.box
-        session.note("say", f"{announced}I will highlight the {look.region} of this X-ray. ")
-        crop = session.keep(look.cutout) if look.cutout else None
-        session.note("look", _IMAGE, [box], crop=crop, exchange=look.exchange)
+        session.add_step("say", f"{announced}I will highlight the {look.region} of this X-ray. ")
+        crop = session.save_image(look.cutout) if look.cutout else None
+        session.add_step("look", _IMAGE, [box], crop=crop, exchange=look.exchange)
         edges = f"[{box.x1:.0f}, {box.y1:.0f}, {box.x2:.0f}, {box.y2:.0f}]"
         told = f" The bounding box of this area is {edges} . {plain_words(look.words)}\n\n"
         record(session, "say", [box], told)
 
 
-def where(reply: str) -> Parsed[Part | None]:
+def where(reply: str) -> ParsedReply[RelativeBox | None]:
     """Reads an answer as the place of a region: the smallest box that holds all boxes given."""
-    found = json_object(Where)(reply)
+    found = json_parser(Where)(reply)
     parts = [
-        Part(min(e.left, e.right), min(e.top, e.bottom), max(e.left, e.right), max(e.top, e.bottom))
+        RelativeBox(
+            min(e.left, e.right), min(e.top, e.bottom), max(e.left, e.right), max(e.top, e.bottom)
+        )
         for e in found.value.boxes
     ]
     if any(part.right - part.left < 0.005 or part.bottom - part.top < 0.005 for part in parts):
         raise BadReply("a box has no width or no height")
-    return Parsed(joined(*parts) if parts else None, found.repaired)
+    return ParsedReply(enclosing_box(*parts) if parts else None, found.repaired)
 
 
-def _edges(part: Part | None) -> dict[str, str]:
+def _edges(part: RelativeBox | None) -> dict[str, str]:
     return {} if part is None else {name: f"{edge:.3f}" for name, edge in vars(part).items()}
 
 
@@ -201,7 +205,7 @@ def plain_words(words: str) -> str:
 
 async def _conclude(case: Case, session: Session, looks: list[_Look]) -> dict[str, Any]:
     """The report, or the answer, from the film, the cut-outs in their order, and the notes."""
-    show = await session.look()
+    show = await session.show_async()
     show += [look.cutout for look in looks if look.cutout]
     places: list[Region] = [look.box for look in looks if look.box]
     if case.asks == "answer" and case.instruction:

@@ -19,12 +19,12 @@ from overread.core.verdicts import (
     EducationMark,
     Judge,
     SentenceVerdict,
-    digest_of,
     discussion_of,
+    text_digest,
 )
 from overread.errors import BadReply, UsageError
-from overread.language.text import sentences
-from overread.ontology import education
+from overread.language.text import split_sentences
+from overread.ontology import education_dimensions
 from overread.session import Session
 from overread.workflows.judging import (
     Mended,
@@ -119,11 +119,11 @@ async def judge_discussion(entry: Entry, reading: Reading, session: Session) -> 
         _verdict(section, sentence, answers.get(n))
         for n, (section, sentence) in enumerate(written, 1)
     )
-    given = tuple(_mark(term.code, marks.get(term.code)) for term in education().item)
+    given = tuple(_mark(term.code, marks.get(term.code)) for term in education_dimensions().item)
     return DiscussionVerdicts(
         case_id=entry.case.id,
         sample=reading.sample,
-        about=digest_of(text),
+        about=text_digest(text),
         judge=session.reader.name,
         sentences=judged,
         education=given,
@@ -137,11 +137,11 @@ def failed_discussion(entry: Entry, reading: Reading, judge: str, why: str) -> D
     """The record of a judge that could not be had: nothing is judged."""
     text = discussion_of(reading)
     judged = tuple(_verdict(section, sentence, None) for section, sentence in sectioned(text))
-    marks = tuple(_mark(term.code, None) for term in education().item)
+    marks = tuple(_mark(term.code, None) for term in education_dimensions().item)
     return DiscussionVerdicts(
         case_id=entry.case.id,
         sample=reading.sample,
-        about=digest_of(text),
+        about=text_digest(text),
         judge=judge,
         sentences=judged,
         education=marks,
@@ -197,7 +197,7 @@ def section_named(heading: str) -> str | None:
 
 
 def _sentences_of(text: str, section: str) -> list[tuple[str, str]]:
-    return [(section, one_line(sentence.of(text))) for sentence in sentences(text)]
+    return [(section, one_line(sentence.extract(text))) for sentence in split_sentences(text)]
 
 
 async def _sentences(
@@ -237,7 +237,11 @@ async def _sentences(
 @cache
 def _dimensions() -> dict[str, str]:
     """Every way a dimension may be named → its code."""
-    return {_plain(name): term.code for term in education().item for name in (term.code, term.name)}
+    return {
+        _plain(name): term.code
+        for term in education_dimensions().item
+        for name in (term.code, term.name)
+    }
 
 
 def _plain(name: str) -> str:
@@ -245,7 +249,7 @@ def _plain(name: str) -> str:
 
 
 async def _marks(text: str, told: dict[str, str], session: Session) -> dict[str, MarkAnswer]:
-    terms = education()
+    terms = education_dimensions()
     lowest, highest = terms.lowest or 0, terms.highest or 0
 
     def of(answer: MarkAnswer) -> str | None:
@@ -281,5 +285,5 @@ JUDGE = Judge(
     text=discussion_of,
     questions=_questions,
     judge=judge_discussion,
-    failed=failed_discussion,
+    make_failed=failed_discussion,
 )

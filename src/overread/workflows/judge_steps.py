@@ -19,14 +19,14 @@ from overread.core.verdicts import (
     Judge,
     StepVerdict,
     StepVerdicts,
-    digest_of,
     explanation_of,
+    text_digest,
 )
 from overread.errors import BadReply, UsageError
-from overread.language.text import sentences
+from overread.language.text import split_sentences
 from overread.ontology import step_errors
-from overread.prompts.replies import json_object
-from overread.session import Parsed, Session
+from overread.prompts.replies import json_parser
+from overread.session import ParsedReply, Session
 from overread.workflows.judging import (
     Mended,
     VerdictList,
@@ -117,7 +117,7 @@ async def judge_steps(entry: Entry, reading: Reading, session: Session) -> StepV
     return StepVerdicts(
         case_id=entry.case.id,
         sample=reading.sample,
-        about=digest_of(text),
+        about=text_digest(text),
         judge=session.reader.name,
         steps=judged,
         missing=sum(not step.judged for step in judged),
@@ -135,7 +135,7 @@ def failed_steps(entry: Entry, reading: Reading, judge: str, why: str) -> StepVe
     return StepVerdicts(
         case_id=entry.case.id,
         sample=reading.sample,
-        about=digest_of(text),
+        about=text_digest(text),
         judge=judge,
         steps=steps,
         missing=len(steps),
@@ -159,9 +159,9 @@ def _verdict(step: str, answer: StepAnswer | None) -> StepVerdict:
 # ---- cutting -------------------------------------------------------------------------------
 
 
-def split_steps(reply: str, text: str) -> Parsed[list[str]]:
+def split_steps(reply: str, text: str) -> ParsedReply[list[str]]:
     """The steps that a splitter answered, if they are cut out of the text and nothing else."""
-    answer = json_object(Steps)(reply)
+    answer = json_parser(Steps)(reply)
     given = [one_line(step) for step in answer.value.steps]
     steps = [step for step in dict.fromkeys(given) if _WORD.search(step)]
     if not steps:
@@ -177,7 +177,7 @@ def split_steps(reply: str, text: str) -> Parsed[list[str]]:
     repairs = [answer.repaired] if answer.repaired else []
     if len(steps) < len(given):
         repairs.append("steps that were empty or said twice were left out")
-    return Parsed(steps, "; ".join(repairs) or None)
+    return ParsedReply(steps, "; ".join(repairs) or None)
 
 
 def added_words(steps: list[str], text: str) -> list[str]:
@@ -220,7 +220,9 @@ def rule_steps(text: str) -> list[str]:
     >>> rule_steps("The nodule is solid. It has grown, so it is malignant.")
     ['The nodule is solid.', 'It has grown, so it is malignant.']
     """
-    found = [one_line(sentence.of(text)) for sentence in sentences(text)] or [one_line(text)]
+    found = [one_line(sentence.extract(text)) for sentence in split_sentences(text)] or [
+        one_line(text)
+    ]
     count = min(len(found), MOST_STEPS)
     edges = [n * len(found) // count for n in range(count + 1)]
     return [" ".join(found[a:b]) for a, b in pairwise(edges)]
@@ -267,5 +269,5 @@ JUDGE = Judge(
     text=explanation_of,
     questions=lambda _: 2,
     judge=judge_steps,
-    failed=failed_steps,
+    make_failed=failed_steps,
 )

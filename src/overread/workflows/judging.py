@@ -15,8 +15,8 @@ from pydantic import BaseModel, JsonValue, ValidationError, create_model
 
 from overread.core import Entry, Exchange, Usage, Whole
 from overread.errors import BadReply, UsageError
-from overread.prompts.replies import json_object
-from overread.session import Parsed, Session
+from overread.prompts.replies import json_parser
+from overread.session import ParsedReply, Session
 
 V = TypeVar("V", bound=BaseModel)
 K = TypeVar("K", bound=Hashable)
@@ -98,9 +98,9 @@ class VerdictList(Generic[V, K]):
         self._noun = noun
         # Items are checked one by one: a broken one must not cost the others.
         lenient: dict[str, Any] = {field: (list[Any], ...)}
-        self._list = json_object(create_model("Answer", **lenient))
+        self._list = json_parser(create_model("Answer", **lenient))
 
-    def __call__(self, text: str) -> Parsed[dict[K, V]]:
+    def __call__(self, text: str) -> ParsedReply[dict[K, V]]:
         """Every verdict; raises `BadReply` with everything that is wrong."""
         answer = self._list(text)
         repairs = [answer.repaired] if answer.repaired else []
@@ -131,7 +131,7 @@ class VerdictList(Generic[V, K]):
             problems.append(f"there is no {self._noun} on {', '.join(lacking)}")
         if problems:
             raise BadReply("; ".join(dict.fromkeys(problems)))
-        return Parsed(dict(self.found), "; ".join(dict.fromkeys(repairs)) or None)
+        return ParsedReply(dict(self.found), "; ".join(dict.fromkeys(repairs)) or None)
 
     def _items(self, given: list[Any]) -> tuple[list[V], int]:
         items, broken = [], 0

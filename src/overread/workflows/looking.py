@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from overread.core import Case, Picture, Region, Shown, Slices
-from overread.pixels.montages import closer_bytes
-from overread.pixels.parts import Part
+from overread.core import Case, Picture, Region, SentImage, Slices
+from overread.pixels.montages import encode_closeup
+from overread.pixels.parts import RelativeBox
 from overread.prompts import find_prompt
 from overread.session import Session, StepKind
 
 NOT_GIVEN = "not given"
 
 
-async def closer(session: Session, region: Slices, part: Part | None = None) -> Shown:
+async def closer(session: Session, region: Slices, part: RelativeBox | None = None) -> SentImage:
     """Half as many slices as a montage of the whole has, larger, or the same part of each."""
     settings = session.settings
 
-    def shown() -> Shown:
-        return session.shown_as(
+    def shown() -> SentImage:
+        return session.show_rendering(
             region,
-            lambda: closer_bytes(
+            lambda: encode_closeup(
                 session.pictures,
                 session.case.picture(region.picture),
                 region,
@@ -34,7 +34,7 @@ async def closer(session: Session, region: Slices, part: Part | None = None) -> 
             how=("closer", part),
         )
 
-    return await session.aside(shown)
+    return await session.run_in_thread(shown)
 
 
 def record(
@@ -42,7 +42,7 @@ def record(
 ) -> None:
     """Record the step that the last answer was: its words, or those that were made of it."""
     words = said(session) if text is None else text
-    session.note(kind, words, regions, exchange=len(session.exchanges) - 1)
+    session.add_step(kind, words, regions, exchange=len(session.exchanges) - 1)
 
 
 def said(session: Session) -> str:

@@ -17,7 +17,13 @@ from pydantic import BaseModel, BeforeValidator, Field
 from overread.core import Case, Finding, Option, Reading, Whole
 from overread.core.verdicts import SECTIONS
 from overread.errors import BadReply, ReaderError
-from overread.prompts.replies import Parse, Parsed, json_object, letter, plain_text
+from overread.prompts.replies import (
+    ParsedReply,
+    ReplyParser,
+    json_parser,
+    letter_parser,
+    text_parser,
+)
 from overread.session import Session
 from overread.workflows.answering import explained
 from overread.workflows.judge_discussion import sectioned
@@ -69,9 +75,9 @@ async def _findings(case: Case, session: Session) -> dict[str, str]:
         found[picture.name] = await session.ask(
             "twi-findings",
             values,
-            plain_text(),
+            text_parser(),
             task="findings",
-            show=await session.look(Whole(picture=picture.name)),
+            show=await session.show_async(Whole(picture=picture.name)),
             kind="look",
         )
     return found
@@ -96,7 +102,7 @@ async def _summary(case: Case, session: Session, described: str) -> str | None:
     return await session.ask(
         "twi-summary",
         {"history": history_told(case), "findings": described},
-        plain_text(),
+        text_parser(),
         task="summary",
         regions=_wholes(case),
         kind="say",
@@ -154,7 +160,7 @@ async def _weigh(case: Case, session: Session, described: str, summary: str | No
         values,
         differential(case.options),
         task="choose",
-        show=await session.look(),
+        show=await session.show_async(),
         schema=_DIFFERENTIAL,
         kind=None,
     )
@@ -162,7 +168,7 @@ async def _weigh(case: Case, session: Session, described: str, summary: str | No
     return found
 
 
-def differential(options: Sequence[Option]) -> Parse[Weighed]:
+def differential(options: Sequence[Option]) -> ReplyParser[Weighed]:
     """Reads an answer as the options weighed and one of them chosen; the choice is what must be.
 
     >>> options = Option(letter="A", text="Sarcoidosis"), Option(letter="B", text="Silicosis")
@@ -170,16 +176,16 @@ def differential(options: Sequence[Option]) -> Parse[Weighed]:
     >>> told.value.choice, told.value.explanation, told.repaired
     ('B', 'Eggshell nodes.', 'the options are not weighed one by one')
     """
-    letters = letter(options)
+    letters = letter_parser(options)
 
-    def parse(reply: str) -> Parsed[Weighed]:
+    def parse(reply: str) -> ParsedReply[Weighed]:
         choice = letters(reply)
         try:
-            given = json_object(Differential)(reply)
+            given = json_parser(Differential)(reply)
         except BadReply:
             note = "the options are not weighed one by one"
             told = Weighed(choice.value, explained(reply), {}, None)
-            return Parsed(told, "; ".join(filter(None, (choice.repaired, note))))
+            return ParsedReply(told, "; ".join(filter(None, (choice.repaired, note))))
         weights: dict[str, Weight] = {}
         for weight in given.value.differential:
             try:
@@ -190,7 +196,7 @@ def differential(options: Sequence[Option]) -> Parse[Weighed]:
         lacking = [option.letter for option in options if option.letter not in weights]
         note = f"{', '.join(lacking)} not weighed" if lacking else ""
         told = Weighed(choice.value, explanation, weights, _probabilities(options, weights))
-        return Parsed(told, "; ".join(filter(None, (choice.repaired, note))) or None)
+        return ParsedReply(told, "; ".join(filter(None, (choice.repaired, note))) or None)
 
     return parse
 
@@ -269,7 +275,7 @@ async def _discuss(
     )
 
 
-def discussion(reply: str) -> Parsed[str]:
+def discussion(reply: str) -> ParsedReply[str]:
     """Reads an answer as a discussion: JSON, or a text with all six headings.
 
     >>> said = "\\n".join(f"{section}: It is so." for section in SECTIONS)
@@ -277,12 +283,12 @@ def discussion(reply: str) -> Parsed[str]:
     True
     """
     try:
-        given = json_object(Discussion)(reply)
+        given = json_parser(Discussion)(reply)
         texts = dict(zip(SECTIONS, vars(given.value).values(), strict=True))
         repaired = given.repaired
     except BadReply:
         texts = {}
-        for section, sentence in sectioned(plain_text()(reply).value):
+        for section, sentence in sectioned(text_parser()(reply).value):
             texts[section] = f"{texts[section]} {sentence}" if section in texts else sentence
         if not set(SECTIONS) <= texts.keys():
             raise
@@ -291,4 +297,4 @@ def discussion(reply: str) -> Parsed[str]:
     if blank:
         raise BadReply(f"the section '{blank[0]}' is empty")
     told = [f"{section.capitalize()}\n{texts[section].strip()}" for section in SECTIONS]
-    return Parsed("\n\n".join(told), repaired)
+    return ParsedReply("\n\n".join(told), repaired)

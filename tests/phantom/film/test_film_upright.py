@@ -5,86 +5,92 @@ import pytest
 from scipy import ndimage
 
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.canvas import NUMBER
-from overread.phantom.film.room import FilmRoom
-from overread.phantom.film.shadows import Way
-from overread.phantom.film.upright import free_things, lay_free, settle_hernia
-from overread.phantom.population import Plan, stream
-from overread.phantom.visit import Person, Settings, Visit
+from overread.phantom.body.canvas import ORGAN_NUMBERS
+from overread.phantom.film.room import FilmRenderer
+from overread.phantom.film.shadows import BeamDirection
+from overread.phantom.film.upright import (
+    find_pleural_content,
+    settle_hernia,
+    settle_pleural_content,
+)
+from overread.phantom.population import FindingPlan, seed_for
+from overread.phantom.visit import PatientBody, Settings, Visit
 
 
-def a_visit(number: int, plans: list[Plan], beyond: tuple[str, ...] = ()) -> Visit:
+def a_visit(number: int, plans: list[FindingPlan], beyond: tuple[str, ...] = ()) -> Visit:
     """One small patient with the findings that are asked for."""
     settings = Settings(seed=1)
-    person = Person(number, settings, Body(stream(1, number, "body")), spurs=0.0)
-    rng = np.random.default_rng(stream(1, number, "beyond"))
-    return person.visit(plans, list(beyond), rng, np.random.default_rng(0), "radiologist")
+    person = PatientBody(number, settings, Body(seed_for(1, number, "body")), spurs=0.0)
+    rng = np.random.default_rng(seed_for(1, number, "beyond"))
+    return person.draw_visit(plans, list(beyond), rng, np.random.default_rng(0), "radiologist")
 
 
 @pytest.fixture(scope="module")
-def wet() -> FilmRoom:
+def wet() -> FilmRenderer:
     """Fluid on both sides, and a consolidation."""
-    return FilmRoom(a_visit(19, [Plan("2e", "effusion"), Plan("2b", "consolidation")]))
+    return FilmRenderer(
+        a_visit(19, [FindingPlan("2e", "effusion"), FindingPlan("2b", "consolidation")])
+    )
 
 
 @pytest.fixture(scope="module")
-def airy() -> FilmRoom:
+def airy() -> FilmRenderer:
     """Air on one side."""
-    return FilmRoom(a_visit(5, [Plan("2g", "pneumothorax")]))
+    return FilmRenderer(a_visit(5, [FindingPlan("2g", "pneumothorax")]))
 
 
 @pytest.fixture(scope="module")
-def hernia() -> FilmRoom:
+def hernia() -> FilmRenderer:
     """A pouch of the stomach above the diaphragm."""
-    return FilmRoom(a_visit(9, [Plan("2d", "solid")], ("hiatal hernia",)))
+    return FilmRenderer(a_visit(9, [FindingPlan("2d", "solid")], ("hiatal hernia",)))
 
 
-def test_as_much_fluid_and_air_stands_as_lay(wet: FilmRoom, airy: FilmRoom) -> None:
+def test_as_much_fluid_and_air_stands_as_lay(wet: FilmRenderer, airy: FilmRenderer) -> None:
     """Each side holds the volume of the scan within 3 %."""
     for room in (wet, airy):
-        things = free_things(room.visit)
+        things = find_pleural_content(room.visit)
         assert things
         voxel = float(np.prod(room.canvas.grid.step))
         laid = {
-            (one.free.key, one.free.side): float(one.mask.sum()) * voxel
-            for space in lay_free(room.visit.body, room.canvas, things)
-            for one in space.laid
+            (one.content.key, one.content.side): float(one.mask.sum()) * voxel
+            for space in settle_pleural_content(room.visit.body, room.canvas, things)
+            for one in space.settled
         }
         for free in things:
             assert laid[free.key, free.side] == pytest.approx(free.volume, rel=0.03)
 
 
-def test_fluid_weighs_the_same_along_the_beam(wet: FilmRoom) -> None:
+def test_fluid_weighs_the_same_along_the_beam(wet: FilmRenderer) -> None:
     """What the re-laid fluid adds on the film is the fluid's volume less the lung's it replaced."""
-    change = wet.through("PA") - wet.through("PA", ("finding-0",))
+    change = wet.integrate_path("PA") - wet.integrate_path("PA", ("finding-0",))
     beam = wet.beam("PA")
-    volume = sum(free.volume for free in free_things(wet.visit))
+    volume = sum(free.volume for free in find_pleural_content(wet.visit))
     # Depth by depth the film is magnified by some 6 %, its area by twice that.
-    larger = float(beam.magnified(np.asarray(0.0))) ** 2
+    larger = float(beam.magnification(np.asarray(0.0))) ** 2
     added = float(change.sum()) * beam.spacing**2 / larger
     wanted = volume * (8 - wet.visit.body.habitus.lung)
     # Lung beside it is squeezed, and vessels in it are seen no more.
     assert 0.85 * wanted < added < 1.3 * wanted
 
 
-def test_fluid_lies_below_and_climbs_along_the_wall(wet: FilmRoom) -> None:
+def test_fluid_lies_below_and_climbs_along_the_wall(wet: FilmRenderer) -> None:
     """It is lower than the lung on the whole, and higher at the side wall than in the middle."""
     canvas = wet.canvas
-    for space in lay_free(wet.visit.body, canvas, free_things(wet.visit)):
-        (one,) = space.laid
-        x, y, z = canvas.grid.at(space.cut)
+    for space in settle_pleural_content(wet.visit.body, canvas, find_pleural_content(wet.visit)):
+        (one,) = space.settled
+        x, y, z = canvas.grid.coordinates(space.cut)
         heights = np.broadcast_to(z, one.mask.shape)
         lung = canvas.lobes[space.cut] > 0
         assert heights[one.mask].mean() < heights[lung].mean() - 40
-        depth = wet.visit.body.ribs(x, y, z)
+        depth = wet.visit.body.rib_depth(x, y, z)
         tops = [heights[one.mask & near].max() for near in (depth < 8, depth > 30)]
         assert tops[0] > tops[1] + 15
 
 
-def test_angles_are_sharp_without_fluid_and_blunt_with_it(wet: FilmRoom) -> None:
+def test_angles_are_sharp_without_fluid_and_blunt_with_it(wet: FilmRenderer) -> None:
     """At the costophrenic angles the film is dark without the effusion and light with it."""
-    clean = wet.film("PA", without=wet.visit.shadows.keys, noise=False).pixels
-    full = wet.film("PA", noise=False).pixels
+    clean = wet.render("PA", without=wet.visit.shadows.keys, noise=False).pixels
+    full = wet.render("PA", noise=False).pixels
     grid, lobes = wet.canvas.grid, wet.canvas.lobes
     middle = int(np.argmin(np.abs(grid.axes[1])))
     for side in (1, -1):
@@ -98,7 +104,7 @@ def test_angles_are_sharp_without_fluid_and_blunt_with_it(wet: FilmRoom) -> None
         )
         at = points[np.argsort(-side * points[:, 0])][:20].mean(axis=0)
         at[0] -= side * 6
-        column, row = (int(np.rint(v)) for v in wet.place(at, "PA"))
+        column, row = (int(np.rint(v)) for v in wet.project_points(at, "PA"))
         spot = np.s_[row - 4 : row + 5, column - 4 : column + 5]
         liver_row = row + round(45 / wet.beam("PA").spacing)
         below = clean[
@@ -108,46 +114,52 @@ def test_angles_are_sharp_without_fluid_and_blunt_with_it(wet: FilmRoom) -> None
         assert full[spot].mean() > clean[spot].mean() + 25
 
 
-def test_a_consolidation_under_fluid_is_not_doubly_dense(wet: FilmRoom) -> None:
+def test_a_consolidation_under_fluid_is_not_doubly_dense(wet: FilmRenderer) -> None:
     """What the consolidation adds, it adds only where the fluid has left lung."""
     fluid, dense = "finding-0", "finding-1"
-    alone = wet.through("PA", (fluid,)) - wet.through("PA", (fluid, dense))
-    under = wet.through("PA") - wet.through("PA", (dense,))
+    alone = wet.integrate_path("PA", (fluid,)) - wet.integrate_path("PA", (fluid, dense))
+    under = wet.integrate_path("PA") - wet.integrate_path("PA", (dense,))
     kept = wet.canvas.lobes > 0
-    for space in lay_free(wet.visit.body, wet.canvas, free_things(wet.visit)):
-        kept[space.cut] &= ~space.laid[0].mask
+    for space in settle_pleural_content(
+        wet.visit.body, wet.canvas, find_pleural_content(wet.visit)
+    ):
+        kept[space.cut] &= ~space.settled[0].mask
     # A few pixels off the border, where slabs of both grids overlap.
-    drowned = ndimage.binary_erosion(~wet.outline(kept, "PA"), iterations=6) & (alone > 3000)
+    drowned = ndimage.binary_erosion(~wet.project_mask(kept, "PA"), iterations=6) & (alone > 3000)
     assert drowned.sum() > 50
     assert under[drowned].mean() < 0.1 * alone[drowned].mean()
-    spared = (alone > 3000) & (wet.through("PA", (dense,)) == wet.through("PA", (fluid, dense)))
+    spared = (alone > 3000) & (
+        wet.integrate_path("PA", (dense,)) == wet.integrate_path("PA", (fluid, dense))
+    )
     np.testing.assert_allclose(under[spared], alone[spared], atol=1.0)
 
 
-def test_air_rises_to_the_apex_with_a_line_and_no_vessels(airy: FilmRoom) -> None:
+def test_air_rises_to_the_apex_with_a_line_and_no_vessels(airy: FilmRenderer) -> None:
     """The air is higher than the lung, the film darker and plainer there, and a line is along it."""
-    (free,) = free_things(airy.visit)
-    (space,) = lay_free(airy.visit.body, airy.canvas, [free])
-    (one,) = space.laid
-    heights = np.broadcast_to(airy.canvas.grid.at(space.cut)[2], one.mask.shape)
+    (free,) = find_pleural_content(airy.visit)
+    (space,) = settle_pleural_content(airy.visit.body, airy.canvas, [free])
+    (one,) = space.settled
+    heights = np.broadcast_to(airy.canvas.grid.coordinates(space.cut)[2], one.mask.shape)
     lung = airy.canvas.lobes[space.cut] > 0
     assert heights[one.mask].mean() > heights[lung].mean() + 40
     assert heights[one.mask].max() > heights[lung].max() - 3
     own = np.zeros(airy.canvas.grid.shape, bool)
     own[space.cut] = lung & ~one.mask
-    beyond = airy.outline_of(airy.visit.drawn[0].entities, "PA") & ~airy.outline(own, "PA")
+    beyond = airy.project_entities(
+        airy.visit.drawn_findings[0].entities, "PA"
+    ) & ~airy.project_mask(own, "PA")
     assert beyond.sum() > 300
     keys = ("finding-0",)
-    with_air, without = airy.through("PA"), airy.through("PA", keys)
+    with_air, without = airy.integrate_path("PA"), airy.integrate_path("PA", keys)
     assert (with_air - without)[beyond].mean() < -2000
     # The line of the pleura: somewhere along the edge more is in the way than before.
     assert (with_air - without).max() > 1500
 
 
-def test_lying_down_nothing_is_laid_anew(wet: FilmRoom) -> None:
+def test_lying_down_nothing_is_laid_anew(wet: FilmRenderer) -> None:
     """On the supine film the fluid is where the scan has it: a haze, higher than the level."""
-    haze = wet.through("AP supine") - wet.through("AP supine", ("finding-0",))
-    level = wet.through("PA") - wet.through("PA", ("finding-0",))
+    haze = wet.integrate_path("AP supine") - wet.integrate_path("AP supine", ("finding-0",))
+    level = wet.integrate_path("PA") - wet.integrate_path("PA", ("finding-0",))
     middles = []
     for beam, change in ((wet.beam("AP supine"), haze), (wet.beam("PA"), level)):
         rows = np.arange(change.shape[0])
@@ -157,7 +169,7 @@ def test_lying_down_nothing_is_laid_anew(wet: FilmRoom) -> None:
 
 
 @pytest.mark.parametrize("way", ["front", "side"])
-def test_gas_of_a_hernia_rises_in_it(hernia: FilmRoom, way: Way) -> None:
+def test_gas_of_a_hernia_rises_in_it(hernia: FilmRenderer, way: BeamDirection) -> None:
     """As much gas as before, and higher."""
     pile = settle_hernia(hernia.visit, way)
     assert pile is not None
@@ -169,14 +181,14 @@ def test_gas_of_a_hernia_rises_in_it(hernia: FilmRoom, way: Way) -> None:
     assert middle[0] > middle[1] + 1
 
 
-def test_the_bubble_is_under_the_left_dome_with_a_level(hernia: FilmRoom) -> None:
+def test_the_bubble_is_under_the_left_dome_with_a_level(hernia: FilmRenderer) -> None:
     """The stomach's gas is darker than the liver across, and its lower border is flat."""
     keys = hernia.visit.shadows.keys
-    film = hernia.film("PA", without=keys, noise=False)
+    film = hernia.render("PA", without=keys, noise=False)
     canvas = hernia.canvas
-    stomach = hernia.outline(canvas.organs == NUMBER["stomach"], "PA")
+    stomach = hernia.project_mask(canvas.organs == ORGAN_NUMBERS["stomach"], "PA")
     rows, columns = np.nonzero(stomach)
-    middle = hernia.place(np.array([0.0, 0.0, -100.0]), "PA")[0]
+    middle = hernia.project_points(np.array([0.0, 0.0, -100.0]), "PA")[0]
     assert columns.min() > middle - 25 / film.spacing
     darkest = film.pixels[stomach].astype(int)
     bubble = stomach & (film.pixels < np.quantile(darkest, 0.05) + 12)

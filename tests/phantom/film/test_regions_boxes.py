@@ -11,30 +11,35 @@ from numpy.typing import NDArray
 
 from made_up_visits import visit_with
 from overread.ontology import xray_regions
-from overread.phantom.film.region_rules import PAIRED, SINGLE
-from overread.phantom.film.regions import definition_of, region_boxes, region_mask, region_masks
-from overread.phantom.film.room import FilmRoom
-from overread.phantom.film.sign import FRONTAL, Corners, View
+from overread.phantom.film.region_rules import PAIRED_REGIONS, SINGLE_REGIONS
+from overread.phantom.film.regions import (
+    find_all_regions,
+    find_definition,
+    find_region,
+    project_region_boxes,
+)
+from overread.phantom.film.room import FilmRenderer
+from overread.phantom.film.sign import FRONTAL, FilmBox, View
 from overread.phantom.findings.scan import Entity
 
 
 class Examined(NamedTuple):
     """One patient in the film room, with his regions and their boxes on both frontal films."""
 
-    room: FilmRoom
+    room: FilmRenderer
     masks: dict[str, Entity]
-    boxes: dict[View, dict[str, Corners]]
+    boxes: dict[View, dict[str, FilmBox]]
 
 
 @pytest.fixture(scope="module", params=[1, 2])
 def examined(request: pytest.FixtureRequest) -> Examined:
     """Two patients of different build."""
-    room = FilmRoom(visit_with(request.param, step=8.0))
-    masks = dict(region_masks(room.canvas, room.visit.body))
-    return Examined(room, masks, {view: region_boxes(room, view) for view in FRONTAL})
+    room = FilmRenderer(visit_with(request.param, step=8.0))
+    masks = dict(find_all_regions(room.canvas, room.visit.body))
+    return Examined(room, masks, {view: project_region_boxes(room, view) for view in FRONTAL})
 
 
-def whole(room: FilmRoom, entity: Entity) -> NDArray[np.bool_]:
+def whole(room: FilmRenderer, entity: Entity) -> NDArray[np.bool_]:
     """Voxels of a region on the whole grid."""
     mask = np.zeros(room.canvas.grid.shape, bool)
     mask[entity.cut] = entity.mask
@@ -62,8 +67,8 @@ def test_boxes_are_the_smallest_that_hold_every_voxel(examined: Examined, view: 
         middle = np.stack([across[i], deep[j], up[k]], axis=-1)
         half = np.array([grid.step[0] / 2, 0, grid.step[2] / 2], np.float32)
         # The corners to the patient's right above, and to the left below.
-        left, top = examined.room.place(middle + half, view)
-        right, low = examined.room.place(middle - half, view)
+        left, top = examined.room.project_points(middle + half, view)
+        right, low = examined.room.project_points(middle - half, view)
         exact = (left.min() + 0.5, top.min() + 0.5, right.max() + 0.5, low.max() + 0.5)
         frame = (0, 0, beam.columns, beam.rows)
         box = examined.boxes[view][name]
@@ -78,7 +83,7 @@ def test_boxes_are_the_smallest_that_hold_every_voxel(examined: Examined, view: 
 def test_boxes_hold_the_projected_mask(examined: Examined, view: View) -> None:
     """A region's outline, as the film room projects it, lies in its box and nearly fills it."""
     for name, entity in examined.masks.items():
-        outline = examined.room.outline(whole(examined.room, entity), view)
+        outline = examined.room.project_mask(whole(examined.room, entity), view)
         rows, columns = np.nonzero(outline)
         drawn = np.array((columns.min(), rows.min(), -columns.max() - 1, -rows.max() - 1))
         left, top, right, bottom = examined.boxes[view][name]
@@ -92,7 +97,7 @@ def test_right_is_on_the_left_of_the_picture(examined: Examined) -> None:
     """The patient's right is shown on the left, for every pair of regions."""
     for view in FRONTAL:
         boxes = examined.boxes[view]
-        for name in PAIRED:
+        for name in PAIRED_REGIONS:
             right, left = boxes[f"right {name}"], boxes[f"left {name}"]
             assert right[0] + right[2] < left[0] + left[2], name
 
@@ -146,7 +151,7 @@ def test_neighbours_lie_as_a_radiologist_knows_them(examined: Examined) -> None:
             assert boxes[f"{side} upper abdomen"][1] >= boxes[f"{side} hemidiaphragm"][1]
 
 
-def within(inner: Corners, outer: Corners) -> bool:
+def within(inner: FilmBox, outer: FilmBox) -> bool:
     """Whether a box lies in another one, a pixel more or less."""
     return bool((np.array(inner[:2]) >= np.array(outer[:2]) - 1).all()) and bool(
         (np.array(inner[2:]) <= np.array(outer[2:]) + 1).all()
@@ -155,10 +160,12 @@ def within(inner: Corners, outer: Corners) -> bool:
 
 def test_every_region_of_ours_is_defined() -> None:
     """The ontology's 35 regions are those that have a definition, with words."""
-    defined = {f"{side} {name}" for name in PAIRED for side in ("right", "left")} | set(SINGLE)
+    defined = {f"{side} {name}" for name in PAIRED_REGIONS for side in ("right", "left")} | set(
+        SINGLE_REGIONS
+    )
     assert defined == set(xray_regions().names)
-    assert all(len(one.words) > 5 for one in (*PAIRED.values(), *SINGLE.values()))
-    assert definition_of("left kidney") is None
+    assert all(len(one.words) > 5 for one in (*PAIRED_REGIONS.values(), *SINGLE_REGIONS.values()))
+    assert find_definition("left kidney") is None
 
 
 def test_unknown_regions_have_no_box(
@@ -172,5 +179,5 @@ def test_unknown_regions_have_no_box(
     )
     monkeypatch.setenv("OVERREAD_REGIONS", str(own))
     room = examined.room
-    assert set(region_boxes(room, "PA")) == {"right lung", "left lung", "carina"}
-    assert region_mask(room.canvas, room.visit.body, "left ventricle") is None
+    assert set(project_region_boxes(room, "PA")) == {"right lung", "left lung", "carina"}
+    assert find_region(room.canvas, room.visit.body, "left ventricle") is None

@@ -7,10 +7,10 @@ import pytest
 
 from made_up_visits import visit_with
 from overread.errors import UsageError
-from overread.phantom.film.build import heart_ratio
-from overread.phantom.film.room import FilmRoom
-from overread.phantom.film.sight import see
-from overread.phantom.film.sign import FRONTAL, HEART_LIMIT, Sight
+from overread.phantom.film.build import measure_heart_ratio
+from overread.phantom.film.room import FilmRenderer
+from overread.phantom.film.sight import find_signs
+from overread.phantom.film.sign import FRONTAL, HEART_LIMIT, FilmContents
 from overread.phantom.visit import Visit
 
 FREE = (88.0, -20.0, -6.0)
@@ -36,18 +36,18 @@ def visit() -> Visit:
 
 
 @pytest.fixture(scope="module")
-def room(visit: Visit) -> FilmRoom:
+def room(visit: Visit) -> FilmRenderer:
     """His film room."""
-    return FilmRoom(visit)
+    return FilmRenderer(visit)
 
 
 @pytest.fixture(scope="module")
-def sight(room: FilmRoom, visit: Visit) -> Sight:
+def sight(room: FilmRenderer, visit: Visit) -> FilmContents:
     """What his PA film shows."""
-    return see(room, visit, "PA")
+    return find_signs(room, visit, "PA")
 
 
-def test_large_is_seen_and_tiny_is_hidden(sight: Sight) -> None:
+def test_large_is_seen_and_tiny_is_hidden(sight: FilmContents) -> None:
     """A ball of 30 mm in free lung is seen, one of 4 mm changes next to nothing."""
     large, tiny = (sight.signs[NAMES.index(name)] for name in ("large", "tiny"))
     assert large.seen == "seen"
@@ -59,7 +59,7 @@ def test_large_is_seen_and_tiny_is_hidden(sight: Sight) -> None:
     assert tiny.size_mm is None
 
 
-def test_the_heart_hides_what_free_lung_shows(sight: Sight) -> None:
+def test_the_heart_hides_what_free_lung_shows(sight: FilmContents) -> None:
     """The same ball is seen in free lung and not behind the heart, where it changes less."""
     free, behind = (sight.signs[NAMES.index(name)] for name in ("middle", "behind the heart"))
     assert free.seen == "seen"
@@ -67,7 +67,7 @@ def test_the_heart_hides_what_free_lung_shows(sight: Sight) -> None:
     assert behind.strength < 0.8 * free.strength
 
 
-def test_zones_are_where_the_balls_are(sight: Sight) -> None:
+def test_zones_are_where_the_balls_are(sight: FilmContents) -> None:
     """Every ball is in the zones of its own height and side."""
     zones = {name: sight.signs[n].zones for n, name in enumerate(NAMES)}
     assert zones["large"] == ("right upper lung zone",)
@@ -78,16 +78,16 @@ def test_zones_are_where_the_balls_are(sight: Sight) -> None:
     assert zones["tiny"] == ("left upper lung zone",)
 
 
-def test_boxes_hold_the_balls(sight: Sight, room: FilmRoom, visit: Visit) -> None:
+def test_boxes_hold_the_balls(sight: FilmContents, room: FilmRenderer, visit: Visit) -> None:
     """A box is about the ball's projection: its middle and its magnified diameter."""
     beam, habitus = room.beam("PA"), visit.body.habitus
     for name in ("large", "middle", "at the left base", "on both sides"):
         boxes = sight.signs[NAMES.index(name)].boxes
         assert len(boxes) == len(BALLS[name])
         for box, (place, diameter) in zip(boxes, BALLS[name], strict=True):
-            centre = habitus.patient(np.array(place))
-            column, row = beam.place(centre)
-            across = diameter * float(beam.magnified(centre[1:2])[0]) / beam.spacing
+            centre = habitus.to_patient(np.array(place))
+            column, row = beam.project_points(centre)
+            across = diameter * float(beam.magnification(centre[1:2])[0]) / beam.spacing
             left, top, right, bottom = box
             assert abs((left + right) / 2 - column - 0.5) < 4
             assert abs((top + bottom) / 2 - row - 0.5) < 4
@@ -95,7 +95,7 @@ def test_boxes_hold_the_balls(sight: Sight, room: FilmRoom, visit: Visit) -> Non
             assert 0.6 * across < bottom - top < 1.25 * across
 
 
-def test_size_is_that_of_the_ball(sight: Sight, visit: Visit) -> None:
+def test_size_is_that_of_the_ball(sight: FilmContents, visit: Visit) -> None:
     """On the film, magnification taken out, a ball is as large as on the scan within a voxel."""
     for name in ("large", "middle", "on both sides", "at the left base"):
         sign = sight.signs[NAMES.index(name)]
@@ -105,7 +105,7 @@ def test_size_is_that_of_the_ball(sight: Sight, visit: Visit) -> None:
         assert abs(sign.size_mm - max(d for _, d in BALLS[name])) <= 2
 
 
-def test_what_is_said_but_not_there_is_hidden(sight: Sight) -> None:
+def test_what_is_said_but_not_there_is_hidden(sight: FilmContents) -> None:
     """A small heart, a narrow aorta, no spurs and any liver are hidden, whatever is said."""
     hidden = {sign.statement.kind: sign for sign in sight.signs if sign.key.startswith("beyond")}
     assert set(hidden) == {"cardiomegaly", "steatosis", "osteophytes", "aortic ectasia"}
@@ -113,16 +113,16 @@ def test_what_is_said_but_not_there_is_hidden(sight: Sight) -> None:
     assert hidden["cardiomegaly"].strength == sight.heart_ratio < HEART_LIMIT["PA"]
 
 
-def test_signs_come_in_the_order_of_the_findings(sight: Sight, visit: Visit) -> None:
+def test_signs_come_in_the_order_of_the_findings(sight: FilmContents, visit: Visit) -> None:
     """First the findings as the scan numbers them, then what lies beyond the lung."""
     keys = [f"finding-{n}" for n in range(len(BALLS))]
-    keys += [f"beyond-{one.statement.kind}" for one in visit.beyond]
+    keys += [f"beyond-{one.statement.kind}" for one in visit.extrapulmonary]
     assert [sign.key for sign in sight.signs] == keys
 
 
-def test_bedside_films_show_less(sight: Sight, room: FilmRoom, visit: Visit) -> None:
+def test_bedside_films_show_less(sight: FilmContents, room: FilmRenderer, visit: Visit) -> None:
     """Every ball is weaker on the AP supine film, and the heart takes more of the chest."""
-    supine = see(room, visit, "AP supine")
+    supine = find_signs(room, visit, "AP supine")
     for n, name in enumerate(NAMES):
         if name != "tiny":
             assert supine.signs[n].strength < sight.signs[n].strength, name
@@ -130,10 +130,10 @@ def test_bedside_films_show_less(sight: Sight, room: FilmRoom, visit: Visit) -> 
     assert supine.view == "AP supine"
 
 
-def test_lateral_films_are_refused(room: FilmRoom, visit: Visit) -> None:
+def test_lateral_films_are_refused(room: FilmRenderer, visit: Visit) -> None:
     """The regions are those of frontal films: another one is refused in a sentence."""
     with pytest.raises(UsageError, match="lateral"):
-        see(room, visit, "lateral")
+        find_signs(room, visit, "lateral")
 
 
 def test_a_large_heart_is_a_sign_without_being_said() -> None:
@@ -142,10 +142,10 @@ def test_a_large_heart_is_a_sign_without_being_said() -> None:
         2, beyond=("osteophytes", "aortic ectasia"), differs={"heart": 1.3, "aorta": 1.7},
         spurs=6.0, step=6.0,
     )  # fmt: skip
-    room = FilmRoom(visit)
+    room = FilmRenderer(visit)
     for view in FRONTAL:
-        sight = see(room, visit, view)
-        assert heart_ratio(room, view) == sight.heart_ratio > HEART_LIMIT[view]
+        sight = find_signs(room, visit, view)
+        assert measure_heart_ratio(room, view) == sight.heart_ratio > HEART_LIMIT[view]
         signs = {sign.statement.kind: sign for sign in sight.signs}
         assert set(signs) == {"cardiomegaly", "osteophytes", "aortic ectasia"}
         assert all(sign.seen == "seen" for sign in signs.values())

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.phantom.film.room import FilmRoom
-from overread.phantom.film.sight import demand, see
-from overread.phantom.film.sign import Sight, Sign, View
+from overread.phantom.film.room import FilmRenderer
+from overread.phantom.film.sight import find_limits, find_signs
+from overread.phantom.film.sign import FilmContents, Sign, View
 from overread.phantom.patient import make_patient
 from overread.phantom.visit import Settings, Visit
 
@@ -22,8 +22,8 @@ class Looked(NamedTuple):
     """One patient's film and what it shows."""
 
     visit: Visit
-    room: FilmRoom
-    sight: Sight
+    room: FilmRenderer
+    sight: FilmContents
 
 
 @pytest.fixture(scope="module", params=[(5, "PA"), (24, "AP supine")])
@@ -31,13 +31,13 @@ def looked(request: pytest.FixtureRequest) -> Looked:
     """Patients who have a little of everything."""
     number, view = request.param
     visit = make_patient(number, Settings(seed=11, mix="even")).visit
-    room = FilmRoom(visit)
-    return Looked(visit, room, see(room, visit, view))
+    room = FilmRenderer(visit)
+    return Looked(visit, room, find_signs(room, visit, view))
 
 
-def changed(room: FilmRoom, view: View, key: str) -> NDArray[np.float64]:
+def changed(room: FilmRenderer, view: View, key: str) -> NDArray[np.float64]:
     """How far the film changes without a finding."""
-    films = (room.film(view, without=keys, noise=False).pixels for keys in ((), (key,)))
+    films = (room.render(view, without=keys, noise=False).pixels for keys in ((), (key,)))
     one, other = (
         ndimage.gaussian_filter(p.astype(float), 2 / room.beam(view).spacing) for p in films
     )
@@ -45,7 +45,7 @@ def changed(room: FilmRoom, view: View, key: str) -> NDArray[np.float64]:
     return levels
 
 
-def compared(sight: Sight) -> list[Sign]:
+def compared(sight: FilmContents) -> list[Sign]:
     """Signs that are judged by comparing films."""
     return [sign for sign in sight.signs if sign.statement.kind not in MEASURED]
 
@@ -59,7 +59,7 @@ def test_strength_and_area_are_those_of_the_films(looked: Looked) -> None:
         patch = np.sort(levels, axis=None)[-round(50 / spacing**2) :].mean()
         assert sign.strength == pytest.approx(patch, abs=0.15)
         assert sign.area_mm2 == pytest.approx((levels >= 6).sum() * spacing**2, rel=0.03, abs=5)
-        asked = demand(sign.statement, view)
+        asked = find_limits(sign.statement, view)
         if sign.seen == "seen":
             assert sign.strength >= asked.seen[0] - 0.1
             assert sign.area_mm2 >= asked.seen[1] - 0.1
@@ -108,9 +108,9 @@ def test_boxes_and_zones_agree(looked: Looked) -> None:
 
 def test_the_same_again(looked: Looked) -> None:
     """Another room gives the same sight, and films taken before do not matter."""
-    room = FilmRoom(looked.visit)
-    assert see(room, looked.visit, looked.sight.view) == looked.sight
-    assert see(looked.room, looked.visit, looked.sight.view) == looked.sight
+    room = FilmRenderer(looked.visit)
+    assert find_signs(room, looked.visit, looked.sight.view) == looked.sight
+    assert find_signs(looked.room, looked.visit, looked.sight.view) == looked.sight
 
 
 def test_some_are_seen_and_some_are_hidden(looked: Looked) -> None:

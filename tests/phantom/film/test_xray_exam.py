@@ -21,13 +21,13 @@ from overread.phantom.exam_xray import (
     NAME,
     FilmRecord,
     counts,
-    files_of,
     film_id,
+    list_film_files,
     write_films,
     write_lists,
 )
-from overread.phantom.film.sign import Sight, View
-from overread.phantom.population import draw_films
+from overread.phantom.film.sign import FilmContents, View
+from overread.phantom.population import draw_views
 from overread.phantom.visit import Settings
 from xray_sights import HEIGHT, WIDTH, sight
 
@@ -57,7 +57,7 @@ class Room:
         self.number, self.rows = number, rows
         self.taken: list[str] = []
 
-    def film(self, view: View, /) -> Shot:
+    def render(self, view: View, /) -> Shot:
         """A grey slope with a grain of its own."""
         self.taken.append(view)
         rng = np.random.default_rng([self.number, len(view)])
@@ -65,9 +65,9 @@ class Room:
         return Shot(np.clip(slope, 0, 255).astype(np.uint8))
 
 
-def look(number: int) -> Sight:
+def look(number: int) -> FilmContents:
     """What is seen of a patient, in the view that he gets."""
-    return sight(number, view=draw_films(SETTINGS.seed, number)[0])
+    return sight(number, view=draw_views(SETTINGS.seed, number)[0])
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_pictures_are_there(exam: tuple[Path, list[FilmRecord]]) -> None:
     """All files of a record exist; crops are as large as their boxes; films are grey."""
     out, records = exam
     for record in records:
-        assert set(files_of(record.number)) <= set(record.files)
+        assert set(list_film_files(record.number)) <= set(record.files)
         assert all((out / file).is_file() for file in record.files)
         film, *crops = record.row["images"]
         with Pillow.open(out / NAME / film) as opened:
@@ -126,7 +126,7 @@ def test_lateral_films_lie_beside(exam: tuple[Path, list[FilmRecord]]) -> None:
     out, records = exam
     found = 0
     for record in records:
-        wanted = "lateral" in draw_films(SETTINGS.seed, record.number)
+        wanted = "lateral" in draw_views(SETTINGS.seed, record.number)
         found += wanted
         assert (record.line["lateral"] is not None) == wanted
         if wanted:

@@ -9,49 +9,51 @@ import numpy as np
 import pytest
 
 from overread.core import Box
-from overread.phantom.film.answers import CLOSED, MULTIPLE, OPEN, SHARES, SINGLE, Question
-from overread.phantom.film.facts import facts, plain_facts
+from overread.phantom.film.answers import CLOSED, MULTIPLE, OPEN, SINGLE, TYPE_COUNTS, FilmQuestion
+from overread.phantom.film.facts import list_facts, list_universal_facts
 from overread.phantom.film.questions import (
-    FEWEST,
-    MOST,
-    NONE,
-    film_questions,
-    question_entry,
+    MAX_QUESTIONS,
+    MIN_QUESTIONS,
+    NONE_OF_THESE,
+    draw_questions,
+    read_question_entry,
 )
-from overread.phantom.film.sign import Seen, Sight
-from overread.phantom.film.zones import sides_of
+from overread.phantom.film.sign import FilmContents, Visibility
+from overread.phantom.film.zones import sign_sides
 from xray_sights import regions, sight, sign
 
 MANY = 400
 
 
 @pytest.fixture(scope="module")
-def asked() -> list[tuple[Sight, list[Question]]]:
+def asked() -> list[tuple[FilmContents, list[FilmQuestion]]]:
     """Some hundreds of films with their questions."""
     films = [sight(seed, most=3) for seed in range(MANY)]
-    return [(film, film_questions(film, np.random.default_rng(n))) for n, film in enumerate(films)]
+    return [(film, draw_questions(film, np.random.default_rng(n))) for n, film in enumerate(films)]
 
 
-def options(one: Question) -> dict[str, str]:
+def options(one: FilmQuestion) -> dict[str, str]:
     """Letter → option."""
     return dict(re.findall(r" ([A-D])\. (.+?)(?= [A-D]\. |$)", one.question))
 
 
-def test_every_film_is_asked_enough(asked: list[tuple[Sight, list[Question]]]) -> None:
+def test_every_film_is_asked_enough(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> None:
     """Six to ten questions a film, no two alike, of all four types."""
     types: Counter[str] = Counter()
     for _, questions in asked:
-        assert FEWEST <= len(questions) <= MOST
+        assert MIN_QUESTIONS <= len(questions) <= MAX_QUESTIONS
         assert len({one.question for one in questions}) == len(questions)
         types.update(one.question_type for one in questions)
-    assert set(types) == set(SHARES)
+    assert set(types) == set(TYPE_COUNTS)
     assert min(types.values()) / sum(types.values()) > 0.15
 
 
-def test_answers_follow_from_the_facts(asked: list[tuple[Sight, list[Question]]]) -> None:
+def test_answers_follow_from_the_facts(
+    asked: list[tuple[FilmContents, list[FilmQuestion]]],
+) -> None:
     """Yes is said of what is true, no of what is false, and options are marked accordingly."""
     for film, questions in asked:
-        known = facts(film) + plain_facts()
+        known = list_facts(film) + list_universal_facts()
         closed = {fact.question: fact.true for fact in known}
         stated = {fact.text: fact.true for fact in known}
         for one in questions:
@@ -69,7 +71,7 @@ def test_answers_follow_from_the_facts(asked: list[tuple[Sight, list[Question]]]
             if one.question_type in (SINGLE, MULTIPLE) and "zone" not in one.question:
                 right = set(one.answer.split(", "))
                 for letter, text in options(one).items():
-                    true = text == NONE and not any(map(stated.get, options(one).values()))
+                    true = text == NONE_OF_THESE and not any(map(stated.get, options(one).values()))
                     numbers = [float(number) for number in re.findall(r"0\.\d\d", text)]
                     if numbers:
                         low = 0.0 if text.startswith("Below") else numbers[0]
@@ -86,7 +88,7 @@ def test_zones_that_are_asked_for() -> None:
     found = 0
     for seed in range(500):
         film = sight(seed, most=1)
-        for one in film_questions(film, np.random.default_rng(seed)):
+        for one in draw_questions(film, np.random.default_rng(seed)):
             if "which zone" in one.question or one.question.startswith("Where is"):
                 zone = options(one).get(one.answer, one.answer).lower()
                 zone = zone.removeprefix("in the ").removesuffix(".")
@@ -97,7 +99,7 @@ def test_zones_that_are_asked_for() -> None:
     assert found > 5
 
 
-def test_answers_are_balanced(asked: list[tuple[Sight, list[Question]]]) -> None:
+def test_answers_are_balanced(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> None:
     """About as many no as yes, of normal parts too; every letter as often."""
     every = [one for _, questions in asked for one in questions]
     guesses = Counter(
@@ -131,24 +133,25 @@ def test_answers_are_balanced(asked: list[tuple[Sight, list[Question]]]) -> None
     assert len({one.answer for one in every if one.question_type == OPEN}) > 40
 
 
-def test_options_give_nothing_away(asked: list[tuple[Sight, list[Question]]]) -> None:
+def test_options_give_nothing_away(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> None:
     """The longest, the shortest, none of these, the one most like the question: each a guess."""
     right: Counter[str] = Counter()
     singles = [
         one
         for _, questions in asked
         for one in questions
-        if one.question_type == SINGLE and NONE in options(one).values()
+        if one.question_type == SINGLE and NONE_OF_THESE in options(one).values()
     ]
     for one in singles:
         texts = options(one)
         findings = sorted(
-            (letter for letter in texts if texts[letter] != NONE), key=lambda at: len(texts[at])
+            (letter for letter in texts if texts[letter] != NONE_OF_THESE),
+            key=lambda at: len(texts[at]),
         )
         stem = set(one.question.split(" A. ")[0].lower().split())
         shared = {letter: len(stem & set(text.lower().split())) for letter, text in texts.items()}
         best = [letter for letter in shared if shared[letter] == max(shared.values())]
-        right["none"] += texts[one.answer] == NONE
+        right["none"] += texts[one.answer] == NONE_OF_THESE
         right["shortest"] += one.answer == findings[0]
         right["longest"] += one.answer == findings[-1]
         right["like the question"] += one.answer == best[0]
@@ -157,7 +160,9 @@ def test_options_give_nothing_away(asked: list[tuple[Sight, list[Question]]]) ->
         assert times / len(singles) < 0.36, (guess, times, len(singles))
 
 
-def test_sides_and_ratios_cannot_be_guessed(asked: list[tuple[Sight, list[Question]]]) -> None:
+def test_sides_and_ratios_cannot_be_guessed(
+    asked: list[tuple[FilmContents, list[FilmQuestion]]],
+) -> None:
     """Half of the sides are right; the numbers of ratios are the same, whatever the film is."""
     sides: Counter[str] = Counter()
     limits: set[str] = set()
@@ -172,11 +177,13 @@ def test_sides_and_ratios_cannot_be_guessed(asked: list[tuple[Sight, list[Questi
     assert limits == {"0.46", "0.47", "0.49"}
 
 
-def test_rows_are_read(asked: list[tuple[Sight, list[Question]]]) -> None:
+def test_rows_are_read(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> None:
     """The loader finds the answer, a look and a box, both of a region that is known."""
     for film, questions in asked[:60]:
         for place, one in enumerate(questions, 1):
-            entry = question_entry(one.row("images/p90000001_1.jpg"), split="val", place=place)
+            entry = read_question_entry(
+                one.to_row("images/p90000001_1.jpg"), split="val", place=place
+            )
             truth = entry.truth
             assert truth is not None
             assert truth.answer_text == one.answer
@@ -207,11 +214,11 @@ def test_nothing_is_asked_of_what_is_not_sure() -> None:
     one = sign("2e", "effusion", "seen", rng)
     told = one.statement.model_copy(update={"side": "left"})
     zones = ("left costophrenic angle",)
-    states: tuple[Seen, ...] = ("seen", "doubtful", "hidden")
+    states: tuple[Visibility, ...] = ("seen", "doubtful", "hidden")
     answers = {}
     for state in states:
         changed = one.model_copy(update={"seen": state, "statement": told, "zones": zones})
-        film = Sight(
+        film = FilmContents(
             view="PA",
             columns=640,
             rows=560,
@@ -219,8 +226,8 @@ def test_nothing_is_asked_of_what_is_not_sure() -> None:
             signs=(changed,),
             heart_ratio=0.44,
         )
-        assert sides_of(changed) == ("left",)
-        known = {fact.question: fact.true for fact in facts(film)}
+        assert sign_sides(changed) == ("left",)
+        known = {fact.question: fact.true for fact in list_facts(film)}
         answers[state] = known.get("Is there a pleural effusion on the left?")
         assert known["Is there a pleural effusion on the right?"] is False
         assert known.get("Is the left costophrenic angle sharp?") is (
@@ -232,5 +239,5 @@ def test_nothing_is_asked_of_what_is_not_sure() -> None:
 def test_the_same_chance_gives_the_same_questions() -> None:
     """Questions hang on the film and the chance alone."""
     film = sight(5)
-    first, again = (film_questions(film, np.random.default_rng(1)) for _ in range(2))
+    first, again = (draw_questions(film, np.random.default_rng(1)) for _ in range(2))
     assert first == again

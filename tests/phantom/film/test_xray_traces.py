@@ -11,14 +11,24 @@ import pytest
 from overread.benchmarks.mmrad.write import trace_row
 from overread.core import Box, Entry
 from overread.metrics.traces.consistency import consistency
-from overread.metrics.traces.looks import looks_of, words_of
-from overread.metrics.traces.words import judged
+from overread.metrics.traces.looks import collect_looks, step_words
+from overread.metrics.traces.words import judge_look
 from overread.ontology import xray_regions
-from overread.phantom.film.questions import film_questions
-from overread.phantom.film.report import ALWAYS, XrayReport, base_regions, xray_report
-from overread.phantom.film.sign import Sight
-from overread.phantom.film.source import source_row
-from overread.phantom.film.trace import FilmTrace, film_trace, trace_entry, union
+from overread.phantom.film.questions import draw_questions
+from overread.phantom.film.report import (
+    ALWAYS_REPORTED,
+    XrayReport,
+    base_regions,
+    write_xray_report,
+)
+from overread.phantom.film.sign import FilmContents
+from overread.phantom.film.source import make_source_row
+from overread.phantom.film.trace import (
+    FilmTrace,
+    draw_film_trace,
+    read_trace_entry,
+    union_of_regions,
+)
 from xray_sights import sight
 
 MANY = 150
@@ -28,12 +38,12 @@ class Made:
     """A film with everything that is written about it."""
 
     def __init__(self, seed: int) -> None:
-        self.sight: Sight = sight(seed)
+        self.sight: FilmContents = sight(seed)
         rng = np.random.default_rng(seed)
-        self.report: XrayReport = xray_report(self.sight, rng)
-        self.trace: FilmTrace = film_trace(self.sight, self.report, rng)
-        self.row = self.trace.row(f"IVLImage/p9{seed:07d}_1")
-        self.entry: Entry = trace_entry(self.row, split="train", place=seed + 1)
+        self.report: XrayReport = write_xray_report(self.sight, rng)
+        self.trace: FilmTrace = draw_film_trace(self.sight, self.report, rng)
+        self.row = self.trace.to_row(f"IVLImage/p9{seed:07d}_1")
+        self.entry: Entry = read_trace_entry(self.row, split="train", place=seed + 1)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +67,7 @@ def test_rounds_say_what_the_report_says(films: list[Made]) -> None:
         }
         for group, words in told.items():
             assert len(words) == -(-len(wanted[group]) // 3)
-        assert {look.region for look in film.trace.rounds} >= set(ALWAYS)
+        assert {look.region for look in film.trace.rounds} >= set(ALWAYS_REPORTED)
 
 
 def test_boxes_are_unions(films: list[Made]) -> None:
@@ -67,7 +77,7 @@ def test_boxes_are_unions(films: list[Made]) -> None:
         for look in film.trace.rounds:
             named = {
                 name
-                for one in film.report.of(look.region)
+                for one in film.report.group_sentences(look.region)
                 if one.text in look.words
                 for name in one.regions
             }
@@ -100,8 +110,8 @@ def test_words_speak_of_the_region_that_is_looked_at(films: list[Made]) -> None:
         verdict
         for film in films
         if film.entry.truth is not None
-        for look in looks_of(film.entry.truth.trace)
-        if (verdict := judged(look)) is not None
+        for look in collect_looks(film.entry.truth.trace)
+        if (verdict := judge_look(look)) is not None
     ]
     assert len(verdicts) > 2 * MANY
     assert sum(verdicts) / len(verdicts) > 0.95
@@ -110,7 +120,7 @@ def test_words_speak_of_the_region_that_is_looked_at(films: list[Made]) -> None:
 def test_reports_follow_from_their_steps(films: list[Made]) -> None:
     """By the metric of consistency, steps and report agree."""
     scores = [
-        consistency(words_of(film.entry.truth.trace), film.report.text).f1
+        consistency(step_words(film.entry.truth.trace), film.report.text).f1
         for film in films
         if film.entry.truth is not None
     ]
@@ -120,14 +130,14 @@ def test_reports_follow_from_their_steps(films: list[Made]) -> None:
 def test_a_union_of_nothing_is_the_film() -> None:
     """A region that a film does not show leaves the whole film."""
     film = sight(0)
-    assert union(film, ["no region"]) == (0, 0, film.columns, film.rows)
-    assert union(film, ["right lung"]) == film.regions["right lung"]
+    assert union_of_regions(film, ["no region"]) == (0, 0, film.columns, film.rows)
+    assert union_of_regions(film, ["right lung"]) == film.regions["right lung"]
 
 
 def test_a_source_has_the_report_and_the_boxes(films: list[Made]) -> None:
     """A builder gets the plain report and a box for each of the regions, and no sign."""
     film = films[0]
-    row = source_row("p90000001_1", "p90000001", "images/x.jpg", film.sight, film.report)
+    row = make_source_row("p90000001_1", "p90000001", "images/x.jpg", film.sight, film.report)
     assert list(row) == [
         "id",
         "patient",
@@ -158,13 +168,13 @@ def test_regions_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         boxes = {name: whole.regions[name] for name in xray_regions().names if name != "kidney"}
         film = whole.model_copy(update={"regions": boxes})
         rng = np.random.default_rng(seed)
-        report = xray_report(film, rng)
+        report = write_xray_report(film, rng)
         told = {key for one in report.sentences if one.section == "findings" for key in one.keys}
         assert told >= {one.key for one in film.signs if one.seen == "seen"}
-        looks = {look.region for look in film_trace(film, report, rng).rounds}
+        looks = {look.region for look in draw_film_trace(film, report, rng).rounds}
         assert {"lungs", "middle"} <= looks
         assert not looks & {"lung region", "pleura and diaphragm region"}
-        for one in film_questions(film, rng):
+        for one in draw_questions(film, rng):
             assert set(one.regions) <= set(boxes)
             asked += 1
     assert asked > 100

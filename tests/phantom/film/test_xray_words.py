@@ -10,64 +10,76 @@ import numpy as np
 import pytest
 
 from overread.errors import UnknownName
-from overread.language.statements import statements
-from overread.phantom.film.normal import line_wordings, normal_words
-from overread.phantom.film.saying import say
-from overread.phantom.film.sign import Seen, Sign
+from overread.language.statements import find_statements
+from overread.phantom.film.normal import list_line_wordings, load_negative_words
+from overread.phantom.film.saying import write_sign_sentence
+from overread.phantom.film.sign import Sign, Visibility
 from overread.phantom.film.wording import (
     Stance,
-    all_signs,
-    film_choices,
-    film_wordings,
-    kind_of,
-    sign_words,
+    find_sign_words,
+    list_film_wording_texts,
+    list_film_wordings,
+    load_all_sign_words,
+    sign_kind,
 )
-from overread.phantom.film.zones import half_place, levels_of, lung_place, side_word, sides_of
+from overread.phantom.film.zones import (
+    side_word,
+    sign_levels,
+    sign_sides,
+    write_half_place,
+    write_zone_place,
+)
 from overread.phantom.lexicon import STYLES, Style, is_held_out
 from overread.phantom.statement import Statement
 from xray_sights import ALL_KINDS, BEYOND_KINDS, sight, sign
 
 KINDS = [*ALL_KINDS, *BEYOND_KINDS]
 PRESENCE: dict[str, str] = {"positive": "present", "hedged": "uncertain"}
-STANCES: tuple[tuple[Stance, Seen], ...] = (("positive", "seen"), ("hedged", "doubtful"))
+STANCES: tuple[tuple[Stance, Visibility], ...] = (("positive", "seen"), ("hedged", "doubtful"))
 CT_WORDS = r"\blob(e|es|ar|ectomy)\b|\bsegments?\b|lingul|attenuation|hypodens|hyperdens|tree-in-bud|centrilobular|crazy|Hounsfield"
 
 
-def said(category: str, kind: str, seed: int, stance: Stance, seen: Seen) -> tuple[Sign, str]:
+def said(category: str, kind: str, seed: int, stance: Stance, seen: Visibility) -> tuple[Sign, str]:
     """A made-up sign and a sentence about it."""
     rng = np.random.default_rng([seed, len(kind)])
     one = sign(category, kind, seen, rng)
     style: Style = "translated" if seed % 3 == 2 else "radiologist"
     film = sight(seed, view="AP supine" if seed % 4 == 1 else "PA")
-    text = say(one, film, rng, stance=stance, style=style, held_out=seed % 5 == 0).text
+    text = write_sign_sentence(
+        one, film, rng, stance=stance, style=style, held_out=seed % 5 == 0
+    ).text
     return one, text
 
 
 def test_every_kind_has_words() -> None:
     """Every kind of the population can be said of a film; another one is refused."""
-    assert {kind_of(Statement(category=c, kind=k)) for c, k in KINDS} == set(all_signs())
+    assert {sign_kind(Statement(category=c, kind=k)) for c, k in KINDS} == set(
+        load_all_sign_words()
+    )
     with pytest.raises(UnknownName, match="no words for '2z:spot'"):
-        sign_words("2z:spot")
+        find_sign_words("2z:spot")
 
 
 def test_there_are_enough_wordings() -> None:
     """At least 40 positive and 40 hedged wordings a sign, some thousands in all."""
-    for kind in all_signs():
-        assert len(film_wordings(kind, "positive")) >= 40, kind
-        assert len(film_wordings(kind, "hedged")) >= 40, kind
-    every = {text for kind in all_signs() for text in film_wordings(kind)}
+    for kind in load_all_sign_words():
+        assert len(list_film_wording_texts(kind, "positive")) >= 40, kind
+        assert len(list_film_wording_texts(kind, "hedged")) >= 40, kind
+    every = {text for kind in load_all_sign_words() for text in list_film_wording_texts(kind)}
     assert len(every) > 15000
 
 
 def test_a_fifth_is_held_out() -> None:
     """About a fifth of the wordings of every stance is held out, and every line has both sorts."""
     for stance, style in product(("positive", "hedged"), STYLES):
-        words = [w for kind in all_signs() for w in film_choices(kind, stance, style)]
+        words = [
+            w for kind in load_all_sign_words() for w in list_film_wordings(kind, stance, style)
+        ]
         share = sum(one.held_out for one in words) / len(words)
         assert 0.17 < share < 0.23, (stance, style)
-    for topic in normal_words().topics:
+    for topic in load_negative_words().topics:
         for line in topic.lines:
-            plain = [text for text in line_wordings(line) if "{ratio}" not in text]
+            plain = [text for text in list_line_wordings(line) if "{ratio}" not in text]
             assert {is_held_out(text) for text in plain} == {True, False}, (topic.group, line)
 
 
@@ -76,7 +88,7 @@ def test_sentences_are_read_back(category: str, kind: str) -> None:
     """The rules read what is there as present, what may be as uncertain, on the right side."""
     for seed, (stance, seen) in product(range(10), STANCES):
         one, text = said(category, kind, seed, stance, seen)
-        read = statements(f"{text}.")
+        read = find_statements(f"{text}.")
         assert {each.presence for each in read} == {PRESENCE[stance]}, text
         side = side_word(one) if one.statement.side is not None else None
         told = {each.side for each in read} - {None}
@@ -112,13 +124,13 @@ def test_places_are_true(category: str, kind: str) -> None:
     for seed, (stance, seen) in product(range(16), STANCES):
         one, text = said(category, kind, 2000 + seed, stance, seen)
         low = text.lower()
-        sides = set(sides_of(one))
+        sides = set(sign_sides(one))
         for side in ("right", "left"):
             if re.search(rf"\b{side}(-sided)?\b", low):
                 assert side in sides, text
         if re.search(r"\b(both|bilateral|bilaterally|bibasilar|biapical)\b", low):
             assert len(sides) == 2, text
-        levels = {level for side in sides for level in levels_of(one, side)}
+        levels = {level for side in sides for level in sign_levels(one, side)}
         for word in ("upper", "mid", "lower"):
             if re.search(rf"\b{word}\b", low) and category not in ("2e", "2g"):
                 assert word in levels, text
@@ -145,8 +157,8 @@ def test_zones_become_places() -> None:
     for side, zones, wanted in tables:
         changed = base.statement.model_copy(update={"side": side})
         one = base.model_copy(update={"statement": changed, "zones": zones})
-        names = Counter(str(getattr(lung_place(one, rng), "name", "")) for _ in range(30))
+        names = Counter(str(getattr(write_zone_place(one, rng), "name", "")) for _ in range(30))
         assert all(re.fullmatch(wanted, name) for name in names), (zones, names)
     heart = sign("8d", "cardiomegaly", "seen", rng)
-    assert lung_place(heart, rng) is None
-    assert half_place(heart, rng, pleural=False) is None
+    assert write_zone_place(heart, rng) is None
+    assert write_half_place(heart, rng, pleural=False) is None

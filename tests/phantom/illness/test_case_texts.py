@@ -8,29 +8,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.medthinkvqa.release import read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.core import Entry
 from overread.core.verdicts import SECTIONS
 from overread.ontology import modalities
 from overread.phantom.exam_ct import split_of
-from overread.phantom.illness.discussion import discussion
+from overread.phantom.illness.discussion import write_discussion
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.drawing import draw_draft
 from overread.phantom.illness.entries import (
-    case_of,
     case_split,
-    planned,
-    planned_changes,
-    planned_ever,
-    statement_of,
-    text_entry,
-    truth_of,
+    describe_planned_changes,
+    list_planned,
+    list_planned_ever,
+    make_case,
+    make_statement,
+    make_text_entry,
+    make_truth,
 )
-from overread.phantom.illness.model import diseases
-from overread.phantom.illness.telling import called, mark_of, noun, told, told_together
-from overread.phantom.population import Plan
+from overread.phantom.illness.model import load_diseases
+from overread.phantom.illness.telling import (
+    describe_finding,
+    describe_findings,
+    find_words,
+    finding_name,
+    finding_noun,
+)
+from overread.phantom.population import FindingPlan
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings
 
@@ -40,7 +46,7 @@ SETTINGS = Settings(seed=4)
 @pytest.fixture(scope="module")
 def cases() -> list[tuple[Draft, Entry]]:
     drafts = [draw_draft(n, SETTINGS) for n in range(1, 601)]
-    return [(draft, text_entry(draft, SETTINGS)) for draft in drafts]
+    return [(draft, make_text_entry(draft, SETTINGS)) for draft in drafts]
 
 
 def sections(text: str) -> dict[str, str]:
@@ -51,7 +57,7 @@ def sections(text: str) -> dict[str, str]:
 def test_an_entry_is_a_row_without_defects(cases: list[tuple[Draft, Entry]]) -> None:
     """Written as a row and read again it is the same, and nothing is found wrong with it."""
     for _, entry in cases:
-        reader = RowReader(row_of(entry), file="test.jsonl", number=1)
+        reader = RowFields(row_of(entry), file="test.jsonl", number=1)
         again = read_row(reader, split=entry.case.split, place=1)
         assert again == entry
         assert not reader.defects
@@ -68,12 +74,14 @@ def test_an_entry_says_what_the_draft_says(cases: list[tuple[Draft, Entry]]) -> 
         assert truth.longitudinal == draft.longitudinal
         assert truth.timepoints == 1 + draft.longitudinal
         assert truth.interval == draft.interval
-        assert truth.image_count == len(draft.looks) == len(entry.case.pictures)
+        assert truth.image_count == len(draft.pictures) == len(entry.case.pictures)
         assert entry.case.history == draft.history
-        for look, picture, note in zip(draft.looks, entry.case.pictures, truth.notes, strict=True):
+        for look, picture, note in zip(
+            draft.pictures, entry.case.pictures, truth.notes, strict=True
+        ):
             assert picture.file == f"images/case{draft.patient:05d}/{look.id}.jpg"
             assert note.modality == ("X-ray" if look.view else "CT")
-            assert modalities().knows_sub(note.sub_modality or "")
+            assert modalities().has_sub_modality(note.sub_modality or "")
             assert picture.timepoint == (look.time + 1 if draft.longitudinal else None)
 
 
@@ -82,8 +90,8 @@ def test_title_and_files_tell_nothing(cases: list[tuple[Draft, Entry]]) -> None:
     for draft, entry in cases[:100]:
         assert entry.truth is not None
         assert entry.truth.title == f"Case number {draft.patient:05d}"
-        assert entry.case == case_of(
-            replace(draft, answer="A", plans=(), beyond=()), entry.case.split
+        assert entry.case == make_case(
+            replace(draft, answer="A", plans=(), extrapulmonary=()), entry.case.split
         )
 
 
@@ -96,7 +104,7 @@ def test_patients_of_val_are_counted_to_train() -> None:
 def test_text_is_drawn_from_a_stream_of_its_own(cases: list[tuple[Draft, Entry]]) -> None:
     """The same draft gives the same entry, in any order."""
     for draft, entry in reversed(cases[:20]):
-        assert text_entry(draft, SETTINGS) == entry
+        assert make_text_entry(draft, SETTINGS) == entry
 
 
 def test_a_discussion_has_six_sections(cases: list[tuple[Draft, Entry]]) -> None:
@@ -126,11 +134,11 @@ def test_nothing_that_was_found_is_said_to_be_absent(cases: list[tuple[Draft, En
     denied = 0
     for draft, entry in cases:
         assert entry.truth is not None
-        marks = {mark_of(one) for one in planned_ever(draft)}
+        marks = {finding_name(one) for one in list_planned_ever(draft)}
         said = re.findall(r"but no ([^.]+?) (?:is|are) seen here", entry.truth.discussion or "")
         denied += len(said)
         for mark in marks:
-            assert called(mark).bare not in said
+            assert find_words(mark).bare not in said
     assert denied > len(cases)
 
 
@@ -139,46 +147,46 @@ def test_the_findings_are_told(cases: list[tuple[Draft, Entry]]) -> None:
     for draft, entry in cases:
         truth = entry.truth
         assert truth is not None
-        for one in planned(draft, 0):
-            words = noun(one)[0]
+        for one in list_planned(draft, 0):
+            words = finding_noun(one)[0]
             assert words in (truth.report or "")
             assert words in (truth.discussion or "")
-        for look, finding in zip(draft.looks, truth.findings, strict=True):
-            there = {mark_of(one) for one in planned(draft, look.time)}
-            for mark in {mark_of(one) for one in planned_ever(draft)} - there:
-                assert called(mark).one not in finding.text
+        for look, finding in zip(draft.pictures, truth.findings, strict=True):
+            there = {finding_name(one) for one in list_planned(draft, look.time)}
+            for mark in {finding_name(one) for one in list_planned_ever(draft)} - there:
+                assert find_words(mark).one not in finding.text
 
 
 def test_what_changed_is_told(cases: list[tuple[Draft, Entry]]) -> None:
     """With two days the text says what became of what, with one day nothing of the kind."""
     phrases = {"gone": "no longer seen", "smaller": "smaller", "larger": "larger", "new": "new"}
     for draft, entry in cases:
-        changes = planned_changes(draft)
+        changes = describe_planned_changes(draft)
         if changes is None:
             assert not draft.longitudinal
             continue
         assert entry.truth is not None
         assert changes in (entry.truth.report or "")
         assert changes in (entry.truth.discussion or "")
-        turns = {*draft.turns, *draft.beyond_turns} - {"same"}
+        turns = {*draft.turns, *draft.extrapulmonary_turns} - {"same"}
         for turn, phrase in phrases.items():
             assert (phrase in changes) == (turn in turns), changes
 
 
 def test_only_a_certain_place_is_stated() -> None:
     """One lobe, both lower lobes or a side are stated; one lobe of several is not."""
-    certain = statement_of(Plan("2b", "consolidation", ("lobe",), ("RUL",)))
+    certain = make_statement(FindingPlan("2b", "consolidation", ("lobe",), ("RUL",)))
     assert (certain.lobes, certain.side) == (("RUL",), "right")
-    both = statement_of(Plan("1d", "reticulation", ("lower",)))
+    both = make_statement(FindingPlan("1d", "reticulation", ("lower",)))
     assert (both.lobes, both.side) == (("RLL", "LLL"), "both")
-    fluid = statement_of(Plan("2e", "effusion", ("lung",), ("LUL", "LLL")))
+    fluid = make_statement(FindingPlan("2e", "effusion", ("lung",), ("LUL", "LLL")))
     assert (fluid.lobes, fluid.side) == ((), "left")
     for plan in (
-        Plan("2b", "consolidation", ("lobe",), ("RUL", "LUL")),
-        Plan("2b", "consolidation", ("lobe", "lower"), ("RUL",)),
-        Plan("2e", "effusion", ("lung",)),
+        FindingPlan("2b", "consolidation", ("lobe",), ("RUL", "LUL")),
+        FindingPlan("2b", "consolidation", ("lobe", "lower"), ("RUL",)),
+        FindingPlan("2e", "effusion", ("lung",)),
     ):
-        assert (statement_of(plan).lobes, statement_of(plan).side) == ((), None)
+        assert (make_statement(plan).lobes, make_statement(plan).side) == ((), None)
 
 
 def test_measured_findings_are_told_with_size_and_place() -> None:
@@ -188,24 +196,24 @@ def test_measured_findings_are_told_with_size_and_place() -> None:
     )
     mark = draft.plans[0].kind
     seen = Statement(category="2d", kind=mark, side="right", lobes=("RUL",), size_mm=23, count=1)
-    text = discussion(draft, [seen], "It has grown.", np.random.default_rng(0))
-    assert f"{told(seen)}" in text
+    text = write_discussion(draft, [seen], "It has grown.", np.random.default_rng(0))
+    assert f"{describe_finding(seen)}" in text
     assert "23 mm in the right upper lobe" in text
     assert "It has grown." in sections(text)["outcome"]
-    truth = truth_of(draft, ["x"] * len(draft.looks), "r", text)
+    truth = make_truth(draft, ["x"] * len(draft.pictures), "r", text)
     assert truth.icd_category is not None
-    assert truth.icd_category.startswith(diseases()["lung_carcinoma"].icd)
+    assert truth.icd_category.startswith(load_diseases()["lung_carcinoma"].icd)
 
 
 def test_findings_at_one_place_share_its_words() -> None:
     """Two findings in one lobe are told together, and a measured one keeps words of its own."""
     one = Statement(category="2h", kind="cavity", side="right", lobes=("RUL",))
     two = Statement(category="1e", kind="tree-in-bud", side="right", lobes=("RUL",))
-    assert told_together([one, two]) == (
+    assert describe_findings([one, two]) == (
         "a thick-walled cavity and tree-in-bud nodules in the right upper lobe"
     )
     sized = one.model_copy(update={"size_mm": 31})
-    assert "31 mm" in told_together([sized, two])
+    assert "31 mm" in describe_findings([sized, two])
 
 
 def test_wordings_vary(cases: list[tuple[Draft, Entry]]) -> None:

@@ -11,16 +11,16 @@ import pytest
 from overread.phantom.body.anatomy import Body
 from overread.phantom.illness import drawing
 from overread.phantom.illness.draft import Draft
-from overread.phantom.illness.drawing import CHANCE_FINDINGS, draw_draft, plausible
+from overread.phantom.illness.drawing import INCIDENTAL_FINDINGS, draw_draft, plausible_diseases
 from overread.phantom.illness.model import (
-    BUILD,
+    BUILD_FINDINGS,
     Disease,
-    by_option,
-    diseases,
-    presentations,
-    too_alike,
+    load_confusable_pairs,
+    load_diseases,
+    load_diseases_by_option,
+    load_presentations,
 )
-from overread.phantom.population import draw_films, stream
+from overread.phantom.population import draw_views, seed_for
 from overread.phantom.visit import Settings
 
 SETTINGS = Settings(seed=11)
@@ -39,7 +39,7 @@ def drafts() -> list[Draft]:
 
 
 def options_of(draft: Draft) -> list[Disease]:
-    return [by_option()[option.text] for option in draft.options]
+    return [load_diseases_by_option()[option.text] for option in draft.options]
 
 
 def visible(draft: Draft) -> tuple[object, ...]:
@@ -49,7 +49,7 @@ def visible(draft: Draft) -> tuple[object, ...]:
         draft.group,
         draft.history,
         draft.options,
-        draft.looks,
+        draft.pictures,
         draft.interval,
     )
 
@@ -57,7 +57,7 @@ def visible(draft: Draft) -> tuple[object, ...]:
 def test_age_and_sex_are_those_of_the_body() -> None:
     """A draft knows its patient without building the body."""
     for number in (1, 2, 3, 40):
-        habitus = Body(stream(SETTINGS.seed, number, "body")).habitus
+        habitus = Body(seed_for(SETTINGS.seed, number, "body")).habitus
         draft = draw_draft(number, SETTINGS)
         assert (draft.age, draft.sex) == (habitus.age, habitus.sex)
 
@@ -77,7 +77,7 @@ def test_nothing_visible_depends_on_the_key(
 
     def other(seed: int, patient: int, *purpose: str | int) -> np.random.SeedSequence:
         more = ("again",) if "truth" in purpose else ()
-        return stream(seed, patient, *purpose, *more)
+        return seed_for(seed, patient, *purpose, *more)
 
     monkeypatch.setattr(drawing, "stream", other)
     again = [draw_draft(n, SETTINGS) for n in range(1, 401)]
@@ -92,7 +92,7 @@ def test_the_key_is_drawn_evenly(drafts: list[Draft]) -> None:
     assert all(abs(letters[letter] / NUMBER - 0.2) < 0.03 for letter in "ABCDE")
     offered = Counter(d.code for draft in drafts for d in options_of(draft))
     right = Counter(draft.disease for draft in drafts)
-    assert set(right) == set(diseases())
+    assert set(right) == set(load_diseases())
     for code, times in offered.items():
         spread = (0.16 / times) ** 0.5
         assert abs(right[code] / times - 0.2) < 4.5 * spread, code
@@ -102,20 +102,22 @@ def test_options_are_plausible_and_apart(drafts: list[Draft]) -> None:
     """Five different diagnoses that fit presentation, age and sex, no two of them too alike."""
     for draft in drafts:
         found = options_of(draft)
-        fitting = plausible(presentations()[draft.group], draft.age, draft.sex)
+        fitting = plausible_diseases(load_presentations()[draft.group], draft.age, draft.sex)
         assert [option.letter for option in draft.options] == list("ABCDE")
         assert len({disease.code for disease in found}) == 5
         assert all(disease in fitting for disease in found)
         assert found["ABCDE".index(draft.answer)].code == draft.disease
         codes = [disease.code for disease in found]
         assert not any(
-            frozenset((one, two)) in too_alike() for n, one in enumerate(codes) for two in codes[:n]
+            frozenset((one, two)) in load_confusable_pairs()
+            for n, one in enumerate(codes)
+            for two in codes[:n]
         )
 
 
 def test_histories_name_no_diagnosis(drafts: list[Draft]) -> None:
     """Neither a name, a synonym or an acronym, nor any word of one that is not an ordinary word."""
-    names = {name for d in diseases().values() for name in (*d.options, *d.also)}
+    names = {name for d in load_diseases().values() for name in (*d.options, *d.also)}
     words = {word for name in names for word in re.findall(r"[^\W\d_]+", name.lower())}
     words -= ORDINARY
     whole = re.compile(
@@ -151,24 +153,26 @@ def test_no_value_is_told_twice(drafts: list[Draft]) -> None:
 def test_pictures_can_show_any_of_the_five(drafts: list[Draft]) -> None:
     """Three to nine pictures; each day has lung and mediastinum; films are those of the patient."""
     for number, draft in enumerate(drafts, 1):
-        assert 3 <= len(draft.looks) <= 9
-        assert len({look.id for look in draft.looks}) == len(draft.looks)
-        times = [look.time for look in draft.looks]
+        assert 3 <= len(draft.pictures) <= 9
+        assert len({look.id for look in draft.pictures}) == len(draft.pictures)
+        times = [look.time for look in draft.pictures]
         assert times == sorted(times)
         assert set(times) == ({0, 1} if draft.longitudinal else {0})
         for time in set(times):
             axial = [
-                look.window for look in draft.looks if look.time == time and look.plane == "axial"
+                look.window
+                for look in draft.pictures
+                if look.time == time and look.plane == "axial"
             ]
             assert axial.count("lung") >= 2
             assert axial.count("mediastinum") >= 1
-        views = {look.view for look in draft.looks if look.view}
-        assert views <= set(draw_films(SETTINGS.seed, number))
-        assert all((look.view is None) == (look.plane is not None) for look in draft.looks)
-        assert all((look.plane is None) == (look.window is None) for look in draft.looks)
+        views = {look.view for look in draft.pictures if look.view}
+        assert views <= set(draw_views(SETTINGS.seed, number))
+        assert all((look.view is None) == (look.plane is not None) for look in draft.pictures)
+        assert all((look.plane is None) == (look.window is None) for look in draft.pictures)
         asked = any("bone" in disease.windows for disease in options_of(draft))
-        assert asked == any(look.window == "bone" for look in draft.looks)
-    sizes = Counter(len(draft.looks) for draft in drafts)
+        assert asked == any(look.window == "bone" for look in draft.pictures)
+    sizes = Counter(len(draft.pictures) for draft in drafts)
     assert set(sizes) == set(range(3, 10))
 
 
@@ -179,16 +183,16 @@ def test_a_second_day_has_really_changed(drafts: list[Draft]) -> None:
     for draft in later:
         assert draft.interval in draft.history  # type: ignore[operator]
         assert len(draft.turns) == len(draft.plans)
-        assert len(draft.beyond_turns) == len(draft.beyond)
+        assert len(draft.extrapulmonary_turns) == len(draft.extrapulmonary)
         assert set(draft.turns) != {"gone"}
         assert set(draft.turns) != {"new"}
-        assert {*draft.turns, *draft.beyond_turns} != {"same"}
+        assert {*draft.turns, *draft.extrapulmonary_turns} != {"same"}
         changed = [p for p, turn in zip(draft.plans, draft.turns, strict=True) if turn != "same"]
-        assert len(changed) != 1 or changed[0].needed or {*draft.beyond_turns} - {"same"}
-        for name, turn in zip(draft.beyond, draft.beyond_turns, strict=True):
-            assert turn == "same" or (name not in BUILD and turn in ("gone", "new"))
+        assert len(changed) != 1 or changed[0].needed or {*draft.extrapulmonary_turns} - {"same"}
+        for name, turn in zip(draft.extrapulmonary, draft.extrapulmonary_turns, strict=True):
+            assert turn == "same" or (name not in BUILD_FINDINGS and turn in ("gone", "new"))
     for draft in drafts:
-        assert draft.longitudinal or not (draft.turns or draft.beyond_turns)
+        assert draft.longitudinal or not (draft.turns or draft.extrapulmonary_turns)
         assert draft.plans
     assert {turn for draft in later for turn in draft.turns} == {
         "gone",
@@ -232,9 +236,9 @@ def test_infections_heal_and_tumours_grow(drafts: list[Draft]) -> None:
 def test_the_illness_has_what_it_needs(drafts: list[Draft]) -> None:
     """Every needed finding is planned, and nothing of the illness is impossible for it."""
     for draft in drafts:
-        disease = diseases()[draft.disease]
+        disease = load_diseases()[draft.disease]
         own = {f"{p.category} {p.kind}" for p in draft.plans[: draft.illness_plans]}
-        own |= set(draft.beyond[: draft.illness_beyond])
+        own |= set(draft.extrapulmonary[: draft.illness_extrapulmonary])
         assert own <= disease.possible
         assert all(marks & own for marks in disease.needed)
 
@@ -243,7 +247,7 @@ def test_what_is_in_focus_lies_together(drafts: list[Draft]) -> None:
     """Signs in focus share one lobe, and what fills a pleural space is on its side."""
     together = 0
     for draft in drafts:
-        disease = diseases()[draft.disease]
+        disease = load_diseases()[draft.disease]
         focused = {mark for sign in disease.signs if sign.focus for mark in sign.marks}
         own = draft.plans[: draft.illness_plans]
         there = [plan for plan in own if f"{plan.category} {plan.kind}" in focused]
@@ -261,20 +265,20 @@ def test_chance_findings_are_taken_for_no_option(drafts: list[Draft]) -> None:
     seen: Counter[str] = Counter()
     for draft in drafts:
         besides = [f"{p.category} {p.kind}" for p in draft.plans[draft.illness_plans :]]
-        besides += draft.beyond[draft.illness_beyond :]
+        besides += draft.extrapulmonary[draft.illness_extrapulmonary :]
         seen.update(besides)
         for disease in options_of(draft):
             assert not any(set(besides) & marks for marks in disease.needed)
             assert not set(besides) & set(disease.confused)
             assert not set(besides) & {one.mark for one in disease.beyond}
-    assert all(seen[f"{plan.category} {plan.kind}"] for plan, _, _ in CHANCE_FINDINGS)
+    assert all(seen[f"{plan.category} {plan.kind}"] for plan, _, _ in INCIDENTAL_FINDINGS)
     assert seen["coronary calcification"]
 
 
 def read_findings(draft: Draft) -> str:
     """Choose by the findings alone: who lacks what he needs is out, who explains most is in."""
-    marks = {f"{plan.category} {plan.kind}" for plan in draft.plans} | set(draft.beyond)
-    found = {option.letter: by_option()[option.text] for option in draft.options}
+    marks = {f"{plan.category} {plan.kind}" for plan in draft.plans} | set(draft.extrapulmonary)
+    found = {option.letter: load_diseases_by_option()[option.text] for option in draft.options}
     able = {k: d for k, d in found.items() if all(needed & marks for needed in d.needed)}
     asked = frozenset[str]().union(*(needed for d in found.values() for needed in d.needed))
     left = {letter: len(marks & asked - disease.possible) for letter, disease in able.items()}
@@ -291,7 +295,7 @@ def test_findings_that_are_left_out_do_not_tell_it(drafts: list[Draft]) -> None:
     """The same reader without the findings of the illness finds hardly any."""
     from dataclasses import replace
 
-    blind = [replace(d, plans=d.plans[d.illness_plans :], beyond=()) for d in drafts[:500]]
+    blind = [replace(d, plans=d.plans[d.illness_plans :], extrapulmonary=()) for d in drafts[:500]]
 
     def reads(draft: Draft) -> str:
         try:

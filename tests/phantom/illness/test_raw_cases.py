@@ -10,14 +10,18 @@ import pytest
 
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.illness.entries import text_entry
-from overread.phantom.illness.model import by_option, diseases, told_apart
-from overread.phantom.illness.sources import SHARES, Planted, raw_case
+from overread.phantom.illness.entries import make_text_entry
+from overread.phantom.illness.model import (
+    are_distinguishable,
+    load_diseases,
+    load_diseases_by_option,
+)
+from overread.phantom.illness.sources import KIND_SHARES, PlantedHint, make_raw_case
 from overread.phantom.visit import Settings
 
 SETTINGS = Settings(seed=9)
 NUMBER = 1500
-Row = tuple[Draft, dict[str, Any], Planted]
+Row = tuple[Draft, dict[str, Any], PlantedHint]
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +29,15 @@ def rows() -> list[Row]:
     found = []
     for number in range(1, NUMBER + 1):
         draft = draw_draft(number, SETTINGS)
-        found.append((draft, *raw_case(draft, text_entry(draft, SETTINGS), SETTINGS)))
+        found.append((draft, *make_raw_case(draft, make_text_entry(draft, SETTINGS), SETTINGS)))
     return found
 
 
 def test_kinds_have_the_stated_shares(rows: list[Row]) -> None:
     """Each kind is as frequent as stated, within chance."""
-    assert sum(SHARES.values()) == pytest.approx(1)
+    assert sum(KIND_SHARES.values()) == pytest.approx(1)
     seen = Counter(planted.kind for _, _, planted in rows)
-    for kind, share in SHARES.items():
+    for kind, share in KIND_SHARES.items():
         assert abs(seen[kind] / NUMBER - share) < 4 * (share * (1 - share) / NUMBER) ** 0.5
 
 
@@ -56,10 +60,10 @@ def test_eligible_cases_have_more_than_five_differentials(rows: list[Row]) -> No
 def test_any_differential_is_told_from_the_key_by_findings(rows: list[Row]) -> None:
     """Whichever four a builder keeps, the findings decide."""
     for _, row, _ in rows:
-        right = by_option()[row["final_diagnosis"]]
-        others = [by_option()[text] for text in row["differential"]]
+        right = load_diseases_by_option()[row["final_diagnosis"]]
+        others = [load_diseases_by_option()[text] for text in row["differential"]]
         assert len({other.code for other in others}) == len(others)
-        assert all(told_apart(right, other) for other in others if other != right)
+        assert all(are_distinguishable(right, other) for other in others if other != right)
 
 
 def test_spans_are_exact(rows: list[Row]) -> None:
@@ -87,8 +91,8 @@ def test_levels_are_what_they_are_called(rows: list[Row]) -> None:
         keys[planted.is_key] += 1
         before = row["history"][: planted.span[0]]
         if planted.level == "L2":
-            assert planted.evidence in by_option()[planted.diagnosis].also
-            assert planted.evidence not in by_option()
+            assert planted.evidence in load_diseases_by_option()[planted.diagnosis].also
+            assert planted.evidence not in load_diseases_by_option()
         else:
             assert (planted.evidence or "").lower() == planted.diagnosis.lower()
             assert bool(hedges.search(before)) == (planted.level == "L1")
@@ -97,7 +101,7 @@ def test_levels_are_what_they_are_called(rows: list[Row]) -> None:
 
 def test_clues_name_no_diagnosis(rows: list[Row]) -> None:
     """What is solvable from text is so without a name, and the clue is that of the key."""
-    names = {name.lower() for d in diseases().values() for name in (*d.options, *d.also)}
+    names = {name.lower() for d in load_diseases().values() for name in (*d.options, *d.also)}
     clues = [(row, planted) for _, row, planted in rows if planted.kind == "clue"]
     assert len({planted.diagnosis for _, planted in clues}) > 20
     for row, planted in clues:
@@ -117,7 +121,7 @@ def test_the_discussion_speaks_of_all_differentials(rows: list[Row]) -> None:
 def test_a_raw_case_is_drawn_from_its_own_stream(rows: list[Row]) -> None:
     """Drawn alone it is the same, and planting changes nothing of the case."""
     draft, row, planted = rows[17]
-    entry = text_entry(draft, SETTINGS)
-    assert raw_case(draft, entry, SETTINGS) == (row, planted)
+    entry = make_text_entry(draft, SETTINGS)
+    assert make_raw_case(draft, entry, SETTINGS) == (row, planted)
     assert [image["file"] for image in row["images"]] == [p.file for p in entry.case.pictures]
     assert all(image["caption"] for image in row["images"])

@@ -74,7 +74,7 @@ function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
   const kinds = Object.entries(asked.data.kinds);
   if (!asked.data.all.questions)
     return (
-      <Empty title="Nothing is asked of people here.">
+      <Empty title="There are no questions for people here.">
         <Link href={to("builds", build)}>Back to the build</Link>
       </Empty>
     );
@@ -88,10 +88,10 @@ function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
             if (name.trim()) sit(name.trim());
           }}
         >
-          <h1 style={{ margin: 0 }}>Who reads?</h1>
+          <h1 style={{ margin: 0 }}>Who are you?</h1>
           {user ? (
             <p>
-              You are <strong>{user}</strong>, as you logged in. Your verdicts carry this name.
+              You are <strong>{user}</strong> (logged in). Your verdicts are saved under this name.
             </p>
           ) : (
             <Field label="Your name or initials">
@@ -106,7 +106,7 @@ function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
             </Field>
           )}
           {kinds.length > 1 ? (
-            <Field label="Which questions">
+            <Field label="Kind of question">
               <select value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
                 <option value="">all kinds ({asked.data.all.questions})</option>
                 {kinds.map(([own, tally]) => (
@@ -119,12 +119,12 @@ function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
           ) : null}
           <ul class="adjudicate-rules">
             <li>Two people read each question, and neither sees what the other said. Where they differ, a third decides.</li>
-            <li>Each verdict is kept the moment you give it, and can be taken back.</li>
-            <li>Everything works by keys; they stand on the screen.</li>
+            <li>Each verdict is saved at once and can be undone.</li>
+            <li>Everything works from the keyboard; the keys are shown on the screen.</li>
           </ul>
           <div>
             <button type="submit" class="chief" ref={begin}>
-              Begin <kbd>Enter</kbd>
+              Start <kbd>Enter</kbd>
             </button>
           </div>
         </form>

@@ -16,14 +16,14 @@ export default function BuildCases({ parts }: ViewProps) {
   const [step, outcome, reason] = ["step", "outcome", "reason"].map((name) => query.get(name) ?? undefined);
   const name = useBuildName(build);
   const asked = useApi<BuildCase[]>(api(["builds", build, "cases"], { step, outcome, reason }));
-  const title = step ? `Cases that ${outcome ? `${DONE[outcome] ?? outcome} at` : "came to"} ${step}` : "Where every case stands";
+  const title = step ? `Cases that ${outcome ? `${DONE[outcome] ?? outcome} at` : "reached"} ${step}` : "Status of every case";
   const columns: Column<BuildCase>[] = [
     { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={historyOf(build, row.case)}>{row.case}</Link> },
     { id: "patient", head: "Patient", width: 9, value: (row) => row.patient, hidden: !(asked.data ?? []).some((row) => row.patient) },
     { id: "step", head: "Step", width: 9, value: (row) => row.step, hidden: step !== undefined },
     { id: "outcome", head: "Outcome", width: 8, value: (row) => row.outcome, cell: (row) => <Outcome row={row} /> },
     { id: "reason", head: "Reason", width: 10, value: (row) => row.reason },
-    { id: "why", head: "In words", width: 24, value: (row) => row.why, cell: (row) => <span title={row.why}>{row.why}</span> },
+    { id: "why", head: "Explanation", width: 24, value: (row) => row.why, cell: (row) => <span title={row.why}>{row.why}</span> },
     { id: "by", head: "By", width: 8, value: (row) => row.by },
     { id: "changes", head: "Changes", width: 6, number: true, value: (row) => row.changes },
   ];
@@ -48,8 +48,8 @@ export default function BuildCases({ parts }: ViewProps) {
 
 /** Kept by one step is not through yet, where others follow. */
 function Outcome({ row }: { row: BuildCase }) {
-  if (!row.step) return <Tag>not begun</Tag>;
+  if (!row.step) return <Tag>not started</Tag>;
   return row.goes_on ? <Tag>kept so far</Tag> : <Tag kind={KINDS[row.outcome] ?? ""}>{row.outcome}</Tag>;
 }
 
-const DONE: Record<string, string> = { kept: "were kept", dropped: "were dropped", waiting: "wait", failed: "failed" };
+const DONE: Record<string, string> = { kept: "were kept", dropped: "were dropped", waiting: "are waiting", failed: "failed" };

@@ -32,11 +32,11 @@ function Told({ told }: { told: BuildTold }) {
   if (!told.ledger)
     return run ? (
       <p>
-        People check here what a judge said of the run <Link href={to("runs", run.id)}>{run.name}</Link>. They are asked what the judge was
-        asked, and are not told what it said.
+        People check the verdicts of a judge on the run <Link href={to("runs", run.id)}>{run.name}</Link>. They get the questions that the judge
+        got, and do not see its verdicts.
       </p>
     ) : (
-      <p>Questions to people, without a build around them.</p>
+      <p>Questions for people that belong to no build.</p>
     );
   return <Ledger build={told.id} ledger={told.ledger} />;
 }
@@ -52,7 +52,7 @@ function Ledger({ build, ledger }: { build: string; ledger: BuildLedger }) {
           Recipe <strong>{ledger.recipe}</strong>: {ledger.items.toLocaleString("en")} cases of the source, {ledger.left.toLocaleString("en")} left at
           the end
         </span>
-        {ledger.questions ? <Tag kind="warn">{`${ledger.questions.toLocaleString("en")} questions wait for people`}</Tag> : null}
+        {ledger.questions ? <Tag kind="warn">{`${ledger.questions.toLocaleString("en")} open questions for people`}</Tag> : null}
         {ledger.released === null || ledger.released === undefined ? (
           <Tag>no release yet</Tag>
         ) : (
@@ -61,15 +61,15 @@ function Ledger({ build, ledger }: { build: string; ledger: BuildLedger }) {
             {release && split ? (
               <>
                 {": "}
-                <Link href={to("datasets", release.id, split)}>look into it</Link>
+                <Link href={to("datasets", release.id, split)}>open it</Link>
               </>
             ) : null}
           </span>
         )}
       </div>
-      <Sheet title="How the cases went" tools={shelf.rights.truth ? <Link href={casesOf(build)}>Where every case stands</Link> : null}>
+      <Sheet title="Cases by step" tools={shelf.rights.truth ? <Link href={casesOf(build)}>Status of every case</Link> : null}>
         <Flow build={build} items={ledger.items} steps={ledger.steps} />
-        <Counts title="Rows of the source that make no case" counts={ledger.defects} />
+        <Counts title="Source rows that could not become a case" counts={ledger.defects} />
       </Sheet>
       {ledger.spending.length ? <Spending ledger={ledger} /> : null}
     </>
@@ -93,15 +93,15 @@ function Counts({ title, counts }: { title: string; counts: Record<string, numbe
 
 function Spending({ ledger }: { ledger: BuildLedger }) {
   return (
-    <Sheet title="What models answered">
-      <div class="scrolls" tabIndex={0} role="region" aria-label="What models answered">
+    <Sheet title="Model usage">
+      <div class="scrolls" tabIndex={0} role="region" aria-label="Model usage">
         <table>
           <thead>
             <tr>
               <th>model</th>
-              <th class="number">answers</th>
-              <th class="number">tokens read</th>
-              <th class="number">tokens written</th>
+              <th class="number">model answers</th>
+              <th class="number">input tokens</th>
+              <th class="number">output tokens</th>
               <th class="number">pictures</th>
               <th class="number">cost</th>
             </tr>
@@ -120,7 +120,7 @@ function Spending({ ledger }: { ledger: BuildLedger }) {
           </tbody>
         </table>
       </div>
-      <p class="quiet-text">Over {ledger.sittings === 1 ? "one sitting" : `all ${ledger.sittings.toLocaleString("en")} sittings`}.</p>
+      <p class="quiet-text">Over {ledger.sittings === 1 ? "one build run" : `all ${ledger.sittings.toLocaleString("en")} build runs`}.</p>
     </Sheet>
   );
 }

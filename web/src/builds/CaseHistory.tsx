@@ -23,7 +23,7 @@ export default function CaseHistory({ parts }: ViewProps) {
   return (
     <div class="stack">
       <Crumbs trail={trail} />
-      <h1 style={{ margin: 0, overflowWrap: "anywhere" }}>{id || "Which case?"}</h1>
+      <h1 style={{ margin: 0, overflowWrap: "anywhere" }}>{id || "No case chosen"}</h1>
       {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
       {asked.data ? <Told found={asked.data} /> : id && !asked.problem ? <Busy what="the history" /> : null}
     </div>
@@ -39,16 +39,16 @@ function Told({ found }: { found: BuildHistory }) {
       {found.patient ? <p style={{ margin: 0 }}>Patient {found.patient}</p> : null}
       {found.defects.map((told) => (
         <p key={told}>
-          <Tag kind="bad">defect of the source</Tag> {told}
+          <Tag kind="bad">source defect</Tag> {told}
         </p>
       ))}
       <div class="history">
         <Sheet
-          title="What became of it"
+          title="Decisions"
           tools={
             outdated ? (
               <label>
-                <input type="checkbox" checked={old} onChange={(event) => setOld(event.currentTarget.checked)} /> also {outdated} that no longer count
+                <input type="checkbox" checked={old} onChange={(event) => setOld(event.currentTarget.checked)} /> show {outdated} outdated decisions
               </label>
             ) : null
           }
@@ -60,17 +60,17 @@ function Told({ found }: { found: BuildHistory }) {
               ))}
             </ol>
           ) : (
-            <p class="quiet-text">No step has come to it yet.</p>
+            <p class="quiet-text">No step has processed this case yet.</p>
           )}
         </Sheet>
         <div class="stack">
-          <Sheet title="What is known of it in the end">
+          <Sheet title="Final data">
             <ShownData shown={found.now} none="Nothing." />
           </Sheet>
           <Sheet>
             <details>
-              <summary>As it came</summary>
-              <ShownData shown={found.source} none="Nothing, or it is no longer in the source." />
+              <summary>Source data</summary>
+              <ShownData shown={found.source} none="Empty, or no longer in the source." />
             </details>
           </Sheet>
         </div>
@@ -86,7 +86,7 @@ function Decision({ one }: { one: BuildDecision }) {
         <strong>{one.step}</strong>
         <Tag kind={KINDS[one.outcome] ?? ""}>{one.outcome}</Tag>
         {one.reason ? <Tag>{one.reason}</Tag> : null}
-        {one.current ? null : <Tag kind="warn">no longer counts</Tag>}
+        {one.current ? null : <Tag kind="warn">outdated</Tag>}
         <span class="quiet-text">
           {one.by ? `by ${one.by}, ` : ""}
           {one.at.slice(0, 19).replace("T", " ")} UTC
@@ -99,8 +99,8 @@ function Decision({ one }: { one: BuildDecision }) {
       {!one.changes.length && one.outcome === "kept" && one.new.length ? <p class="quiet-text">New: {one.new.join(", ")}.</p> : null}
       {one.people.map((asked) => (
         <p key={asked.question} class="quiet-text">
-          People on {asked.question}: {asked.verdict ?? "not decided by then"}
-          {asked.corrected ? `; they put in its place: ${asked.corrected}` : ""}
+          People on {asked.question}: {asked.verdict ?? "undecided at the time"}
+          {asked.corrected ? `; corrected to: ${asked.corrected}` : ""}
         </p>
       ))}
       {one.answers.map((answer, at) => (
@@ -147,7 +147,7 @@ function Edited({ before, after }: { before: string; after: string }) {
   if (![...went, ...came].some((piece) => piece.only))
     return (
       <p>
-        {after} <span class="quiet-text">(only spaces or their order changed)</span>
+        {after} <span class="quiet-text">(only whitespace or word order changed)</span>
       </p>
     );
   return (
@@ -178,12 +178,12 @@ function Answer({ answer }: { answer: BuildAnswer }) {
   return (
     <details class="history-answer">
       <summary>
-        Asked the {answer.role}, {answer.reader} {answer.problem ? <Tag kind="bad">no good</Tag> : null}
-        {answer.repaired ? <Tag kind="warn">mended</Tag> : null}
-        {answer.known ? <Tag>known already</Tag> : null}
+        Asked the {answer.role}, {answer.reader} {answer.problem ? <Tag kind="bad">unusable</Tag> : null}
+        {answer.repaired ? <Tag kind="warn">repaired</Tag> : null}
+        {answer.known ? <Tag>from cache</Tag> : null}
       </summary>
-      {answer.problem ? <p>No good: {answer.problem}</p> : null}
-      {answer.repaired ? <p>Mended: {answer.repaired}</p> : null}
+      {answer.problem ? <p>Unusable: {answer.problem}</p> : null}
+      {answer.repaired ? <p>Repaired: {answer.repaired}</p> : null}
       <p class="quiet-text">
         Prompt <code>{answer.prompt}</code>
       </p>
@@ -195,12 +195,12 @@ function Answer({ answer }: { answer: BuildAnswer }) {
       ))}
       {answer.reasoning ? (
         <>
-          <span class="quiet-text">thought aloud</span>
-          <Verbatim what="thoughts" text={answer.reasoning} />
+          <span class="quiet-text">reasoning</span>
+          <Verbatim what="reasoning" text={answer.reasoning} />
         </>
       ) : null}
-      <span class="quiet-text">reply, as it came</span>
-      <Verbatim what="reply" text={answer.reply || "(no words)"} />
+      <span class="quiet-text">raw reply</span>
+      <Verbatim what="reply" text={answer.reply || "(empty)"} />
     </details>
   );
 }

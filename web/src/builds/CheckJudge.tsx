@@ -31,7 +31,7 @@ export function CheckJudge({ run }: { run: string }) {
   };
   return (
     <>
-      <button type="button" disabled={busy} onClick={() => void begin()} title="Writes questions beside the run; two people read each">
+      <button type="button" disabled={busy} onClick={() => void begin()} title="Writes questions into a folder next to the run; two people answer each">
         Have people check the judge’s {(found.steps + found.sentences).toLocaleString("en")} verdicts
       </button>
       {problem ? <Trouble problem={problem} /> : null}

@@ -22,20 +22,20 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
     );
   const most = Math.max(1, items, ...steps.map((step) => step.came));
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label="How the cases went">
+    <div class="scrolls" tabIndex={0} role="region" aria-label="Cases by step">
       <table class="flow">
         <thead>
           <tr>
             <th>step</th>
-            <th class="number">came</th>
+            <th class="number">in</th>
             <th class="number">kept</th>
             <th class="flow-wide">
               <span class="flow-key kept">kept</span> <span class="flow-key dropped">dropped</span> <span class="flow-key waiting">waiting</span>{" "}
               <span class="flow-key failed">failed</span>
             </th>
-            <th>why not</th>
+            <th>reasons</th>
             <th class="number">changes</th>
-            <th class="number">answers</th>
+            <th class="number">model answers</th>
           </tr>
         </thead>
         <tbody>
@@ -43,10 +43,10 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
             <tr key={step.name}>
               <td>
                 <strong>{step.name}</strong>
-                {step.together ? <span class="quiet-text"> all together</span> : null}
+                {step.together ? <span class="quiet-text"> batch step</span> : null}
                 {step.about ? <div class="quiet-text">{step.about}</div> : null}
               </td>
-              <td class="number">{led({ step: step.name }, `${step.came.toLocaleString("en")} came to ${step.name}`, step.came.toLocaleString("en"))}</td>
+              <td class="number">{led({ step: step.name }, `${step.came.toLocaleString("en")} reached ${step.name}`, step.came.toLocaleString("en"))}</td>
               <td class="number">{led({ step: step.name, outcome: "kept" }, `${step.kept.toLocaleString("en")} kept at ${step.name}`, step.kept.toLocaleString("en"))}</td>
               <td>
                 <Bar step={step} most={most} />
@@ -66,7 +66,7 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
               <td class="number">{step.changes ? step.changes.toLocaleString("en") : ""}</td>
               <td class="number">
                 {step.answers ? step.answers.toLocaleString("en") : ""}
-                {step.refused ? <div class="quiet-text">{step.refused.toLocaleString("en")} no good</div> : null}
+                {step.refused ? <div class="quiet-text">{step.refused.toLocaleString("en")} unusable</div> : null}
               </td>
             </tr>
           ))}

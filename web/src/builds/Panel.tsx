@@ -26,7 +26,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
   const wordless = draft.reasons.includes("other") && !draft.note.trim();
   return (
     <div class="adjudicate-panel" ref={panel} tabIndex={-1} role="group" aria-labelledby="asked">
-      <div class="adjudicate-question" tabIndex={0} role="region" aria-label="What is asked">
+      <div class="adjudicate-question" tabIndex={0} role="region" aria-label="Question">
         <p class="quiet-text">
           {question.kind} · {question.item}
         </p>
@@ -42,7 +42,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
             </button>
           ))}
         </div>
-        <div class="adjudicate-reasons" role="group" aria-label="Why, if you like">
+        <div class="adjudicate-reasons" role="group" aria-label="Reasons (optional)">
           {question.reasons.map(({ code, about }) => (
             <button
               key={code}
@@ -60,7 +60,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
         ) : null}
         <label class="field adjudicate-note">
           <span>
-            Note <kbd>n</kbd> {wordless ? <strong> – “other” needs words</strong> : null}
+            Note <kbd>n</kbd> {wordless ? <strong> – “other” needs a note</strong> : null}
           </span>
           <textarea
             ref={note}
@@ -80,18 +80,18 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
         ) : null}
         <div class="row adjudicate-do">
           <button type="button" class="chief" disabled={sitting.busy} onClick={sitting.give}>
-            Give <kbd>Enter</kbd>
+            Submit <kbd>Enter</kbd>
           </button>
           <button type="button" disabled={sitting.busy} onClick={sitting.later}>
-            Put off <kbd>s</kbd>
+            Skip <kbd>s</kbd>
           </button>
           <button type="button" disabled={sitting.busy || !now?.last} onClick={sitting.undo}>
             Undo <kbd>u</kbd>
           </button>
         </div>
         <p class="quiet-text adjudicate-last">
-          {now?.last ? `Your last: ${now.last.verdict}, on ${now.last.item}. ` : ""}
-          <kbd>Ctrl</kbd>+<kbd>Enter</kbd> gives from the note, <kbd>Esc</kbd> comes back here.
+          {now?.last ? `Your last verdict: ${now.last.verdict}, on ${now.last.item}. ` : ""}
+          <kbd>Ctrl</kbd>+<kbd>Enter</kbd> submits from the note, <kbd>Esc</kbd> returns here.
         </p>
       </div>
     </div>

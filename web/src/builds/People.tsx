@@ -9,18 +9,18 @@ import { type ChainCheck, type QueueAgreement, type QueueProgress, type Span, qu
 const COLUMNS = {
   questions: "questions",
   settled: "settled",
-  by_third: "by a third",
+  by_third: "decided by a third",
   cannot_judge: "cannot judge",
-  first: "unread",
-  second: "wait for a second",
-  third: "wait for a third",
+  first: "not read yet",
+  second: "waiting for a second",
+  third: "waiting for a third",
 } as const;
 
 export function People({ build }: { build: string }) {
   const asked = useApi<QueueProgress>(queueApi(build, "progress"));
   if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Busy what="the questions" />;
-  if (!asked.data.all.questions) return <p class="quiet-text">Nothing is asked of people here.</p>;
+  if (!asked.data.all.questions) return <p class="quiet-text">There are no questions for people here.</p>;
   return (
     <>
       <Progress build={build} progress={asked.data} />
@@ -44,14 +44,14 @@ function Progress({ build, progress }: { build: string; progress: QueueProgress 
   );
   const rows = [...Object.entries(progress.kinds), ...(Object.keys(progress.kinds).length > 1 ? [["all", progress.all] as const] : [])];
   return (
-    <Sheet title="Questions to people" tools={tools}>
+    <Sheet title="Questions for people" tools={tools}>
       <progress
         class="builds-progress"
         max={progress.all.questions}
         value={progress.all.settled}
         aria-label={`${progress.all.settled} of ${progress.all.questions} settled`}
       />
-      <div class="scrolls" tabIndex={0} role="region" aria-label="How far the questions are">
+      <div class="scrolls" tabIndex={0} role="region" aria-label="Progress of the questions">
         <table>
           <thead>
             <tr>
@@ -81,12 +81,12 @@ function Progress({ build, progress }: { build: string; progress: QueueProgress 
         <div class="row builds-people">
           {progress.people.map((one) => (
             <Tag key={one.name}>
-              {one.name}: {one.given} given, {one.left} left
+              {one.name}: {one.given} done, {one.left} left
             </Tag>
           ))}
         </div>
       ) : (
-        <p class="quiet-text">Nobody has read any yet.</p>
+        <p class="quiet-text">No verdicts yet.</p>
       )}
       {progress.outdated ? (
         <p class="quiet-text">{progress.outdated} verdicts on questions that have changed since do not count.</p>
@@ -107,7 +107,7 @@ function Agreement({ build }: { build: string }) {
   if (!shelf.rights.truth) return null;
   return (
     <Sheet
-      title="How far the two reads agree"
+      title="Agreement of the two reads"
       tools={
         open ? null : (
           <button type="button" onClick={() => setOpen(true)}>
@@ -116,7 +116,7 @@ function Agreement({ build }: { build: string }) {
         )
       }
     >
-      {open ? null : <p class="quiet-text">Whoever is still reading should not look: it tells how often others differ.</p>}
+      {open ? null : <p class="quiet-text">Do not open this while you are still reading: it shows how often readers differ.</p>}
       {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
       {open && asked.busy ? <Busy what="the agreement" /> : null}
       {asked.data ? <AgreementTable found={asked.data} /> : null}
@@ -249,13 +249,13 @@ function Chain({ build }: { build: string }) {
       {found ? (
         <>
           <p>
-            {found.intact ? <Tag kind="good">the chain holds</Tag> : <Tag kind="bad">the chain is broken</Tag>}{" "}
-            {found.lines.toLocaleString("en")} {found.lines === 1 ? "line fits" : "lines fit"}
-            {found.intact ? "." : `; line ${found.broken} does not: ${found.why}.`}
+            {found.intact ? <Tag kind="good">log intact</Tag> : <Tag kind="bad">log damaged</Tag>}{" "}
+            {found.lines.toLocaleString("en")} {found.lines === 1 ? "line is valid" : "lines are valid"}
+            {found.intact ? "." : `; line ${found.broken} is not: ${found.why}.`}
           </p>
           {found.head ? (
             <p class="quiet-text">
-              The last hash is <code class="builds-hash">{found.head}</code>: note it, to find out later whether an end was cut off (
+              The last hash is <code class="builds-hash">{found.head}</code>: save it, to check later that no lines were cut off the end (
               <code>overread adjudicate DIR --verify --head …</code>).
             </p>
           ) : null}

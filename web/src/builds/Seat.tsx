@@ -68,8 +68,8 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
         </span>
         <progress max={Math.max(1, all)} value={now.given} aria-label="Your verdicts" />
         <span>
-          {now.given} given, {now.left} left
-          {sitting.putOff ? `, ${sitting.putOff} put off` : ""}
+          {now.given} done, {now.left} left
+          {sitting.putOff ? `, ${sitting.putOff} skipped` : ""}
         </span>
         <span class="adjudicate-told" role="status" aria-live="polite">
           {sitting.told}
@@ -93,7 +93,7 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
         </div>
       ) : (
         <div class="adjudicate-end sheet" tabIndex={-1} ref={panel}>
-          <h1>Nothing is left for you to read</h1>
+          <h1>No questions left for you</h1>
           <p>
             You have given {now.given} {now.given === 1 ? "verdict" : "verdicts"}. More may come when others differ, or when the build goes on.
           </p>
@@ -105,7 +105,7 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
               </button>
             ) : null}
             <button type="button" onClick={sitting.again}>
-              Look again
+              Check for new questions
             </button>
             <Link href={to("builds", build)}>Back to the build</Link>
           </div>

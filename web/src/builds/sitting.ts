@@ -77,10 +77,10 @@ export function useSitting(build: string, person: string, kind: string): Sitting
       };
       try {
         const { kept } = await send<VerdictKept>("POST", queueApi(build, "verdicts"), body);
-        setTold(`Kept on ${kept.item}: ${[kept.verdict, ...kept.reasons].join(", ")}.`);
+        setTold(`Saved for ${kept.item}: ${[kept.verdict, ...kept.reasons].join(", ")}.`);
       } catch (error) {
         if (!(error instanceof Refusal) || error.status !== 409) throw error;
-        setTold(`Not taken: ${error.message}.`); // what is on the screen is out of date: get it anew
+        setTold(`Not saved: ${error.message}.`); // what is on the screen is out of date: get it anew
         await load({ question: question.id });
         if (latest.current.now?.question) return;
       }
@@ -95,7 +95,7 @@ export function useSitting(build: string, person: string, kind: string): Sitting
         return;
       }
       const { undone } = await send<VerdictUndone>("POST", queueApi(build, "undo"), { person, question: last.question });
-      setTold(`Taken back: ${last.verdict}, on ${last.item}. Here it is again.`);
+      setTold(`Undone: ${last.verdict}, on ${last.item}. You can answer it again.`);
       await load({ question: last.question }, undone ? draftOf(undone) : EMPTY);
     });
 
@@ -104,7 +104,7 @@ export function useSitting(build: string, person: string, kind: string): Sitting
       const question = latest.current.now?.question;
       if (!question) return;
       setPutOff((before) => new Set(before).add(question.id));
-      setTold(`Put off: ${question.item}. It comes back when the others are done.`);
+      setTold(`Skipped: ${question.item}. It comes back after the others.`);
       await load({ after: question.id });
     });
 

@@ -199,7 +199,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
               onCompare={shown || seen.truth !== "there" ? null : reveal}
             />
           ) : (
-            <Sheet title="Read it yourself">
+            <Sheet title="Your reading">
               <p>This page is read-only: readings cannot be saved here.</p>
             </Sheet>
           )}

@@ -77,9 +77,9 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
               Next <kbd>n</kbd>
             </button>
             <label class="row">
-              <span class="quiet-text">Beside it</span>
+              <span class="quiet-text">Compare with</span>
               <select value={second ? beside : ""} onChange={(event) => setBeside(event.currentTarget.value)}>
-                <option value="">nothing</option>
+                <option value="">none</option>
                 {pictures
                   .filter((one) => one.name !== open)
                   .map((one) => (

@@ -61,7 +61,7 @@ export function OwnFindings({ seen, draft, write, active, onActive }: OwnFinding
       </div>
       {seen.pictures.some((one) => one.kind === "image") ? (
         <p class="quiet-text">
-          A box that you draw on a picture (<kbd>m</kbd>) belongs to the finding that is marked, or begins a new one.
+          A box that you draw on a picture (<kbd>m</kbd>) is added to the selected finding, or starts a new one.
         </p>
       ) : null}
     </fieldset>
@@ -92,8 +92,8 @@ function Places({ finding, at, change, choose }: PlacesProps) {
             {place.picture} [{box ? [box.x1, box.y1, box.x2, box.y2].map(Math.round).join(", ") : ""}]
           </button>
           <input
-            aria-label="What the place is called"
-            placeholder="place, as left lung"
+            aria-label="Name of the region"
+            placeholder="region, e.g. left lung"
             maxLength={200}
             value={place.label ?? ""}
             onInput={(event) => {
@@ -121,7 +121,7 @@ function PictureField({ films, finding, change }: { films: string[]; finding: Dr
     <label class="row">
       <span class="quiet-text">seen in</span>
       <select value={own} onChange={(event) => set(event.currentTarget.value)}>
-        <option value="">no one picture</option>
+        <option value="">no single picture</option>
         {films.map((name) => (
           <option key={name} value={name}>
             {name}

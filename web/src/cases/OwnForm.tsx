@@ -49,7 +49,7 @@ export function OwnForm(props: OwnFormProps) {
     setBusy(false);
   };
   return (
-    <Sheet title="Read it yourself" tools={<State unsaved={unsaved} kept={there !== null} />}>
+    <Sheet title="Your reading" tools={<State unsaved={unsaved} kept={there !== null} />}>
       <form class="stack" onSubmit={save}>
         {seen.options.length ? (
           <div class="row">
@@ -59,7 +59,7 @@ export function OwnForm(props: OwnFormProps) {
                 disabled={!draft.choice}
                 onChange={(event) => write({ ...draft, sure: event.currentTarget.value === "" ? null : Number(event.currentTarget.value) })}
               >
-                <option value="">not said</option>
+                <option value="">not stated</option>
                 {SURE.concat(draft.sure !== null && !SURE.includes(draft.sure) ? [draft.sure] : []).map((one) => (
                   <option key={one} value={one}>
                     {one} %
@@ -96,7 +96,7 @@ export function OwnForm(props: OwnFormProps) {
         ) : (
           <span class="quiet-text">Saved as {user}.</span>
         )}
-        {sawTruth && unsaved ? <p class="quiet-text">The truth was shown: the reading will say so.</p> : null}
+        {sawTruth && unsaved ? <p class="quiet-text">The truth was shown before saving; the reading will record that.</p> : null}
         {problem ? <Trouble problem={problem} /> : null}
         <div class="row">
           <button type="submit" class="chief" disabled={busy || isEmpty(draft)}>
@@ -107,7 +107,7 @@ export function OwnForm(props: OwnFormProps) {
               Compare with the truth
             </button>
           ) : null}
-          {there && kept?.run ? <Link href={to("runs", kept.run, "cases", seen.id)}>Your reading as a run sees it</Link> : null}
+          {there && kept?.run ? <Link href={to("runs", kept.run, "cases", seen.id)}>Open the trace of your reading</Link> : null}
         </div>
         <span class="quiet-text" role="status">
           {done && !unsaved && kept ? `Saved. ${kept.name} has read ${kept.count} ${kept.count === 1 ? "case" : "cases"} of this split.` : ""}
@@ -118,6 +118,6 @@ export function OwnForm(props: OwnFormProps) {
 }
 
 function State({ unsaved, kept }: { unsaved: boolean; kept: boolean }) {
-  if (unsaved) return <Tag kind="warn">not saved yet, kept in this browser</Tag>;
+  if (unsaved) return <Tag kind="warn">unsaved draft, stored in this browser</Tag>;
   return kept ? <Tag kind="good">saved</Tag> : null;
 }

@@ -8,7 +8,7 @@ export function Readers({ asked, id }: { asked: Asked<CaseReader[]>; id: string 
   if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
   const all = asked.data ?? [];
   return (
-    <Sheet title="Who read this case">
+    <Sheet title="Readings of this case">
       {all.length ? (
         <ul class="case-readers">
           {all.map((one) => (
@@ -18,7 +18,7 @@ export function Readers({ asked, id }: { asked: Asked<CaseReader[]>; id: string 
           ))}
         </ul>
       ) : (
-        <p class="quiet-text">{asked.data ? "No run on the shelf has read it." : "…"}</p>
+        <p class="quiet-text">{asked.data ? "No run has a reading of this case." : "…"}</p>
       )}
     </Sheet>
   );

@@ -21,7 +21,7 @@ export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps)
   if (!truth.released)
     return (
       <Sheet title="The truth">
-        <p>The release does not tell the truth of this case.</p>
+        <p>The release does not contain the truth of this case.</p>
       </Sheet>
     );
   const right = seen.options.find((one) => one.letter === truth.answer);

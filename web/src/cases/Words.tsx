@@ -25,7 +25,7 @@ export function Words({ seen, draft, write, truth }: WordsProps) {
       ) : null}
       {instruction ? (
         <>
-          <h3>What is asked</h3>
+          <h3>Instruction</h3>
           <p class="case-text">{instruction}</p>
         </>
       ) : null}
@@ -52,7 +52,7 @@ export function Words({ seen, draft, write, truth }: WordsProps) {
       ) : null}
       {queries.length ? (
         <>
-          <h3>To be found in the pictures</h3>
+          <h3>Find in the pictures</h3>
           <ol class="case-queries" start={Number(queries[0]?.id) || 0}>
             {queries.map((query) => (
               <li key={query.id}>{query.text}</li>

@@ -34,7 +34,7 @@ export function ChartFrame({ title, about, name, table, children }: Props) {
       save(`${fileName(name)}.png`, await asPng(drawn()));
       setProblem("");
     } catch (error) {
-      setProblem(`The picture could not be made: ${String(error)}`);
+      setProblem(`The image could not be created: ${String(error)}`);
     }
   };
   return (

@@ -103,7 +103,7 @@ export async function asPng(svg: string): Promise<Blob> {
     canvas.width = picture.naturalWidth * 2;
     canvas.height = picture.naturalHeight * 2;
     const brush = canvas.getContext("2d");
-    if (!brush) throw new Error("the browser draws no pictures");
+    if (!brush) throw new Error("this browser cannot draw on a canvas");
     brush.drawImage(picture, 0, 0, canvas.width, canvas.height);
     return await new Promise((done, fail) =>
       canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the picture is too large"))), "image/png"),

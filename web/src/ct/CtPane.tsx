@@ -126,7 +126,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
     <div class="ct-stage">
       <div class="row ct-row">
         <Choice label="Planes" options={LAYOUTS.map((one) => ({ value: one.layout, name: one.name, key: one.key }))} value={layout} onChoose={setLayout} />
-        <Choice label="What the left button does" options={TOOLS.map((one) => ({ value: one.tool, name: one.name, key: one.key }))} value={tool} onChoose={setTool} />
+        <Choice label="Left mouse button" options={TOOLS.map((one) => ({ value: one.tool, name: one.name, key: one.key }))} value={tool} onChoose={setTool} />
         <div class="ct-choice">
           <button type="button" aria-pressed={large} aria-keyshortcuts="l" onClick={() => setLarge(!large)}>
             Large <kbd aria-hidden="true">l</kbd>
@@ -152,7 +152,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
         {pixels > 0 && layout !== "3d" ? <Ruler pixels={pixels} /> : null}
         {!scan && !problem ? (
           <p class="ct-waiting" role="status">
-            Getting the scan …
+            Loading the scan …
           </p>
         ) : null}
       </div>
@@ -177,7 +177,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
           </span>
         ) : null}
         <span class="quiet-text" role="status">
-          {scan && share < 1 ? `Coarse; the whole scan is coming, ${Math.round(100 * share)} %` : scan && scan.step > 1 ? `Every ${scan.step}. voxel is shown` : ""}
+          {scan && share < 1 ? `Preview; loading full resolution, ${Math.round(100 * share)} %` : scan && scan.step > 1 ? `Downsampled: 1 of ${scan.step} voxels per axis` : ""}
         </span>
       </div>
       {space ? <Sliders space={space} voxel={voxel} planes={planes} onGo={go} /> : null}
@@ -198,7 +198,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   const side = (
     <div class="ct-side">
       {runs.length > 0 ? (
-        <Field label="Masks of">
+        <Field label="Masks from">
           <select value={run} onChange={(event) => setRun(event.currentTarget.value)}>
             {runs.map((one) => (
               <option key={one} value={one}>

@@ -23,7 +23,7 @@ const PLACES = 8;
 /** Lesions that are listed at first; the rest on demand. */
 
 export function FindingList(props: FindingListProps) {
-  if (props.rows.length === 0) return <p class="quiet-text">Nothing is known beside this scan.</p>;
+  if (props.rows.length === 0) return <p class="quiet-text">No findings for this scan.</p>;
   return (
     <ol class="ct-findings">
       {props.rows.map((row) => (
@@ -97,7 +97,7 @@ function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; tit
 /** What became of a lesion, as a word, a sign and a colour. */
 function said(spot: Spot, side: "truth" | "made"): { word: string; sign: string; class: string } {
   if (spot.met === null || spot.met === undefined) return { word: "", sign: "◎", class: "ct-jump" };
-  if (spot.met) return { word: "met", sign: "✓", class: "ct-jump ct-hit" };
+  if (spot.met) return { word: "matched", sign: "✓", class: "ct-jump ct-hit" };
   return side === "truth" ? { word: "missed", sign: "∕", class: "ct-jump ct-miss" } : { word: "false alarm", sign: "∖", class: "ct-jump ct-alarm" };
 }
 
@@ -113,8 +113,8 @@ function Numbers({ at, run, row, met }: { at: At; run: string; row: Row; met: Sc
         {number(met.dice, 3)} <span class={met.hit ? "tag good" : "tag bad"}>{met.hit ? "hit" : "no hit"}</span>
       </>,
     ],
-    ["Entities met", "Entities of the truth that a marked lesion meets", `${met.met} of ${met.met + met.missed}`],
-    ["False alarms", "Marked lesions that meet no entity", met.surplus],
+    ["Entities matched", "Entities of the truth that a predicted lesion matches", `${met.met} of ${met.met + met.missed}`],
+    ["False alarms", "Predicted lesions that match no entity", met.surplus],
     ["HD95", "95 % of either surface lies this near to the other", cell(away.data?.hd95, 1, " mm")],
     ["Mean distance", "Between the surface voxels of both", cell(away.data?.assd, 1, " mm")],
   ];

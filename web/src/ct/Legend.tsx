@@ -8,7 +8,7 @@ const WORDS: Record<ClassName, string> = {
   alarm: "False alarm: marked, not true",
   truth: "Truth",
   prediction: "Marked by the run",
-  chosen: "The entity you went to",
+  chosen: "Selected entity",
 };
 const OF: Record<Mode, readonly ClassName[]> = { compare: ["hit", "miss", "alarm"], truth: ["truth"], prediction: ["prediction"] };
 

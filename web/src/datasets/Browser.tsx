@@ -145,7 +145,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
         </div>
         {table.unread ? (
           <p class="browser-unread">
-            <Tag kind="bad">{table.unread.toLocaleString("en")} unread</Tag> {table.unread === 1 ? "One row" : "Some rows"} could not become a case and{" "}
+            <Tag kind="bad">{table.unread.toLocaleString("en")} rows skipped</Tag> {table.unread === 1 ? "One row" : "Some rows"} could not become a case and{" "}
             {table.unread === 1 ? "is" : "are"} not shown{mayTruth ? <>; <Link href={defects}>the defects say why</Link></> : null}.
           </p>
         ) : null}
@@ -173,7 +173,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
             }}
           />
         ) : (
-          <Empty title={whole ? "No case is like that" : "This split has no cases"}>
+          <Empty title={whole ? "No case matches" : "This split has no cases"}>
             {whole ? (
               <button type="button" onClick={clear}>
                 Clear the search and all filters
@@ -239,7 +239,7 @@ function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
   const why = !mayTruth
     ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
     : !labels
-      ? "Getting them …"
+      ? "Loading …"
       : whole && labels.withheld === whole
         ? "The release withholds the truth of this split."
         : labels.withheld
@@ -247,7 +247,7 @@ function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
           : "";
   return (
     <details class="browser-truths" open={told} onToggle={(event) => setTold(event.currentTarget.open)}>
-      <summary>Told by the truth</summary>
+      <summary>From the truth</summary>
       {why ? <p class="quiet-text">{why}</p> : null}
       {children}
     </details>
@@ -266,9 +266,9 @@ interface ChipsProps {
 function Chips({ facets, chosen, words, onToggle, onWords, onClear }: ChipsProps) {
   if (!chosen.size && !words.trim()) return null;
   return (
-    <div class="browser-chips" role="group" aria-label="What is filtered by">
+    <div class="browser-chips" role="group" aria-label="Active filters">
       {words.trim() ? (
-        <button type="button" onClick={onWords} aria-label={`No longer search for ${words.trim()}`}>
+        <button type="button" onClick={onWords} aria-label={`Remove search ${words.trim()}`}>
           “{words.trim()}” <span aria-hidden="true">×</span>
         </button>
       ) : null}
@@ -276,7 +276,7 @@ function Chips({ facets, chosen, words, onToggle, onWords, onClear }: ChipsProps
         facet.values
           .filter((value) => chosen.get(facet.key)?.has(value.key))
           .map((value) => (
-            <button key={`${facet.key} ${value.key}`} type="button" onClick={() => onToggle(facet.key, value.key)} aria-label={`No longer filter by ${facet.title}: ${value.name}`}>
+            <button key={`${facet.key} ${value.key}`} type="button" onClick={() => onToggle(facet.key, value.key)} aria-label={`Remove filter ${facet.title}: ${value.name}`}>
               {facet.title}: {value.name} <span aria-hidden="true">×</span>
             </button>
           )),

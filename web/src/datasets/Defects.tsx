@@ -26,7 +26,7 @@ export default function Defects({ parts }: ViewProps) {
       <div class="row">
         <h1 style={{ margin: 0 }}>Defects of {name}, {split}</h1>
         <Link class="button" href={to("datasets", dataset, split)}>
-          See the cases
+          Back to the cases
         </Link>
       </div>
       {shelf.rights.truth ? (
@@ -67,10 +67,10 @@ function Found({ dataset, split }: { dataset: string; split: string }) {
             Check again
           </button>
         </div>
-        {list ? <Progress list={list} /> : <p role="status">Beginning the check …</p>}
+        {list ? <Progress list={list} /> : <p role="status">Starting the check …</p>}
       </div>
       {list?.problem ? <p class="sheet trouble">{list.problem}</p> : null}
-      {list?.finished && !list.groups.length && !list.problem ? <Empty title="Nothing is wrong with this split" /> : null}
+      {list?.finished && !list.groups.length && !list.problem ? <Empty title="No defects found in this split" /> : null}
       {list?.groups.map((group) => <Group key={group.code} group={group} dataset={dataset} split={split} open_pictures={open_pictures} />)}
     </>
   );

@@ -16,13 +16,13 @@ export default function Home() {
     <div class="stack">
       <Crumbs trail={[]} />
       <div class="row" style={{ justifyContent: "space-between" }}>
-        <h1 style={{ margin: 0 }}>What there is to look at</h1>
+        <h1 style={{ margin: 0 }}>Datasets, runs and builds</h1>
         <div class="row">
           {shelf.rights.user ? <span class="quiet-text">{shelf.rights.user}</span> : null}
           {shelf.rights.read_only ? <Tag kind="warn">read-only</Tag> : null}
           {shelf.rights.truth ? null : <Tag kind="warn">truth withheld</Tag>}
           <button type="button" onClick={lookAgain}>
-            Look again
+            Refresh
           </button>
         </div>
       </div>
@@ -65,7 +65,7 @@ export default function Home() {
           </ul>
         </Sheet>
       ) : null}
-      {shelf.datasets.length + shelf.runs.length + shelf.builds.length ? null : <Empty title="The shelf is empty" />}
+      {shelf.datasets.length + shelf.runs.length + shelf.builds.length ? null : <Empty title="No datasets, runs or builds were found" />}
     </div>
   );
 }

@@ -40,7 +40,7 @@ export function RunTable({ title, runs, known }: { title: string; runs: ShelfRun
               <th>Run</th>
               <th>Reader</th>
               <th>Workflow</th>
-              <th class="number">Read</th>
+              <th class="number">Readings</th>
               <th>{metric?.metric ? `${metric.metric} ${metric.better === "lower" ? ARROWS.lower : ARROWS.higher}` : "Score"}</th>
             </tr>
           </thead>
@@ -58,7 +58,7 @@ export function RunTable({ title, runs, known }: { title: string; runs: ShelfRun
                     <Link href={to("runs", run.id)}>{run.name}</Link>
                   </td>
                   <td>{run.reader}</td>
-                  <td>{run.workflow ?? "reads whole cases by itself"}</td>
+                  <td>{run.workflow ?? "none (whole-case reader)"}</td>
                   <td class="number">
                     {own ? own.read.toLocaleString("en") : ""} {own?.live ? <Tag kind="good">live</Tag> : null} {own?.failed ? <Tag kind="bad">{own.failed.toLocaleString("en")} failed</Tag> : null}
                   </td>

@@ -21,7 +21,7 @@ export function Sheet({ title, tools, children }: { title?: ComponentChildren; t
 export function Busy({ what }: { what: string }) {
   return (
     <p class="empty" role="status">
-      Getting {what} …
+      Loading {what} …
     </p>
   );
 }

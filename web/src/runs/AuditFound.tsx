@@ -21,7 +21,7 @@ export default function AuditFound({ run }: { run: RunStatus }) {
     return (
       <Empty title="This run was not audited">
         <p style={{ margin: "0 auto" }}>
-          <code>overread audit</code> asks every answer again with the cited regions hidden, and tells how many rest on them.
+          <code>overread audit</code> repeats every question with the cited regions hidden and reports how many answers rest on them.
         </p>
       </Empty>
     );
@@ -39,7 +39,7 @@ export default function AuditFound({ run }: { run: RunStatus }) {
         )}
         {found.shares?.rests_on_shown ? (
           <p>
-            Hiding it moves {spanned(found.shares.rests_on_shown)} of {counted(found.shares.rests_on_shown.n, "answer")}, beyond what moves anyway.
+            Hiding it moves {spanned(found.shares.rests_on_shown)} of {counted(found.shares.rests_on_shown.n, "answer")}, beyond the null arm.
           </p>
         ) : null}
         <p class="quiet-text">
@@ -48,11 +48,11 @@ export default function AuditFound({ run }: { run: RunStatus }) {
         </p>
         {found.rules.map((rule) => (
           <p key={rule} class="quiet-text">
-            What moved is: {rule}.
+            Counted as moved: {rule}.
           </p>
         ))}
       </Sheet>
-      {found.shares ? <Arms run={run} found={found} shares={found.shares} title="What moved" /> : null}
+      {found.shares ? <Arms run={run} found={found} shares={found.shares} title="Answers that moved, by arm" /> : null}
       {found.shares_uncited ? <Arms run={run} found={found} shares={found.shares_uncited} title="Answers that cite nothing, all their pictures hidden" /> : null}
       <Answers run={run} found={found} />
       <LeftOut found={found} />

@@ -20,15 +20,15 @@ export default function Breakdowns({ run, card }: { run: RunStatus; card: Card }
   const asked = useApi<Breakdown[]>(shelf.rights.truth ? api(["runs", run.id, "breakdowns"]) : null);
   const [by, setBy] = useQuery("by");
   const [metric, setMetric] = useQuery("metric");
-  if (!shelf.rights.truth) return <Empty title="The truth is withheld on this page, and with it which group a case is in" />;
+  if (!shelf.rights.truth) return <Empty title="Breakdowns need the truth, which is withheld on this page" />;
   if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the breakdowns" />;
   const found = asked.data.find((one) => one.name === by) ?? asked.data[0];
-  if (!found) return <Empty title="The cases of this run fall into no groups" />;
+  if (!found) return <Empty title="The cases of this run have no groups" />;
   const there = card.scores.filter((score) => found.groups.some((group) => score.name in group.scores));
   const plain = there.filter((score) => !score.twin);
   const headline = plain.find((score) => score.official) ?? plain[0] ?? there[0];
   const chosen = there.find((score) => score.name === metric) ?? headline;
-  if (!chosen) return <Empty title="No score was broken down" />;
+  if (!chosen) return <Empty title="No score has breakdowns" />;
   const beside = [chosen, ...plain.filter((score) => score !== chosen && (score.official || !card.scores.some((s) => s.official)))].slice(0, FEW);
   const rows = found.groups.map((group) => ({ group, score: group.scores[chosen.name] }));
   return (

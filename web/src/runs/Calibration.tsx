@@ -16,9 +16,9 @@ type Found = Schemas["Calibration"];
 export default function Calibration({ run }: { run: RunStatus }) {
   const { shelf } = useShelf();
   const asked = useApi<Found>(shelf.rights.truth ? api(["runs", run.id, "calibration"]) : null);
-  if (!shelf.rights.truth) return <Empty title="The truth is withheld on this page, and with it how often single confidences are right" />;
+  if (!shelf.rights.truth) return <Empty title="Calibration needs the truth, which is withheld on this page" />;
   if (!asked.data) {
-    if (asked.problem?.status === 404) return <Empty title="No reading of this run tells probabilities" />;
+    if (asked.problem?.status === 404) return <Empty title="No reading of this run has probabilities" />;
     return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the calibration" />;
   }
   const found = asked.data;
@@ -46,11 +46,11 @@ export default function Calibration({ run }: { run: RunStatus }) {
             />
           </span>
         ))}
-        {found.without ? <span class="quiet-text">{counted(found.without, "case")} without probabilities count as sure and wrong, and are on no chart</span> : null}
+        {found.without ? <span class="quiet-text">{counted(found.without, "case")} without probabilities count as confident and wrong, and are not charted</span> : null}
       </div>
       <div class="runs-two">
         <Sheet>
-          <ChartFrame title={`Calibration of ${run.name}`} name={`${run.name}-calibration`} about="Dots on the dashed line are right as often as they are sure; below it, too sure." table={table}>
+          <ChartFrame title={`Calibration of ${run.name}`} name={`${run.name}-calibration`} about="Points on the dashed line are perfectly calibrated; points below it are overconfident." table={table}>
             {(size) => (
               <Curve
                 width={size}
@@ -66,8 +66,8 @@ export default function Calibration({ run }: { run: RunStatus }) {
         </Sheet>
         <div class="stack">
         <Sheet>
-          <ChartFrame title={`How sure ${run.name} is`} name={`${run.name}-confidence`} table={{ columns: ["confidence from", "to", "cases"], rows: bars.map((bar) => [bar.low, bar.high, bar.n]) }}>
-            {(size) => <Histogram width={size} label={`How sure ${run.name} is`} bars={bars} across="confidence in the most likely option" up="cases" />}
+          <ChartFrame title={`Confidence of ${run.name}`} name={`${run.name}-confidence`} table={{ columns: ["confidence from", "to", "cases"], rows: bars.map((bar) => [bar.low, bar.high, bar.n]) }}>
+            {(size) => <Histogram width={size} label={`Confidence of ${run.name}`} bars={bars} across="confidence in the most likely option" up="cases" />}
           </ChartFrame>
         </Sheet>
         <Sheet title="Bins of confidence">

@@ -76,10 +76,10 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
         {sure ? <Only what={`confidence ${sure.replace("-", " to ")}`} names={["sure"]} /> : null}
         {shelf.rights.truth ? (
           <button type="button" aria-pressed={open} onClick={() => setTruth(open ? "" : "1")}>
-            {open ? "Hide what is right" : "Show what is right"}
+            {open ? "Hide correctness" : "Show correctness"}
           </button>
         ) : (
-          <Tag kind="warn">what single cases score is withheld</Tag>
+          <Tag kind="warn">scores of single cases are withheld</Tag>
         )}
       </div>
       {about ? (
@@ -170,7 +170,7 @@ function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen:
     ...(open ? [RIGHT] : []),
     ...(place >= 0 ? [value(chosen, place, "metric")] : []),
     ...official.map((score) => value(score.name, metrics.indexOf(score.name), score.name)),
-    { id: "sure", head: "Confidence", title: "Probability of the option it holds most likely", width: 7, number: true, value: (row) => row.sure, cell: (row) => placed(row.sure) },
+    { id: "sure", head: "Confidence", title: "Probability of its most likely option", width: 7, number: true, value: (row) => row.sure, cell: (row) => placed(row.sure) },
     { id: "findings", head: "Findings", width: 6, number: true, value: (row) => row.findings },
     { id: "steps", head: "Steps", width: 5, number: true, value: (row) => row.steps },
     { id: "tokens", head: "Tokens", width: 6, number: true, value: (row) => row.tokens, cell: (row) => (row.tokens ? row.tokens.toLocaleString("en") : "–") },

@@ -37,13 +37,13 @@ export default function CompareView() {
   const toggle = (id: string) => setGiven((ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).slice(0, MOST).join(","));
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Readers compared" }]} />
-      <h1 style={{ margin: 0 }}>Readers compared</h1>
+      <Crumbs trail={[{ text: "Compare runs" }]} />
+      <h1 style={{ margin: 0 }}>Compare runs</h1>
       {first ? (
         <Choose alike={alike} ids={ids} toggle={toggle}>
           {found ? (
             <>
-              <Field label="Set against">
+              <Field label="Baseline">
                 <select value={found.baseline} onChange={(event) => setBaseline(event.currentTarget.value)}>
                   {found.runs.map((run) => (
                     <option key={run.id} value={run.id}>
@@ -64,7 +64,7 @@ export default function CompareView() {
             </>
           ) : null}
           <label>
-            <input type="checkbox" checked={common === "1"} onChange={(event) => setCommon(event.currentTarget.checked ? "1" : "")} /> leave out cases that not all have
+            <input type="checkbox" checked={common === "1"} onChange={(event) => setCommon(event.currentTarget.checked ? "1" : "")} /> only cases that all runs have
           </label>
         </Choose>
       ) : (
@@ -81,9 +81,9 @@ export default function CompareView() {
 
 function Begin({ groups }: { groups: [string, ShelfRun[]][] }) {
   const several = groups.filter(([, runs]) => runs.length > 1);
-  if (!several.length) return <Empty title="There are no two runs of one split to compare" />;
+  if (!several.length) return <Empty title="No split has two runs to compare" />;
   return (
-    <Sheet title="Which runs?">
+    <Sheet title="Choose runs">
       <ul>
         {several.map(([title, runs]) => (
           <li key={runs[0]?.id ?? title}>
@@ -126,7 +126,7 @@ function Shown({ found }: { found: Comparison }) {
       ))}
       {found.runs.some((run) => run.missing || run.failed) ? (
         <p class="row">
-          <Tag kind="warn">not all read</Tag>
+          <Tag kind="warn">incomplete</Tag>
           {found.runs
             .filter((run) => run.missing || run.failed)
             .map((run) => `${run.name}: ${run.missing} missing, ${run.failed} failed of ${run.cases}`)

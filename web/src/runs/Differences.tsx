@@ -22,7 +22,7 @@ export default function Differences({ found }: { found: Comparison }) {
         <ChartFrame
           title={title}
           name={`differences-${found.metric}`}
-          about={`Paired, ${found.draws.toLocaleString("en")} draws of whole patients. An interval that does not touch the line is a difference beyond chance.`}
+          about={`Paired, ${found.draws.toLocaleString("en")} draws of whole patients. An interval that does not include 0 is a significant difference.`}
           table={{
             columns: ["run", "difference", "low", "high", "p", "value", "baseline"],
             rows: apart.map(([run, own]) => [nameOf(run), own.difference.value, own.difference.low, own.difference.high, own.p, own.first, own.second]),
@@ -53,10 +53,10 @@ export default function Differences({ found }: { found: Comparison }) {
                 {Object.keys(found.mcnemar).length ? (
                   <>
                     <th scope="col" class="number" title="Cases that this run has right and the baseline wrong">
-                      Only it right
+                      Only this run right
                     </th>
                     <th scope="col" class="number" title="Cases that the baseline has right and this run wrong">
-                      Only baseline
+                      Only baseline right right
                     </th>
                     <th scope="col" class="number">
                       Both / neither

@@ -24,7 +24,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   const overlap = useApi<Schemas["MaskDistances"]>(masks ? api(["disagreement", "masks"], { runs: chosen.join(",") }) : null, measured ? 0 : 1500);
   const far = overlap.data;
   useEffect(() => setMeasured(far !== null && far.done >= far.of), [far?.done, far?.of]);
-  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="where they disagree" />;
+  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the disagreements" />;
   const found = asked.data;
   const apartOf = (row: Row) => (masks ? (far?.apart[row.case] ?? null) : row.apart);
   const names = shortNames(found.runs.map((id) => shelf.runs.find((run) => run.id === id)?.name ?? id));
@@ -32,8 +32,8 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   const columns: Column<Row>[] = [
     { id: "case", head: "Case", width: 12, value: (row) => row.case, cell: (row) => <Link href={sideBySide(row.case, found.runs)}>{row.case}</Link> },
   ];
-  if (masks || some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Apart", title: found.rule, width: 6, number: true, value: apartOf, cell: (row) => placed(apartOf(row)) });
-  if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Words apart", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => placed(row.words) });
+  if (masks || some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Distance", title: found.rule, width: 6, number: true, value: apartOf, cell: (row) => placed(apartOf(row)) });
+  if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Word distance", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => placed(row.words) });
   if (found.metric) columns.push({ id: "spread", head: `${found.metric}, spread`, title: "Largest value minus smallest", width: 8, number: true, value: (row) => row.spread, cell: (row) => placed(row.spread) });
   for (const [at, run] of found.runs.entries()) {
     // Masks are no words: without scores there is nothing to tell of a run.
@@ -48,14 +48,14 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   }
   const usual = masks || some((row) => row.apart !== null) ? "-apart" : found.metric ? "-spread" : "";
   return (
-    <Sheet title="Where they disagree most">
+    <Sheet title="Largest disagreements">
       <p class="quiet-text">
-        Apart: {found.rule}
+        Distance: {found.rule}
         {found.runs.length > 2 && !masks ? "; the mean over all pairs" : ""}.
         {far && far.done < far.of ? ` Measured: ${far.done} of ${far.of} cases.` : ""}{runs.length > MOST ? ` Of the first ${MOST} runs.` : ""}
       </p>
       <RowTable
-        label="Where they disagree"
+        label="Disagreements"
         name="disagreements"
         columns={columns}
         rows={found.rows}
@@ -67,7 +67,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
             {some((row) => row.differ !== null) ? <span class="quiet-text">{found.rows.filter((row) => row.differ).length.toLocaleString("en")} answered differently</span> : null}
             {shelf.rights.truth && metric ? (
               <button type="button" aria-pressed={open} onClick={() => setTruth(open ? "" : "1")}>
-                {open ? "Hide what each scores" : "Show what each scores"}
+                {open ? "Hide scores" : "Show scores"}
               </button>
             ) : null}
           </>

@@ -7,11 +7,11 @@ import type { Card } from "./RunView";
 const SHOWN = 300;
 
 export default function Problems({ card }: { card: Card }) {
-  if (!card.problems.length) return <Empty title="Nothing was wrong with the readings" />;
+  if (!card.problems.length) return <Empty title="No problems with the readings" />;
   const all = card.problems.length + card.more_problems;
   return (
     <Sheet
-      title={`${all.toLocaleString("en")} to know of`}
+      title={`${all.toLocaleString("en")} problems`}
       tools={
         <button type="button" aria-label="Save the problems as CSV" onClick={() => saveText("problems.csv", csvOf(["problem"], card.problems.map((told) => [told])), "text/csv")}>
           CSV

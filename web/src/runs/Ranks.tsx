@@ -15,7 +15,7 @@ export default function Ranks({ found }: { found: Comparison }) {
         <ChartFrame
           title={title}
           name={`ranks-${found.metric}`}
-          about="The bar holds the ranks that draws of the patients leave to a run."
+          about="The bar shows the range of ranks over bootstrap draws of the patients."
           table={{
             columns: ["run", "rank", "from", "to", "value", "first in share of draws", "from, by Wilcoxon", "to, by Wilcoxon"],
             rows: found.ranking.map((one) => [nameOf(one.run), one.rank, one.low, one.high, one.value, one.first, one.tested?.[0], one.tested?.[1]]),
@@ -40,7 +40,7 @@ export default function Ranks({ found }: { found: Comparison }) {
                   Rank
                 </th>
                 <th scope="col" class="number">
-                  By draws
+                  By bootstrap
                 </th>
                 <th scope="col" class="number" title="Ranks that Wilcoxon's tests with Holm's correction leave open">
                   By Wilcoxon

@@ -56,12 +56,12 @@ export default function RunView({ parts }: ViewProps) {
         <h1>{run.name}</h1>
         <Tag>{run.title}</Tag>
         <Tag>{run.split}</Tag>
-        {run.purpose && Object.keys(run.purpose).length ? <Tag kind="warn">part of something larger</Tag> : null}
+        {run.purpose && Object.keys(run.purpose).length ? <Tag kind="warn">part of a sweep or an audit</Tag> : null}
       </div>
       <Progress run={run} />
       <Siblings run={run} />
       <CheckJudge run={run.id} />
-      <Tabs label="What there is of this run" tabs={tabs} open={tab} onOpen={setTab} />
+      <Tabs label="Parts of this run" tabs={tabs} open={tab} onOpen={setTab} />
     </div>
   );
 }
@@ -71,15 +71,15 @@ function problemsTitle(card: Card | null): string {
   return many ? `Problems (${many.toLocaleString("en")})` : "Problems";
 }
 
-/** How far the run is; it rises by itself while somebody writes it. */
+/** Progress of the run; it rises by itself while somebody writes it. */
 function Progress({ run }: { run: RunStatus }) {
   const { usage } = run;
   const whole = run.asked !== null && run.read >= run.asked;
   const tokens = usage.input_tokens + usage.output_tokens;
   return (
-    <div class="sheet runs-progress" aria-label="How far the run is" role="group">
+    <div class="sheet runs-progress" aria-label="Progress of the run" role="group">
       <div class="row">
-        {run.live ? <Tag kind="good">being read now</Tag> : whole ? <Tag kind={run.failed ? "warn" : "good"}>{run.failed ? "complete, with failures" : "complete"}</Tag> : run.asked === null ? <Tag>dataset not here</Tag> : <Tag kind="warn">stopped</Tag>}
+        {run.live ? <Tag kind="good">running</Tag> : whole ? <Tag kind={run.failed ? "warn" : "good"}>{run.failed ? "complete, with failures" : "complete"}</Tag> : run.asked === null ? <Tag>dataset not found</Tag> : <Tag kind="warn">stopped</Tag>}
         <span>
           <strong class="runs-read">{run.read.toLocaleString("en")}</strong>
           {run.asked !== null ? ` of ${counted(run.asked, "reading")}` : ` ${run.read === 1 ? "reading" : "readings"}`}
@@ -90,9 +90,9 @@ function Progress({ run }: { run: RunStatus }) {
           </Link>
         ) : null}
         {run.damaged ? <Tag kind="bad">{counted(run.damaged, "damaged line")}</Tag> : null}
-        {usage.calls ? <span class="quiet-text">{counted(usage.calls, "question")}</span> : null}
+        {usage.calls ? <span class="quiet-text">{counted(usage.calls, "call")}</span> : null}
         {tokens ? <span class="quiet-text">{counted(tokens, "token")}</span> : null}
-        {usage.seconds >= 0.05 ? <span class="quiet-text">{timed(usage.seconds)} of reading</span> : null}
+        {usage.seconds >= 0.05 ? <span class="quiet-text">{timed(usage.seconds)} reading time</span> : null}
         {usage.cost !== null && usage.cost !== undefined ? <span class="quiet-text">cost {usage.cost.toFixed(2)}</span> : null}
       </div>
       {run.asked && !whole ? <progress value={run.read} max={run.asked} aria-label="Readings" /> : null}
@@ -169,7 +169,7 @@ function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
     return (
       <div class="sheet" role="status">
         <p>
-          {now.state === "waits" ? "Scoring waits for another run." : "Scoring."} {now.of ? `${now.done.toLocaleString("en")} of ${counted(now.of, "case")} measured.` : ""}
+          {now.state === "waits" ? "Scoring is queued behind another run." : "Scoring."} {now.of ? `${now.done.toLocaleString("en")} of ${counted(now.of, "case")} measured.` : ""}
         </p>
         <progress {...(now.of ? { value: now.done, max: now.of } : {})} aria-label="Scoring" />
       </div>
@@ -178,7 +178,7 @@ function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
   return (
     <div class="sheet row">
       <span>
-        {now?.state === "failed" ? `Scoring failed: ${now.problem}` : run.scored ? "Readings came since this run was scored." : "This run is not scored yet."}
+        {now?.state === "failed" ? `Scoring failed: ${now.problem}` : run.scored ? "There are new readings since the last scoring." : "This run is not scored yet."}
       </span>
       {run.read === 0 ? (
         <span class="quiet-text">It has no readings.</span>

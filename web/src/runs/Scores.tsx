@@ -100,7 +100,7 @@ function ScoreTable({ run, scores, named }: { run: RunStatus; scores: Score[]; n
             </th>
             <th scope="col">Interval</th>
             {honest ? (
-              <th scope="col" title="The same where what is missing counts as the worst">
+              <th scope="col" title="The same score with missing readings counted as worst">
                 Missing = worst
               </th>
             ) : null}
@@ -121,7 +121,7 @@ function ScoreTable({ run, scores, named }: { run: RunStatus; scores: Score[]; n
             return (
               <tr key={score.name}>
                 <th scope="row">
-                  <span title={`${score.about}. Held to: ${score.reference}.`}>
+                  <span title={`${score.about}. Reference: ${score.reference}.`}>
                     {score.official ? <strong>{score.name}</strong> : score.name} <span aria-label={`${score.better} is better`}>{ARROWS[score.better]}</span>
                   </span>
                   <div class="runs-about">{score.about}</div>

@@ -44,14 +44,14 @@ export default function SideBySide({ parts }: ViewProps) {
   const first = found.readings[0];
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Readers compared", href: compared(ids) }, { text: name }]} />
+      <Crumbs trail={[{ text: "Compare runs", href: compared(ids) }, { text: name }]} />
       <div class="row">
         <h1 style={{ margin: 0 }}>{name}</h1>
         <Tag>{found.benchmark}</Tag>
         <Tag>{found.split}</Tag>
         {found.dataset ? (
           <Link class="button" href={`${to("cases", found.dataset, found.split, name)}?${new URLSearchParams({ runs: given }).toString()}`}>
-            {found.volume ? "Both in the CT" : "Both on the pictures"}
+            {found.volume ? "Open in the CT viewer" : "Open the pictures"}
           </Link>
         ) : null}
         {shelf.rights.truth ? (
@@ -77,7 +77,7 @@ export default function SideBySide({ parts }: ViewProps) {
 function Asked({ found }: { found: Beside }) {
   const chosen = (letter: string) => found.readings.filter((reading) => reading.choice === letter);
   return (
-    <Sheet title="What was asked">
+    <Sheet title="Case text">
       {found.history ? <p>{found.history}</p> : null}
       {found.instruction ? <p>{found.instruction}</p> : null}
       <Pictures found={found} />
@@ -187,7 +187,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
         </p>
       ) : null}
       {reading.state === "read" ? <Looks run={reading.run} name={found.case} /> : null}
-      <Words title="Why" text={reading.rationale} other={other.rationale} of={other.name} />
+      <Words title="Rationale" text={reading.rationale} other={other.rationale} of={other.name} />
       <Words title="Report" text={reading.report} other={other.report} of={other.name} />
       {reading.findings?.length ? (
         <>
@@ -229,7 +229,7 @@ function Words({ title, text, other, of }: { title: string; text: string | null 
     <>
       <h3>{title}</h3>
       <p class="sbs-words">{alike ? pieces.map((piece, at) => (piece.only ? <mark key={at}>{piece.text}</mark> : piece.text)) : text}</p>
-      {other ? <p class="quiet-text">{alike ? `Underlined: not in the words of ${of}.` : `Few words in common with ${of}.`}</p> : null}
+      {other ? <p class="quiet-text">{alike ? `Underlined: not in the text of ${of}.` : `Few words in common with ${of}.`}</p> : null}
     </>
   );
 }
@@ -270,8 +270,8 @@ function Values({ found }: { found: Beside }) {
   const plain = found.metrics.filter((one) => !one.name.startsWith("ceiling_"));
   return (
     <details class="sheet">
-      <summary>What this case scores (tells of the truth)</summary>
-      <div class="scrolls" tabIndex={0} role="region" aria-label="What this case scores">
+      <summary>Scores of this case (reveals the truth)</summary>
+      <div class="scrolls" tabIndex={0} role="region" aria-label="Scores of this case">
         <table>
           <thead>
             <tr>

@@ -13,7 +13,7 @@ export function groupsOf(shelf: Pick<Shelved, "runs" | "datasets">): [title: str
     const title = plain(runs[0]);
     const copies = all.filter((others) => plain(others[0]) === title).length;
     if (copies < 2) return [title, runs];
-    const name = shelf.datasets.find((one) => one.id === runs[0]?.dataset)?.name ?? "dataset not here";
+    const name = shelf.datasets.find((one) => one.id === runs[0]?.dataset)?.name ?? "dataset not found";
     return [`${title} · ${name}`, runs];
   });
 }

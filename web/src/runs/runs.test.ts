@@ -132,7 +132,7 @@ describe("runs that belong together", () => {
   it("keeps copies of a dataset apart, and names them where there are several", () => {
     const datasets = [{ id: "d1", name: "one" }] as unknown as Schemas["ShelfDataset"][];
     expect(groupsOf({ runs: [run("a", "d1"), run("b", "d1")], datasets }).map(([title, runs]) => [title, runs.length])).toEqual([["b · test", 2]]);
-    expect(groupsOf({ runs: [run("a", "d1"), run("b", null)], datasets }).map(([title]) => title)).toEqual(["b · test · one", "b · test · dataset not here"]);
+    expect(groupsOf({ runs: [run("a", "d1"), run("b", null)], datasets }).map(([title]) => title)).toEqual(["b · test · one", "b · test · dataset not found"]);
   });
 });
 

@@ -164,7 +164,7 @@ export function Stage(props: StageProps) {
             onError={() => setBroken(loaded.shown)}
           />
         ) : null}
-        {problem ? <p class="stage-told">{sentence(problem)}</p> : loaded.shown ? null : <p class="stage-told">Getting the picture …</p>}
+        {problem ? <p class="stage-told">{sentence(problem)}</p> : loaded.shown ? null : <p class="stage-told">Loading the picture …</p>}
         {problem ? null : (
           <Boxes
             boxes={live?.box ? [...upright.filter((box) => box.id !== live.id), liveBox(live.id, live.box, upright)] : upright}

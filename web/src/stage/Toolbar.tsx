@@ -30,10 +30,10 @@ export function Toolbar({ mode, onMode, look, onLook, onZoom, onFit, onActual, m
   return (
     <div class="stage-tools" role="toolbar" aria-label="Picture tools">
       <span class="stage-group">
-        <button type="button" title="Farther" aria-label="Zoom out" onClick={() => onZoom(1 / 1.25)}>
+        <button type="button" title="Zoom out" aria-label="Zoom out" onClick={() => onZoom(1 / 1.25)}>
           <kbd>−</kbd>
         </button>
-        <button type="button" title="Nearer (or the wheel)" aria-label="Zoom in" onClick={() => onZoom(1.25)}>
+        <button type="button" title="Zoom in (or use the wheel)" aria-label="Zoom in" onClick={() => onZoom(1.25)}>
           <kbd>+</kbd>
         </button>
         <button type="button" title="All of the picture (or a double click)" onClick={onFit}>
@@ -78,7 +78,7 @@ export function KeyHints({ mode, changes, drawing }: { mode: Mode; changes: bool
   if (drawing || mode === "mark")
     return (
       <p class="stage-hints">
-        Drag to draw, or <kbd>arrows</kbd> move, <kbd>Shift</kbd>+<kbd>arrows</kbd> resize, <kbd>Enter</kbd> keeps, <kbd>Esc</kbd> drops the box.
+        Drag to draw, or <kbd>arrows</kbd> move, <kbd>Shift</kbd>+<kbd>arrows</kbd> resize, <kbd>Enter</kbd> saves, <kbd>Esc</kbd> discards the box.
       </p>
     );
   return (

@@ -9,7 +9,7 @@ export interface Line {
 }
 
 export const LINES: Record<BoxKind, Line> = {
-  plain: { title: "a place", colour: "var(--on-film)", dash: "", width: 1.75 },
+  plain: { title: "region", colour: "var(--on-film)", dash: "", width: 1.75 },
   truth: { title: "truth", colour: "var(--truth)", dash: "", width: 3 },
   reader: { title: "reader", colour: "var(--hit)", dash: "12 5", width: 2.25 },
   other: { title: "another reader", colour: "var(--alarm)", dash: "12 4 2 4", width: 2.25 },

@@ -19,14 +19,14 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
           Exchange {number + 1} of {told.count}: {told.task}
         </strong>
         {told.prompt ? <code>{told.prompt}</code> : null}
-        {told.from_cache ? <Tag>known already</Tag> : null}
+        {told.from_cache ? <Tag>from cache</Tag> : null}
         {onNumber && told.count > 1 ? (
           <span class="row trace-exchange-steps">
             <button type="button" disabled={number === 0} onClick={() => onNumber(number - 1)}>
-              Earlier
+              Previous
             </button>
             <button type="button" disabled={number + 1 >= told.count} onClick={() => onNumber(number + 1)}>
-              Later
+              Next
             </button>
           </span>
         ) : null}
@@ -38,7 +38,7 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
       ) : null}
       {told.repaired ? (
         <p>
-          <Tag kind="warn">mended</Tag> {told.repaired}
+          <Tag kind="warn">repaired</Tag> {told.repaired}
         </p>
       ) : null}
       {told.messages.map((message, at) => (
@@ -54,20 +54,20 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
         </div>
       ))}
       <div class="trace-message trace-reply">
-        <span class="trace-role">reply, as it came</span>
+        <span class="trace-role">raw reply</span>
         {told.reply ? (
           <>
             {told.reply.reasoning ? (
               <details>
-                <summary>Thought aloud</summary>
-                <Verbatim what="thoughts" text={told.reply.reasoning} />
+                <summary>Reasoning</summary>
+                <Verbatim what="reasoning" text={told.reply.reasoning} />
               </details>
             ) : null}
-            <Verbatim what="reply" text={told.reply.text || "(no words)"} />
+            <Verbatim what="reply" text={told.reply.text || "(empty)"} />
             <p class="quiet-text">{spent(told.reply)}</p>
           </>
         ) : (
-          <p>A mask was drawn, and nothing said.</p>
+          <p>The reader returned a mask without text.</p>
         )}
       </div>
     </div>
@@ -80,23 +80,23 @@ function Sent({ reading, exchange, picture }: { reading: TracedReading; exchange
   });
   return (
     <figure class="trace-sent">
-      {picture.problem ? null : <img class="film" src={address} alt={`What was shown: ${picture.told}`} loading="lazy" />}
+      {picture.problem ? null : <img class="film" src={address} alt={`Picture sent: ${picture.told}`} loading="lazy" />}
       <figcaption class="quiet-text">
         {picture.told}, {picture.width}×{picture.height} pixels.{" "}
-        {picture.problem ?? (picture.same ? "Exactly as it was sent." : "Drawn again; what was sent was drawn another way.")}
+        {picture.problem ?? (picture.same ? "Exactly as it was sent." : "Redrawn; not identical to what was sent.")}
       </figcaption>
     </figure>
   );
 }
 
 function spent(reply: NonNullable<Told["reply"]>): string {
-  const ends: Record<string, string> = { stop: "", length: "cut off at its longest", refused: "refused", other: "ended early" };
+  const ends: Record<string, string> = { stop: "", length: "cut off at the length limit", refused: "refused", other: "ended early" };
   const usage = reply.usage;
   const parts = [
     reply.model ?? "",
     ends[reply.finish ?? "stop"] ?? "",
-    usage?.input_tokens ? `${usage.input_tokens.toLocaleString("en")} tokens read` : "",
-    usage?.output_tokens ? `${usage.output_tokens.toLocaleString("en")} written` : "",
+    usage?.input_tokens ? `${usage.input_tokens.toLocaleString("en")} input tokens` : "",
+    usage?.output_tokens ? `${usage.output_tokens.toLocaleString("en")} output tokens` : "",
     usage?.seconds ? `${shown(usage.seconds, 1)} s` : "",
   ];
   return parts.filter(Boolean).join(" · ");

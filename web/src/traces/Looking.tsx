@@ -32,7 +32,7 @@ export function Looking(props: LookingProps) {
   if (!shown)
     return (
       <p class="sheet trouble">
-        The dataset of this run is not on the shelf, so that no picture can be shown. Start the page with <code>--root</code> and the folder it lies in now.
+        The dataset of this run was not found, so no pictures can be shown. Start the page with <code>--root</code> and its current folder.
       </p>
     );
   return (
@@ -88,9 +88,9 @@ function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, c
       />
       <div class="row">
         <label class="row trace-check">
-          <input type="checkbox" checked={close} onChange={(event) => onClose(event.currentTarget.checked)} /> Go close to what the step looks at <kbd>z</kbd>
+          <input type="checkbox" checked={close} onChange={(event) => onClose(event.currentTarget.checked)} /> Zoom to the region of the step <kbd>z</kbd>
         </label>
-        {counterpart ? <span class="quiet-text">yellow, unbroken: the reference</span> : null}
+        {counterpart ? <span class="quiet-text">solid yellow: the reference</span> : null}
       </div>
     </>
   );
@@ -108,17 +108,17 @@ function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }
         <figure class="trace-slice">
           <img class="film" src={lookUrl(reading, look.row, look.place, { part: "whole", window })} alt={`Step ${look.row.number}: ${region.told}`} />
           <figcaption class="quiet-text">
-            {own ? "" : "No place of its own; the first look is shown. "}Step {look.row.number}: {region.told}
-            {region.kind === "mask" ? ", the slice where most is marked" : region.kind === "slices" ? ", the middle slice" : ""}
+            {own ? "" : "This step names no region; the first region is shown. "}Step {look.row.number}: {region.told}
+            {region.kind === "mask" ? ", the slice where the mask is largest" : region.kind === "slices" ? ", the middle slice" : ""}
           </figcaption>
         </figure>
       ) : (
-        <p class="quiet-text">This reading names no place in {name}.</p>
+        <p class="quiet-text">This reading names no region in {name}.</p>
       )}
       {counterpart && theirs >= 0 ? (
         <figure class="trace-slice">
           <img class="film" src={lookUrl(reading, counterpart, theirs, { part: "whole", truth: true, window, against: own?.row })} alt={`Reference: ${counterpart.text}`} />
-          <figcaption class="quiet-text">Reference {counterpart.number} in yellow, on the slice where it has most{own ? "; the reader's mask in blue" : ""}</figcaption>
+          <figcaption class="quiet-text">Reference {counterpart.number} in yellow, on the slice where its mask is largest{own ? "; the reader's mask in blue" : ""}</figcaption>
         </figure>
       ) : null}
       <Field label="Window">

@@ -15,7 +15,7 @@ interface ReferenceProps {
 }
 
 export function ReferenceColumn({ reading, reference, rows, pairs, lit, window, onChoose, onReading }: ReferenceProps) {
-  if (!reference.released) return <p class="sheet">This release withholds the truth of its cases.</p>;
+  if (!reference.released) return <p class="sheet">The release does not contain the truth of this case.</p>;
   const text = reference.answer_text ?? reading.options.find((one) => one.letter === reference.answer)?.text;
   return (
     <>

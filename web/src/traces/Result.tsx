@@ -9,7 +9,7 @@ export function Result({ reading, answer }: { reading: TracedReading; answer: st
   return (
     <>
       {reading.choice !== null || reading.report || reading.discussion || reading.rationale || chances.length ? (
-        <Sheet title="What came of it">
+        <Sheet title="Result">
           {reading.choice !== null ? (
             <p>
               <strong>
@@ -37,14 +37,14 @@ export function Result({ reading, answer }: { reading: TracedReading; answer: st
               </tbody>
             </table>
           ) : null}
-          <Words title="Why" text={reading.rationale} />
+          <Words title="Rationale" text={reading.rationale} />
           <Words title="Report" text={reading.report} />
           <Words title="Discussion" text={reading.discussion} />
         </Sheet>
       ) : null}
       {usage && (usage.calls || usage.input_tokens || usage.seconds) ? (
         <p class="quiet-text">
-          {usage.calls ?? 0} calls · {(usage.input_tokens ?? 0).toLocaleString("en")} tokens read · {(usage.output_tokens ?? 0).toLocaleString("en")} written ·{" "}
+          {usage.calls ?? 0} calls · {(usage.input_tokens ?? 0).toLocaleString("en")} input tokens · {(usage.output_tokens ?? 0).toLocaleString("en")} output tokens ·{" "}
           {shown(usage.seconds ?? 0, 1)} s{usage.cost !== null && usage.cost !== undefined ? ` · cost ${shown(usage.cost, 4)}` : ""}
         </p>
       ) : null}

@@ -91,7 +91,7 @@ function Traced({ reading }: { reading: TracedReading }) {
       <div class="row trace-top">
         <h1>{reading.case}</h1>
         <Tag>{reading.reader}</Tag>
-        <Tag>{reading.workflow ?? "reads whole cases by itself"}</Tag>
+        <Tag>{reading.workflow ?? "whole-case reader"}</Tag>
         <span class="quiet-text">
           case {reading.place} of {reading.count}
         </span>
@@ -132,7 +132,7 @@ function Traced({ reading }: { reading: TracedReading }) {
           <p>
             <strong>This reading failed.</strong> {reading.error}
           </p>
-          <p class="quiet-text">A failed reading scores worst.{reading.exchanges.length ? " What was asked until then stands below." : ""}</p>
+          <p class="quiet-text">A failed reading gets the worst score.{reading.exchanges.length ? " The exchanges up to the failure are listed below." : ""}</p>
         </div>
       ) : null}
 
@@ -179,7 +179,7 @@ function Traced({ reading }: { reading: TracedReading }) {
                     marks={
                       <>
                         {said ? <Tag kind={said.wrong.length ? "bad" : "good"}>{said.wrong.length ? `✗ ${said.wrong.length} of ${said.hold + said.wrong.length} wrong` : `✓ ${said.hold} hold`}</Tag> : null}
-                        {one.exchange !== null && reading.exchanges[one.exchange]?.repaired ? <Tag kind="warn">mended</Tag> : null}
+                        {one.exchange !== null && reading.exchanges[one.exchange]?.repaired ? <Tag kind="warn">repaired</Tag> : null}
                         {pair ? (
                           <button type="button" class="trace-chip" title={pair.why} onClick={() => setLitByHand(pair.number)}>
                             ↔ reference {pair.number}, {pair.why}
@@ -205,7 +205,7 @@ function Traced({ reading }: { reading: TracedReading }) {
               })}
             </ol>
           ) : (
-            <Empty title={reading.error !== null ? "It failed before its first step." : "This reader tells no steps and no findings."} />
+            <Empty title={reading.error !== null ? "The reading failed before its first step." : "This reading has no steps and no findings."} />
           )}
           {verdictsOpen && mayTruth && judged.problem ? <Trouble problem={judged.problem} again={judged.again} /> : null}
           {verdictsOpen && judged.data ? <Verdicts all={judged.data} chosen={judge} onChoose={setJudge} /> : null}
@@ -242,7 +242,7 @@ function Question({ reading }: { reading: TracedReading }) {
   if (!(reading.history || reading.instruction || reading.options.length || reading.queries.length)) return null;
   return (
     <details class="sheet trace-question">
-      <summary>What was asked</summary>
+      <summary>Case text</summary>
       {reading.history ? <p>{reading.history}</p> : null}
       {reading.instruction ? <p>{reading.instruction}</p> : null}
       <ul>
@@ -266,7 +266,7 @@ function Asked({ reading }: { reading: TracedReading }) {
   const [open, setOpen] = useState<number | null>(null);
   if (!reading.exchanges.length) return null;
   return (
-    <Sheet title={`Everything that was asked (${reading.exchanges.length})`}>
+    <Sheet title={`All exchanges (${reading.exchanges.length})`}>
       <ol class="trace-asked">
         {reading.exchanges.map((one, at) => (
           <li key={at}>
@@ -276,7 +276,7 @@ function Asked({ reading }: { reading: TracedReading }) {
               </button>
               {one.pictures ? <span class="quiet-text">{one.pictures === 1 ? "1 picture" : `${one.pictures} pictures`}</span> : null}
               {one.problem ? <Tag kind="bad">not usable: {one.problem}</Tag> : null}
-              {one.repaired ? <Tag kind="warn">mended: {one.repaired}</Tag> : null}
+              {one.repaired ? <Tag kind="warn">repaired: {one.repaired}</Tag> : null}
             </div>
             {open === at ? <ExchangePanel reading={reading} number={at} /> : null}
           </li>

@@ -9,11 +9,11 @@ export function judgementName(one: Judgement): string {
 
 export function Verdicts({ all, chosen, onChoose }: { all: Judgement[]; chosen: number; onChoose: (at: number) => void }) {
   const one = all[chosen];
-  if (!one) return <p class="quiet-text">Nobody judged this reading.</p>;
+  if (!one) return <p class="quiet-text">This reading was not judged.</p>;
   const hold = one.verdicts.filter((verdict) => verdict.holds).length;
   return (
     <Sheet
-      title="What the judge says"
+      title="Verdicts of the judge"
       tools={
         <Field label="Judge">
           <select value={String(chosen)} onChange={(event) => onChoose(Number(event.currentTarget.value))}>
@@ -28,7 +28,7 @@ export function Verdicts({ all, chosen, onChoose }: { all: Judgement[]; chosen: 
     >
       {one.stale ? (
         <p>
-          <Tag kind="warn">of other words</Tag> The reading has changed since it was judged.
+          <Tag kind="warn">outdated</Tag> The reading has changed since it was judged.
         </p>
       ) : null}
       {one.error ? (

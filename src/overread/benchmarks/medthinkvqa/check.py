@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from overread.benchmarks.checking import (
-    Gaps,
-    Ids,
-    Told,
+    FormContents,
+    MissingValues,
+    UniqueIds,
     UnknownWords,
-    ahead,
+    check_in_threads,
     flat_picture_defects,
     image_files,
     shard_defects,
-    shared_patients,
+    shared_patient_defects,
 )
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease
-from overread.core import Defect, Entry, Progress, Scanned, Truth
+from overread.core import Defect, Entry, Progress, ScannedRow, Truth
 from overread.ontology import modalities
-from overread.prompts.replies import normalised
+from overread.prompts.replies import normalise_text
 
 
 def check(
@@ -53,11 +53,11 @@ def check(
                 expected=expected,
                 found=str(part.rows),
             )
-        yield from checks[0].told.differing(part.told)
+        yield from checks[0].contents.differences(part.contents)
     if not checks[0].rows and not broken:
         yield Defect(code="empty-split", file=checks[0].file, expected="cases", found="none")
     yield from shard_defects(first.files)
-    yield from shared_patients(first, checks[0].patients, first.other_splits())
+    yield from shared_patient_defects(first, checks[0].patients, first.other_splits())
 
 
 class _FormCheck:
@@ -69,40 +69,42 @@ class _FormCheck:
         self.look = look
         self.first = first
         self.rows = 0
-        self.ids = Ids()
-        self.told = Told(self.file)
+        self.ids = UniqueIds()
+        self.contents = FormContents(self.file)
         self.patients: dict[str, int] = {}
-        self.gaps = Gaps()
+        self.gaps = MissingValues()
         self.words = UnknownWords("a name of `overread list modalities`")
         self.answered = 0
-        self.unanswered: list[Scanned] = []
+        self.unanswered: list[ScannedRow] = []
 
     def defects(self, progress: Progress | None) -> Iterator[Defect]:
         total = self.release.count()
-        for scanned, picture_defects in ahead(self.release.scan(), self._pictures, look=self.look):
+        for scanned, picture_defects in check_in_threads(
+            self.release.scan(), self._picture_defects, look=self.look
+        ):
             self.rows += bool(scanned.row)
             yield from scanned.defects
             yield from picture_defects
             if scanned.entry is not None:
                 yield from self.ids.defects(scanned, scanned.entry.case.id, column="title")
                 yield from _case_defects(scanned, scanned.entry)
-                self._take(scanned, scanned.entry)
+                self._add_entry(scanned, scanned.entry)
             if progress is not None:
                 progress(self.rows, total)
-        yield from self._withheld()
+        yield from self._answer_defects()
         yield from self.gaps.defects()
         yield from self.words.defects()
 
-    def _pictures(self, scanned: Scanned) -> list[Defect]:
+    def _picture_defects(self, scanned: ScannedRow) -> list[Defect]:
         # A second form names the same pictures; looking for them twice tells nothing new.
         files = image_files(scanned.entry) if scanned.entry and self.first else []
         return list(flat_picture_defects(self.release, scanned, files, look=self.look))
 
-    def _take(self, scanned: Scanned, entry: Entry) -> None:
+    def _add_entry(self, scanned: ScannedRow, entry: Entry) -> None:
         truth = entry.truth or Truth()
         if entry.case.patient is not None:
             self.patients.setdefault(entry.case.patient, scanned.row)
-        self.told.saw(scanned, entry)
+        self.contents.add(scanned, entry)
         if truth.answer is None:
             self.unanswered.append(scanned)
         else:
@@ -111,13 +113,13 @@ class _FormCheck:
         known = modalities()
         for note in truth.notes:
             if note.modality is not None and known.find(note.modality) is None:
-                self.words.saw(scanned, "unknown-modality", "image_NN_modality", note.modality)
+                self.words.add(scanned, "unknown-modality", "image_NN_modality", note.modality)
             sub = note.sub_modality
-            if sub is not None and not known.knows_sub(sub):
-                self.words.saw(scanned, "unknown-sub-modality", "image_NN_sub_modality", sub)
+            if sub is not None and not known.has_sub_modality(sub):
+                self.words.add(scanned, "unknown-sub-modality", "image_NN_sub_modality", sub)
 
-    def _withheld(self) -> Iterator[Defect]:
-        """Answers that are missing: everywhere, they are withheld; here and there, an error."""
+    def _answer_defects(self) -> Iterator[Defect]:
+        """Missing answers: withheld if all are missing, else each one is an error."""
         if self.answered:
             for scanned in self.unanswered:
                 yield scanned.defect(
@@ -133,14 +135,14 @@ class _FormCheck:
             )
 
 
-def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
+def _case_defects(scanned: ScannedRow, entry: Entry) -> Iterator[Defect]:
     case, truth = entry.case, entry.truth or Truth()
     texts = {option.letter: option.text for option in case.options}
     if truth.answer is not None and truth.answer not in texts:
         expected = "one of " + ", ".join(texts)
         yield scanned.defect("answer-not-an-option", "correct_answer", expected, truth.answer)
     elif truth.answer is not None and truth.answer_text is not None:
-        if normalised(truth.answer_text) != normalised(texts[truth.answer]):
+        if normalise_text(truth.answer_text) != normalise_text(texts[truth.answer]):
             yield scanned.defect(
                 "answer-not-an-option",
                 "correct_answer_text",
@@ -164,7 +166,7 @@ def _case_defects(scanned: Scanned, entry: Entry) -> Iterator[Defect]:
         yield scanned.defect("timepoint-mismatch", "timepoint_count", expected, found)
 
 
-def _note_gaps(gaps: Gaps, scanned: Scanned, entry: Entry, truth: Truth) -> None:
+def _note_gaps(gaps: MissingValues, scanned: ScannedRow, entry: Entry, truth: Truth) -> None:
     values = {
         "title": truth.title,
         "IMAGING_FINDINGS": truth.report,
@@ -178,12 +180,12 @@ def _note_gaps(gaps: Gaps, scanned: Scanned, entry: Entry, truth: Truth) -> None
         "ICD Category": truth.icd_category,
     }
     for name, value in values.items():
-        gaps.saw(name, scanned, filled=value is not None)
+        gaps.add(name, scanned, filled=value is not None)
     captioned = {region.picture for finding in truth.findings for region in finding.regions}
     notes = {note.picture: note for note in truth.notes}
     for picture in entry.case.pictures:
         note = notes.get(picture.name)
-        gaps.saw("image_NN_caption", scanned, filled=picture.name in captioned)
-        gaps.saw("image_NN_id", scanned, filled=bool(note and note.id))
-        gaps.saw("image_NN_modality", scanned, filled=bool(note and note.modality))
-        gaps.saw("image_NN_sub_modality", scanned, filled=bool(note and note.sub_modality))
+        gaps.add("image_NN_caption", scanned, filled=picture.name in captioned)
+        gaps.add("image_NN_id", scanned, filled=bool(note and note.id))
+        gaps.add("image_NN_modality", scanned, filled=bool(note and note.modality))
+        gaps.add("image_NN_sub_modality", scanned, filled=bool(note and note.sub_modality))

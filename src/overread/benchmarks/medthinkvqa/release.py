@@ -16,9 +16,9 @@ from typing import Any
 from pydantic_core import from_json
 
 from overread.benchmarks.embedded import EmbeddedPictures
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.release import FolderRelease
-from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
+from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
 from overread.core import (
     Case,
     Entry,
@@ -26,13 +26,13 @@ from overread.core import (
     Image,
     Option,
     PictureNote,
-    Scanned,
+    ScannedRow,
     Truth,
     Whole,
 )
 from overread.errors import NotThere, UsageError
 from overread.pixels.fence import Fence
-from overread.prompts.replies import normalised
+from overread.prompts.replies import normalise_text
 
 SPLITS = ("train", "test")
 FORMS = ("jsonl", "parquet")
@@ -76,9 +76,9 @@ class MedThinkVQARelease(FolderRelease):
     ) -> None:
         """Find the split's files; jsonl is read where both forms are there."""
         super().__init__(root, split, form=form, pictures=pictures)
-        files = _files(self.fence, split)
+        files = _form_files(self.fence, split)
         if not files:
-            raise no_split(self.fence, split, SPLITS)
+            raise missing_split_error(self.fence, split, SPLITS)
         # Rows are the same whether pictures are embedded in them or not.
         self.form = form.removesuffix("-embedded") if form else next(iter(files))
         if self.form not in files:
@@ -90,28 +90,28 @@ class MedThinkVQARelease(FolderRelease):
         self.files = files[self.form]
         self._embedded = EmbeddedPictures(self.fence, files.get("parquet", []))
 
-    def scan(self) -> Iterator[Scanned]:
+    def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it."""
         place = 0
         for file in self.files:
-            for row in rows_of(self.fence, file):
+            for row in read_rows(self.fence, file):
                 if row.data is None:
                     defects = [row.defect] if row.defect else []
-                    yield Scanned(file, row.number, None, defects)
+                    yield ScannedRow(file, row.number, None, defects)
                     continue
-                reader = RowReader(row.data, file=file, number=row.number)
+                reader = RowFields(row.data, file=file, number=row.number)
                 place += 1
                 entry = read_row(reader, split=self.split, place=place)
-                yield Scanned(file, row.number, entry, reader.defects)
+                yield ScannedRow(file, row.number, entry, reader.defects)
 
     def forms(self) -> list[str]:
         """The forms that this split is there in."""
-        return list(_files(self.fence, self.split))
+        return list(_form_files(self.fence, self.split))
 
     def other_splits(self) -> Iterator[MedThinkVQARelease]:
         """The other splits of the same copy."""
         for split in SPLITS:
-            if split != self.split and _files(self.fence, split):
+            if split != self.split and _form_files(self.fence, split):
                 yield MedThinkVQARelease(self.root, split)
 
     def count(self) -> int | None:
@@ -129,18 +129,18 @@ class MedThinkVQARelease(FolderRelease):
             return self._embedded.read(file)
 
 
-def _files(fence: Fence, split: str) -> dict[str, list[str]]:
+def _form_files(fence: Fence, split: str) -> dict[str, list[str]]:
     return {form: files for form, files in split_files(fence, split).items() if form in FORMS}
 
 
-def read_row(row: RowReader, *, split: str, place: int) -> Entry | None:
+def read_row(row: RowFields, *, split: str, place: int) -> Entry | None:
     """One row as an entry; None where it cannot become one, with the reason noted."""
-    slots, extra = _slots(row)
+    slots, extra = _parse_slots(row)
     title = row.text("title")
-    paths = {slot: _slot_path(row, slot, cells) for slot, cells in slots.items()}
+    paths = {slot: _parse_slot_path(row, slot, cells) for slot, cells in slots.items()}
     known = _case_id(title, next(iter(paths.values()), None))
     row.case = known or f"row-{place}"
-    options = _options(row)
+    options = _parse_options(row)
     history = row.text("CLINICAL_HISTORY")
     if history is None and not row.broken:
         row.note("missing-field", "CLINICAL_HISTORY", "a history", "nothing")
@@ -149,7 +149,7 @@ def read_row(row: RowReader, *, split: str, place: int) -> Entry | None:
     findings: list[Finding] = []
     for order, (slot, cells) in enumerate(slots.items(), 1):
         name = f"image-{order}"
-        cell = RowReader(cells, file=row.file, number=row.number)
+        cell = RowFields(cells, file=row.file, number=row.number)
         images.append(Image(name=name, file=paths[slot] or "", timepoint=cell.integer("timepoint")))
         note = PictureNote(
             picture=name,
@@ -169,13 +169,13 @@ def read_row(row: RowReader, *, split: str, place: int) -> Entry | None:
         row.note("missing-field", "image_01_path", "at least one picture", "none")
     truth = Truth(
         title=title,
-        answer=_letter(row),
+        answer=_parse_answer(row),
         answer_text=row.text("correct_answer_text"),
         findings=tuple(findings),
         report=row.text("IMAGING_FINDINGS"),
         discussion=row.text("discussion"),
         notes=tuple(notes),
-        longitudinal=row.truth_value("is_longitudinal"),
+        longitudinal=row.boolean("is_longitudinal"),
         timepoints=row.integer("timepoint_count"),
         interval=row.text("interval_text"),
         image_count=row.integer("image_count"),
@@ -200,7 +200,7 @@ def read_row(row: RowReader, *, split: str, place: int) -> Entry | None:
 _NO_TRUTH = Truth()
 
 
-def _note_slots(row: RowReader, slots: dict[int, dict[str, Any]]) -> None:
+def _note_slots(row: RowFields, slots: dict[int, dict[str, Any]]) -> None:
     """Pictures that are shown twice, and ids that are not their file's."""
     seen: set[str] = set()
     for slot, cells in slots.items():
@@ -216,7 +216,7 @@ def _note_slots(row: RowReader, slots: dict[int, dict[str, Any]]) -> None:
             row.note("picture-id-mismatch", f"image_{slot:02d}_id", f"'{stem}', as its file", name)
 
 
-def _slots(row: RowReader) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
+def _parse_slots(row: RowFields) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
     """Filled picture slots in order, and the columns that belong to nobody."""
     slots: dict[int, dict[str, Any]] = {}
     extra: dict[str, Any] = {}
@@ -236,7 +236,7 @@ def _slots(row: RowReader) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
     return {slot: slots[slot] for slot in sorted(slots)}, extra
 
 
-def _slot_path(row: RowReader, slot: int, cells: dict[str, Any]) -> str | None:
+def _parse_slot_path(row: RowFields, slot: int, cells: dict[str, Any]) -> str | None:
     path = cells.get("path")
     if isinstance(path, str):
         return path
@@ -269,7 +269,7 @@ def _case_id(title: str | None, path: str | None) -> str | None:
     return "case-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _options(row: RowReader) -> tuple[Option, ...]:
+def _parse_options(row: RowFields) -> tuple[Option, ...]:
     """The options from a mapping, a list or a JSON string of either."""
     value = row.data.get("options")
     if isinstance(value, str) and value.strip():
@@ -295,11 +295,11 @@ def _options(row: RowReader) -> tuple[Option, ...]:
         row.note("bad-options", "options", "each letter once", value)
     if sorted(letters) != list(LETTERS) or not all(text.strip() for text in letters.values()):
         row.note("bad-options", "options", "five texts A to E", value)
-    elif len({normalised(text) for text in letters.values()}) < 5:
+    elif len({normalise_text(text) for text in letters.values()}) < 5:
         row.note("bad-options", "options", "five distinct texts", value)
     return tuple(Option(letter=letter, text=letters[letter]) for letter in sorted(letters))
 
 
-def _letter(row: RowReader) -> str | None:
+def _parse_answer(row: RowFields) -> str | None:
     answer = row.text("correct_answer")
     return (answer.strip().upper() or None) if answer else None

@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from overread.benchmarks.fields import RowReader
-from overread.benchmarks.intake import Intake, few, kind_of, quoted
+from overread.benchmarks.fields import RowFields
+from overread.benchmarks.intake import Intake, format_few, json_kind, quote_value
 from overread.benchmarks.medthinkvqa.release import LETTERS, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
-from overread.benchmarks.prediction_rows import CaseRow, prediction_rows
+from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
 from overread.core import (
     Entry,
     Finding,
@@ -29,14 +29,14 @@ from overread.core import (
     Trace,
     Whole,
 )
-from overread.prompts.replies import normalised
+from overread.prompts.replies import normalise_text
 
 SUM_TOLERANCE = 0.03
 """How far probabilities may be from adding up to 1: five of them, rounded to two places."""
 
-_UNCHANGED = "copy the original row and add the prediction to it"
-_LESS = "the row has not all of the original fields; its prediction was taken"
-_LETTER = f"write one letter, {LETTERS[0]} to {LETTERS[-1]}"
+_COPY_REMEDY = "copy the original row and add the prediction to it"
+_FIELDS_MISSING = "the row has not all of the original fields; its prediction was taken"
+_LETTER_REMEDY = f"write one letter, {LETTERS[0]} to {LETTERS[-1]}"
 _IDENTIFYING = ("title", "options", "CLINICAL_HISTORY", "image_01_path")
 
 
@@ -44,59 +44,59 @@ def read_submission(release: Release, path: Path) -> Submission:
     """The predictions of a file of rows, matched to the cases by what the original rows say."""
     entries = {entry.case.id: entry for entry in release.entries()}
     intake = Intake(path, entries)
-    for place, row in enumerate(prediction_rows(path, intake), 1):
+    for place, row in enumerate(read_prediction_rows(path, intake), 1):
         data = row.data or {}
-        case_id, sent = _identified(data, release.split, place, known=entries)
+        case_id, sent = _identify_row(data, release.split, place, known=entries)
         if case_id is None:
             what = "the row has neither the original fields nor an id"
-            intake.error(what, _UNCHANGED, row=row.number)
+            intake.error(what, _COPY_REMEDY, row=row.number)
         elif case_id not in entries:
-            intake.stranger(case_id, row=row.number)
+            intake.note_unknown_case(case_id, row=row.number)
         else:
             ours = entries[case_id]
             told = CaseRow(row.number, data, ours.case, intake)
-            refusal = _refusal(told, ours, sent)
-            letter, why = _choice(told, ours.case.options) if not refusal else (None, refusal)
+            refusal = _find_refusal(told, ours, sent)
+            letter, why = _parse_choice(told, ours.case.options) if not refusal else (None, refusal)
             if letter is None:
-                remedy = _UNCHANGED if refusal else f"{_LETTER}; it counts as wrong"
+                remedy = _COPY_REMEDY if refusal else f"{_LETTER_REMEDY}; it counts as wrong"
                 told.fail(why, remedy)
             else:
-                _offer(told, letter)
-    return intake.submission()
+                _add_reading(told, letter)
+    return intake.to_submission()
 
 
-def _identified(
+def _identify_row(
     data: dict[str, Any], split: str, place: int, *, known: Container[str | None]
 ) -> tuple[str | None, Entry | None]:
     """The id of the case that a row is about, and the row as an entry where it is a whole one."""
     own = data.get("id")
     if all(data.get(field) is None for field in _IDENTIFYING):
         return (own, None) if isinstance(own, str) else (None, None)
-    reader = RowReader(data, file="", number=place)
+    reader = RowFields(data, file="", number=place)
     sent = read_row(reader, split=split, place=place)
     if reader.case not in known and isinstance(own, str) and own in known:
         return own, sent
     return reader.case, sent
 
 
-def _refusal(row: CaseRow, ours: Entry, sent: Entry | None) -> str:
+def _find_refusal(row: CaseRow, ours: Entry, sent: Entry | None) -> str:
     """Why the letters of a row cannot be trusted: the options or the key are other ones."""
     if sent is not None and (sent.case, sent.truth) == (ours.case, ours.truth):
         return ""
     if row.data.get("options") is None:
-        row.warn(_LESS, _UNCHANGED)
+        row.warn(_FIELDS_MISSING, _COPY_REMEDY)
         return ""
     if sent is None:
         # Something of another kind than it was; the options decide whether it matters.
         kept = {k: v for k, v in row.data.items() if k in ("options", "correct_answer")}
-        sent = read_row(RowReader(kept, file="", number=row.number), split="", place=1)
+        sent = read_row(RowFields(kept, file="", number=row.number), split="", place=1)
         if sent is None:
             return "the options are no mapping of letters to texts, or the key is no letter"
-        row.warn("the row has original fields of another kind than they were", _UNCHANGED)
+        row.warn("the row has original fields of another kind than they were", _COPY_REMEDY)
     else:
         _compare_fields(row, ours, sent)
-    texts = {option.letter: normalised(option.text) for option in ours.case.options}
-    theirs = {option.letter: normalised(option.text) for option in sent.case.options}
+    texts = {option.letter: normalise_text(option.text) for option in ours.case.options}
+    theirs = {option.letter: normalise_text(option.text) for option in sent.case.options}
     if theirs != texts:
         if sorted(theirs.values()) == sorted(texts.values()):
             return "the options are in another order than the original ones"
@@ -114,57 +114,62 @@ def _compare_fields(row: CaseRow, ours: Entry, sent: Entry) -> None:
     decisive = {"options", "correct_answer", *ours.extra}
     fields = [field for field in original if field not in decisive]
     if any(field not in received for field in fields):
-        row.warn(_LESS, _UNCHANGED)
+        row.warn(_FIELDS_MISSING, _COPY_REMEDY)
     changed = [f for f in fields if f in received and received[f] != original[f]]
     if changed:
-        row.warn(f"original fields were changed: {few(changed, len(changed))}", _UNCHANGED)
+        row.warn(f"original fields were changed: {format_few(changed, len(changed))}", _COPY_REMEDY)
 
 
-def _choice(row: CaseRow, options: tuple[Option, ...]) -> tuple[str | None, str]:
+def _parse_choice(row: CaseRow, options: tuple[Option, ...]) -> tuple[str | None, str]:
     """The letter that was chosen, or why none was."""
     if "prediction" not in row.data:
         return None, "the row has no `prediction`"
     value = row.data["prediction"]
     if not isinstance(value, str):
-        return None, f"the prediction is {kind_of(value)}"
+        return None, f"the prediction is {json_kind(value)}"
     letter = value.strip().upper()
     if not letter:
         return None, "the prediction is empty"
     if letter in {option.letter for option in options}:
         if letter != value:
-            row.warn("the prediction is a letter in other writing", _LETTER)
+            row.warn("the prediction is a letter in other writing", _LETTER_REMEDY)
         return letter, ""
-    meant = [option.letter for option in options if normalised(option.text) == normalised(value)]
+    meant = [
+        option.letter for option in options if normalise_text(option.text) == normalise_text(value)
+    ]
     if len(meant) == 1:
-        row.warn("the prediction is the text of an option; its letter was taken", _LETTER)
+        row.warn("the prediction is the text of an option; its letter was taken", _LETTER_REMEDY)
         return meant[0], ""
-    return None, f"the prediction {quoted(value)} is none of {', '.join(o.letter for o in options)}"
+    return (
+        None,
+        f"the prediction {quote_value(value)} is none of {', '.join(o.letter for o in options)}",
+    )
 
 
-def _offer(row: CaseRow, letter: str) -> None:
+def _add_reading(row: CaseRow, letter: str) -> None:
     """The reading of a row whose letter is known, with whatever else it says."""
-    twi = _mapping(row, "prediction_twi", "the three steps") or {}
+    twi = _parse_mapping(row, "prediction_twi", "the three steps") or {}
     strange = set(twi) - {*_STEPS}
     if strange:
-        row.warn("`prediction_twi` has unknown parts, which were not read", f"it has {_TOLD_STEPS}")
-    findings = _findings(row, twi.get(_STEPS[0]))
+        row.warn("`prediction_twi` has unknown parts, which were not read", f"it has {_STEP_NAMES}")
+    findings = _parse_findings(row, twi.get(_STEPS[0]))
     summary, weighing = (row.text(step, twi) for step in _STEPS[1:])
-    row.offer(
+    row.add_reading(
         choice=letter,
-        probabilities=_probabilities(row, letter),
+        probabilities=_parse_probabilities(row, letter),
         rationale=row.text("prediction_rationale") or weighing,
         findings=findings,
         report=summary,
         discussion=row.text("prediction_discussion"),
-        trace=_trace(findings or (), summary, weighing),
+        trace=_make_trace(findings or (), summary, weighing),
     )
 
 
 _STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differential_reasoning")
-_TOLD_STEPS = ", ".join(_STEPS)
+_STEP_NAMES = ", ".join(_STEPS)
 
 
-def _mapping(row: CaseRow, field: str, content: str) -> dict[str, Any] | None:
+def _parse_mapping(row: CaseRow, field: str, content: str) -> dict[str, Any] | None:
     """A mapping, also as the JSON text that parquet makes of it."""
     value = row.data.get(field)
     if isinstance(value, str) and value.strip():
@@ -176,17 +181,17 @@ def _mapping(row: CaseRow, field: str, content: str) -> dict[str, Any] | None:
         return None
     if not isinstance(value, dict):
         remedy = f"write an object with {content}; it counts as not handed in"
-        row.error(f"`{field}` is {kind_of(value)}, not an object", remedy)
+        row.error(f"`{field}` is {json_kind(value)}, not an object", remedy)
         return None
     return value
 
 
-def _findings(row: CaseRow, value: object) -> tuple[Finding, ...] | None:
+def _parse_findings(row: CaseRow, value: object) -> tuple[Finding, ...] | None:
     """What is said of each picture, by its place in the list."""
     if value is None:
         return None
     if not isinstance(value, list):
-        what = f"`{_STEPS[0]}` is {kind_of(value)}, not a list"
+        what = f"`{_STEPS[0]}` is {json_kind(value)}, not a list"
         row.error(what, "write one text for each picture; it counts as not handed in")
         return None
     pictures = row.case.pictures
@@ -194,7 +199,7 @@ def _findings(row: CaseRow, value: object) -> tuple[Finding, ...] | None:
         what = f"`{_STEPS[0]}` has not as many texts as the case has pictures"
         row.warn(what, "write one for each picture, in their order; they were matched by place")
     found = []
-    for place, item in enumerate(value[: len(pictures) + _MOST_SURPLUS]):
+    for place, item in enumerate(value[: len(pictures) + _MAX_SURPLUS]):
         text = row.as_text(item, _STEPS[0])
         if text is not None:
             where = (Whole(picture=pictures[place].name),) if place < len(pictures) else ()
@@ -202,18 +207,18 @@ def _findings(row: CaseRow, value: object) -> tuple[Finding, ...] | None:
     return tuple(found)
 
 
-_MOST_SURPLUS = 100
+_MAX_SURPLUS = 100
 
 
-def _probabilities(row: CaseRow, letter: str) -> dict[str, float] | None:
-    value = _mapping(row, "prediction_probabilities", "a number for each letter")
+def _parse_probabilities(row: CaseRow, letter: str) -> dict[str, float] | None:
+    value = _parse_mapping(row, "prediction_probabilities", "a number for each letter")
     if value is None:
         return None
     letters = [option.letter for option in row.case.options]
     wrong = ""
     if not set(value) <= set(letters):
         wrong = f"has other keys than {', '.join(letters)}"
-    elif not all(_is_share(number) for number in value.values()):
+    elif not all(_is_probability(number) for number in value.values()):
         wrong = "holds something else than numbers from 0 to 1"
     elif abs(sum(value.values()) - 1) > SUM_TOLERANCE:
         wrong = f"adds up to {sum(value.values()):.3g}, not to 1"
@@ -228,13 +233,13 @@ def _probabilities(row: CaseRow, letter: str) -> dict[str, float] | None:
     return found
 
 
-def _is_share(number: object) -> bool:
+def _is_probability(number: object) -> bool:
     if isinstance(number, bool) or not isinstance(number, int | float):
         return False
     return 0 <= number <= 1 + SUM_TOLERANCE  # false for NaN too
 
 
-def _trace(
+def _make_trace(
     findings: tuple[Finding, ...], summary: str | None, weighing: str | None
 ) -> Trace | None:
     """The three steps as moves, in their order."""

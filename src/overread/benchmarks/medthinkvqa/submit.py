@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import RowReader, refused
+from overread.benchmarks.fields import RowFields, row_error
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
-from overread.benchmarks.outgoing import Outgoing, Readings, Source
-from overread.benchmarks.rows import rows_of
-from overread.core import Case, Entry, Handed, Progress, Reading, Release, Whole
+from overread.benchmarks.outgoing import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.rows import read_rows
+from overread.core import Case, Entry, Progress, Reading, Release, Whole, WrittenSubmission
 from overread.core.verdicts import explanation_of
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 _FIELDS = ("", "_rationale", "_twi", "_probabilities", "_discussion")
 _STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differential_reasoning")
@@ -27,17 +27,17 @@ _STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differe
 
 def submit(
     release: Release,
-    readings: Readings,
-    source: Source,
+    readings: FindReading,
+    source: FindFile,
     out: Path,
     *,
     progress: Progress | None = None,
-) -> Handed:
+) -> WrittenSubmission:
     """Write a file of rows, one for each case that was answered."""
-    going = Outgoing(release, readings, progress)
-    with written(out) as stream:
-        for entry, row in _originals(release):
-            reading = going.reading(entry)
+    going = SubmissionTally(release, readings, progress)
+    with open_atomic(out) as stream:
+        for entry, row in _original_rows(release):
+            reading = going.find_reading(entry)
             if reading is None:
                 continue
             if reading.choice not in [option.letter for option in entry.case.options]:
@@ -45,14 +45,14 @@ def submit(
                 continue
             for field in _FIELDS:  # a copy may carry somebody else's
                 row.pop(f"prediction{field}", None)
-            row |= predicted(entry.case, reading)
+            row |= prediction_fields(entry.case, reading)
             stream.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
-            going.wrote()
-        going.refuse_nothing()
-    return going.handed(out)
+            going.count_written()
+        going.require_written()
+    return going.to_result(out)
 
 
-def _originals(release: Release) -> Iterator[tuple[Entry, dict[str, Any]]]:
+def _original_rows(release: Release) -> Iterator[tuple[Entry, dict[str, Any]]]:
     """Every entry and its row: as it lies in the file, where that is jsonl.
 
     Parquet fills absent cells with nulls, so a row of it is written as the layout has it.
@@ -62,28 +62,28 @@ def _originals(release: Release) -> Iterator[tuple[Entry, dict[str, Any]]]:
         return
     place = 0
     for file in release.files:
-        for row in rows_of(release.fence, file):
+        for row in read_rows(release.fence, file):
             place += 1
-            reader = RowReader(dict(row.data or {}), file=file, number=row.number)
+            reader = RowFields(dict(row.data or {}), file=file, number=row.number)
             entry = read_row(reader, split=release.split, place=place) if row.data else None
             if entry is None:
-                raise refused([row.defect] if row.defect else reader.defects)
+                raise row_error([row.defect] if row.defect else reader.defects)
             yield entry, row.data or {}
 
 
-def predicted(case: Case, reading: Reading) -> dict[str, Any]:
+def prediction_fields(case: Case, reading: Reading) -> dict[str, Any]:
     """What a submission adds to the row of a case that was answered."""
     said: dict[str, Any] = {
         "prediction": reading.choice,
         "prediction_rationale": explanation_of(reading) or None,
-        "prediction_twi": _steps(case, reading),
-        "prediction_probabilities": _shares(case, reading),
+        "prediction_twi": _twi_steps(case, reading),
+        "prediction_probabilities": _normalise_probabilities(case, reading),
         "prediction_discussion": reading.discussion,
     }
     return {field: value for field, value in said.items() if value is not None}
 
 
-def _steps(case: Case, reading: Reading) -> dict[str, Any] | None:
+def _twi_steps(case: Case, reading: Reading) -> dict[str, Any] | None:
     """The three steps of thinking with images; None where there is neither the first nor second.
 
     What is said of each whole picture, the summary, and the words of the conclusion; of an answer
@@ -108,7 +108,7 @@ def _steps(case: Case, reading: Reading) -> dict[str, Any] | None:
     return {step: part for step, part in zip(_STEPS, parts, strict=True) if part} or None
 
 
-def _shares(case: Case, reading: Reading) -> dict[str, float] | None:
+def _normalise_probabilities(case: Case, reading: Reading) -> dict[str, float] | None:
     """The probabilities of all letters, made to add up to 1; None where they cannot."""
     told = reading.probabilities
     if not told:

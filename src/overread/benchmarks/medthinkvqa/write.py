@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.medthinkvqa.release import (
     LETTERS,
     ROW_FIELDS,
@@ -15,7 +15,7 @@ from overread.benchmarks.medthinkvqa.release import (
     SLOTS,
     read_row,
 )
-from overread.benchmarks.writing import copy_file, free, same, write_jsonl
+from overread.benchmarks.writing import copy_file, require_free, require_same, write_jsonl
 from overread.core import Entry, Image, Progress, Release, Truth
 from overread.errors import UsageError
 
@@ -33,7 +33,7 @@ def write(
     """Write one split to `out` and return its file of rows."""
     form = form or release.form or "jsonl"
     embed = form == "parquet-embedded"
-    path = free(out / f"{release.split}.{'jsonl' if form == 'jsonl' else 'parquet'}")
+    path = require_free(out / f"{release.split}.{'jsonl' if form == 'jsonl' else 'parquet'}")
     total = release.count()
 
     def rows() -> Iterator[tuple[Entry, dict[str, Any]]]:
@@ -42,8 +42,8 @@ def write(
                 for picture in entry.case.pictures:
                     copy_file(release, picture.file, out)
             row = row_of(entry)
-            reader = RowReader(dict(row), file=path.name, number=done)
-            same(entry, read_row(reader, split=release.split, place=done))
+            reader = RowFields(dict(row), file=path.name, number=done)
+            require_same(entry, read_row(reader, split=release.split, place=done))
             yield entry, row
             if progress is not None:
                 progress(done, total)

@@ -8,7 +8,7 @@ from overread.benchmarks.mmrad.write import write
 from overread.catalog import metrics_in
 from overread.core import Benchmark, Hub
 
-WORDS = """
+WORD_METRICS = """
     rouge1 rouge2 rougeL bleu1 bleu2 bleu3 bleu4 cider ceiling_rouge2 ceiling_cider answer_accuracy
 """.split()
 
@@ -36,7 +36,7 @@ BENCHMARK = Benchmark(
     metrics=(
         "clinical_f1",
         *metrics_in("clinical.rules"),
-        *WORDS,
+        *WORD_METRICS,
         *metrics_in("boxes.scores", "traces.path", "traces.findings", "traces.crops"),
         *metrics_in("traces.words", "traces.consistency"),
     ),

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from overread.benchmarks.checking import (
-    Ids,
-    Told,
+    FormContents,
+    UniqueIds,
     UnknownWords,
-    ahead,
+    check_in_threads,
     picture_defect,
     shard_defects,
-    shared_patients,
+    shared_patient_defects,
 )
 from overread.benchmarks.mmrad.release import MMRadRelease
-from overread.core import Box, Defect, Entry, Progress, Scanned, Truth
+from overread.core import Box, Defect, Entry, Progress, ScannedRow, Truth
 from overread.errors import PictureError
 from overread.ontology import xray_regions
 
@@ -32,7 +32,7 @@ def check(
     """Every defect of one split, in each form it is there in (or in the one asked for)."""
     first = MMRadRelease(root, split, form=form, pictures=pictures)
     patients: dict[str, int] = {}
-    told = Told(first.files[0])
+    told = FormContents(first.files[0])
     yield from _check_form(first, told, patients, look=open_pictures, progress=progress)
     for other in first.forms() if form is None else ():
         release = MMRadRelease(root, split, form=other, pictures=pictures)
@@ -40,35 +40,35 @@ def check(
             continue
         # Questions beside traces are no twins of theirs; a twin names the same pictures again.
         is_twin = release.is_thinkvg == first.is_thinkvg
-        again = Told(release.files[0])
+        again = FormContents(release.files[0])
         look = None if is_twin else open_pictures
         yield from _check_form(release, again, patients, look=look, progress=progress)
         if is_twin:
-            yield from told.differing(again)
+            yield from told.differences(again)
     yield from shard_defects(first.files)
-    yield from shared_patients(first, patients, first.other_splits())
+    yield from shared_patient_defects(first, patients, first.other_splits())
 
 
 def _check_form(
     release: MMRadRelease,
-    teller: Told,
+    teller: FormContents,
     patients: dict[str, int],
     *,
     look: bool | None,
     progress: Progress | None,
 ) -> Iterator[Defect]:
     """Defects of one file of rows; `look` None leaves its pictures alone."""
-    ids, words = Ids(), UnknownWords("a name of `overread list regions`")
+    ids, words = UniqueIds(), UnknownWords("a name of `overread list regions`")
     rows = told = failed = 0
-    untold: list[Scanned] = []
+    untold: list[ScannedRow] = []
     total = release.count()
 
-    def work(scanned: Scanned) -> list[Defect]:
-        if scanned.entry is None or look is None or release.lacks_films:
+    def work(scanned: ScannedRow) -> list[Defect]:
+        if scanned.entry is None or look is None or release.lacks_radiographs:
             return []
         return list(_picture_defects(release, scanned, scanned.entry, look=look))
 
-    for scanned, picture_defects in ahead(release.scan(), work, look=bool(look)):
+    for scanned, picture_defects in check_in_threads(release.scan(), work, look=bool(look)):
         rows += bool(scanned.row)
         failed += scanned.entry is None
         yield from scanned.defects
@@ -76,18 +76,18 @@ def _check_form(
         if scanned.entry is not None:
             case, truth = scanned.entry.case, scanned.entry.truth
             yield from ids.defects(scanned, case.id, column="images")
-            teller.saw(scanned, scanned.entry)
+            teller.add(scanned, scanned.entry)
             if case.patient is not None:
                 patients.setdefault(case.patient, scanned.row)
             told += truth is not None
             if truth is None:
                 untold.append(scanned)
-            for box in boxes(truth):
+            for box in trace_boxes(truth):
                 if not box.is_proper:
                     expected = "x1 < x2 and y1 < y2"
-                    yield scanned.defect("inverted-box", "response", expected, _shown(box))
+                    yield scanned.defect("inverted-box", "response", expected, _format_box(box))
                 if box.label is not None and not xray_regions().find(box.label):
-                    words.saw(scanned, "unknown-region", "response", box.label)
+                    words.add(scanned, "unknown-region", "response", box.label)
         if progress is not None:
             progress(rows, total)
     file = release.files[0]
@@ -104,7 +104,7 @@ def _check_form(
             expected="responses",
             found=f"none in {rows} rows",
         )
-    if rows and look is not None and release.lacks_films:
+    if rows and look is not None and release.lacks_radiographs:
         yield Defect(
             code="no-pictures",
             file=file,
@@ -115,7 +115,7 @@ def _check_form(
     yield from words.defects()
 
 
-def boxes(truth: Truth | None) -> Iterator[Box]:
+def trace_boxes(truth: Truth | None) -> Iterator[Box]:
     """All boxes of a trace, in order, each once."""
     steps = truth.trace.steps if truth is not None and truth.trace is not None else ()
     found = [region for step in steps for region in step.regions if isinstance(region, Box)]
@@ -123,7 +123,7 @@ def boxes(truth: Truth | None) -> Iterator[Box]:
 
 
 def _picture_defects(
-    release: MMRadRelease, scanned: Scanned, entry: Entry, *, look: bool
+    release: MMRadRelease, scanned: ScannedRow, entry: Entry, *, look: bool
 ) -> Iterator[Defect]:
     """Are the radiograph and the crops there, whole, and do the boxes stay inside?"""
     from overread.pixels.flat import verify_image
@@ -141,14 +141,14 @@ def _picture_defects(
             yield picture_defect(
                 error, file=file, row=scanned.row, case=entry.case.id, field="images"
             )
-    for box in boxes(entry.truth):
+    for box in trace_boxes(entry.truth):
         width, height = sizes.get(box.picture, (0, 0))
         inside = min(box.x1, box.x2) >= 0 and min(box.y1, box.y2) >= 0
         inside = inside and max(box.x1, box.x2) <= width and max(box.y1, box.y2) <= height
         if width and not inside:
             expected = f"a box inside {width}×{height} pixels"
-            yield scanned.defect("box-outside-picture", "response", expected, _shown(box))
+            yield scanned.defect("box-outside-picture", "response", expected, _format_box(box))
 
 
-def _shown(box: Box) -> str:
+def _format_box(box: Box) -> str:
     return f"[{box.x1:g}, {box.y1:g}, {box.x2:g}, {box.y2:g}]"

@@ -13,11 +13,16 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from overread.benchmarks.fields import RowReader
-from overread.benchmarks.mmrad.traces import IMAGE, Parsed, interleaved, thinking
+from overread.benchmarks.fields import RowFields
+from overread.benchmarks.mmrad.traces import (
+    IMAGE,
+    ParsedResponse,
+    parse_interleaved,
+    parse_thinking,
+)
 from overread.benchmarks.release import FolderRelease, clean_id
-from overread.benchmarks.rows import no_split, row_count, rows_of, split_files
-from overread.core import Case, Entry, Image, Scanned, Truth
+from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
+from overread.core import Case, Entry, Image, ScannedRow, Truth
 from overread.errors import Refused, UsageError
 
 SPLITS = ("train", "val", "test")
@@ -38,7 +43,7 @@ class MMRadRelease(FolderRelease):
         super().__init__(root, split, form=form, pictures=pictures)
         files = split_files(self.fence, split)
         if not files:
-            raise no_split(self.fence, split, SPLITS)
+            raise missing_split_error(self.fence, split, SPLITS)
         stored = form.removeprefix(THINKVG) if form else next(iter(files))
         if stored not in files:
             raise UsageError(
@@ -47,7 +52,7 @@ class MMRadRelease(FolderRelease):
                 remedy=f"use --form {next(iter(files))}",
             )
         self.files = files[stored]
-        first = next((row.data for row in rows_of(self.fence, self.files[0]) if row.data), {})
+        first = next((row.data for row in read_rows(self.fence, self.files[0]) if row.data), {})
         self.is_thinkvg = first.get("question") is not None and first.get("prompt") is None
         self.form = f"{THINKVG}{stored}" if self.is_thinkvg else stored
         if form is not None and form.startswith(THINKVG) and not self.is_thinkvg:
@@ -74,7 +79,7 @@ class MMRadRelease(FolderRelease):
         return self.source(file)
 
     @cached_property
-    def lacks_films(self) -> bool:
+    def lacks_radiographs(self) -> bool:
         """Whether these are question rows without any of their radiographs, as the hub has them."""
         rows = (scanned.entry for scanned in self.scan())
         films = (entry.case.pictures[0].file for entry in rows if entry is not None)
@@ -85,22 +90,22 @@ class MMRadRelease(FolderRelease):
         counts = [row_count(self.fence, file) for file in self.files]
         return None if None in counts else sum(count or 0 for count in counts)
 
-    def scan(self) -> Iterator[Scanned]:
+    def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it."""
         place = 0  # rows, not lines: a blank line is no row, and shards go on counting
         for file in self.files:
-            for row in rows_of(self.fence, file):
+            for row in read_rows(self.fence, file):
                 if row.data is None:
-                    yield Scanned(file, row.number, None, [row.defect] if row.defect else [])
+                    yield ScannedRow(file, row.number, None, [row.defect] if row.defect else [])
                     continue
                 place += 1
-                reader = RowReader(row.data, file=file, number=row.number)
+                reader = RowFields(row.data, file=file, number=row.number)
                 read = read_question if self.is_thinkvg else read_trace
                 entry = read(reader, split=self.split, place=place)
-                yield Scanned(file, row.number, entry, reader.defects)
+                yield ScannedRow(file, row.number, entry, reader.defects)
 
 
-def read_trace(row: RowReader, *, split: str, place: int) -> Entry | None:
+def read_trace(row: RowFields, *, split: str, place: int) -> Entry | None:
     """One interleaved record as an entry."""
     prompt = row.text("prompt")
     if prompt is None and not row.broken:
@@ -123,14 +128,14 @@ def read_trace(row: RowReader, *, split: str, place: int) -> Entry | None:
     if row.broken:
         return None
     names = [XRAY] if shown == 1 else [f"{XRAY}-{number}" for number in range(1, shown + 1)]
-    extra = _extra(row, "prompt", "response", "images")
+    extra = _extra_columns(row, "prompt", "response", "images")
     instruction = " ".join(prompt.replace(IMAGE, " ").split())
     if prompt != f"{instruction} {IMAGE}":
         extra["prompt"] = prompt  # so that it is written back as it was
     truth = None
     if response is not None:
-        parsed = interleaved(response, images[shown:], picture=names[0])
-        _note(row, parsed)
+        parsed = parse_interleaved(response, images[shown:], picture=names[0])
+        _note_oddities(row, parsed)
         truth = Truth(findings=parsed.findings, trace=parsed.trace, report=parsed.report)
     return Entry(
         case=Case(
@@ -148,7 +153,7 @@ def read_trace(row: RowReader, *, split: str, place: int) -> Entry | None:
     )
 
 
-def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
+def read_question(row: RowFields, *, split: str, place: int) -> Entry | None:
     """One GEMeX-ThinkVG question as an entry."""
     path, question = row.text("image_path"), row.text("question")
     response = row.text("response")
@@ -159,13 +164,13 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
         return None
     file = path.lstrip("/")  # the published rows begin their relative paths with a slash
     row.case = f"{clean_id(PurePosixPath(file).stem)}-q{place}"
-    extra = _extra(row, "image_path", "question", "response")
+    extra = _extra_columns(row, "image_path", "question", "response")
     if file != path:
         extra["image_path"] = path
     truth = None
     if response is not None:
-        parsed = thinking(response, picture=XRAY)
-        _note(row, parsed)
+        parsed = parse_thinking(response, picture=XRAY)
+        _note_oddities(row, parsed)
         truth = Truth(answer_text=parsed.answer, trace=parsed.trace)
     return Entry(
         case=Case(
@@ -182,12 +187,12 @@ def read_question(row: RowReader, *, split: str, place: int) -> Entry | None:
     )
 
 
-def _extra(row: RowReader, *own: str) -> dict[str, Any]:
+def _extra_columns(row: RowFields, *own: str) -> dict[str, Any]:
     """The columns that are no part of the layout; null is how parquet says "not in this row"."""
     return {key: v for key, v in row.data.items() if key not in own and v is not None}
 
 
-def _note(row: RowReader, parsed: Parsed) -> None:
+def _note_oddities(row: RowFields, parsed: ParsedResponse) -> None:
     for code, expected, found in parsed.oddities:
         row.note(code, "response", expected, found)
 

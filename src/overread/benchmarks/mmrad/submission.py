@@ -17,30 +17,35 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from overread.benchmarks.archives import FolderFiles
-from overread.benchmarks.intake import Intake, kind_of, quoted
+from overread.benchmarks.intake import Intake, json_kind, quote_value
 from overread.benchmarks.mmrad.release import THINKVG
-from overread.benchmarks.mmrad.traces import IMAGE, Parsed, interleaved, thinking
-from overread.benchmarks.prediction_rows import CaseRow, prediction_rows
+from overread.benchmarks.mmrad.traces import (
+    IMAGE,
+    ParsedResponse,
+    parse_interleaved,
+    parse_thinking,
+)
+from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
 from overread.core import Box, Case, Release, Submission, Trace
 from overread.errors import NotThere, PictureError
 
 _NAME_CASE = "write the case's id, or the row as the release has it"
 
 
-class _Index:
+class _CaseIndex:
     """Finds the case that a row is about."""
 
     def __init__(self, cases: Iterable[Case], *, asked: bool) -> None:
         self.cases = {case.id: case for case in cases}
-        self.asked = asked
+        self.by_question = asked
         self._keys: dict[Any, list[str]] = defaultdict(list)
         self._tails: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        self._taken: dict[Any, int] = defaultdict(int)
+        self._used: dict[Any, int] = defaultdict(int)
         for case in self.cases.values():
             film = case.pictures[0].file
             self._keys[(film, case.instruction) if asked else film].append(case.id)
             if not asked:
-                self._tails[_tail(film)].append(case.id)
+                self._tails[_path_tail(film)].append(case.id)
 
     def find(self, data: dict[str, Any]) -> str | None:
         """The id of the case, of the release or not; None where the row names none."""
@@ -51,16 +56,16 @@ class _Index:
         if key in self._keys:
             # The same question on the same picture twice: the first row is the first of them.
             ids = self._keys[key]
-            place = min(self._taken[key], len(ids) - 1)
-            self._taken[key] += 1
+            place = min(self._used[key], len(ids) - 1)
+            self._used[key] += 1
             return ids[place]
-        moved = self._tails.get(_tail(key), []) if isinstance(key, str) else []
+        moved = self._tails.get(_path_tail(key), []) if isinstance(key, str) else []
         if len(moved) == 1:
             return moved[0]
         return own if isinstance(own, str) else told
 
     def _key(self, data: dict[str, Any]) -> tuple[Any, str | None]:
-        if self.asked:
+        if self.by_question:
             path, question = data.get("image_path"), data.get("question")
             if isinstance(path, str) and isinstance(question, str):
                 return (path.lstrip("/"), question), f"{path}: {question}"
@@ -71,7 +76,7 @@ class _Index:
         return None, None
 
 
-def _tail(file: str) -> tuple[str, ...]:
+def _path_tail(file: str) -> tuple[str, ...]:
     """What of a path tells the case: its last two parts, since copies lie in other folders."""
     return PurePosixPath(file).parts[-2:]
 
@@ -79,65 +84,65 @@ def _tail(file: str) -> tuple[str, ...]:
 def read_submission(release: Release, path: Path) -> Submission:
     """The readings of a file of rows, matched to the cases by id, picture or question."""
     asked = (release.form or "").startswith(THINKVG)
-    index = _Index((entry.case for entry in release.entries()), asked=asked)
+    index = _CaseIndex((entry.case for entry in release.entries()), asked=asked)
     intake = Intake(path, index.cases)
     files = FolderFiles(path.absolute().parent)
-    for row in prediction_rows(path, intake):
+    for row in read_prediction_rows(path, intake):
         data = row.data or {}
         case_id = index.find(data)
         if case_id is None:
             intake.error("the row does not tell which case it is about", _NAME_CASE, row=row.number)
         elif case_id not in index.cases:
-            intake.stranger(case_id, row=row.number)
+            intake.note_unknown_case(case_id, row=row.number)
         else:
             told = CaseRow(row.number, data, index.cases[case_id], intake)
             if asked:
-                _answer(told)
+                _read_answer(told)
             else:
-                _report(told, files)
-    return intake.submission(files)
+                _read_report(told, files)
+    return intake.to_submission(files)
 
 
-def _report(row: CaseRow, files: FolderFiles) -> None:
+def _read_report(row: CaseRow, files: FolderFiles) -> None:
     """A trace and its report, or a report alone."""
     response, report = row.text("response"), row.text("report")
     if response is None:
         if report is None:
             row.fail("the row has neither a response nor a report", "write one of them as a text")
         else:
-            row.offer(report=report)
+            row.add_reading(report=report)
         return
     looks = response.count(IMAGE)
-    crops = _crops(row, looks, files)
-    parsed = interleaved(response, crops, picture=row.case.pictures[0].name)
+    crops = _read_crops(row, looks, files)
+    parsed = parse_interleaved(response, crops, picture=row.case.pictures[0].name)
     _note_oddities(row, parsed)
     report = report or parsed.report
     if report is None and not looks:
         what = "the response has no look and announces no report; all of it was taken as one"
         row.warn(what, "write it as `report`")
-        row.offer(report=response)
+        row.add_reading(report=response)
         return
     if report is None:
         what = "no report can be told from the reasoning"
         remedy = "announce it ('In summary, the report is: …'), or write it as `report`"
         row.error(what, f"{remedy}; it counts as not handed in")
-    row.offer(
+    row.add_reading(
         report=report,
         trace=_without_blank_crops(parsed.trace),
         findings=parsed.findings if looks else None,
     )
 
 
-def _answer(row: CaseRow) -> None:
+def _read_answer(row: CaseRow) -> None:
     """The answer to a question, and the thinking that led to it."""
     response, answer = row.text("response"), row.text("answer")
     if response is None and answer is None:
         row.fail("the row has neither a response nor an answer", "write one of them as a text")
         return
     if response is None:
-        row.offer(choice=(answer or "").strip())
+        row.add_reading(choice=(answer or "").strip())
         return
-    parsed = thinking(response, picture=row.case.pictures[0].name)
+    parsed = parse_thinking(response, picture=row.case.pictures[0].name)
     _note_oddities(row, parsed)
     found = answer or parsed.answer
     if not found and "<" not in response:
@@ -149,19 +154,19 @@ def _answer(row: CaseRow) -> None:
             "the response has no <answer>",
             "write the answer between <answer> and </answer>; it counts as wrong",
         )
-    row.offer(choice=found.strip() if found else None, trace=parsed.trace)
+    row.add_reading(choice=found.strip() if found else None, trace=parsed.trace)
 
 
-def _crops(row: CaseRow, looks: int, files: FolderFiles) -> list[str]:
+def _read_crops(row: CaseRow, looks: int, files: FolderFiles) -> list[str]:
     """A file for each look, empty where there is none."""
     value = row.data.get("images")
     images: Sequence[object] = value if isinstance(value, list) else ()
     if value is not None and not isinstance(value, list):
-        row.error(f"`images` is {kind_of(value)}, not a list", "write the X-ray and the crops")
-    films = [_tail(picture.file) for picture in row.case.pictures]
+        row.error(f"`images` is {json_kind(value)}, not a list", "write the X-ray and the crops")
+    films = [_path_tail(picture.file) for picture in row.case.pictures]
     shown = 0
     for image, film in zip(images, films, strict=False):
-        if not (isinstance(image, str) and _tail(image) == film):
+        if not (isinstance(image, str) and _path_tail(image) == film):
             break
         shown += 1
     cut = images[shown:]
@@ -170,13 +175,13 @@ def _crops(row: CaseRow, looks: int, files: FolderFiles) -> list[str]:
     if len(cut) > looks:
         what = f"there are more crops than {IMAGE} in the response; the last ones were left out"
         row.warn(what, "list a crop for each look")
-    found = [_crop(row, image, files) for image in cut[:looks]]
+    found = [_read_crop(row, image, files) for image in cut[:looks]]
     return found + [""] * (looks - len(found))
 
 
-def _crop(row: CaseRow, image: object, files: FolderFiles) -> str:
+def _read_crop(row: CaseRow, image: object, files: FolderFiles) -> str:
     if not isinstance(image, str):
-        row.error(f"a crop is {kind_of(image)}, not a path", "write its path as a text")
+        row.error(f"a crop is {json_kind(image)}, not a path", "write its path as a text")
         return ""
     try:
         files.source(image)
@@ -184,7 +189,7 @@ def _crop(row: CaseRow, image: object, files: FolderFiles) -> str:
         row.warn("a crop is not there", "put the crops beside the predictions, as `images` say")
         return ""
     except PictureError:
-        what = f"the crop {quoted(image)} is not read: its path leads out of the folder"
+        what = f"the crop {quote_value(image)} is not read: its path leads out of the folder"
         row.error(what, "write paths relative to the folder of the predictions")
         return ""
     return image
@@ -196,11 +201,11 @@ def _without_blank_crops(trace: Trace) -> Trace:
     return Trace(steps=tuple(steps))
 
 
-def _note_oddities(row: CaseRow, parsed: Parsed) -> None:
+def _note_oddities(row: CaseRow, parsed: ParsedResponse) -> None:
     bad = [found for code, _, found in parsed.oddities if code == "bad-box"]
     if bad:
         more = f" (the first of {len(bad)})" if len(bad) > 1 else ""
-        what = f"{quoted(bad[0])} is no box of four numbers{more}"
+        what = f"{quote_value(bad[0])} is no box of four numbers{more}"
         row.error(what, "write boxes as [x1, y1, x2, y2]; it counts as not handed in")
     flat = [b for step in parsed.trace.steps for b in step.regions if isinstance(b, Box)]
     if any(box.x2 <= box.x1 or box.y2 <= box.y1 for box in flat):

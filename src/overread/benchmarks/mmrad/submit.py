@@ -16,66 +16,68 @@ from typing import Any
 from uuid import uuid4
 
 from overread.benchmarks.mmrad.release import THINKVG
-from overread.benchmarks.mmrad.traces import IMAGE, interleaved, join, thinking
+from overread.benchmarks.mmrad.traces import IMAGE, join_response, parse_interleaved, parse_thinking
 from overread.benchmarks.mmrad.write import question_row, trace_row
-from overread.benchmarks.outgoing import Outgoing, Readings, Source
-from overread.benchmarks.writing import copied
+from overread.benchmarks.outgoing import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.writing import copy_bytes
 from overread.core import (
     Box,
     Entry,
     Finding,
-    Handed,
     Progress,
     Reading,
     Release,
     Step,
     Trace,
     Truth,
+    WrittenSubmission,
 )
 from overread.errors import PictureError, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 _CUE = "Summarizing the previous analysis, I will generate the following report: "
-_LOST = "no-crop"
+_NO_CROP = "no-crop"
 """Stands where a look has no cut-out but a later one has, so that these stay in their places."""
 
 
 def submit(
     release: Release,
-    readings: Readings,
-    source: Source,
+    readings: FindReading,
+    source: FindFile,
     out: Path,
     *,
     progress: Progress | None = None,
-) -> Handed:
+) -> WrittenSubmission:
     """Write a file of rows, and the cut-outs of looks in a folder beside it."""
-    going = Outgoing(release, readings, progress)
+    going = SubmissionTally(release, readings, progress)
     asked = (release.form or "").startswith(THINKVG)
-    crops = crops_beside(out)
+    crops = crops_folder(out)
     if crops.exists() and not out.exists():
         raise UsageError(f"{crops} is there already", remedy="choose another name")
-    with _swapped(crops) as part, written(out) as stream:
+    with _replace_folder(crops) as part, open_atomic(out) as stream:
         for entry in release.entries():
-            reading = going.reading(entry)
+            reading = going.find_reading(entry)
             if reading is None:
                 continue
             if asked:
-                row = _answer(entry, reading)
+                row = _make_answer_row(entry, reading)
             else:
-                row = _report(entry, reading, _Crops(crops.name, part, source, entry, going))
+                row = _make_report_row(
+                    entry, reading, _CropCopier(crops.name, part, source, entry, going)
+                )
             if row is None:
                 going.leave_out(entry, f"it has no {'answer' if asked else 'report and no look'}")
                 continue
             stream.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
-            going.wrote()
-        going.refuse_nothing()
-    return going.handed(out)
+            going.count_written()
+        going.require_written()
+    return going.to_result(out)
 
 
-def crops_beside(out: Path) -> Path:
+def crops_folder(out: Path) -> Path:
     """The folder of a submission's cut-outs.
 
-    >>> crops_beside(Path("mine.jsonl")).name, crops_beside(Path("mine.v2.jsonl.gz")).name
+    >>> crops_folder(Path("mine.jsonl")).name, crops_folder(Path("mine.v2.jsonl.gz")).name
     ('mine-crops', 'mine.v2-crops')
     """
     name = out.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
@@ -83,8 +85,11 @@ def crops_beside(out: Path) -> Path:
 
 
 @contextmanager
-def _swapped(folder: Path) -> Iterator[Path]:
-    """A folder that takes the place of `folder` when all went well; none where it stays empty."""
+def _replace_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder that replaces `folder` on success.
+
+    If nothing was written into it, `folder` is only removed.
+    """
     part = folder.with_name(f".{uuid4().hex}.part")
     try:
         yield part
@@ -95,11 +100,11 @@ def _swapped(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-class _Crops:
+class _CropCopier:
     """Copies the cut-outs of one reading to where its row names them."""
 
     def __init__(
-        self, name: str, folder: Path, source: Source, entry: Entry, going: Outgoing
+        self, name: str, folder: Path, source: FindFile, entry: Entry, going: SubmissionTally
     ) -> None:
         self._name, self._folder, self._source = name, folder, source
         self._entry, self._going = entry, going
@@ -110,7 +115,7 @@ class _Crops:
         suffix = PurePosixPath(file).suffix
         name = f"{self._entry.case.id}/{self._count + 1}{suffix}"
         try:
-            copied(self._source(file), self._folder / name)
+            copy_bytes(self._source(file), self._folder / name)
         except PictureError as error:
             self._going.note(self._entry, f"a cut-out is left out ({error})")
             return None
@@ -118,12 +123,12 @@ class _Crops:
         return f"{self._name}/{name}"
 
 
-def _report(entry: Entry, reading: Reading, crops: _Crops) -> dict[str, Any] | None:
+def _make_report_row(entry: Entry, reading: Reading, crops: _CropCopier) -> dict[str, Any] | None:
     """An interleaved record, or a row with a report alone."""
-    trace = _response(entry, reading)
+    trace = _make_response(entry, reading)
     if trace is None and not (reading.report or "").strip():
         return None
-    told = Truth(trace=_moved(trace, crops), report=reading.report) if trace else None
+    told = Truth(trace=_copy_crops(trace, crops), report=reading.report) if trace else None
     row = trace_row(entry.model_copy(update={"truth": told}))
     row["id"] = entry.case.id
     row.pop("report", None)  # a copy may carry the truth's, or somebody else's
@@ -133,7 +138,7 @@ def _report(entry: Entry, reading: Reading, crops: _Crops) -> dict[str, Any] | N
     return row
 
 
-def _moved(trace: Trace, crops: _Crops) -> Trace:
+def _copy_crops(trace: Trace, crops: _CropCopier) -> Trace:
     """The trace with its cut-outs beside the submission."""
     steps = []
     files = [crops.copy(s.crop) if s.crop else None for s in trace.steps if s.text == IMAGE]
@@ -144,24 +149,24 @@ def _moved(trace: Trace, crops: _Crops) -> Trace:
         crop = None
         if step.text == IMAGE:
             file = next(left, "")
-            crop = None if file == "" else file or _LOST
+            crop = None if file == "" else file or _NO_CROP
         steps.append(step.model_copy(update={"crop": crop}))
     return Trace(steps=tuple(steps))
 
 
-def _response(entry: Entry, reading: Reading) -> Trace | None:
+def _make_response(entry: Entry, reading: Reading) -> Trace | None:
     """The trace as an interleaved response has it; None where there is no look in the reading."""
     trace = reading.trace
-    if trace is not None and _read_back(entry, trace, reading.report)[0] == _bare(trace):
+    if trace is not None and _read_back(entry, trace, reading.report)[0] == _drop_crops(trace):
         return trace if any(step.kind == "look" for step in trace.steps) else None
-    looks = _looks(entry, trace.steps if trace else (), reading.findings or ())
+    looks = _find_looks(entry, trace.steps if trace else (), reading.findings or ())
     if not looks:
         return None
     steps: list[Step] = []
     for box, crop, words in looks:
-        place = _plain(box.label or "marked area")
-        edges = ", ".join(map(_number, (box.x1, box.y1, box.x2, box.y2)))
-        said = f" The bounding box of this area is [{edges}] . {_plain(words)}\n\n "
+        place = _escape_words(box.label or "marked area")
+        edges = ", ".join(map(_format_edge, (box.x1, box.y1, box.x2, box.y2)))
+        said = f" The bounding box of this area is [{edges}] . {_escape_words(words)}\n\n "
         steps += [
             Step(kind="say", text=f"I will highlight the {place} of this X-ray. "),
             Step(kind="look", text=IMAGE, regions=(box,), crop=crop),
@@ -173,19 +178,19 @@ def _response(entry: Entry, reading: Reading) -> Trace | None:
 
 def _read_back(entry: Entry, trace: Trace, report: str | None) -> tuple[Trace, str | None]:
     """What the trace and the report of a response would be read as, without its cut-outs."""
-    response = join(trace, report)
+    response = join_response(trace, report)
     crops = [""] * response.count(IMAGE)
-    parsed = interleaved(response, crops, picture=entry.case.pictures[0].name)
-    return _bare(parsed.trace), parsed.report
+    parsed = parse_interleaved(response, crops, picture=entry.case.pictures[0].name)
+    return _drop_crops(parsed.trace), parsed.report
 
 
-def _bare(trace: Trace) -> Trace:
-    """The trace without what a response does not tell: cut-outs, exchanges."""
+def _drop_crops(trace: Trace) -> Trace:
+    """The trace without what a response cannot express: crops and exchanges."""
     told = [step.model_copy(update={"crop": None, "exchange": None}) for step in trace.steps]
     return Trace(steps=tuple(told))
 
 
-def _looks(
+def _find_looks(
     entry: Entry, steps: tuple[Step, ...], findings: tuple[Finding, ...]
 ) -> list[tuple[Box, str | None, str]]:
     """(box, cut-out, words) of each look of a trace, or of each finding that has a box."""
@@ -208,25 +213,25 @@ def _looks(
     ]
 
 
-def _number(edge: float) -> str:
+def _format_edge(edge: float) -> str:
     """An edge as boxes have it: no exponent, six places at most."""
     return f"{edge:.6f}".rstrip("0").rstrip(".")
 
 
-def _plain(words: str) -> str:
-    """Words that cannot be taken for a look or for another box."""
+def _escape_words(words: str) -> str:
+    """Words with <image> and brackets replaced, so that no look or box is parsed from them."""
     return " ".join(words.replace(IMAGE, " ").replace("[", "(").replace("]", ")").split())
 
 
-def _answer(entry: Entry, reading: Reading) -> dict[str, Any] | None:
+def _make_answer_row(entry: Entry, reading: Reading) -> dict[str, Any] | None:
     """A question row with its answer, and the thinking where it has the layout's form."""
     if not (reading.choice or "").strip():
         return None
     told = None
     if reading.trace is not None:
-        response = join(reading.trace, None)
-        parsed = thinking(response, picture=entry.case.pictures[0].name)
-        if response.strip() and parsed.trace == _bare(reading.trace):
+        response = join_response(reading.trace, None)
+        parsed = parse_thinking(response, picture=entry.case.pictures[0].name)
+        if response.strip() and parsed.trace == _drop_crops(reading.trace):
             told = Truth(trace=reading.trace)
     row = question_row(entry.model_copy(update={"truth": told}))
     return row | {"id": entry.case.id, "answer": reading.choice}

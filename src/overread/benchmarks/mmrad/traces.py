@@ -1,7 +1,6 @@
-"""Responses as traces, and traces as responses: looks and words in the order they came.
+"""Parse responses into traces, and join traces into responses.
 
-Nothing of a response is lost: the texts of the steps, joined, and the report after them are the
-response again, letter by letter.
+The round trip is exact: the joined step texts plus the report are the response, letter by letter.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ _BOX = re.compile(rf"\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]")
 _BRACKET = re.compile(r"\[[\d\s.,;:+\-eEnNaAiIfF]{2,80}\]")
 _MENTION = re.compile(rf"\(([^()\[\]]{{0,120}})\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]\s*\)")
 # What announces a look: "I will highlight the lung region of this X-ray."
-_ANNOUNCED = (
+_ANNOUNCEMENTS = (
     re.compile(r"\bhighlight(?:ing)? (?:the )?(.{2,80}?) (?:of|in|on) (?:this|the) ", re.I),
     re.compile(r"\banaly[sz]e (?:the )?(.{2,80}?)[.,\n]", re.I),
 )
 # Where the announcement of the next look begins, after what was said of the last one.
-_NEXT = re.compile(
+_NEXT_LOOK = re.compile(
     r"(?:\b\w{1,12},? )?\bI (?:now )?(?:need to|will|shall) (?:next )?(?:analy|highlight)", re.I
 )
 # What announces the report: a clause that sums up, or speaks of the report, and ends in a colon.
-_CUE = re.compile(
+_REPORT_CUE = re.compile(
     r"(?:^|(?<=[.\n]))[^.:\n]{0,200}?"
     r"\b(?:summari[sz]\w*|in summary|to sum up|in conclusion|report)\b[^.:\n]{0,200}:\s*",
     re.I,
@@ -38,7 +37,7 @@ _CUE = re.compile(
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedResponse:
     """A response taken apart, and what was odd about it as (code, expected, found)."""
 
     trace: Trace
@@ -48,86 +47,86 @@ class Parsed:
     oddities: tuple[tuple[str, str, str], ...]
 
 
-def join(trace: Trace, report: str | None) -> str:
+def join_response(trace: Trace, report: str | None) -> str:
     """The response that a trace and its report came from."""
     return "".join(step.text for step in trace.steps) + (report or "")
 
 
-def interleaved(response: str, crops: Sequence[str], *, picture: str) -> Parsed:
+def parse_interleaved(response: str, crops: Sequence[str], *, picture: str) -> ParsedResponse:
     """A response with `<image>` where each crop was looked at, and a report at its end."""
     steps: list[Step] = []
     findings: list[Finding] = []
     odd: list[tuple[str, str, str]] = []
     *looked, last = response.split(IMAGE)
-    said, cue, report = _report(last)
+    said, cue, report = _split_report(last)
     parts = [*looked, said]
     for number, words in enumerate(parts):
-        odd += [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _bad_boxes(words)]
+        odd += [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _find_bad_boxes(words)]
         if not number:
-            steps += _said(words, *_boxes(words, picture, None))
+            steps += _say_steps(words, *_find_boxes(words, picture, None))
             continue
-        following = _NEXT.search(words) if number < len(parts) - 1 else None
+        following = _NEXT_LOOK.search(words) if number < len(parts) - 1 else None
         about = words[: following.start()] if following else words
-        places = _boxes(about, picture, _announced(parts[number - 1]))
-        if not places and not _bad_boxes(about):
+        places = _find_boxes(about, picture, _find_announced_region(parts[number - 1]))
+        if not places and not _find_bad_boxes(about):
             odd.append(("no-box", f"a box [x1, y1, x2, y2] after look {number}", "none"))
         steps.append(Step(kind="look", text=IMAGE, regions=places[:1], crop=crops[number - 1]))
-        steps += _said(about, *places)
-        steps += _said(words[len(about) :], *_boxes(words[len(about) :], picture, None))
-        finding = _after_box(about)
+        steps += _say_steps(about, *places)
+        steps += _say_steps(words[len(about) :], *_find_boxes(words[len(about) :], picture, None))
+        finding = _text_after_box(about)
         if finding:
             findings.append(Finding(text=finding, regions=places))
     if cue:
         steps.append(Step(kind="conclude", text=cue))
     if report is None:
         odd.append(("no-report", "a summing-up clause with a colon, then the report", "none"))
-    return Parsed(Trace(steps=tuple(steps)), tuple(findings), report, None, tuple(odd))
+    return ParsedResponse(Trace(steps=tuple(steps)), tuple(findings), report, None, tuple(odd))
 
 
-def thinking(response: str, *, picture: str) -> Parsed:
+def parse_thinking(response: str, *, picture: str) -> ParsedResponse:
     """A response with boxes in its thinking, `(region [x1, y1, x2, y2])`, and tags at its end."""
     steps: list[Step] = []
-    odd = [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _bad_boxes(response)]
-    answer = _tagged(response, "answer")
+    odd = [("bad-box", "four numbers [x1, y1, x2, y2]", bad) for bad in _find_bad_boxes(response)]
+    answer = _find_tag(response, "answer")
     if answer is None:
         odd.append(("no-answer", "an <answer>", "none"))
-    body, tail = _thought(response)
+    body, tail = _split_thinking(response)
     at = 0
     for mention in _MENTION.finditer(body):
         between = body[at : mention.start()]
-        steps += _said(between, *_boxes(between, picture, None))
+        steps += _say_steps(between, *_find_boxes(between, picture, None))
         label = mention[1].strip(" :;,") or _region_before(body[: mention.start()])
-        box = _box(mention.groups()[1:], picture, label or None)
+        box = _make_box(mention.groups()[1:], picture, label or None)
         steps.append(Step(kind="look", text=mention[0], regions=(box,)))
         at = mention.end()
-    steps += _said(body[at:], *_boxes(body[at:], picture, None))
+    steps += _say_steps(body[at:], *_find_boxes(body[at:], picture, None))
     if tail:
-        place = (_tagged(tail, "ref") or "").strip() or None
-        boxes = tuple(_box(match.groups(), picture, place) for match in _BOX.finditer(tail))
+        place = (_find_tag(tail, "ref") or "").strip() or None
+        boxes = tuple(_make_box(match.groups(), picture, place) for match in _BOX.finditer(tail))
         steps.append(Step(kind="conclude", text=tail, regions=boxes))
-    return Parsed(Trace(steps=tuple(steps)), (), None, answer, tuple(odd))
+    return ParsedResponse(Trace(steps=tuple(steps)), (), None, answer, tuple(odd))
 
 
-def _announced(words: str) -> str | None:
-    for pattern in _ANNOUNCED:
+def _find_announced_region(words: str) -> str | None:
+    for pattern in _ANNOUNCEMENTS:
         found = pattern.findall(words)
         if found:
             return str(found[-1]).strip()
     return None
 
 
-def _boxes(words: str, picture: str, label: str | None) -> tuple[Box, ...]:
+def _find_boxes(words: str, picture: str, label: str | None) -> tuple[Box, ...]:
     """Every box in the words; the first one bears the label."""
-    found = [_box(match.groups(), picture, None) for match in _BOX.finditer(words)]
+    found = [_make_box(match.groups(), picture, None) for match in _BOX.finditer(words)]
     return (found[0].model_copy(update={"label": label}), *found[1:]) if found else ()
 
 
-def _box(numbers: Sequence[str], picture: str, label: str | None) -> Box:
+def _make_box(numbers: Sequence[str], picture: str, label: str | None) -> Box:
     x1, y1, x2, y2 = (float(number) for number in numbers)
     return Box(picture=picture, x1=x1, y1=y1, x2=x2, y2=y2, label=label)
 
 
-def _bad_boxes(words: str) -> list[str]:
+def _find_bad_boxes(words: str) -> list[str]:
     """Brackets with several numbers in them that are not four plain numbers."""
     return [
         match[0]
@@ -136,32 +135,32 @@ def _bad_boxes(words: str) -> list[str]:
     ]
 
 
-def _said(words: str, *places: Box) -> list[Step]:
+def _say_steps(words: str, *places: Box) -> list[Step]:
     return [Step(kind="say", text=words, regions=places)] if words else []
 
 
-def _after_box(words: str) -> str:
+def _text_after_box(words: str) -> str:
     """What is said of a region, without the sentence that gives its box."""
     match = _BOX.search(words)
     return words[match.end() if match else 0 :].lstrip(" .\n").rstrip()
 
 
-def _report(words: str) -> tuple[str, str, str | None]:
+def _split_report(words: str) -> tuple[str, str, str | None]:
     """The last part of a response: findings, the cue, the report."""
-    for cue in _CUE.finditer(words):
+    for cue in _REPORT_CUE.finditer(words):
         if words[cue.end() :].strip():
             return words[: cue.start()], cue[0], words[cue.end() :]
     return words, "", None
 
 
-def _thought(response: str) -> tuple[str, str]:
+def _split_thinking(response: str) -> tuple[str, str]:
     """The thinking, and from the first tag of the answer on the rest."""
     starts = [response.find(tag) for tag in ("<response>", "<answer>", "<location>")]
     first = min((start for start in starts if start >= 0), default=len(response))
     return response[:first], response[first:]
 
 
-def _tagged(text: str, tag: str) -> str | None:
+def _find_tag(text: str, tag: str) -> str | None:
     before, _, inside = text.partition(f"<{tag}>")
     inside, closing, _ = inside.partition(f"</{tag}>")
     return inside.strip() if closing and before != text else None

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.release import THINKVG, read_question, read_trace
-from overread.benchmarks.mmrad.traces import IMAGE, join
-from overread.benchmarks.writing import copy_file, free, same, write_jsonl
+from overread.benchmarks.mmrad.traces import IMAGE, join_response
+from overread.benchmarks.writing import copy_file, require_free, require_same, write_jsonl
 from overread.core import Entry, Progress, Release, Trace, Truth
 from overread.errors import UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 _RECORD = ("prompt", "response", "images")
 _QUESTION = ("image_path", "question", "response")
@@ -37,20 +37,20 @@ def write(
         )
     asked = form.startswith(THINKVG)
     row_of = question_row if asked else trace_row
-    path = free(out / f"{release.split}.{stored}")
+    path = require_free(out / f"{release.split}.{stored}")
     total = release.count()
 
     def rows() -> Iterator[dict[str, Any]]:
         for done, entry in enumerate(release.entries(), 1):
-            for file in _files(entry) if pictures else ():
+            for file in _entry_files(entry) if pictures else ():
                 copy_file(release, file, out)
             row = row_of(entry)
-            reader = RowReader(dict(row), file=path.name, number=done)
+            reader = RowFields(dict(row), file=path.name, number=done)
             if asked:
-                same(entry, read_question(reader, split=release.split, place=done))
+                require_same(entry, read_question(reader, split=release.split, place=done))
             else:
                 again = read_trace(reader, split=release.split, place=done)
-                same(_cut_alike(entry, again), again)
+                require_same(_align_steps(entry, again), again)
             yield row
             if progress is not None:
                 progress(done, total)
@@ -58,7 +58,7 @@ def write(
     if stored == "jsonl":
         return write_jsonl(path, rows())
     if stored == "json":
-        with written(path, fresh=True) as stream:
+        with open_atomic(path, fresh=True) as stream:
             stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
         return path
     import pyarrow as pa
@@ -74,14 +74,13 @@ def write(
     return path
 
 
-def _cut_alike(entry: Entry, again: Entry | None) -> Entry:
-    """The entry with its words cut into steps as they come back, where that is all that differs.
+def _align_steps(entry: Entry, again: Entry | None) -> Entry:
+    """The entry with its trace cut into steps as in `again`, if only white space differs.
 
-    The same moves with the same words, boxes and crops are the same trace, wherever the white
-    space between them fell.
+    The same moves with the same words, boxes and crops count as the same trace.
     """
     one, other = (e.truth.trace if e and e.truth else None for e in (entry, again))
-    if one is None or other is None or join(one, None) != join(other, None):
+    if one is None or other is None or join_response(one, None) != join_response(other, None):
         return entry
     moves = [
         [(s.kind, s.text.strip(), s.regions, s.crop) for s in t.steps if s.text.strip()]
@@ -98,8 +97,8 @@ def trace_row(entry: Entry) -> dict[str, Any]:
     truth = entry.truth or Truth()
     row: dict[str, Any] = {"prompt": f"{entry.case.instruction or ''} {IMAGE}"}
     if entry.truth is not None:
-        row["response"] = join(truth.trace or Trace(), truth.report)
-    row["images"] = _files(entry)
+        row["response"] = join_response(truth.trace or Trace(), truth.report)
+    row["images"] = _entry_files(entry)
     return row | entry.extra
 
 
@@ -110,11 +109,11 @@ def question_row(entry: Entry) -> dict[str, Any]:
         "question": entry.case.instruction,
     }
     if entry.truth is not None:
-        row["response"] = join(entry.truth.trace or Trace(), None)
+        row["response"] = join_response(entry.truth.trace or Trace(), None)
     return row | entry.extra
 
 
-def _files(entry: Entry) -> list[str]:
+def _entry_files(entry: Entry) -> list[str]:
     steps = entry.truth.trace.steps if entry.truth and entry.truth.trace else ()
     crops = [step.crop for step in steps if step.crop is not None]
     return [picture.file for picture in entry.case.pictures] + crops

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry
 from overread.errors import PictureError
-from overread.pixels.geometry import geometry
+from overread.pixels.geometry import make_geometry
 
 Shape = tuple[int, ...]
 
-_KNOWN = {
+_KNOWN_ORDERS = {
     "FWHD": "H and W are swapped",
     "DFHW": "as torchio and MONAI return it",
     "DWHF": "as SimpleITK returns it",
@@ -27,16 +27,16 @@ _KNOWN = {
     "DWH": "as SimpleITK, nnU-Net and VoxTell return it, (Z, Y, X)",
     "DHW": "with the slices first",
 }
-_ORIENT = (
+_ORIENTATION_REMEDY = (
     "turn the array back into the CT's own order before it is written; the header of a mask is not "
     "used, so where the array is right nothing is lost"
 )
 
 
-def misfit(shape: Shape, ct: Shape, findings: int) -> tuple[str, str]:
+def describe_misfit(shape: Shape, ct: Shape, findings: int) -> tuple[str, str]:
     """What is wrong with the shape of a mask, and what to do about it.
 
-    >>> what, remedy = misfit((2, 7, 9, 6), (9, 7, 6), 2)
+    >>> what, remedy = describe_misfit((2, 7, 9, 6), (9, 7, 6), 2)
     >>> print(what)
     the mask has the shape (2, 7, 9, 6), not (2, 9, 7, 6): (F, W, H, D), H and W are swapped
     >>> print(remedy)
@@ -48,13 +48,14 @@ def misfit(shape: Shape, ct: Shape, findings: int) -> tuple[str, str]:
         bare = tuple(n for n in shape if n != 1)
         if bare in (expected, tuple(n for n in expected if n != 1)):
             return f"{what}: it has an axis too many", f"write mask.reshape({expected})"
-    orders = _orders(shape, ct, findings)
+    orders = _fitting_orders(shape, ct, findings)
     if orders:
         told = " or ".join(
-            f"({', '.join(order)})" + (f", {_KNOWN[order]}" if order in _KNOWN else "")
+            f"({', '.join(order)})"
+            + (f", {_KNOWN_ORDERS[order]}" if order in _KNOWN_ORDERS else "")
             for order in orders
         )
-        ways = " or ".join(_transposition(order) for order in orders)
+        ways = " or ".join(_format_transpose(order) for order in orders)
         return f"{what}: {told}", f"write {ways}"
     for channels, space in ((shape[:1], shape[1:]), (shape[3:], shape[:3])):
         if len(channels) == 1 and space == ct:
@@ -68,7 +69,7 @@ def misfit(shape: Shape, ct: Shape, findings: int) -> tuple[str, str]:
     return what, f"write {expected}: the findings in their order, then the CT's own array"
 
 
-def _orders(shape: Shape, ct: Shape, findings: int) -> list[str]:
+def _fitting_orders(shape: Shape, ct: Shape, findings: int) -> list[str]:
     """Orders of the axes in which a mask of that shape would fit, those that are known first."""
     letters, sizes = "FHWD", (findings, *ct)
     if len(shape) == 3 and findings == 1:
@@ -77,31 +78,33 @@ def _orders(shape: Shape, ct: Shape, findings: int) -> list[str]:
         return []
     size = dict(zip(letters, sizes, strict=True))
     fitting = ["".join(p) for p in permutations(letters) if tuple(size[a] for a in p) == shape]
-    known = [order for order in _KNOWN if order in fitting]
+    known = [order for order in _KNOWN_ORDERS if order in fitting]
     return known[:2] or fitting[:1]
 
 
-def _transposition(order: str) -> str:
+def _format_transpose(order: str) -> str:
     official = "FHWD" if len(order) == 4 else "HWD"
     return f"np.transpose(mask, ({', '.join(str(order.index(axis)) for axis in official)}))"
 
 
-def turned(affine: NDArray[np.float64], shape: Shape, ct: Geometry) -> tuple[str, str] | None:
-    """What the header of a mask says against the CT's orientation; None where it says nothing.
+def describe_orientation(
+    affine: NDArray[np.float64], shape: Shape, ct: Geometry
+) -> tuple[str, str] | None:
+    """A warning if the mask's header contradicts the CT's orientation, else None.
 
-    Headers of mask files are not trustworthy, the official ones included: this is a hint. The
-    affine of a (F, H, W, D) file binds to its first three axes, so all that can be told is whether
-    its writer thought of the same three directions as the CT has. An identity, and what readers
-    make up where there is no affine, tell nothing.
+    Headers of mask files are unreliable, even the official ones, so this is only a hint. The
+    affine
+    of an (F, H, W, D) file applies to its first three axes; it only shows which three directions
+    the writer had in mind. An identity affine, and the default that readers fill in, say nothing.
     """
     try:
-        own = geometry((1, 1, 1), affine, where="a mask")
+        own = make_geometry((1, 1, 1), affine, where="a mask")
     except PictureError:
         return None
-    if own.axes == ct.axes or _says_nothing(affine, shape, own.spacing):
+    if own.axes == ct.axes or _is_default_affine(affine, shape, own.spacing):
         return None
     pairs = list(zip(own.axes, ct.axes, "HWD", strict=True))
-    if all(_line(mine) == _line(its) for mine, its, _ in pairs):
+    if all(_axis_of(mine) == _axis_of(its) for mine, its, _ in pairs):
         flipped = [axis for mine, its, axis in pairs if mine != its]
         how = f"it may be flipped along {' and '.join(flipped)}"
     else:
@@ -110,10 +113,10 @@ def turned(affine: NDArray[np.float64], shape: Shape, ct: Geometry) -> tuple[str
         f"the shape is right and the orientation perhaps not: the mask's header says {own.axes}, "
         f"the CT's {ct.axes}, so {how}"
     )
-    return what, _ORIENT
+    return what, _ORIENTATION_REMEDY
 
 
-def _says_nothing(
+def _is_default_affine(
     affine: NDArray[np.float64], shape: Shape, spacing: tuple[float, float, float]
 ) -> bool:
     if np.allclose(affine, np.eye(4), rtol=0, atol=1e-6):
@@ -125,6 +128,6 @@ def _says_nothing(
     return bool(np.allclose(affine, centred, rtol=1e-4, atol=1e-3))
 
 
-def _line(letter: str) -> str:
-    """The line that a direction lies on, whichever way it points."""
+def _axis_of(letter: str) -> str:
+    """The anatomical axis of a direction letter, regardless of sign."""
     return {"L": "R", "P": "A", "I": "S"}.get(letter, letter)

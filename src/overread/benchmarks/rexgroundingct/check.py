@@ -9,15 +9,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.checking import Gaps, Ids, ahead, picture_defect, shared_patients
+from overread.benchmarks.checking import (
+    MissingValues,
+    UniqueIds,
+    check_in_threads,
+    picture_defect,
+    shared_patient_defects,
+)
 from overread.benchmarks.rexgroundingct.release import CT, FORMS, MASKS, ReXGroundingCTRelease
-from overread.core import Defect, Entry, Geometry, Progress, Scanned, Truth, Volume
+from overread.core import Defect, Entry, Geometry, Progress, ScannedRow, Truth, Volume
 from overread.errors import PictureError
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 
 @dataclass(frozen=True)
-class _Files:
+class _ScanFiles:
     """What the files of one scan hold: kept, so that a twin list is held against it too."""
 
     shape: tuple[int, int, int] | None = None
@@ -37,7 +43,7 @@ def check(
 ) -> Iterator[Defect]:
     """Every defect of one split, in each list of cases that is there (or in the one asked for)."""
     first = ReXGroundingCTRelease(root, split, form=form, pictures=pictures)
-    known: dict[str, _Files] = {}
+    known: dict[str, _ScanFiles] = {}
     yield from _check_list(first, known, look=open_pictures, progress=progress)
     for other in FORMS if form is None else ():
         if other != first.form and first.fence.has(FORMS[other]):
@@ -47,28 +53,28 @@ def check(
 
 def _check_list(
     release: ReXGroundingCTRelease,
-    known: dict[str, _Files],
+    known: dict[str, _ScanFiles],
     *,
     look: bool,
     progress: Progress | None,
 ) -> Iterator[Defect]:
     """Defects of one list of cases; the files of `known` scans were looked at already."""
-    ids, gaps = Ids(), Gaps()
+    ids, gaps = UniqueIds(), MissingValues()
     patients: dict[str, int] = {}
     stated = False
     before = frozenset(known)
 
-    def work(scanned: Scanned) -> list[Defect]:
+    def work(scanned: ScannedRow) -> list[Defect]:
         if scanned.entry is None:
             return []
         defects: list[Defect] = []
         if scanned.entry.case.id not in before:
-            files, defects = _looked_at(release, scanned, scanned.entry, look=look)
+            files, defects = _check_files(release, scanned, scanned.entry, look=look)
             known.setdefault(scanned.entry.case.id, files)
         return defects + list(_stated_defects(scanned, scanned.entry, known))
 
     rows = 0
-    for scanned, file_defects in ahead(release.scan(), work, look=look):
+    for scanned, file_defects in check_in_threads(release.scan(), work, look=look):
         rows += bool(scanned.row)
         yield from scanned.defects
         yield from file_defects
@@ -99,11 +105,11 @@ def _check_list(
     for key in release.other_keys():
         where = {"file": release.file, "field": key}
         yield Defect(code="unknown-key", **where, expected="train, val or test", found=f"'{key}'")
-    yield from _absent(release, stated=stated)
-    yield from shared_patients(release, patients, release.other_splits())
+    yield from _absence_defects(release, stated=stated)
+    yield from shared_patient_defects(release, patients, release.other_splits())
 
 
-def _absent(release: ReXGroundingCTRelease, *, stated: bool) -> Iterator[Defect]:
+def _absence_defects(release: ReXGroundingCTRelease, *, stated: bool) -> Iterator[Defect]:
     """What is missing altogether: the CTs come from elsewhere, the truth may be withheld."""
     if not release.has_scans:
         yield Defect(
@@ -128,18 +134,18 @@ def _absent(release: ReXGroundingCTRelease, *, stated: bool) -> Iterator[Defect]
             )
 
 
-def _note_gaps(gaps: Gaps, scanned: Scanned, entry: Entry, truth: Truth) -> None:
+def _note_gaps(gaps: MissingValues, scanned: ScannedRow, entry: Entry, truth: Truth) -> None:
     volume = entry.case.picture(CT)
-    gaps.saw("shape", scanned, filled=isinstance(volume, Volume) and volume.shape is not None)
-    gaps.saw("protocol", scanned, filled=truth.protocol is not None)
+    gaps.add("shape", scanned, filled=isinstance(volume, Volume) and volume.shape is not None)
+    gaps.add("protocol", scanned, filled=truth.protocol is not None)
     for finding in truth.findings:
-        gaps.saw("categories", scanned, filled=finding.category is not None)
-        gaps.saw("entity_counts", scanned, filled=finding.entities is not None)
-        gaps.saw("pixels", scanned, filled=finding.voxels is not None)
+        gaps.add("categories", scanned, filled=finding.category is not None)
+        gaps.add("entity_counts", scanned, filled=finding.entities is not None)
+        gaps.add("pixels", scanned, filled=finding.voxels is not None)
 
 
-def _category_defects(scanned: Scanned, truth: Truth) -> Iterator[Defect]:
-    known = findings().categories
+def _category_defects(scanned: ScannedRow, truth: Truth) -> Iterator[Defect]:
+    known = finding_tree().categories
     for finding in truth.findings:
         if finding.category is not None and finding.category not in known:
             yield scanned.defect(
@@ -150,9 +156,9 @@ def _category_defects(scanned: Scanned, truth: Truth) -> Iterator[Defect]:
             )
 
 
-def _looked_at(
-    release: ReXGroundingCTRelease, scanned: Scanned, entry: Entry, *, look: bool
-) -> tuple[_Files, list[Defect]]:
+def _check_files(
+    release: ReXGroundingCTRelease, scanned: ScannedRow, entry: Entry, *, look: bool
+) -> tuple[_ScanFiles, list[Defect]]:
     """What the CT and the mask of one scan hold, and what is wrong with them."""
     volume = entry.case.picture(CT)
     defects: list[Defect] = []
@@ -162,7 +168,7 @@ def _looked_at(
         try:
             path = release.source(volume.file)
             if look:
-                space, surplus = _whole(path, volume.file)
+                space, surplus = _read_whole_ct(path, volume.file)
                 if surplus:
                     defects.append(scanned.defect("surplus-bytes", "name", "none", f"{surplus:,}"))
         except PictureError as error:
@@ -175,27 +181,27 @@ def _looked_at(
             path = release.source(mask)
             if look:
                 shape = space.shape if space is not None else stated
-                found, tallies = _looked_at_mask(scanned, entry, path, mask, shape, space)
+                found, tallies = _check_mask(scanned, entry, path, mask, shape, space)
                 defects += found
         except PictureError as error:
             where = {"row": scanned.row, "case": entry.case.id, "field": "name"}
             defects.append(picture_defect(error, file=mask, **where))
-    return _Files(space.shape if space is not None else None, tallies), defects
+    return _ScanFiles(space.shape if space is not None else None, tallies), defects
 
 
-def _whole(path: Path, name: str) -> tuple[Geometry, int]:
+def _read_whole_ct(path: Path, name: str) -> tuple[Geometry, int]:
     """The geometry of a CT that was read to its last byte, and the bytes after its last voxel."""
-    from overread.pixels.bytestream import opened
-    from overread.pixels.nifti import read_geometry, start
+    from overread.pixels.bytestream import open_stream
+    from overread.pixels.nifti import read_geometry, read_stream_header
 
     space = read_geometry(path, name=name)
-    with opened(path, name=name) as stream:
-        stream.skip(start(stream).size, memoryview(bytearray(1 << 20)))
+    with open_stream(path, name=name) as stream:
+        stream.skip(read_stream_header(stream).size, memoryview(bytearray(1 << 20)))
         return space, stream.finish()
 
 
-def _looked_at_mask(
-    scanned: Scanned,
+def _check_mask(
+    scanned: ScannedRow,
     entry: Entry,
     path: Path,
     mask: str,
@@ -203,7 +209,7 @@ def _looked_at_mask(
     space: Geometry | None,
 ) -> tuple[list[Defect], list[dict[int, int]] | None]:
     """Defects of a mask file, and its counts where its shape fits."""
-    from overread.pixels.masks import layout, tally
+    from overread.pixels.masks import count_voxels, detect_layout
     from overread.pixels.nifti import read_header
 
     header = read_header(path, name=mask)
@@ -213,7 +219,7 @@ def _looked_at_mask(
     defects: list[Defect] = []
     expected = f"{(count, *shape)}" if shape is not None else f"({count}, H, W, D)"
     try:
-        kind = layout(header.shape, shape or (0, 0, 0), count, where=mask)
+        kind = detect_layout(header.shape, shape or (0, 0, 0), count, where=mask)
     except PictureError:
         defects.append(
             scanned.defect("shape-mismatch", "mask", expected, f"{header.shape}", file=mask)
@@ -229,19 +235,21 @@ def _looked_at_mask(
             scanned.defect("wrong-encoding", "mask", "uint8, not scaled", found, file=mask)
         )
     if space is not None and not np.allclose(header.affine, space.affine, rtol=0, atol=1e-3):
-        told = [f"{_placed(np.asarray(affine))}" for affine in (space.affine, header.affine)]
+        told = [f"{_format_affine(np.asarray(affine))}" for affine in (space.affine, header.affine)]
         defects.append(scanned.defect("mask-header", "mask", *told, file=mask))
-    return defects, tally(path, shape or (0, 0, 0), count, name=mask)
+    return defects, count_voxels(path, shape or (0, 0, 0), count, name=mask)
 
 
-def _placed(affine: NDArray[np.float64]) -> str:
+def _format_affine(affine: NDArray[np.float64]) -> str:
     """An affine in a few words: its diagonal and its origin."""
     steps = ", ".join(f"{n:.3g}" for n in np.diag(affine)[:3])
     origin = ", ".join(f"{n:.4g}" for n in affine[:3, 3])
     return f"steps ({steps}) from ({origin})"
 
 
-def _stated_defects(scanned: Scanned, entry: Entry, known: dict[str, _Files]) -> Iterator[Defect]:
+def _stated_defects(
+    scanned: ScannedRow, entry: Entry, known: dict[str, _ScanFiles]
+) -> Iterator[Defect]:
     """Where a row states something else than its files hold."""
     files = known[entry.case.id]
     volume = entry.case.picture(CT)

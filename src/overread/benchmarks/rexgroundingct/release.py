@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.release import FolderRelease, clean_id
 from overread.benchmarks.rows import read_json
-from overread.core import Case, Defect, Entry, Finding, Mask, Query, Scanned, Truth, Volume
+from overread.core import Case, Defect, Entry, Finding, Mask, Query, ScannedRow, Truth, Volume
 from overread.errors import NotThere, PictureError, Refused, ReleaseError, UsageError
 from overread.pixels.fence import Fence
 
@@ -25,10 +25,10 @@ SIDECARS = ("reports_dataset.json", "anatomical_cot.json")
 CT = "ct"
 MASKS = "segmentations"
 
-_FLAT = ("images", "", "ct", "cts", "volumes")
-_TREES = ("dataset/", "")
-_MASKS = (MASKS, "masks", "labels")
-_FIELDS = frozenset(
+_CT_FOLDERS = ("images", "", "ct", "cts", "volumes")
+_CT_TREES = ("dataset/", "")
+_MASK_FOLDERS = (MASKS, "masks", "labels")
+_ROW_FIELDS = frozenset(
     ("name", "findings", "entity_counts", "shape", "pixels", "categories", "protocol")
 )
 
@@ -59,10 +59,10 @@ class ReXGroundingCTRelease(FolderRelease):
                 remedy=f"use --form {there[0]}",
             )
         self.file = FORMS[self.form]
-        self._others: dict[str, Any] = {}
+        self._other_parts: dict[str, Any] = {}
 
     @cached_property
-    def _listed(self) -> tuple[dict[str, list[Any]], Defect | None]:
+    def _split_rows(self) -> tuple[dict[str, list[Any]], Defect | None]:
         """Split → rows of the list file; or what is wrong with it."""
         data, defect = read_json(self.fence.path(self.file), self.file)
         if defect is not None:
@@ -78,12 +78,12 @@ class ReXGroundingCTRelease(FolderRelease):
                 return {}, Defect(
                     code="bad-row", file=self.file, field=split, expected="a list", found=found
                 )
-        self._others = {key: value for key, value in data.items() if key not in SPLITS}
+        self._other_parts = {key: value for key, value in data.items() if key not in SPLITS}
         return {split: rows for split, rows in data.items() if split in SPLITS}, None
 
     def splits(self) -> dict[str, int]:
         """The splits of the list file and how many scans each has."""
-        return {split: len(rows) for split, rows in self._listed[0].items()}
+        return {split: len(rows) for split, rows in self._split_rows[0].items()}
 
     def count(self) -> int | None:
         """How many scans the split has."""
@@ -97,9 +97,9 @@ class ReXGroundingCTRelease(FolderRelease):
                     self.root, split, form=self.form, pictures=self.picture_root
                 )
 
-    def scan(self) -> Iterator[Scanned]:
+    def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it."""
-        splits, defect = self._listed
+        splits, defect = self._split_rows
         if defect is None and self.split not in splits:
             defect = Defect(
                 code="missing-field",
@@ -109,53 +109,55 @@ class ReXGroundingCTRelease(FolderRelease):
                 found=", ".join(splits) or "no split",
             )
         if defect is not None:
-            yield Scanned(self.file, 0, None, [defect])
+            yield ScannedRow(self.file, 0, None, [defect])
             return
         for number, data in enumerate(splits[self.split], 1):
-            row = RowReader(data if isinstance(data, dict) else {}, file=self.file, number=number)
+            row = RowFields(data if isinstance(data, dict) else {}, file=self.file, number=number)
             if not isinstance(data, dict):
                 row.fail("bad-row", self.split, "a JSON object", data)
             entry = None
             if not row.broken:
                 entry = read_scan(row, split=self.split, withheld=self.masks_withheld)
-            yield Scanned(self.file, number, entry, row.defects)
+            yield ScannedRow(self.file, number, entry, row.defects)
 
     def names(self) -> list[str]:
         """Names of the scans of this split, where they have one."""
-        rows = self._listed[0].get(self.split, [])
+        rows = self._split_rows[0].get(self.split, [])
         return [row["name"] for row in rows if isinstance(row, dict) and _is_name(row.get("name"))]
 
     @cached_property
     def masks_withheld(self) -> bool:
         """Whether no mask of this split is in the release."""
-        return not any(_found(self.fence, _mask_places(name)) for name in self.names())
+        return not any(_any_exists(self.fence, _mask_places(name)) for name in self.names())
 
     @cached_property
     def has_scans(self) -> bool:
         """Whether any CT of the list is here; the release itself brings none."""
-        rows = [row for rows in self._listed[0].values() for row in rows if isinstance(row, dict)]
+        rows = [
+            row for rows in self._split_rows[0].values() for row in rows if isinstance(row, dict)
+        ]
         names = (row.get("name") for row in rows)
         return any(
-            _found(self.picture_fence, _scan_places(name)) for name in names if _is_name(name)
+            _any_exists(self.picture_fence, _scan_places(name)) for name in names if _is_name(name)
         )
 
     def find_picture(self, file: str) -> Path:
         """The path of a CT, by its name."""
-        return _path(self.picture_fence, file, _scan_places(file))
+        return _find_path(self.picture_fence, file, _scan_places(file))
 
     def source(self, file: str) -> Path:
         """The path of a CT (by its name) or of a mask (by its place under `segmentations/`)."""
         folder, _, name = file.rpartition("/")
         if folder == MASKS:
-            return _path(self.fence, file, _mask_places(name))
+            return _find_path(self.fence, file, _mask_places(name))
         return self.find_picture(file)
 
     def other_keys(self) -> dict[str, Any]:
         """Parts of the list file that are no splits: kept, and written back."""
-        return self._others
+        return self._other_parts
 
 
-def read_scan(row: RowReader, *, split: str, withheld: bool) -> Entry | None:
+def read_scan(row: RowFields, *, split: str, withheld: bool) -> Entry | None:
     """One row as an entry; None where it cannot become one, with the reason noted."""
     name = row.text("name")
     if not _is_name(name):
@@ -165,13 +167,13 @@ def read_scan(row: RowReader, *, split: str, withheld: bool) -> Entry | None:
         row.fail("refused-file", "name", "a plain file name", name)
         return None
     row.case = clean_id(re.sub(r"\.nii(\.gz)?$", "", name))
-    sentences = _keyed(row, "findings", str)
+    sentences = _parse_keyed(row, "findings", str)
     if not sentences and not row.broken:
         row.fail("missing-field", "findings", "at least one sentence", "none")
-    categories = _keyed(row, "categories", str)
-    entities = _keyed(row, "entity_counts", int)
-    voxels = _keyed(row, "pixels", int)
-    shape = _shape(row)
+    categories = _parse_keyed(row, "categories", str)
+    entities = _parse_keyed(row, "entity_counts", int)
+    voxels = _parse_keyed(row, "pixels", int)
+    shape = _parse_shape(row)
     protocol = row.text("protocol")
     if row.broken:
         return None
@@ -213,7 +215,7 @@ def read_scan(row: RowReader, *, split: str, withheld: bool) -> Entry | None:
         pictures=(Volume(name=CT, file=name, shape=shape),),
         queries=tuple(Query(id=key, text=sentences[key]) for key in keys),
     )
-    extra = {k: v for k, v in row.data.items() if k not in _FIELDS and v is not None}
+    extra = {k: v for k, v in row.data.items() if k not in _ROW_FIELDS and v is not None}
     truth = Truth(findings=findings, protocol=protocol) if known else None
     return Entry(case=case, truth=truth, extra=extra)
 
@@ -228,7 +230,7 @@ def _patient(name: str) -> str | None:
     return match[1] if match else None
 
 
-def _keyed(row: RowReader, field: str, kind: type) -> dict[str, Any]:
+def _parse_keyed(row: RowFields, field: str, kind: type) -> dict[str, Any]:
     """A mapping of finding keys to texts or counts."""
     value = row.data.get(field)
     if value is None:
@@ -245,7 +247,7 @@ def _keyed(row: RowReader, field: str, kind: type) -> dict[str, Any]:
         elif isinstance(item, kind) and not isinstance(item, bool):
             found[key] = item
         elif item is not None:
-            row.fail("wrong-type", f"{field}.{key}", _WORDS[kind], item)
+            row.fail("wrong-type", f"{field}.{key}", _TYPE_NAMES[kind], item)
     if kind is int and any(count < 0 for count in found.values()):
         row.note("wrong-type", field, "counts of 0 or more", value)
     if kind is str and any(not text.strip() for text in found.values()):
@@ -253,21 +255,21 @@ def _keyed(row: RowReader, field: str, kind: type) -> dict[str, Any]:
     return found
 
 
-_WORDS = {str: "text", int: "a whole number"}
+_TYPE_NAMES = {str: "text", int: "a whole number"}
 
 
-def _shape(row: RowReader) -> tuple[int, int, int] | None:
+def _parse_shape(row: RowFields) -> tuple[int, int, int] | None:
     value = row.data.get("shape")
     if value is None:
         return None
-    whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in _list(value)]
+    whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in _as_list(value)]
     if len(whole) != 3 or any(type(n) is not int or not 0 < n < 2**31 for n in whole):
         row.fail("wrong-type", "shape", "three positive numbers [H, W, D]", value)
         return None
     return (whole[0], whole[1], whole[2])
 
 
-def _list(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
@@ -275,26 +277,26 @@ def _scan_places(name: str) -> Iterator[str]:
     """Where a CT may lie: flat folders first, then CT-RATE's tree, the fixed volumes before."""
     if "/" in name:
         return  # a CT goes by its name; a path would be a mask, or a way out
-    for folder in _FLAT:
+    for folder in _CT_FOLDERS:
         yield f"{folder}/{name}" if folder else name
     parts = name.split("_")
     if len(parts) < 4:
         return
     patient, study = "_".join(parts[:2]), "_".join(parts[:3])
-    for tree in _TREES:
+    for tree in _CT_TREES:
         for part in (f"{parts[0]}_fixed", parts[0]):
             yield f"{tree}{part}/{patient}/{study}/{name}"
 
 
 def _mask_places(name: str) -> Iterator[str]:
-    return (f"{folder}/{name}" for folder in _MASKS)
+    return (f"{folder}/{name}" for folder in _MASK_FOLDERS)
 
 
-def _found(fence: Fence, places: Iterator[str]) -> bool:
+def _any_exists(fence: Fence, places: Iterator[str]) -> bool:
     return any(fence.has(place) for place in places)
 
 
-def _path(fence: Fence, file: str, places: Iterator[str]) -> Path:
+def _find_path(fence: Fence, file: str, places: Iterator[str]) -> Path:
     refused: PictureError | None = None
     for place in places:
         try:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overread.benchmarks.archives import FolderFiles, Member, ZipFiles, files_of
-from overread.benchmarks.intake import Intake, few, printable
+from overread.benchmarks.archives import FolderFiles, Member, ZipFiles, open_submitted_files
+from overread.benchmarks.intake import Intake, format_few, make_printable
 from overread.benchmarks.rexgroundingct.release import CT
 from overread.core import Case, Finding, Geometry, Mask, Reading, Release, Submission, Volume
 from overread.errors import PictureError, SubmissionError
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from overread.pixels.nifti import NiftiHeader
 
 _NIFTI = (".nii.gz", ".nii")
-_RENAME = "name each mask like its CT"
+_RENAME_REMEDY = "name each mask like its CT"
 # What people add to the name of a scan: nnU-Net's channel, or a word for what the file is.
-_ADDED = re.compile(r"(_0000|[_-](seg|segmentation|mask|masks|pred|prediction|label|labels))+$")
+_NAME_ADDITIONS = re.compile(
+    r"(_0000|[_-](seg|segmentation|mask|masks|pred|prediction|label|labels))+$"
+)
 _SLACK = 1 << 20
 
 
 @dataclass
-class _Placed:
+class _MaskFiles:
     """The usable files of a submission, and where they lie."""
 
     flat: dict[str, list[Member]]
@@ -40,7 +42,7 @@ class _Placed:
     refused: dict[str, list[Member]]
     """Name → files of that name that are not opened."""
 
-    def everywhere(self) -> Iterator[tuple[str, Member]]:
+    def all_members(self) -> Iterator[tuple[str, Member]]:
         for places in (self.flat, self.deeper):
             for name, members in places.items():
                 yield from ((name, member) for member in members)
@@ -48,50 +50,50 @@ class _Placed:
 
 def read_submission(release: Release, path: Path) -> Submission:
     """The masks of a folder or a zip, matched to the scans by their names."""
-    cases = {_name(entry.case): entry.case for entry in release.entries()}
-    files = files_of(path)
+    cases = {_ct_name(entry.case): entry.case for entry in release.entries()}
+    files = open_submitted_files(path)
     intake = Intake(path, (case.id for case in cases.values()), unit="file")
-    placed = _placed(files, intake)
+    placed = _sort_files(files, intake)
     chosen: dict[str, Case] = {}
     used: set[str] = set()
-    near = _near_names(placed)
+    near = _similar_names(placed)
     for name, case in cases.items():
-        member = _chosen(name, case, placed, files, intake)
+        member = _choose_file(name, case, placed, files, intake)
         if member is not None:
             chosen[member.name] = case
-            used |= {name, *(twin.base for twin in _twins(name, placed))}
+            used |= {name, *(twin.base for twin in _gzip_variants(name, placed))}
         elif intake.lacks(case.id):
-            used |= _note_near(name, case, placed, near, intake)
-    sizes = {member.name: member.size for _, member in placed.everywhere()}
+            used |= _note_similar_names(name, case, placed, near, intake)
+    sizes = {member.name: member.size for _, member in placed.all_members()}
     unchecked = 0
-    for member_name, header in files.headers(chosen):
+    for member_name, header in files.read_headers(chosen):
         case = chosen[member_name]
-        space, shape = _space(release, case)
+        space, shape = _ct_space(release, case)
         unchecked += space is None
-        wrong = _unfit(header, case, shape, sizes[member_name])
+        wrong = _find_misfit(header, case, shape, sizes[member_name])
         if wrong is not None:
-            intake.fail(case.id, *wrong, file=printable(member_name))
+            intake.fail(case.id, *wrong, file=make_printable(member_name))
             continue
         if not isinstance(header, PictureError):
             _note_header(header, case, space, shape, member_name, intake)
-        intake.offer(_reading(case, member_name, intake.reader))
+        intake.add_reading(_make_reading(case, member_name, intake.reader))
     _note_surplus(placed, cases, used, intake)
     if unchecked:
         what = f"the orientation of {unchecked:,} masks could not be checked"
         intake.warn(what, "name the folder of the CTs with --pictures")
-    return intake.submission(files)
+    return intake.to_submission(files)
 
 
-def _name(case: Case) -> str:
+def _ct_name(case: Case) -> str:
     return case.picture(CT).file
 
 
-def _placed(files: FolderFiles | ZipFiles, intake: Intake) -> _Placed:
+def _sort_files(files: FolderFiles | ZipFiles, intake: Intake) -> _MaskFiles:
     """The NIfTI files by name; what else is there is noted."""
     members = files.members()
     wanted = [member for member in members if not member.is_clutter]
     masks = [m for m in wanted if m.base.lower().endswith(_NIFTI)]
-    others = [printable(m.name) for m in wanted if not m.base.lower().endswith(_NIFTI)]
+    others = [make_printable(m.name) for m in wanted if not m.base.lower().endswith(_NIFTI)]
     if not masks:
         what = "there is no NIfTI file" if members else "there is nothing in it"
         remedy = "put one .nii.gz a scan into it, named like the scan"
@@ -100,15 +102,13 @@ def _placed(files: FolderFiles | ZipFiles, intake: Intake) -> _Placed:
         what = f"{len(members) - len(wanted):,} hidden file(s) were left out"
         intake.warn(what, "hand in the masks and nothing else")
     if others:
-        what = (
-            f"{len(others):,} file(s) are no NIfTI and were left out ({few(others, len(others))})"
-        )
+        what = f"{len(others):,} file(s) are no NIfTI and were left out ({format_few(others, len(others))})"
         intake.warn(what, "hand in the masks and nothing else")
-    top = _top([member.name for member in masks if not member.refusal])
+    top = _common_folder([member.name for member in masks if not member.refusal])
     if top:
-        what = f"the masks lie in the folder '{printable(top)}'"
+        what = f"the masks lie in the folder '{make_printable(top)}'"
         intake.warn(what, "put them flat; they were read all the same")
-    placed = _Placed({}, {}, {})
+    placed = _MaskFiles({}, {}, {})
     for member in masks:
         name = member.name.removeprefix(f"{top}/") if top else member.name
         places = placed.refused if member.refusal else placed.flat
@@ -118,14 +118,14 @@ def _placed(files: FolderFiles | ZipFiles, intake: Intake) -> _Placed:
     return placed
 
 
-def _top(names: list[str]) -> str:
+def _common_folder(names: list[str]) -> str:
     """The one folder that all files lie in, or nothing."""
     tops = {name.partition("/")[0] if "/" in name else "" for name in names}
     return tops.pop() if len(tops) == 1 else ""
 
 
-def _chosen(
-    name: str, case: Case, placed: _Placed, files: FolderFiles | ZipFiles, intake: Intake
+def _choose_file(
+    name: str, case: Case, placed: _MaskFiles, files: FolderFiles | ZipFiles, intake: Intake
 ) -> Member | None:
     """The file of a scan; where there is none that can be used, the case has failed or is left."""
     found = placed.flat.get(name, [])
@@ -133,58 +133,58 @@ def _chosen(
     if not found:
         if refused:
             what = f"the file is not read: {refused[0].refusal}"
-            where = printable(refused[0].name)
+            where = make_printable(refused[0].name)
             intake.fail(case.id, what, refused[0].remedy, file=where)
         elif len(below) > 1:
-            where = few([printable(member.name) for member in below], len(below))
+            where = format_few([make_printable(member.name) for member in below], len(below))
             what = f"there are {len(below)} files for one scan ({where})"
             intake.fail(case.id, what, "put the right one flat into the folder or zip", file=name)
         return None
     first, *more = found
-    if any(not files.same(first, other) for other in more):
+    if any(not files.same_bytes(first, other) for other in more):
         what = f"the name is there {len(found)} times, with different bytes"
-        intake.fail(case.id, what, "pack each mask once", file=printable(first.name))
+        intake.fail(case.id, what, "pack each mask once", file=make_printable(first.name))
         return None
     if more:
         intake.warn("the same mask is there more than once", "pack each mask once", file=name)
-    for member in (*below, *refused, *_twins(name, placed)):
+    for member in (*below, *refused, *_gzip_variants(name, placed)):
         what = "there is another file for a scan that has its mask; it was left out"
-        intake.warn(what, "hand in one file a scan", file=printable(member.name))
+        intake.warn(what, "hand in one file a scan", file=make_printable(member.name))
     return first
 
 
-def _twins(name: str, placed: _Placed) -> list[Member]:
-    """The same name packed where it should not be, or the other way round."""
+def _gzip_variants(name: str, placed: _MaskFiles) -> list[Member]:
+    """Files of the same name with .gz added or removed."""
     return placed.flat.get(name.removesuffix(".gz") if name.endswith(".gz") else f"{name}.gz", [])
 
 
-def _near_names(placed: _Placed) -> dict[str, list[str]]:
+def _similar_names(placed: _MaskFiles) -> dict[str, list[str]]:
     """Bare name of a scan → names of files that may be meant for it."""
     near: dict[str, list[str]] = {}
-    for name, member in placed.everywhere():
-        near.setdefault(_bare(name), []).append(member.name)
+    for name, member in placed.all_members():
+        near.setdefault(_bare_name(name), []).append(member.name)
     return near
 
 
-def _bare(name: str) -> str:
+def _bare_name(name: str) -> str:
     """A name without its endings and what people add to it, in small letters."""
-    return _ADDED.sub("", re.sub(r"(\.nii)?(\.gz)?$", "", name.lower()))
+    return _NAME_ADDITIONS.sub("", re.sub(r"(\.nii)?(\.gz)?$", "", name.lower()))
 
 
-def _note_near(
-    name: str, case: Case, placed: _Placed, near: dict[str, list[str]], intake: Intake
+def _note_similar_names(
+    name: str, case: Case, placed: _MaskFiles, near: dict[str, list[str]], intake: Intake
 ) -> set[str]:
     """A scan without a file, where a file has nearly its name; gives the names that were told."""
-    meant = near.get(_bare(name), [])
+    meant = near.get(_bare_name(name), [])
     if not meant:
         return set()
-    told = few([f"'{printable(found)}'" for found in meant], len(meant))
+    told = format_few([f"'{make_printable(found)}'" for found in meant], len(meant))
     what = f"there is no file '{name}', but {told}"
-    intake.error(what, _RENAME, case=case.id)
+    intake.error(what, _RENAME_REMEDY, case=case.id)
     return {found.rpartition("/")[2] for found in meant}
 
 
-def _space(release: Release, case: Case) -> tuple[Geometry | None, tuple[int, ...] | None]:
+def _ct_space(release: Release, case: Case) -> tuple[Geometry | None, tuple[int, ...] | None]:
     """The geometry of the CT where it is there, and its shape from wherever it can be had."""
     from overread.pixels.nifti import read_header
 
@@ -204,12 +204,12 @@ def _space(release: Release, case: Case) -> tuple[Geometry | None, tuple[int, ..
     return None, shape[1:] if len(shape) == 4 and shape[0] == len(case.queries) else None
 
 
-def _unfit(
+def _find_misfit(
     header: NiftiHeader | PictureError, case: Case, shape: tuple[int, ...] | None, size: int
 ) -> tuple[str, str] | None:
     """Why a mask cannot be used, and what to do about it."""
-    from overread.benchmarks.rexgroundingct.axes import misfit
-    from overread.pixels.masks import layout
+    from overread.benchmarks.rexgroundingct.axes import describe_misfit
+    from overread.pixels.masks import detect_layout
 
     if not size:
         return "the file is empty", "write the mask again"
@@ -218,12 +218,14 @@ def _unfit(
     count = len(case.queries)
     ct = shape if shape is not None else header.shape[1:]
     try:
-        layout(header.shape, (ct[0], ct[1], ct[2]) if len(ct) == 3 else (0, 0, 0), count, where="")
+        detect_layout(
+            header.shape, (ct[0], ct[1], ct[2]) if len(ct) == 3 else (0, 0, 0), count, where=""
+        )
     except PictureError:
         if shape is None:
             what = f"the mask has the shape {header.shape}, not ({count}, H, W, D)"
             return what, "write one channel for each finding, then the CT's own array"
-        return misfit(header.shape, ct, count)
+        return describe_misfit(header.shape, ct, count)
     most = header.offset + header.size + header.size // 1000 + _SLACK
     if size > most:
         what = f"the file has {size:,} bytes, and a mask of its shape at most {most:,}"
@@ -240,9 +242,9 @@ def _note_header(
     intake: Intake,
 ) -> None:
     """What is odd about a mask that can be used."""
-    from overread.benchmarks.rexgroundingct.axes import turned
+    from overread.benchmarks.rexgroundingct.axes import describe_orientation
 
-    where = printable(name)
+    where = make_printable(name)
     count = len(case.queries)
     if shape is not None and header.shape != (count, *shape):
         official = "(H, W, D)" if len(header.shape) == 3 else "(H, W, D, F)"
@@ -253,12 +255,12 @@ def _note_header(
         remedy = "store uint8: 0, or the number of an entity; other values count as the worst"
         intake.warn(what, remedy, file=where)
     if space is not None:
-        hint = turned(header.affine, header.shape, space)
+        hint = describe_orientation(header.affine, header.shape, space)
         if hint is not None:
             intake.warn(*hint, file=where)
 
 
-def _reading(case: Case, file: str, reader: str) -> Reading:
+def _make_reading(case: Case, file: str, reader: str) -> Reading:
     count = len(case.queries)
     findings = tuple(
         Finding(
@@ -271,13 +273,15 @@ def _reading(case: Case, file: str, reader: str) -> Reading:
     return Reading(case_id=case.id, reader=reader, findings=findings)
 
 
-def _note_surplus(placed: _Placed, cases: dict[str, Case], used: set[str], intake: Intake) -> None:
+def _note_surplus(
+    placed: _MaskFiles, cases: dict[str, Case], used: set[str], intake: Intake
+) -> None:
     """Files that are for no scan of the split, and those that are not opened."""
-    for name, member in placed.everywhere():
+    for name, member in placed.all_members():
         if name not in cases and name not in used:
-            intake.stranger(member.name)
+            intake.note_unknown_case(member.name)
     for members in placed.refused.values():
         for member in members:
             if member.base not in cases:
                 what = f"a file is not read: {member.refusal}"
-                intake.warn(what, member.remedy, file=printable(member.name))
+                intake.warn(what, member.remedy, file=make_printable(member.name))

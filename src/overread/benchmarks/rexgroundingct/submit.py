@@ -19,12 +19,12 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.outgoing import Outgoing, Readings, Source
+from overread.benchmarks.outgoing import FindFile, FindReading, SubmissionTally
 from overread.benchmarks.rexgroundingct.release import CT
-from overread.benchmarks.writing import copied
-from overread.core import Case, Entry, Handed, Mask, Progress, Reading, Release, Volume
+from overread.benchmarks.writing import copy_bytes
+from overread.core import Case, Entry, Mask, Progress, Reading, Release, Volume, WrittenSubmission
 from overread.errors import PictureError, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.pixels.masks import read_channel, write_mask
 from overread.pixels.nifti import read_header
 
@@ -36,24 +36,24 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold: equal mask
 
 def submit(
     release: Release,
-    readings: Readings,
-    source: Source,
+    readings: FindReading,
+    source: FindFile,
     out: Path,
     *,
     progress: Progress | None = None,
-) -> Handed:
+) -> WrittenSubmission:
     """Write a zip or a folder of masks, one for each scan of which any finding was marked."""
-    going = Outgoing(release, readings, progress)
-    packing = _zip if out.suffix.lower() == ".zip" else _folder
+    going = SubmissionTally(release, readings, progress)
+    packing = _open_zip if out.suffix.lower() == ".zip" else _open_folder
     with TemporaryDirectory() as scratch, packing(out) as add:
         for entry in release.entries():
-            reading = going.reading(entry)
+            reading = going.find_reading(entry)
             if reading is None:
                 continue
             name = entry.case.picture(CT).file
             path = Path(scratch, name)
             try:
-                absent = _write(path, release, entry.case, reading, source)
+                absent = _write_scan(path, release, entry.case, reading, source)
             except PictureError as error:
                 going.leave_out(entry, f"its mask cannot be used ({error})")
                 continue
@@ -63,18 +63,20 @@ def submit(
             _note_absent(going, entry, absent)
             add(name, path)
             path.unlink()
-            going.wrote()
-        going.refuse_nothing()
-    return going.handed(out)
+            going.count_written()
+        going.require_written()
+    return going.to_result(out)
 
 
-def _note_absent(going: Outgoing, entry: Entry, absent: list[str]) -> None:
+def _note_absent(going: SubmissionTally, entry: Entry, absent: list[str]) -> None:
     if absent:
         which = ", ".join(absent)
         going.note(entry, f"no mask was drawn for finding {which}; it is handed in as empty")
 
 
-def _write(path: Path, release: Release, case: Case, reading: Reading, source: Source) -> list[str]:
+def _write_scan(
+    path: Path, release: Release, case: Case, reading: Reading, source: FindFile
+) -> list[str]:
     """Write the mask file of a scan, unless nothing was marked; gives the findings without one."""
     marked: dict[str, list[Mask]] = {query.id: [] for query in case.queries}
     for finding in reading.findings or ():
@@ -83,19 +85,19 @@ def _write(path: Path, release: Release, case: Case, reading: Reading, source: S
     absent = [query for query, masks in marked.items() if not masks]
     if len(absent) == len(marked):
         return absent
-    shape, affine = _space(release, case, next(m for ms in marked.values() for m in ms), source)
+    shape, affine = _ct_space(release, case, next(m for ms in marked.values() for m in ms), source)
     packed = path.name.endswith(".gz")
-    file = _as_it_is(list(marked.values()), shape, affine, source, packed=packed)
+    file = _find_ready_file(list(marked.values()), shape, affine, source, packed=packed)
     if file is not None:
-        copied(file, path)
+        copy_bytes(file, path)
         return []
-    channels = [_channel(masks, shape, source) for masks in marked.values()]
+    channels = [_merge_masks(masks, shape, source) for masks in marked.values()]
     write_mask(path, channels, affine)
     return absent
 
 
-def _space(
-    release: Release, case: Case, region: Mask, source: Source
+def _ct_space(
+    release: Release, case: Case, region: Mask, source: FindFile
 ) -> tuple[tuple[int, int, int], NDArray[np.float64]]:
     """Shape and affine of the CT; where it is not here, as the list and the mask state them."""
     volume = case.picture(CT)
@@ -109,15 +111,15 @@ def _space(
     return space.shape, np.asarray(space.affine)
 
 
-def _as_it_is(
+def _find_ready_file(
     marked: list[list[Mask]],
     shape: tuple[int, int, int],
     affine: NDArray[np.float64],
-    source: Source,
+    source: FindFile,
     *,
     packed: bool,
 ) -> Path | bytes | None:
-    """The file that holds all masks in the official way already, as runs write them; or None."""
+    """The stored file that already has the official layout (runs write such), or None."""
     count = len(marked)
     first = marked[0][0].file if marked[0] else ""
     for channel, masks in enumerate(marked):
@@ -132,7 +134,7 @@ def _as_it_is(
     return found if fits and np.allclose(header.affine, affine, atol=1e-4) else None
 
 
-def _channel(masks: list[Mask], shape: tuple[int, int, int], source: Source) -> NDArray[Any]:
+def _merge_masks(masks: list[Mask], shape: tuple[int, int, int], source: FindFile) -> NDArray[Any]:
     """The voxels that were marked for one finding, as 0 and 1."""
     voxels: NDArray[np.bool_] = np.zeros(shape, dtype=bool)
     for mask in masks:
@@ -143,9 +145,9 @@ def _channel(masks: list[Mask], shape: tuple[int, int, int], source: Source) -> 
 
 
 @contextmanager
-def _zip(out: Path) -> Iterator[Add]:
+def _open_zip(out: Path) -> Iterator[Add]:
     """A zip that appears when the last mask is in it; masks are packed already, and stored."""
-    with written(out, packed=False) as raw, zipfile.ZipFile(raw, "w") as archive:
+    with open_atomic(out, packed=False) as raw, zipfile.ZipFile(raw, "w") as archive:
 
         def add(name: str, path: Path) -> None:
             info = zipfile.ZipInfo(name, _EPOCH)
@@ -161,7 +163,7 @@ def _zip(out: Path) -> Iterator[Add]:
 
 
 @contextmanager
-def _folder(out: Path) -> Iterator[Add]:
+def _open_folder(out: Path) -> Iterator[Add]:
     """A folder that takes its place when the last mask is in it."""
     if out.exists() and not (out.is_dir() and all(map(_is_mask, out.iterdir()))):
         raise UsageError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rexgroundingct.release import (
     CT,
@@ -20,11 +20,11 @@ from overread.benchmarks.rexgroundingct.release import (
     read_scan,
 )
 from overread.benchmarks.rows import read_json
-from overread.benchmarks.writing import copied, copy_file, locked, once, same
+from overread.benchmarks.writing import copy_bytes, copy_file, lock_folder, require_same, write_once
 from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 
 def write(
@@ -37,27 +37,27 @@ def write(
 ) -> Path:
     """Write one split to `out`, beside the splits that are there, and return the list file."""
     path = out / FORMS[form or release.form or "base"]
-    _free_split(path, release.split)
+    _read_list_without(path, release.split)
     rows: list[dict[str, Any]] = []
     total = release.count()
     for done, entry in enumerate(release.entries(), 1):
         row = row_of(entry)
-        reader = RowReader(dict(row), file=path.name, number=done)
+        reader = RowFields(dict(row), file=path.name, number=done)
         truth = entry.truth or Truth()
         withheld = not any(finding.regions for finding in truth.findings)
-        same(entry, read_scan(reader, split=release.split, withheld=withheld))
+        require_same(entry, read_scan(reader, split=release.split, withheld=withheld))
         if pictures:
             _write_pictures(release, entry, out)
         rows.append(row)
         if progress is not None:
             progress(done, total)
     _copy_sidecars(release, out)
-    with locked(out):  # another split may be on its way into the same list
-        listed = _free_split(path, release.split)
+    with lock_folder(out):  # another split may be on its way into the same list
+        listed = _read_list_without(path, release.split)
         if isinstance(release, ReXGroundingCTRelease):
             listed = release.other_keys() | listed
         listed[release.split] = rows
-        with written(path) as stream:
+        with open_atomic(path) as stream:
             stream.write(json.dumps(listed, ensure_ascii=False, indent=1).encode("utf-8"))
     return path
 
@@ -67,7 +67,7 @@ def _copy_sidecars(release: Release, out: Path) -> None:
     if isinstance(release, FolderRelease):
         for file in SIDECARS:
             if release.fence.has(file) and not (out / file).exists():
-                copied(release.fence.path(file), Fence(out).place(file))
+                copy_bytes(release.fence.path(file), Fence(out).path_to_write(file))
 
 
 def row_of(entry: Entry) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value} | entry.extra
 
 
-def _free_split(path: Path, split: str) -> dict[str, Any]:
+def _read_list_without(path: Path, split: str) -> dict[str, Any]:
     """The list that is there, or an empty one; refused where it has the split already."""
     if not path.exists():
         return {name: [] for name in SPLITS}
@@ -100,7 +100,7 @@ def _free_split(path: Path, split: str) -> dict[str, Any]:
 
 def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
     """The CT, where it is here, and the masks; these are mended where their order is a variant."""
-    from overread.pixels.masks import layout, read_channel, write_mask
+    from overread.pixels.masks import detect_layout, read_channel, write_mask
     from overread.pixels.nifti import read_header
 
     volume = entry.case.picture(CT)
@@ -115,11 +115,13 @@ def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
         header = read_header(source, name=file)
         shape = release.pictures.geometry(volume).shape if here else stated
         count = len(entry.case.queries)
-        kind = layout(header.shape, shape, count, where=file) if shape else "FHWD"
+        kind = detect_layout(header.shape, shape, count, where=file) if shape else "FHWD"
         plain = header.dtype == np.uint8 and not header.is_scaled
         if shape is None or (kind == "FHWD" and plain):
             copy_file(release, file, out)
             continue
         affine = np.asarray(release.pictures.geometry(volume).affine) if here else header.affine
         channels = [read_channel(source, n, shape, count, name=file) for n in range(count)]
-        once(Fence(out).place(file), partial(write_mask, channels=channels, affine=affine))
+        write_once(
+            Fence(out).path_to_write(file), partial(write_mask, channels=channels, affine=affine)
+        )

@@ -5,25 +5,25 @@ the log of verdicts is as it was written; `reads_agreement` says how far the rea
 """
 
 from overread.build.adjudication.decision import Decision
-from overread.build.adjudication.log import LogCheck, verify
+from overread.build.adjudication.log import LogCheck, verify_log
 from overread.build.adjudication.progress import Progress
-from overread.build.adjudication.question_file import questions_of, write_questions
-from overread.build.adjudication.queue import Queue, decisions, settled
-from overread.build.adjudication.reads import CANNOT_JUDGE, Given
+from overread.build.adjudication.question_file import load_questions, write_questions
+from overread.build.adjudication.queue import Queue, final_verdicts, load_decisions
+from overread.build.adjudication.reads import CANNOT_JUDGE, PersonVerdict
 from overread.build.adjudication.sheets import export_verdicts, import_verdicts
 
 __all__ = [
     "CANNOT_JUDGE",
     "Decision",
-    "Given",
     "LogCheck",
+    "PersonVerdict",
     "Progress",
     "Queue",
-    "decisions",
     "export_verdicts",
+    "final_verdicts",
     "import_verdicts",
-    "questions_of",
-    "settled",
-    "verify",
+    "load_decisions",
+    "load_questions",
+    "verify_log",
     "write_questions",
 ]

@@ -12,40 +12,40 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from overread.build.adjudication.corrections import checked
+from overread.build.adjudication.corrections import check_correction
 from overread.build.adjudication.queue import Queue
 from overread.build.adjudication.reads import person_name
-from overread.build.adjudication.reasons import Codes
+from overread.build.adjudication.reasons import ReasonCodes
 from overread.build.adjudication.typed import (
     COMMANDS,
-    answer_of,
-    command_of,
-    correction_of,
     keys_for,
+    parse_command,
+    parse_correction,
+    parse_verdict,
 )
 from overread.build.item import Data, Question
 from overread.errors import UsageError
 from overread.readers.terminal import Terminal
 
 _WIDTH = 96
-_LONGEST = 20_000
+_MAX_SHOWN = 20_000
 """Characters of one thing that is shown; more is cut, and said to be."""
 
 HELP = """\
   Type the key of a verdict and Enter. Behind it the numbers of reasons, and words behind a colon:
       r 1 3: the box lies one rib too low
-  u  takes back your last verdict        s  puts the question off until the others are done
-  h  this help                           q  leaves; the same command goes on from here
+  u  undo your last verdict              s  skip the question until the others are done
+  h  this help                           q  quit; the same command resumes here
   :box 10 20 30 40    what the box should be: left, top, right, bottom; again for a second box
   :slices 12-18 22    the slices on which it can be seen
   :data {"key": …}    anything else that should be corrected, as JSON
-  :clear              forget the corrections        :question  the question once more
+  :clear              clear the corrections         :question  show the question again
   Somebody else reads the same question, and neither of you sees what the other said."""
 
 
 @dataclass(frozen=True)
-class Sitting:
-    """What one person did at one sitting."""
+class TerminalSummary:
+    """What one person did in one session at the terminal."""
 
     person: str
     given: int
@@ -54,26 +54,26 @@ class Sitting:
     """Questions that are left for this person."""
 
 
-async def sit(
+async def run_terminal(
     queue: Queue, terminal: Terminal, person: str | None = None, *, kind: str | None = None
-) -> Sitting:
+) -> TerminalSummary:
     """Ask one question after the other until none is left, or the person leaves."""
     queue.check_kind(kind)
     name = person
     while name is None:
-        terminal.say("Who reads? Type your name or initials.")
+        terminal.say("Type your name or initials:")
         typed = await terminal.line()
         if typed is None:
-            raise UsageError("it is not said who reads", remedy="give --as NAME")
+            raise UsageError("no name was given for the reader", remedy="give --as NAME")
         try:
             name = person_name(typed)
         except UsageError as error:
             terminal.say(str(error))
-    return await _Seat(queue, terminal, person_name(name), kind).work()
+    return await _TerminalLoop(queue, terminal, person_name(name), kind).run()
 
 
-class _Seat:
-    """One person at work."""
+class _TerminalLoop:
+    """The loop of questions for one person."""
 
     def __init__(self, queue: Queue, terminal: Terminal, person: str, kind: str | None) -> None:
         self._queue, self._terminal, self._person, self._kind = queue, terminal, person, kind
@@ -82,39 +82,39 @@ class _Seat:
         self._again: Question | None = None
         self._corrected: Data = {}
 
-    async def work(self) -> Sitting:
+    async def run(self) -> TerminalSummary:
         """Until none is left, or the person leaves."""
         say = self._terminal.say
-        say(f"You are {self._person}. h tells how, q leaves.")
-        while (question := self._next()) is not None:
+        say(f"Signed in as {self._person}. h for help, q to quit.")
+        while (question := self._next_question()) is not None:
             self._corrected = {}
-            self._show(question)
-            if not await self._one(question):
+            self._show_question(question)
+            if not await self._answer_question(question):
                 break
         else:
-            say("Nothing is left for you to read.")
-        left = self._queue.left(self._person, kind=self._kind)
-        return Sitting(self._person, self._given, self._undone, left)
+            say("No questions are left for you.")
+        left = self._queue.count_open(self._person, kind=self._kind)
+        return TerminalSummary(self._person, self._given, self._undone, left)
 
-    def _next(self) -> Question | None:
+    def _next_question(self) -> Question | None:
         again, self._again = self._again, None
         if again is not None:
             return again
         found = self._queue.next_question(self._person, kind=self._kind, skip=self._later)
         if found is None and self._later:
-            self._terminal.say("The questions that you put off are left.")
+            self._terminal.say("Only skipped questions are left; showing them again.")
             self._later.clear()
             found = self._queue.next_question(self._person, kind=self._kind)
         return found
 
-    async def _one(self, question: Question) -> bool:
-        """Take lines until the question is done with; False where the person leaves."""
+    async def _answer_question(self, question: Question) -> bool:
+        """Read lines until the question is answered or skipped; False where the person quits."""
         while True:
             line = await self._terminal.line()
             if line is None:
                 return False
             word = line.strip()
-            command = command_of(word, question.choices)
+            command = parse_command(word, question.choices)
             if not word:
                 continue
             if command == "quit":
@@ -123,40 +123,40 @@ class _Seat:
                 self._later.add(question.id)
                 return True
             try:
-                if self._done(question, word, command):
+                if self._handle_line(question, word, command):
                     return True
             except UsageError as error:
-                self._terminal.say(f"That cannot be used: {error}.")
+                self._terminal.say(f"Not accepted: {error}.")
 
-    def _done(self, question: Question, word: str, command: str | None) -> bool:
-        """Obey one line; True where another question comes."""
+    def _handle_line(self, question: Question, word: str, command: str | None) -> bool:
+        """Carry out one typed line; True where the next question should come."""
         say = self._terminal.say
         if command == "help":
             say(HELP)
-            for number, (code, about) in enumerate(self._reasons(question).items(), 1):
+            for number, (code, about) in enumerate(self._reason_codes(question).items(), 1):
                 say(f"  {number:>2}  {code}: {about}")
         elif command == "undo":
             taken = self._queue.undo(self._person)
             self._undone += 1
             self._again = self._queue.questions[taken.question]
-            say(f"Taken back: {taken.verdict}, on {taken.item}. Here it is again.")
+            say(f"Undone: {taken.verdict}, on {taken.item}. Showing it again.")
             return True
         elif word.casefold() == ":question":
-            self._show(question)
+            self._show_question(question)
         elif word.casefold() == ":clear":
             self._corrected = {}
             say("No corrections.")
         elif word.startswith(":"):
-            self._corrected = checked(correction_of(word, self._corrected))
+            self._corrected = check_correction(parse_correction(word, self._corrected))
             say(f"Noted: {json.dumps(self._corrected)}. It goes with your verdict.")
         else:
-            self._give(question, word)
+            self._submit(question, word)
             return True
         return False
 
-    def _give(self, question: Question, word: str) -> None:
-        answer = answer_of(word, question.choices, self._reasons(question))
-        self._queue.give(
+    def _submit(self, question: Question, word: str) -> None:
+        answer = parse_verdict(word, question.choices, self._reason_codes(question))
+        self._queue.submit(
             self._person,
             question.id,
             answer.verdict,
@@ -165,21 +165,21 @@ class _Seat:
             corrected=self._corrected or None,
         )
         self._given += 1
-        self._terminal.say(f"Kept: {', '.join((answer.verdict, *answer.reasons))}.")
+        self._terminal.say(f"Saved: {', '.join((answer.verdict, *answer.reasons))}.")
 
-    def _reasons(self, question: Question) -> Codes:
-        return self._queue.reasons(question.kind)
+    def _reason_codes(self, question: Question) -> ReasonCodes:
+        return self._queue.reason_codes(question.kind)
 
-    def _show(self, question: Question) -> None:
+    def _show_question(self, question: Question) -> None:
         say = self._terminal.say
-        left = self._queue.left(self._person, kind=self._kind)
+        left = self._queue.count_open(self._person, kind=self._kind)
         say("─" * 72)
         say(f"{left} left · {question.kind} · {question.item}")
         say("")
-        for line in _wrapped(question.text, ""):
+        for line in _wrap_text(question.text, ""):
             say(line)
         for name, value in question.shown.items():
-            for line in _shown(name, value, "  "):
+            for line in _format_value(name, value, "  "):
                 say(line)
         say("")
         keys = keys_for(question.choices)
@@ -187,37 +187,39 @@ class _Seat:
             say(f"  {key}  {verdict}")
         unkeyed = [choice for choice in question.choices if choice not in keys.values()]
         if unkeyed:
-            say(f"  or in full: {', '.join(unkeyed)}")
-        reasons = [f"{number} {code}" for number, code in enumerate(self._reasons(question), 1)]
-        for line in _wrapped(f"why, if you like: {' · '.join(reasons)}", "  "):
+            say(f"  or type in full: {', '.join(unkeyed)}")
+        reasons = [
+            f"{number} {code}" for number, code in enumerate(self._reason_codes(question), 1)
+        ]
+        for line in _wrap_text(f"optional reasons: {' · '.join(reasons)}", "  "):
             say(line)
         told = [f":{name}" if key in keys else f"{key} {name}" for key, name in COMMANDS.items()]
         say(f"  {' · '.join(told)}")
 
 
-def _shown(name: str, value: Any, indent: str) -> Iterator[str]:
+def _format_value(name: str, value: Any, indent: str) -> Iterator[str]:
     """One thing that a question shows, as lines."""
     if isinstance(value, dict):
         yield f"{indent}{name}:"
         for key, inner in value.items():
-            yield from _shown(str(key), inner, indent + "  ")
+            yield from _format_value(str(key), inner, indent + "  ")
     elif isinstance(value, list) and any(isinstance(inner, (dict, list, str)) for inner in value):
         yield f"{indent}{name}:"
         for number, inner in enumerate(value, 1):
-            yield from _shown(str(number), inner, indent + "  ")
+            yield from _format_value(str(number), inner, indent + "  ")
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\n" in text or len(indent) + len(name) + len(text) > _WIDTH - 2:
             yield f"{indent}{name}:"
-            yield from _wrapped(text, indent + "  ")
+            yield from _wrap_text(text, indent + "  ")
         else:
             yield f"{indent}{name}: {text}"
 
 
-def _wrapped(text: str, indent: str) -> Iterator[str]:
-    for line in text[:_LONGEST].split("\n"):
+def _wrap_text(text: str, indent: str) -> Iterator[str]:
+    for line in text[:_MAX_SHOWN].split("\n"):
         yield from textwrap.wrap(
             line, _WIDTH, initial_indent=indent, subsequent_indent=indent, tabsize=4
         ) or [""]
-    if len(text) > _LONGEST:
-        yield f"{indent}… ({len(text) - _LONGEST:,} more characters are not shown)"
+    if len(text) > _MAX_SHOWN:
+        yield f"{indent}… ({len(text) - _MAX_SHOWN:,} more characters are not shown)"

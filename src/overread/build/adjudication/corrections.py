@@ -8,19 +8,19 @@ from typing import Any
 from overread.build.item import Data
 from overread.errors import UsageError
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 """Characters of the corrected data as JSON; a cell of a spreadsheet holds little more."""
-FARTHEST = 1_000_000
+MAX_COORDINATE = 1_000_000
 """Pixels from the corner beyond which no picture goes."""
 
 
-def checked(corrected: Any) -> Data:
+def check_correction(corrected: Any) -> Data:
     """The data as they are kept; refused where they are no JSON object, or a box is none.
 
     `box` is four numbers, left, top, right, bottom; `boxes` several of them; `slices` are numbers
     of slices. Whatever else a kind of question needs may stand beside them.
 
-    >>> checked({"box": [10, 20, 30, 40.5]})
+    >>> check_correction({"box": [10, 20, 30, 40.5]})
     {'box': [10, 20, 30, 40.5]}
     """
     try:
@@ -34,10 +34,10 @@ def checked(corrected: Any) -> Data:
             "the corrected data are no JSON object",
             remedy='write them as {"box": [left, top, right, bottom]} or {"slices": [12, 13]}',
         ) from None
-    if len(text) > LONGEST:
+    if len(text) > MAX_CHARACTERS:
         raise UsageError(
             f"the corrected data have {len(text):,} characters",
-            remedy=f"keep to {LONGEST:,}; a mask belongs in a file, named here",
+            remedy=f"keep to {MAX_CHARACTERS:,}; a mask belongs in a file, named here",
         )
     boxes = again.get("boxes", [])
     for box in [*(boxes if isinstance(boxes, list) else [boxes]), again.get("box", ())]:
@@ -59,7 +59,7 @@ def _is_box(box: Any) -> bool:
         return False
     if not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in box):
         return False
-    return all(abs(n) < FARTHEST for n in box) and box[0] < box[2] and box[1] < box[3]
+    return all(abs(n) < MAX_COORDINATE for n in box) and box[0] < box[2] and box[1] < box[3]
 
 
 def _is_slice(number: Any) -> bool:

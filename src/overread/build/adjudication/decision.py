@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from overread.build.adjudication.reads import Given, deciding
+from overread.build.adjudication.reads import PersonVerdict, deciding_verdict
 from overread.build.item import Data
 from overread.core import Record
 
@@ -33,9 +33,9 @@ class Decision(Record):
     """What they put in the place of what was shown; the first is that of who decided."""
 
 
-def decision_of(reads: Sequence[Given]) -> Decision | None:
+def decide(reads: Sequence[PersonVerdict]) -> Decision | None:
     """What the verdicts on a question, in their order, decide; None where they do not yet."""
-    last = deciding(reads)
+    last = deciding_verdict(reads)
     if last is None:
         return None
     third = reads[0].verdict != reads[1].verdict

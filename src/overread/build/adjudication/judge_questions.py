@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from overread.build.adjudication.question_file import has_questions, questions_of, write_questions
+from overread.build.adjudication.question_file import has_questions, load_questions, write_questions
 from overread.build.adjudication.queue import Queue
 from overread.build.adjudication.reads import CANNOT_JUDGE, person_key
-from overread.build.adjudication.reasons import REASONS
+from overread.build.adjudication.reasons import REASONS_FILE
 from overread.build.item import Data, Question
 from overread.core import Entry
 from overread.core.verdicts import StepVerdicts, Verdicts
@@ -25,16 +25,16 @@ from overread.errors import OverreadError, UsageError
 from overread.metrics.agreement import Agreement, agree
 from overread.metrics.statistics.result import Result
 from overread.ontology import step_errors
-from overread.pixels.files import written
-from overread.runs.verdict_store import chosen_verdicts
+from overread.pixels.files import open_atomic
+from overread.runs.verdict_store import select_verdicts
 
-BESIDE = "-judge-checked"
+FOLDER_SUFFIX = "-judge-checked"
 """What is added to a run's name to name the folder of its questions, which lies beside it."""
-ABOUT = "judged.json"
+RUN_FILE = "judged.json"
 """Says which run's judge is checked in a folder."""
 STEP, SENTENCE = "judged-step", "judged-sentence"
 CHOICES = {STEP: ("factual", "not factual"), SENTENCE: ("correct", "not correct")}
-DECIDED = "decided together"
+CONSENSUS = "decided together"
 """Stands for what people decided, beside their names."""
 
 
@@ -50,26 +50,26 @@ class JudgeAgreement(Result):
     """Verdicts 'cannot judge', which are not compared."""
 
 
-def folder_beside(run: Path) -> Path:
+def questions_folder(run: Path) -> Path:
     """Where the questions about the judge of a run lie."""
     run = run.resolve()
-    return run.with_name(run.name + BESIDE)
+    return run.with_name(run.name + FOLDER_SUFFIX)
 
 
-def about_cases(entries: Iterable[Entry]) -> dict[str, Data]:
+def describe_cases(entries: Iterable[Entry]) -> dict[str, Data]:
     """Case → what to show of it beside the sentence: what the judge was told of it, too.
 
     Of two cases with one name the first counts.
     """
     found: dict[str, Data] = {}
     for entry in entries:
-        found.setdefault(entry.case.id, _about(entry))
+        found.setdefault(entry.case.id, _describe_case(entry))
     return found
 
 
-def judge_questions(run: Path, about: Mapping[str, Data] | None = None) -> list[Question]:
+def make_judge_questions(run: Path, about: Mapping[str, Data] | None = None) -> list[Question]:
     """A question for each sentence that was judged; `about` has what to show of each case."""
-    return [question for question, _, _ in _asked(run, about or {})]
+    return [question for question, _, _ in _judged_sentences(run, about or {})]
 
 
 def write_judge_questions(
@@ -81,9 +81,9 @@ def write_judge_questions(
     cases (`about` is None), questions that were asked before stay as they were: what was shown
     belongs to a question, so that without it the verdicts given would no longer count.
     """
-    questions = judge_questions(run, about)
-    if about is None and (folder / ABOUT).is_file() and has_questions(folder):
-        asked = {question.id: question for question in questions_of(folder)}
+    questions = make_judge_questions(run, about)
+    if about is None and (folder / RUN_FILE).is_file() and has_questions(folder):
+        asked = {question.id: question for question in load_questions(folder)}
         questions = [asked.get(question.id, question) for question in questions]
     if not questions:
         raise UsageError(
@@ -91,7 +91,7 @@ def write_judge_questions(
             where=str(run),
             remedy="judge it first: overread judge RUN --judge steps --reader …",
         )
-    if folder.is_dir() and not (folder / ABOUT).is_file() and any(folder.iterdir()):
+    if folder.is_dir() and not (folder / RUN_FILE).is_file() and any(folder.iterdir()):
         raise UsageError(
             f"the folder {folder.name} holds something else",
             where=str(folder),
@@ -103,37 +103,37 @@ def write_judge_questions(
         raise OverreadError(
             f"the folder of questions cannot be made ({error.strerror})", where=str(folder)
         ) from None
-    with written(folder / REASONS) as out:
-        out.write(_reasons().encode())
-    with written(folder / ABOUT) as out:
+    with open_atomic(folder / REASONS_FILE) as out:
+        out.write(_reasons_toml().encode())
+    with open_atomic(folder / RUN_FILE) as out:
         out.write(json.dumps({"run": os.path.relpath(run, folder)}).encode())
     write_questions(folder, questions)
     return questions
 
 
-def judged_run(folder: Path) -> Path | None:
+def find_judged_run(folder: Path) -> Path | None:
     """The run whose judge is checked in a folder; None where it holds other questions."""
     try:
-        told = json.loads((folder / ABOUT).read_text("utf-8"))["run"]
+        told = json.loads((folder / RUN_FILE).read_text("utf-8"))["run"]
         return (folder / told).resolve() if isinstance(told, str) else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def judge_agreement(
+def measure_judge_agreement(
     queue: Queue, run: Path, *, draws: int = 1000, seed: int = 0, level: float = 0.95
 ) -> list[JudgeAgreement]:
     """Each person against the judge, and what they decided; cases are drawn as a whole."""
-    judged = {question.id: (said, who) for question, said, who in _asked(run, {})}
+    judged = {question.id: (said, who) for question, said, who in _judged_sentences(run, {})}
     said: dict[tuple[str, str], list[tuple[str, str]]] = {}
     names: dict[str, str] = {}
-    for given in queue.standing():
+    for given in queue.current_verdicts():
         name = names.setdefault(person_key(given.person), given.person)
         said.setdefault((given.kind, name), []).append((given.question, given.verdict))
     for id_, decision in queue.decisions().items():
-        said.setdefault((decision.kind, DECIDED), []).append((id_, decision.verdict))
+        said.setdefault((decision.kind, CONSENSUS), []).append((id_, decision.verdict))
     found = []
-    for (kind, who), own in sorted(said.items(), key=lambda one: (one[0][0], _last(one[0][1]))):
+    for (kind, who), own in sorted(said.items(), key=lambda one: (one[0][0], _sort_key(one[0][1]))):
         if kind not in CHOICES:
             continue
         both = [(id_, v, *judged[id_]) for id_, v in own if id_ in judged and v != CANNOT_JUDGE]
@@ -159,20 +159,24 @@ def judge_agreement(
     return found
 
 
-def _last(who: str) -> tuple[bool, str]:
-    return who == DECIDED, who.casefold()
+def _sort_key(who: str) -> tuple[bool, str]:
+    return who == CONSENSUS, who.casefold()
 
 
-def _asked(run: Path, about: Mapping[str, Data]) -> Iterator[tuple[Question, str, str]]:
+def _judged_sentences(run: Path, about: Mapping[str, Data]) -> Iterator[tuple[Question, str, str]]:
     """Each question with what the judge said, and who the judge is."""
-    cases, _, _ = chosen_verdicts(run)
+    cases, _, _ = select_verdicts(run)
     for case, own in sorted(cases.items()):
         for told in sorted(own, key=lambda one: (one.kind, one.sample)):
-            for number, (text, section, holds) in enumerate(_sentences(told), 1):
-                yield _question(told, number, text, section, about.get(case, {})), holds, told.judge
+            for number, (text, section, holds) in enumerate(_list_sentences(told), 1):
+                yield (
+                    _make_question(told, number, text, section, about.get(case, {})),
+                    holds,
+                    told.judge,
+                )
 
 
-def _sentences(told: Verdicts) -> list[tuple[str, str, str]]:
+def _list_sentences(told: Verdicts) -> list[tuple[str, str, str]]:
     """(words, section, what the judge said) of everything it was to judge."""
     if isinstance(told, StepVerdicts):
         good, bad = CHOICES[STEP]
@@ -184,7 +188,7 @@ def _sentences(told: Verdicts) -> list[tuple[str, str, str]]:
     ]
 
 
-def _question(told: Verdicts, number: int, text: str, section: str, about: Data) -> Question:
+def _make_question(told: Verdicts, number: int, text: str, section: str, about: Data) -> Question:
     kind = STEP if isinstance(told, StepVerdicts) else SENTENCE
     every = told.steps if isinstance(told, StepVerdicts) else told.sentences
     words = "step of the explanation" if kind == STEP else "sentence of the discussion"
@@ -204,7 +208,7 @@ def _question(told: Verdicts, number: int, text: str, section: str, about: Data)
     )
 
 
-def _about(entry: Entry) -> Data:
+def _describe_case(entry: Entry) -> Data:
     case, truth = entry.case, entry.truth
     shown: Data = {}
     if case.history:
@@ -219,7 +223,7 @@ def _about(entry: Entry) -> Data:
     return shown
 
 
-def _reasons() -> str:
+def _reasons_toml() -> str:
     """The kinds of error as reason codes, in the form of `reasons.toml`."""
     codes = "".join(f"{error.code} = {json.dumps(error.about)}\n" for error in step_errors().item)
     return f"[{STEP}]\n{codes}\n[{SENTENCE}]\n{codes}"

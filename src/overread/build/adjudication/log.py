@@ -21,16 +21,16 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from overread.build.adjudication.reads import Given, Reads, Retracted
+from overread.build.adjudication.reads import PersonVerdict, Reads, Retraction
 from overread.core import Record
 from overread.errors import OverreadError, UsageError
 
-LOG = "verdicts.jsonl"
+VERDICT_LOG = "verdicts.jsonl"
 _SEAL = re.compile(rb',"hash":"([0-9a-f]{64})"\}')
 _SEAL_LENGTH = 75
 
 
-class Line(Record):
+class LogLine(Record):
     """One line of the log, less its seal."""
 
     n: int
@@ -41,9 +41,9 @@ class Line(Record):
     """When it was written, in UTC."""
     way: Literal["given", "imported", "undone"]
     """How it came."""
-    given: tuple[Given, ...] = ()
+    given: tuple[PersonVerdict, ...] = ()
     """Verdicts: one, or all of an import, which so comes whole or not at all."""
-    retracted: Retracted | None = None
+    retracted: Retraction | None = None
     """The verdict that was taken back."""
 
 
@@ -69,7 +69,7 @@ class LogCheck:
 
 
 @dataclass(frozen=True)
-class _Mark:
+class _Position:
     """How far a log was read."""
 
     offset: int = 0
@@ -77,10 +77,10 @@ class _Mark:
     head: str = ""
 
 
-def verify(folder: Path, *, head: str | None = None) -> LogCheck:
+def verify_log(folder: Path, *, head: str | None = None) -> LogCheck:
     """Go through the whole log of a folder; `head` is a hash noted earlier, which must occur."""
     log = VerdictLog(folder)
-    with log.held(fcntl.LOCK_SH) as handle:
+    with log.lock(fcntl.LOCK_SH) as handle:
         log.read(handle)
     found = log.check()
     if head and found.intact and head not in log.heads:
@@ -94,13 +94,13 @@ class VerdictLog:
 
     def __init__(self, folder: Path) -> None:
         """The log of a folder; it need not be there yet."""
-        self.path = folder / LOG
+        self.path = folder / VERDICT_LOG
         self.reads = Reads()
         self.heads: dict[str, None] = {}
         """Hashes of all lines."""
         self.notes: list[str] = []
         """What was mended on the way."""
-        self._mark = _Mark()
+        self._mark = _Position()
         self._file: tuple[int, int] | None = None
         self._broken: tuple[int, str] | None = None
         self._torn = ""
@@ -112,39 +112,39 @@ class VerdictLog:
         line, why = self._broken or (None, "")
         return LogCheck(self._mark.lines, self._mark.head, line, why, self._torn)
 
-    def look(self) -> Reads:
+    def refresh(self) -> Reads:
         """The verdicts that stand now; raises where the log was altered."""
-        with self.held(fcntl.LOCK_SH) as handle:
-            self._follow(handle)
+        with self.lock(fcntl.LOCK_SH) as handle:
+            self._read_or_raise(handle)
         return self.reads
 
-    def append(self, decide: Callable[[Reads], Line], at: str) -> Line:
+    def append(self, decide: Callable[[Reads], LogLine], at: str) -> LogLine:
         """Write a line, while nobody else does.
 
         `decide` sees all verdicts that stand and makes the line, or raises, and then nothing is
         written. From the return on, a kill does not lose it.
         """
-        with self.held(fcntl.LOCK_EX) as handle:
+        with self.lock(fcntl.LOCK_EX) as handle:
             assert handle is not None
-            self._follow(handle)
+            self._read_or_raise(handle)
             draft = decide(self.reads)
             update = {"n": self._mark.lines + 1, "before": self._mark.head, "at": at}
             line = draft.model_copy(update=update)
-            sealed, seal = _sealed(line)
-            self._mend(handle)
+            sealed, seal = _seal_line(line)
+            self._truncate_torn_line(handle)
             start = b"\n" if self._lacks_end else b""
             self._write(handle, start + sealed + b"\n")
-            self._take(line)
+            self._apply(line)
             self._lacks_end = False
             offset = self._mark.offset + len(start) + len(sealed) + 1
-            self._pass(_Mark(offset, line.n, seal))
+            self._advance(_Position(offset, line.n, seal))
             return line
 
     # ---- the file --------------------------------------------------------------------------
 
     @contextmanager
-    def held(self, how: int) -> Iterator[int | None]:
-        """The open file, locked; None where there is none and nobody is going to write."""
+    def lock(self, how: int) -> Iterator[int | None]:
+        """The open and locked log file; None where there is none and it is only to be read."""
         writes = how == fcntl.LOCK_EX
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT if writes else os.O_RDONLY
         with self._turn:
@@ -158,14 +158,14 @@ class VerdictLog:
                 yield None
                 return
             except OSError as error:
-                raise self._unusable(error, "written" if writes else "read") from None
+                raise self._file_error(error, "written" if writes else "read") from None
             try:
                 fcntl.flock(handle, how)
-                if _moved(self.path, handle):
+                if _was_replaced(self.path, handle):
                     raise OverreadError(
-                        "the log of verdicts was replaced while it was waited for",
+                        "the verdict log was replaced while waiting for its lock",
                         where=str(self.path),
-                        remedy="do it again",
+                        remedy="try again",
                     )
                 yield handle
             finally:
@@ -175,38 +175,38 @@ class VerdictLog:
         """Follow the log from where it was left to its end; what does not fit is remembered."""
         if handle is None:
             if self._mark.offset:
-                self._rewind()
+                self._reset()
             return
         state = os.fstat(handle)
         file = (state.st_dev, state.st_ino)
         if self._file not in (None, file) or state.st_size < self._mark.offset:
-            self._rewind()  # another file, or a shorter one: somebody put back a copy
+            self._reset()  # another file, or a shorter one: somebody put back a copy
         self._file = file
         self._torn = self._torn if self._lacks_end else ""
-        tail = self._whole_lines(_bytes_from(handle, self._mark.offset))
+        tail = self._read_whole_lines(_read_from(handle, self._mark.offset))
         if tail and self._broken is None:
-            self._judge_tail(tail)
+            self._check_tail(tail)
 
-    def _follow(self, handle: int | None) -> None:
+    def _read_or_raise(self, handle: int | None) -> None:
         self.read(handle)
         if self._broken is not None and handle is not None:
-            self._rewind()  # it may be another copy of the log than we knew
+            self._reset()  # it may be another copy of the log than we knew
             self.read(handle)
         if self._broken is not None:
             line, why = self._broken
             raise OverreadError(
-                f"the log of verdicts does not hold from line {line} on ({why})",
+                f"the verdict log is damaged from line {line} on ({why})",
                 where=str(self.path),
-                remedy="put back a copy that holds; `overread adjudicate DIR --verify` tells",
+                remedy="restore an intact copy; `overread adjudicate DIR --verify` gives details",
             )
 
-    def _rewind(self) -> None:
+    def _reset(self) -> None:
         self.reads, self.heads = Reads(), {}
-        self._mark, self._file, self._broken = _Mark(), None, None
+        self._mark, self._file, self._broken = _Position(), None, None
         self._torn, self._lacks_end = "", False
 
-    def _mend(self, handle: int) -> None:
-        """Take away what a kill left of the last line."""
+    def _truncate_torn_line(self, handle: int) -> None:
+        """Remove what is left of a last line that a kill cut off."""
         if self._torn and not self._lacks_end:
             os.ftruncate(handle, self._mark.offset)
         if self._torn:
@@ -224,19 +224,19 @@ class VerdictLog:
         except BaseException as error:
             os.ftruncate(handle, self._mark.offset)
             if isinstance(error, OSError):
-                raise self._unusable(error, "written") from None
+                raise self._file_error(error, "written") from None
             raise
 
-    def _unusable(self, error: OSError, done: str) -> OverreadError:
+    def _file_error(self, error: OSError, done: str) -> OverreadError:
         return OverreadError(
-            f"the log of verdicts cannot be {done} ({error.strerror})",
+            f"the verdict log cannot be {done} ({error.strerror})",
             where=str(self.path),
-            remedy="mend that and do it again: every verdict that was taken is kept",
+            remedy="fix that and try again: every accepted verdict is saved",
         )
 
     # ---- the chain -------------------------------------------------------------------------
 
-    def _whole_lines(self, data: bytes) -> bytes:
+    def _read_whole_lines(self, data: bytes) -> bytes:
         """Take every whole line; the rest is given back."""
         at = 0
         if self._lacks_end and data:
@@ -244,55 +244,55 @@ class VerdictLog:
                 self._broken = (self._mark.lines, "it does not end where it did")
                 return data
             self._lacks_end, self._torn, at = False, "", 1  # somebody else has ended the line
-            self._pass(_Mark(self._mark.offset + 1, self._mark.lines, self._mark.head))
+            self._advance(_Position(self._mark.offset + 1, self._mark.lines, self._mark.head))
         while self._broken is None and (end := data.find(b"\n", at)) >= 0:
-            self._one(data[at:end])
+            self._read_line(data[at:end])
             at = end + 1
         return data[at:]
 
-    def _one(self, raw: bytes, *, ended: bool = True) -> None:
+    def _read_line(self, raw: bytes, *, ended: bool = True) -> None:
         number = self._mark.lines + 1
         try:
-            line, seal = _opened(raw, number, self._mark.head)
-            self._take(line)
+            line, seal = _parse_line(raw, number, self._mark.head)
+            self._apply(line)
         except (ValueError, UsageError) as error:
             why = error.what if isinstance(error, UsageError) else str(error)
             self._broken = (number, why)
             return
-        self._pass(_Mark(self._mark.offset + len(raw) + ended, number, seal))
+        self._advance(_Position(self._mark.offset + len(raw) + ended, number, seal))
 
-    def _judge_tail(self, tail: bytes) -> None:
-        """What stands behind the last line's end: the work of a kill, or of somebody's hand."""
+    def _check_tail(self, tail: bytes) -> None:
+        """Check bytes after the last complete line: cut off by a kill, or edited by hand."""
         number = self._mark.lines + 1
         if _SEAL.fullmatch(tail[-_SEAL_LENGTH:]):
-            self._one(tail, ended=False)
+            self._read_line(tail, ended=False)
             if self._broken is None:
                 self._lacks_end = True
                 self._torn = f"line {number} lacked its end after a kill; nothing was lost"
             return
-        start = _start(number, self._mark.head)
+        start = _line_prefix(number, self._mark.head)
         fits = tail.startswith(start) or start.startswith(tail)
         if not fits or _holds_whole_line(tail):
             self._broken = (number, "it is not the beginning of a line that fits here")
             return
         self._torn = f"line {number} was cut off by a kill; the verdict in it was lost"
 
-    def _take(self, line: Line) -> None:
+    def _apply(self, line: LogLine) -> None:
         for given in line.given:
             self.reads.add(given)
         if line.retracted is not None:
-            self.reads.take_back(line.retracted)
+            self.reads.retract(line.retracted)
 
-    def _pass(self, mark: _Mark) -> None:
+    def _advance(self, mark: _Position) -> None:
         self._mark = mark
         self.heads[mark.head] = None
 
 
-def _start(number: int, head: str) -> bytes:
+def _line_prefix(number: int, head: str) -> bytes:
     return f'{{"n":{number},"before":"{head}",'.encode()
 
 
-def _sealed(line: Line) -> tuple[bytes, str]:
+def _seal_line(line: LogLine) -> tuple[bytes, str]:
     """A line as it is stored, without its end, and its hash."""
     try:
         body = line.model_dump_json(exclude_defaults=True).encode()[:-1]
@@ -302,7 +302,7 @@ def _sealed(line: Line) -> tuple[bytes, str]:
     return body + f',"hash":"{seal}"}}'.encode(), seal
 
 
-def _opened(raw: bytes, number: int, head: str) -> tuple[Line, str]:
+def _parse_line(raw: bytes, number: int, head: str) -> tuple[LogLine, str]:
     """A stored line and its hash; a `ValueError` says what does not fit."""
     found = _SEAL.fullmatch(raw[-_SEAL_LENGTH:])
     if found is None:
@@ -310,10 +310,10 @@ def _opened(raw: bytes, number: int, head: str) -> tuple[Line, str]:
     body, seal = raw[:-_SEAL_LENGTH], found.group(1).decode()
     if hashlib.sha256(body).hexdigest() != seal:
         raise ValueError("its hash is not that of its words")
-    if not body.startswith(_start(number, head)):
+    if not body.startswith(_line_prefix(number, head)):
         raise ValueError(f"it does not follow line {number - 1}")
     try:
-        return Line.model_validate_json(body + b"}"), seal
+        return LogLine.model_validate_json(body + b"}"), seal
     except ValidationError:
         raise ValueError("it is no verdict of this program") from None
 
@@ -326,7 +326,7 @@ def _holds_whole_line(tail: bytes) -> bool:
     )
 
 
-def _moved(path: Path, handle: int) -> bool:
+def _was_replaced(path: Path, handle: int) -> bool:
     """Whether another file has the name by now."""
     try:
         return not os.path.samestat(path.stat(), os.fstat(handle))
@@ -334,7 +334,7 @@ def _moved(path: Path, handle: int) -> bool:
         return True
 
 
-def _bytes_from(handle: int, offset: int) -> bytes:
+def _read_from(handle: int, offset: int) -> bytes:
     os.lseek(handle, offset, os.SEEK_SET)
     blocks = []
     while block := os.read(handle, 1 << 20):

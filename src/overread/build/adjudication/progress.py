@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from overread.build.adjudication.reads import CANNOT_JUDGE, Key, Reads, deciding, need
+from overread.build.adjudication.reads import (
+    CANNOT_JUDGE,
+    QuestionKey,
+    Reads,
+    deciding_verdict,
+    needed_read,
+)
 from overread.build.item import Question
 from overread.core import Record
 
 
-class Tally(Record):
+class QuestionTally(Record):
     """How far the questions are."""
 
     questions: int = 0
@@ -32,9 +38,9 @@ class Tally(Record):
 class Progress(Record):
     """How far the work is. For who runs it; a reader is told his own numbers only."""
 
-    all: Tally
+    all: QuestionTally
     """Of all questions."""
-    kinds: dict[str, Tally]
+    kinds: dict[str, QuestionTally]
     """Kind → of the questions of that kind."""
     given: dict[str, int]
     """Person → verdicts that stand."""
@@ -46,8 +52,8 @@ class Progress(Record):
     """What was mended in the log."""
 
 
-def progress_of(
-    asked: Sequence[tuple[Question, Key]],
+def count_progress(
+    asked: Sequence[tuple[Question, QuestionKey]],
     reads: Reads,
     left: Mapping[str, int],
     notes: Sequence[str] = (),
@@ -56,20 +62,20 @@ def progress_of(
     kinds: dict[str, Counter[str]] = {}
     for question, key in asked:
         counts = kinds.setdefault(question.kind, Counter())
-        own = reads.of(key)
+        own = reads.of_question(key)
         counts["questions"] += 1
-        last = deciding(own)
+        last = deciding_verdict(own)
         if last is None:
-            counts[need(own)] += 1
+            counts[needed_read(own)] += 1
             continue
         counts["settled"] += 1
         counts["by_third"] += own[0].verdict != own[1].verdict
         counts["cannot_judge"] += last.verdict == CANNOT_JUDGE
     current = {key for _, key in asked}
     return Progress(
-        all=Tally(**sum(kinds.values(), Counter())),
-        kinds={kind: Tally(**counts) for kind, counts in kinds.items()},
-        given={name: len(reads.by(name)) for name in left},
+        all=QuestionTally(**sum(kinds.values(), Counter())),
+        kinds={kind: QuestionTally(**counts) for kind, counts in kinds.items()},
+        given={name: len(reads.by_person(name)) for name in left},
         left=dict(left),
         outdated=sum(given.key not in current for given in reads.all()),
         notes=tuple(notes),

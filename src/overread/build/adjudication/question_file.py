@@ -9,29 +9,29 @@ from pydantic import ValidationError
 
 from overread.build.item import Question
 from overread.errors import OverreadError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
-QUESTIONS = "questions.jsonl"
-LEDGER = "ledger.sqlite"
+QUESTIONS_FILE = "questions.jsonl"
+LEDGER_FILE = "ledger.sqlite"
 
 
 def has_questions(folder: Path) -> bool:
     """Whether anybody wrote down what is asked in this folder."""
-    return (folder / LEDGER).is_file() or (folder / QUESTIONS).is_file()
+    return (folder / LEDGER_FILE).is_file() or (folder / QUESTIONS_FILE).is_file()
 
 
-def questions_of(folder: Path) -> list[Question]:
+def load_questions(folder: Path) -> list[Question]:
     """The questions of a folder, in their order; a line that is none ends it, with its number."""
-    if (folder / LEDGER).is_file():
-        from overread.build.questions import questions_of as of_ledger
+    if (folder / LEDGER_FILE).is_file():
+        from overread.build.questions import load_ledger_questions as of_ledger
 
         return of_ledger(folder)
-    path = folder / QUESTIONS
+    path = folder / QUESTIONS_FILE
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise OverreadError(
-            "there are no questions for people",
+            "this folder has no adjudication questions",
             where=str(folder),
             remedy="give a folder that `overread build` wrote, or one with a questions.jsonl",
         ) from None
@@ -58,8 +58,8 @@ def questions_of(folder: Path) -> list[Question]:
 
 def write_questions(folder: Path, questions: Iterable[Question]) -> Path:
     """Write the questions of a folder that has no ledger, in place of those that were there."""
-    path = folder / QUESTIONS
-    with written(path) as out:
+    path = folder / QUESTIONS_FILE
+    with open_atomic(path) as out:
         for question in questions:
             out.write(question.model_dump_json().encode() + b"\n")
     return path

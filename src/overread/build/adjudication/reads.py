@@ -22,14 +22,14 @@ CANNOT_JUDGE = "cannot judge"
 
 LONGEST_NAME = 80
 
-Key: TypeAlias = tuple[str, str]
+QuestionKey: TypeAlias = tuple[str, str]
 """Id of a question, and the digest of what was asked: a question that changed is another one."""
 
-Need: TypeAlias = Literal["first", "second", "third", "nothing"]
+NeededRead: TypeAlias = Literal["first", "second", "third", "nothing"]
 """Which read a question waits for."""
 
 
-class Given(Record):
+class PersonVerdict(Record):
     """One person's verdict on one question."""
 
     person: str
@@ -54,12 +54,12 @@ class Given(Record):
     """When, in UTC."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> QuestionKey:
         """Which question, as it was asked."""
         return (self.question, self.asked)
 
 
-class Retracted(Record):
+class Retraction(Record):
     """A verdict that its giver took back."""
 
     person: str
@@ -70,13 +70,13 @@ class Retracted(Record):
     """Digest of the question as it was asked."""
 
 
-def digest(question: Question) -> str:
+def question_digest(question: Question) -> str:
     """What tells a question from another one of the same id: verdicts on other words do not count.
 
     >>> one = Question(id="q1", item="c1", kind="leak", text="Does it give the diagnosis away?")
-    >>> digest(one) == digest(one.model_copy()), len(digest(one))
+    >>> question_digest(one) == question_digest(one.model_copy()), len(question_digest(one))
     (True, 16)
-    >>> digest(one) == digest(one.model_copy(update={"text": "Does it not?"}))
+    >>> question_digest(one) == question_digest(one.model_copy(update={"text": "Does it not?"}))
     False
     """
     whole = json.dumps(question.model_dump(mode="json"), sort_keys=True)
@@ -109,7 +109,7 @@ def person_key(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def need(reads: Sequence[Given]) -> Need:
+def needed_read(reads: Sequence[PersonVerdict]) -> NeededRead:
     """Which read the question waits for, by the verdicts that stand, in their order."""
     if len(reads) < 2:
         return "second" if reads else "first"
@@ -118,9 +118,9 @@ def need(reads: Sequence[Given]) -> Need:
     return "third"
 
 
-def deciding(reads: Sequence[Given]) -> Given | None:
+def deciding_verdict(reads: Sequence[PersonVerdict]) -> PersonVerdict | None:
     """The verdict that decides: the first of two that are the same, else the third; None before."""
-    if need(reads) != "nothing":
+    if needed_read(reads) != "nothing":
         return None
     return reads[0] if reads[0].verdict == reads[1].verdict else reads[2]
 
@@ -130,9 +130,9 @@ class Reads:
 
     def __init__(self) -> None:
         """Nobody has read anything yet."""
-        self._all: dict[tuple[Key, str], Given] = {}
-        self._by_question: dict[Key, dict[str, Given]] = {}
-        self._by_person: dict[str, dict[Key, Given]] = {}
+        self._all: dict[tuple[QuestionKey, str], PersonVerdict] = {}
+        self._by_question: dict[QuestionKey, dict[str, PersonVerdict]] = {}
+        self._by_person: dict[str, dict[QuestionKey, PersonVerdict]] = {}
 
     def copy(self) -> Reads:
         """The same reads; what is added to one is not in the other."""
@@ -141,19 +141,19 @@ class Reads:
             other.add(given)
         return other
 
-    def all(self) -> list[Given]:
+    def all(self) -> list[PersonVerdict]:
         """Every verdict that stands, in the order in which they came."""
         return list(self._all.values())
 
-    def of(self, key: Key) -> list[Given]:
+    def of_question(self, key: QuestionKey) -> list[PersonVerdict]:
         """The verdicts on a question, in their order."""
         return list(self._by_question.get(key, {}).values())
 
-    def by(self, person: str) -> list[Given]:
+    def by_person(self, person: str) -> list[PersonVerdict]:
         """The verdicts of a person, in their order."""
         return list(self._by_person.get(person_key(person), {}).values())
 
-    def own(self, person: str, key: Key) -> Given | None:
+    def find(self, person: str, key: QuestionKey) -> PersonVerdict | None:
         """A person's own verdict on a question."""
         return self._all.get((key, person_key(person)))
 
@@ -164,36 +164,36 @@ class Reads:
             names.setdefault(who, given.person)
         return [names[who] for who in sorted(names)]
 
-    def add(self, given: Given) -> None:
+    def add(self, given: PersonVerdict) -> None:
         """Take a verdict; refused where this person has read the question already."""
-        self.check(given)
+        self.check_new(given)
         who = person_key(given.person)
         self._all[given.key, who] = given
         self._by_question.setdefault(given.key, {})[who] = given
         self._by_person.setdefault(who, {})[given.key] = given
 
-    def check(self, given: Given) -> None:
+    def check_new(self, given: PersonVerdict) -> None:
         """Refuse a second verdict of a person on a question."""
-        if self.own(given.person, given.key) is not None:
+        if self.find(given.person, given.key) is not None:
             raise UsageError(
                 f"{given.person} has read question '{given.question}' already",
                 remedy="nobody reads a question twice; undo the first verdict to give another",
             )
 
-    def take_back(self, retracted: Retracted) -> None:
+    def retract(self, retracted: Retraction) -> None:
         """Drop a verdict; refused where there is none, or where a third has decided over it."""
-        self.check_back(retracted)
+        self.check_retraction(retracted)
         who, key = person_key(retracted.person), (retracted.question, retracted.asked)
         del self._all[key, who]
         del self._by_question[key][who]
         del self._by_person[who][key]
 
-    def check_back(self, retracted: Retracted) -> None:
+    def check_retraction(self, retracted: Retraction) -> None:
         """Refuse to drop a verdict that is not there, or because of which a third was asked."""
         who, key = person_key(retracted.person), (retracted.question, retracted.asked)
         if (key, who) not in self._all:
             raise UsageError(f"{retracted.person} has no verdict on '{retracted.question}'")
-        reads = self.of(key)
+        reads = self.of_question(key)
         differed = len(reads) > 2 and reads[0].verdict != reads[1].verdict
         if differed and who in [person_key(read.person) for read in reads[:2]]:
             raise UsageError(

@@ -13,24 +13,24 @@ from functools import partial
 from pathlib import Path
 
 from overread.build.adjudication.queue import Queue
-from overread.build.adjudication.reads import CANNOT_JUDGE, Given, person_key
+from overread.build.adjudication.reads import CANNOT_JUDGE, PersonVerdict, person_key
 from overread.build.item import Question
 from overread.metrics.agreement import (
     Agreement,
     agree,
-    alpha_of,
     kappa,
+    krippendorff_alpha,
     pair_statistics,
     share_agreed,
 )
-from overread.metrics.sample import Numbers, Sample, divided
-from overread.metrics.statistics.bootstrap import Draws, Interval, intervals
+from overread.metrics.sample import Numbers, Sample, safe_divide
+from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, intervals
 from overread.metrics.statistics.result import Result
 
-CATEGORY = "category"
+CATEGORY_FIELD = "category"
 """The field of what is shown by which questions of a kind are told apart."""
 
-Pair = tuple[Question, Given, Given]
+QuestionReads = tuple[Question, PersonVerdict, PersonVerdict]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class GroupAgreement(Result):
     """Each two people who read the same questions."""
 
 
-def agreement(
+def measure_agreement(
     folder: Path,
     questions: Iterable[Question] | None = None,
     *,
@@ -83,10 +83,10 @@ def agreement(
     """
     queue = Queue(folder, questions)
     queue.check_kind(kind)
-    by_question: dict[str, list[Given]] = {}
-    for given in queue.standing():
+    by_question: dict[str, list[PersonVerdict]] = {}
+    for given in queue.current_verdicts():
         by_question.setdefault(given.question, []).append(given)
-    groups: dict[tuple[str, str | None], list[Pair]] = {}
+    groups: dict[tuple[str, str | None], list[QuestionReads]] = {}
     for id_, question in queue.questions.items():
         reads = by_question.get(id_, [])[:2]
         if len(reads) < 2 or kind not in (None, question.kind):
@@ -94,16 +94,22 @@ def agreement(
         # By name, so that a person's verdicts stand on one side of the table.
         one, other = sorted(reads, key=lambda given: person_key(given.person))
         groups.setdefault((question.kind, None), []).append((question, one, other))
-        category = question.shown.get(CATEGORY)
+        category = question.shown.get(CATEGORY_FIELD)
         if isinstance(category, (str, int)) and not isinstance(category, bool):
             groups.setdefault((question.kind, str(category)), []).append((question, one, other))
     ordered = sorted(groups.items(), key=lambda group: (group[0][0], group[0][1] or ""))
-    measure = partial(_measured, draws=draws, seed=seed, level=level)
+    measure = partial(_measure_group, draws=draws, seed=seed, level=level)
     return [measure(name, category, pairs) for (name, category), pairs in ordered]
 
 
-def _measured(
-    kind: str, category: str | None, pairs: Sequence[Pair], *, draws: int, seed: int, level: float
+def _measure_group(
+    kind: str,
+    category: str | None,
+    pairs: Sequence[QuestionReads],
+    *,
+    draws: int,
+    seed: int,
+    level: float,
 ) -> GroupAgreement:
     said = {given.verdict for _, *both in pairs for given in both}
     may = dict.fromkeys(choice for question, *_ in pairs for choice in question.choices)
@@ -118,19 +124,19 @@ def _measured(
         }
         for _, one, other in pairs
     ]
-    drawn = Draws([question.item for question, *_ in pairs], draws=draws, seed=seed)
+    drawn = BootstrapDraws([question.item for question, *_ in pairs], draws=draws, seed=seed)
     found = intervals(
         {
             "share": share_agreed,
             "kappa": kappa,
             "ac1": partial(ac1, labels=len(labels)),
-            "alpha": alpha_of,
+            "alpha": krippendorff_alpha,
         },
         rows,
         drawn,
         level=level,
     )
-    by_people: dict[tuple[str, str], list[Pair]] = {}
+    by_people: dict[tuple[str, str], list[QuestionReads]] = {}
     for pair in pairs:
         _, one, other = pair
         names = (person_key(one.person), person_key(other.person))
@@ -179,8 +185,8 @@ def ac1(sample: Sample, *, labels: int) -> Numbers:
     uneven: Numbers = 0 * items
     for label in range(labels):
         used = sum(sample.weights @ (sample.column(side) == label) for side in ("first", "second"))
-        share = divided(used, 2 * items)
+        share = safe_divide(used, 2 * items)
         uneven = uneven + share * (1 - share)
     chance = uneven / (labels - 1)
-    result: Numbers = divided(share_agreed(sample) - chance, 1 - chance)
+    result: Numbers = safe_divide(share_agreed(sample) - chance, 1 - chance)
     return result

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from overread.errors import OverreadError
 
-REASONS = "reasons.toml"
+REASONS_FILE = "reasons.toml"
 OTHER = "other"
 """The code that needs words beside it."""
 _ANY = "any"
 
-Codes = Mapping[str, str]
+ReasonCodes = Mapping[str, str]
 """Code → what it means."""
 
 
-def reasons_for(kind: str, folder: Path | None = None) -> Codes:
+def reasons_for(kind: str, folder: Path | None = None) -> ReasonCodes:
     """The codes that go with a kind of question: its own, and those that go with every kind.
 
     A file `reasons.toml` in the folder replaces the lists of the kinds that it names.
@@ -29,28 +29,28 @@ def reasons_for(kind: str, folder: Path | None = None) -> Codes:
     >>> list(reasons_for("a new kind"))
     ['not-shown', 'poor-picture', 'ambiguous', 'not-covered', 'other']
     """
-    lists = _bundled() | (_of_folder(folder) if folder is not None else {})
+    lists = _load_bundled() | (_load_from_folder(folder) if folder is not None else {})
     return {**lists.get(kind, {}), **lists[_ANY]}
 
 
 @cache
-def _bundled() -> dict[str, dict[str, str]]:
-    here = files("overread.build.adjudication") / REASONS
-    return _lists(here.read_text("utf-8"), REASONS)
+def _load_bundled() -> dict[str, dict[str, str]]:
+    here = files("overread.build.adjudication") / REASONS_FILE
+    return _parse_lists(here.read_text("utf-8"), REASONS_FILE)
 
 
-def _of_folder(folder: Path) -> dict[str, dict[str, str]]:
-    path = folder / REASONS
+def _load_from_folder(folder: Path) -> dict[str, dict[str, str]]:
+    path = folder / REASONS_FILE
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError):
         raise OverreadError("the reason codes cannot be read", where=str(path)) from None
-    return _lists(text, str(path))
+    return _parse_lists(text, str(path))
 
 
-def _lists(text: str, where: str) -> dict[str, dict[str, str]]:
+def _parse_lists(text: str, where: str) -> dict[str, dict[str, str]]:
     try:
         lists = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -17,11 +17,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from overread.build.adjudication.queue import Offer, Queue
-from overread.build.adjudication.reads import Given, person_key, person_name
+from overread.build.adjudication.queue import Queue, VerdictInput
+from overread.build.adjudication.reads import PersonVerdict, person_key, person_name
 from overread.build.item import Question
 from overread.errors import OverreadError, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 COLUMNS = (
     "question", "item", "kind", "text", "shown", "choices", "person", "verdict", "reasons", "note",
@@ -29,16 +29,16 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of a file, in their order; `question` and `verdict` are needed, others may lack."""
 _NEEDED = ("question", "verdict")
-_MOST = 1 << 26
-_CELL = 30_000
+_MAX_BYTES = 1 << 26
+_MAX_CELL = 30_000
 """Characters of the longest cell: spreadsheets cut beyond 32,767."""
 _FORMULA = r"[=+\-@\t\r]"
-_RESULTS = re.compile(r"#(?:NAME\?|REF!|VALUE!|DIV/0!|N/A|NULL!|NUM!)")
+_FORMULA_ERRORS = re.compile(r"#(?:NAME\?|REF!|VALUE!|DIV/0!|N/A|NULL!|NUM!)")
 """What a spreadsheet leaves where it took a text for a formula."""
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What an import brought."""
 
     new: int
@@ -55,41 +55,42 @@ def export_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> i
     With `person`, write that person's sheet: own verdicts, and below them every question that is
     left, with an empty verdict.
     """
-    write = _format(path)
+    write = _choose_format(path)
     if path.exists():
         raise UsageError(
             f"there is a file {path} already, perhaps with somebody's verdicts",
             remedy="give another name",
         )
-    given = queue.standing()
+    given = queue.current_verdicts()
     rows: list[dict[str, Any]]
     if person is None:
-        rows = [_row(queue.questions[one.question], one) for one in given]
+        rows = [_make_row(queue.questions[one.question], one) for one in given]
     else:
         name = person_name(person)
         own = [one for one in given if person_key(one.person) == person_key(name)]
-        rows = [_row(queue.questions[one.question], one) for one in own]
+        rows = [_make_row(queue.questions[one.question], one) for one in own]
         rows += [
-            _row(question, None) | {"person": name, "asked": queue.asked(question.id)}
-            for question in queue.open_to(name)
+            _make_row(question, None)
+            | {"person": name, "asked": queue.question_digest(question.id)}
+            for question in queue.open_questions(name)
         ]
-    with written(path, packed=False, fresh=True) as file:
+    with open_atomic(path, packed=False, fresh=True) as file:
         file.write(write(rows))
     return len(rows)
 
 
-def import_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> Imported:
+def import_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> ImportResult:
     """Take all verdicts of a file, or none; the first thing that is wrong ends it, with its line.
 
     `person` is whose they are where the file does not say; where it does, it must be this one.
     """
-    _format(path)
-    text = _text(path)
-    rows = _csv_rows(text, str(path)) if _is_csv(path) else _json_rows(text, str(path))
-    offers: list[tuple[str, Offer]] = []
+    _choose_format(path)
+    text = _read_text(path)
+    rows = _read_csv(text, str(path)) if _is_csv(path) else _read_jsonl(text, str(path))
+    offers: list[tuple[str, VerdictInput]] = []
     empty = 0
     for where, row in rows:
-        offer = _offer(queue, row, where, person)
+        offer = _parse_verdict(queue, row, where, person)
         if offer is None:
             empty += 1
         else:
@@ -98,14 +99,14 @@ def import_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> I
         raise OverreadError(
             "no line has a verdict", where=str(path), remedy="fill in the column 'verdict'"
         )
-    new, known = queue.take(offers)
-    return Imported(new, known, empty)
+    new, known = queue.submit_all(offers)
+    return ImportResult(new, known, empty)
 
 
 # ---- out ---------------------------------------------------------------------------------------
 
 
-def _row(question: Question, given: Given | None) -> dict[str, Any]:
+def _make_row(question: Question, given: PersonVerdict | None) -> dict[str, Any]:
     asked = {
         "question": question.id,
         "item": question.item,
@@ -127,13 +128,13 @@ def _as_csv(rows: Sequence[dict[str, Any]]) -> bytes:
     for row in rows:
         cells = {
             **row,
-            "shown": _cut(json.dumps(row["shown"], ensure_ascii=False)),
-            "text": _cut(row["text"]),
+            "shown": _truncate_cell(json.dumps(row["shown"], ensure_ascii=False)),
+            "text": _truncate_cell(row["text"]),
             "choices": "|".join(row["choices"]),
             "reasons": "|".join(row["reasons"]),
-            "corrected": _compact(row["corrected"]),
+            "corrected": _correction_cell(row["corrected"]),
         }
-        lines.writerow([guarded(str(cells.get(name) or "")) for name in COLUMNS])
+        lines.writerow([escape_formula(str(cells.get(name) or "")) for name in COLUMNS])
     # With a mark of order, without which spreadsheets take UTF-8 for something else.
     return out.getvalue().encode("utf-8-sig", "replace")
 
@@ -142,24 +143,24 @@ def _as_jsonl(rows: Sequence[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def _compact(corrected: Any) -> str:
+def _correction_cell(corrected: Any) -> str:
     return "" if corrected is None else json.dumps(corrected, ensure_ascii=False)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _CELL else f"{text[:_CELL]} … (cut; the JSONL has all)"
+def _truncate_cell(text: str) -> str:
+    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]} … (cut; the JSONL has all)"
 
 
-def guarded(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """A text as a cell that no spreadsheet takes for a formula; `unguarded` undoes it.
 
-    >>> guarded("=1+1"), guarded("a mass"), unguarded(guarded("'=1+1"))
+    >>> escape_formula("=1+1"), escape_formula("a mass"), unescape_formula(escape_formula("'=1+1"))
     ("'=1+1", 'a mass', "'=1+1")
     """
     return f"'{cell}" if re.match(f"'*{_FORMULA}", cell) else cell
 
 
-def unguarded(cell: str) -> str:
+def unescape_formula(cell: str) -> str:
     """The text of a cell."""
     return cell[1:] if re.match(f"'+{_FORMULA}", cell) else cell
 
@@ -171,7 +172,7 @@ def _is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
-def _format(path: Path) -> Any:
+def _choose_format(path: Path) -> Any:
     """How rows become bytes, by the file's name."""
     if _is_csv(path):
         return _as_csv
@@ -180,9 +181,9 @@ def _format(path: Path) -> Any:
     raise UsageError(f"{path.name} is neither .csv nor .jsonl", remedy="name it so")
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST:
+        if path.stat().st_size > _MAX_BYTES:
             raise OverreadError("the file is too large for verdicts", where=str(path))
         raw = path.read_bytes()
     except OSError as error:
@@ -200,7 +201,7 @@ def _text(path: Path) -> str:
     return text
 
 
-def _csv_rows(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
+def _read_csv(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
     mark = max(",;\t", key=text.partition("\n")[0].count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     found = []
@@ -218,7 +219,7 @@ def _csv_rows(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
                     remedy="put quotation marks around a cell that holds the separator",
                 )
             row: dict[str, Any] = dict(zip(header, cells, strict=False))
-            found.append((where, _of_cells(row, where)))
+            found.append((where, _parse_cells(row, where)))
     except csv.Error as error:
         raise OverreadError(
             f"this is not CSV ({error})",
@@ -242,17 +243,17 @@ def _check_header(header: Sequence[str], where: str) -> None:
         )
 
 
-def _of_cells(row: dict[str, str], where: str) -> dict[str, Any]:
+def _parse_cells(row: dict[str, str], where: str) -> dict[str, Any]:
     """A line of a spreadsheet as the object that a line of JSONL would be."""
     for column in ("question", "person", "verdict", "reasons", "note", "corrected"):
         cell = row.get(column, "").strip()
-        if cell.startswith(("=", "@")) or _RESULTS.match(cell):
+        if cell.startswith(("=", "@")) or _FORMULA_ERRORS.match(cell):
             raise OverreadError(
                 f"the cell '{column}' is a formula, or what became of one ({cell[:40]})",
                 where=where,
                 remedy="write an apostrophe before a text that begins so",
             )
-    plain: dict[str, Any] = {name: unguarded(cell) for name, cell in row.items()}
+    plain: dict[str, Any] = {name: unescape_formula(cell) for name, cell in row.items()}
     plain["verdict"] = plain["verdict"].strip() or None
     words = re.split(r"[|;,]", plain.get("reasons", ""))
     plain["reasons"] = [word.strip() for word in words if word.strip()]
@@ -268,7 +269,7 @@ def _of_cells(row: dict[str, str], where: str) -> dict[str, Any]:
     return plain
 
 
-def _json_rows(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
+def _read_jsonl(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -285,11 +286,17 @@ def _json_rows(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
     return found
 
 
-def _offer(queue: Queue, row: dict[str, Any], where: str, person: str | None) -> Offer | None:
+def _parse_verdict(
+    queue: Queue, row: dict[str, Any], where: str, person: str | None
+) -> VerdictInput | None:
     """The verdict of a line; None where it has none."""
     texts = {name: row.get(name) or "" for name in ("question", "person", "note", "at", "asked")}
     verdict, reasons = row["verdict"] or "", row.get("reasons") or []
-    told = [*texts.items(), ("verdict", verdict), *(("reasons", code) for code in _listed(reasons))]
+    told = [
+        *texts.items(),
+        ("verdict", verdict),
+        *(("reasons", code) for code in _as_list(reasons)),
+    ]
     for name, value in told:
         if not isinstance(value, str):
             raise OverreadError(f"'{name}' is no text", where=where)
@@ -304,7 +311,7 @@ def _offer(queue: Queue, row: dict[str, Any], where: str, person: str | None) ->
     who = texts["person"].strip() or person
     if not who:
         raise OverreadError(
-            "it is not said whose verdict this is",
+            "the row does not name the person",
             where=where,
             remedy="fill in the column 'person', or give --as NAME",
         )
@@ -316,28 +323,28 @@ def _offer(queue: Queue, row: dict[str, Any], where: str, person: str | None) ->
         )
     question, asked = texts["question"], texts["asked"].strip()
     question = question if question in queue.questions else question.strip()
-    if question in queue.questions and asked and asked != queue.asked(question):
+    if question in queue.questions and asked and asked != queue.question_digest(question):
         raise OverreadError(
             f"question '{question}' has changed since this verdict",
             where=where,
             remedy="export the questions again, and have it read again",
         )
-    return Offer(
+    return VerdictInput(
         person=who,
         question=question,
         verdict=verdict,
         reasons=tuple(reasons),
         note=texts["note"],
         corrected=row.get("corrected"),
-        at=_time(texts["at"].strip(), where),
+        at=_check_time(texts["at"].strip(), where),
     )
 
 
-def _listed(reasons: Any) -> list[Any]:
+def _as_list(reasons: Any) -> list[Any]:
     return reasons if isinstance(reasons, list) else [None]
 
 
-def _time(text: str, where: str) -> str:
+def _check_time(text: str, where: str) -> str:
     try:
         if text and datetime.fromisoformat(text).tzinfo is None:
             raise ValueError

@@ -25,7 +25,7 @@ _CANNOT = ("c", "?")
 
 
 @dataclass(frozen=True)
-class Answer:
+class TypedVerdict:
     """A verdict as it was typed."""
 
     verdict: str
@@ -51,10 +51,10 @@ def keys_for(choices: Sequence[str]) -> dict[str, str]:
     return {**keys, cannot: CANNOT_JUDGE}
 
 
-def command_of(line: str, choices: Sequence[str]) -> str | None:
+def parse_command(line: str, choices: Sequence[str]) -> str | None:
     """The command that a line gives, such as 'undo'; None where it gives none.
 
-    >>> command_of("u", ("accept", "reject")), command_of(":Quit", ()), command_of("r 1", ())
+    >>> parse_command("u", ("accept", "reject")), parse_command(":Quit", ()), parse_command("r 1", ())
     ('undo', 'quit', None)
     """
     word = line.strip().casefold()
@@ -63,11 +63,11 @@ def command_of(line: str, choices: Sequence[str]) -> str | None:
     return COMMANDS.get(word) if word not in keys_for(choices) else None
 
 
-def answer_of(line: str, choices: Sequence[str], codes: Mapping[str, str]) -> Answer:
+def parse_verdict(line: str, choices: Sequence[str], codes: Mapping[str, str]) -> TypedVerdict:
     """The verdict that a line gives; raises with what to type where it gives none.
 
-    >>> answer_of("r 2: too low", ("accept", "reject"), {"wrong-side": "", "wrong-place": ""})
-    Answer(verdict='reject', reasons=('wrong-place',), note='too low')
+    >>> parse_verdict("r 2: too low", ("accept", "reject"), {"wrong-side": "", "wrong-place": ""})
+    TypedVerdict(verdict='reject', reasons=('wrong-place',), note='too low')
     """
     keys = keys_for(choices)
     spelled = {label.casefold(): label for label in (*choices, CANNOT_JUDGE)}
@@ -75,14 +75,16 @@ def answer_of(line: str, choices: Sequence[str], codes: Mapping[str, str]) -> An
         found = re.match(rf"{re.escape(word)}(?=[\s,:]|$)", line.strip().casefold())
         if found is not None:
             head, _, note = line.strip()[found.end() :].partition(":")
-            return Answer(verdict, _reasons(head, list(codes), found.group()), note.strip())
+            return TypedVerdict(
+                verdict, _parse_reasons(head, list(codes), found.group()), note.strip()
+            )
     raise UsageError(
         f"'{line.strip()[:40]}' is no verdict",
         remedy=f"type {', '.join(f'{key} ({label})' for key, label in keys.items())}",
     )
 
 
-def _reasons(head: str, codes: Sequence[str], key: str) -> tuple[str, ...]:
+def _parse_reasons(head: str, codes: Sequence[str], key: str) -> tuple[str, ...]:
     found = []
     for word in re.split(r"[\s,]+", head.strip()):
         if word.isdecimal() and 1 <= int(word) <= len(codes):
@@ -97,24 +99,24 @@ def _reasons(head: str, codes: Sequence[str], key: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def correction_of(line: str, before: Data) -> Data:
+def parse_correction(line: str, before: Data) -> Data:
     """The corrected data after a line such as ':box 10 20 30 40' or ':slices 12-18 22'.
 
-    >>> correction_of(":slices 12-14 20", {})
+    >>> parse_correction(":slices 12-14 20", {})
     {'slices': [12, 13, 14, 20]}
-    >>> correction_of(":box 1 2 3 4", {"box": [5, 6, 7, 8]})
+    >>> parse_correction(":box 1 2 3 4", {"box": [5, 6, 7, 8]})
     {'boxes': [[5, 6, 7, 8], [1, 2, 3, 4]]}
     """
     name, _, rest = line.strip().partition(" ")
     try:
         if name == ":box":
-            numbers: list[JsonValue] = [_number(n) for n in re.split(r"[\s,]+", rest.strip())]
+            numbers: list[JsonValue] = [_parse_number(n) for n in re.split(r"[\s,]+", rest.strip())]
             one, several = before.get("box"), before.get("boxes")
             boxes = [*(several if isinstance(several, list) else []), *([one] if one else [])]
             left = {key: value for key, value in before.items() if key not in ("box", "boxes")}
             return {**left, "boxes": [*boxes, numbers]} if boxes else {**left, "box": numbers}
         if name == ":slices":
-            return before | {"slices": list(_slices(rest))}
+            return before | {"slices": list(_parse_slices(rest))}
         if name == ":data":
             told = json.loads(rest)
             if isinstance(told, dict):
@@ -127,11 +129,11 @@ def correction_of(line: str, before: Data) -> Data:
     )
 
 
-def _number(word: str) -> float:
+def _parse_number(word: str) -> float:
     return int(word) if word.isdecimal() else float(word)
 
 
-def _slices(text: str) -> list[int]:
+def _parse_slices(text: str) -> list[int]:
     found: dict[int, None] = {}
     for word in re.split(r"[\s,]+", text.strip()):
         first, _, last = word.partition("-")

@@ -1,7 +1,7 @@
-"""WHO is it? Nobody knows any more: headers, pictures and reports freed of what names a person.
+"""De-identification: removes what names a person from headers, pictures and reports.
 
 `deidentify` cleans a whole folder; `clean_dataset`, `clean_picture` and `clean_text` clean one
-thing. Rules only, no model: what they miss is told in docs/deidentification.md.
+thing. Rules only, no model: their limits are in docs/deidentification.md.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from overread.build.deid.folder import deidentify, require_clean
     from overread.build.deid.headers import clean_dataset
     from overread.build.deid.picture import clean_picture
-    from overread.build.deid.record import Cleaned, Options, Removal, Unclean
-    from overread.build.deid.secret import Secret, open_secret
+    from overread.build.deid.record import CleanSummary, Options, Removal, UncleanFile
+    from overread.build.deid.secret import DeidSecret, open_secret
     from overread.build.deid.text import clean_text
 
 __all__ = [
-    "Cleaned",
+    "CleanSummary",
+    "DeidSecret",
     "Options",
     "Removal",
-    "Secret",
-    "Unclean",
+    "UncleanFile",
     "clean_dataset",
     "clean_picture",
     "clean_text",

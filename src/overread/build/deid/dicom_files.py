@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from pydicom import uid
 from pydicom.dataset import Dataset
 
-from overread.build.deid.burned_in import Box, find_print
+from overread.build.deid.burned_in import PrintBox, find_print
 from overread.build.deid.headers import clean_dataset, patient_of
-from overread.build.deid.picture import cover, told_boxes
+from overread.build.deid.picture import boxes_as_removals, cover_boxes
 from overread.build.deid.record import Options, Removal
-from overread.build.deid.secret import Secret
+from overread.build.deid.secret import DeidSecret
 from overread.errors import OverreadError, PictureError
-from overread.pixels.dicom import guarded, open_dicom
-from overread.pixels.dicom_frames import NATIVE, decode
+from overread.pixels.dicom import open_dicom, wrap_decoder_errors
+from overread.pixels.dicom_frames import NATIVE, decode_frame
 
-_LOOKED_AT = 8
+_MAX_FRAMES_SEARCHED = 8
 """Frames of a multi-frame file that are searched; what is found is covered in all of them."""
 _NO_PICTURES = ("SEG", "RTDOSE", "REG", "RWV")
 _MEASURED = ("CT", "MR", "PT", "NM")
-_LEFT_OUT = uid.MediaStorageDirectoryStorage
+_DICOMDIR_CLASS = uid.MediaStorageDirectoryStorage
 
 
 @dataclass(frozen=True)
-class CleanFile:
+class CleanDicom:
     """A DICOM file after it was cleaned."""
 
     data: bytes = field(repr=False)
@@ -43,24 +43,24 @@ class CleanFile:
 
 
 def clean_dicom(
-    source: Path | bytes, secret: Secret, options: Options, *, known: Iterable[str] = ()
-) -> CleanFile:
+    source: Path | bytes, secret: DeidSecret, options: Options, *, known: Iterable[str] = ()
+) -> CleanDicom:
     """A DICOM file without what names a person in header or pixels.
 
     Raises `PictureError` where it cannot be read at all. Where only a part of it cannot be
     cleaned, that part is as it was and `unclean` says so: whoever asked decides.
     """
-    dataset = _opened(source)
-    unclean = _contents(dataset)
+    dataset = _open_dataset(source)
+    unclean = _list_uncleanable(dataset)
     where = "a DICOM file"
-    with guarded(where):
+    with wrap_decoder_errors(where):
         removals: list[Removal] = []
         pictured = "Rows" in dataset and _has_pixels(dataset)
         if pictured and str(dataset.get("Modality")) not in _NO_PICTURES:
             try:
-                boxes, told = _pixels_cleaned(dataset, options)
+                boxes, told = _clean_pixels(dataset, options)
                 removals += told
-                unclean += _flags(dataset, boxes)
+                unclean += _check_burned_in_flag(dataset, boxes)
             except OverreadError as error:
                 pictured = False
                 unclean.append(f"the pixels cannot be looked through ({error.what})")
@@ -69,23 +69,23 @@ def clean_dicom(
             made.BurnedInAnnotation = "NO"
         out = BytesIO()
         pydicom.dcmwrite(out, made, enforce_file_format=True)
-    return CleanFile(out.getvalue(), header + removals, unclean, patient_of(dataset))
+    return CleanDicom(out.getvalue(), header + removals, unclean, patient_of(dataset))
 
 
-def is_index(source: Path | bytes) -> bool:
+def is_dicomdir(source: Path | bytes) -> bool:
     """Whether a file is a DICOMDIR: an index that would name every patient, and points nowhere."""
     head = open_dicom(source, pixels=False)
-    return bool(head.file_meta.get("MediaStorageSOPClassUID") == _LEFT_OUT)
+    return bool(head.file_meta.get("MediaStorageSOPClassUID") == _DICOMDIR_CLASS)
 
 
-def _opened(source: Path | bytes) -> Dataset:
+def _open_dataset(source: Path | bytes) -> Dataset:
     head = open_dicom(source, pixels=False)
     if "Rows" in head:
         try:
             return open_dicom(source, pixels=True)
         except PictureError:
             pass  # told below, where the pixels are looked through
-    with guarded("a DICOM file"):
+    with wrap_decoder_errors("a DICOM file"):
         stream: Any = source if isinstance(source, Path) else BytesIO(source)
         dataset = pydicom.dcmread(stream, force=True)
         if not dataset.file_meta.get("TransferSyntaxUID"):
@@ -99,7 +99,7 @@ def _has_pixels(dataset: Dataset) -> bool:
     )
 
 
-def _contents(dataset: Dataset) -> list[str]:
+def _list_uncleanable(dataset: Dataset) -> list[str]:
     """What a file holds besides header and pixels that our rules do not reach into."""
     unclean = []
     if dataset.get("ContentSequence"):
@@ -111,31 +111,33 @@ def _contents(dataset: Dataset) -> list[str]:
     return unclean
 
 
-def _flags(dataset: Dataset, boxes: int) -> list[str]:
+def _check_burned_in_flag(dataset: Dataset, boxes: int) -> list[str]:
     flagged = str(dataset.get("BurnedInAnnotation", "")).upper() == "YES"
     if flagged and not boxes:
         return ["its header says that print is burned in, and none was found"]
     return []
 
 
-def _pixels_cleaned(dataset: Dataset, options: Options) -> tuple[int, list[Removal]]:
+def _clean_pixels(dataset: Dataset, options: Options) -> tuple[int, list[Removal]]:
     """Cover print in all frames of a dataset, in place; how many boxes, and what was done."""
     frames = int(dataset.get("NumberOfFrames") or 1)
     where = "a DICOM file"
-    looked = sorted({round(n) for n in np.linspace(0, frames - 1, min(frames, _LOOKED_AT))})
-    boxes: list[Box] = []
+    looked = sorted(
+        {round(n) for n in np.linspace(0, frames - 1, min(frames, _MAX_FRAMES_SEARCHED))}
+    )
+    boxes: list[PrintBox] = []
     for frame in looked:
-        pixels, photometric = decode(dataset, frame, where)
-        shown = _shown(pixels, photometric, dataset)
+        pixels, photometric = decode_frame(dataset, frame, where)
+        shown = _apply_palette(pixels, photometric, dataset)
         boxes += find_print(
             shown, side_markers=not options.keep_side_markers, measured=_is_measured(dataset)
         )
     boxes = list(dict.fromkeys(boxes))
-    told = told_boxes(tuple(boxes), frame="every frame, " if frames > 1 else "")
+    told = boxes_as_removals(tuple(boxes), frame="every frame, " if frames > 1 else "")
     if boxes:
-        every = [decode(dataset, frame, where) for frame in range(frames)]
-        _replace(dataset, [cover(pixels, boxes) for pixels, _ in every], every[0][1])
-    elif _spare_bits_cleared(dataset):
+        every = [decode_frame(dataset, frame, where) for frame in range(frames)]
+        _replace_pixels(dataset, [cover_boxes(pixels, boxes) for pixels, _ in every], every[0][1])
+    elif _clear_spare_bits(dataset):
         told.append(
             Removal(kind="burned-in", action="removed", where="bits beside the pixels' own")
         )
@@ -150,7 +152,7 @@ def _is_measured(dataset: Dataset) -> bool:
     return str(dataset.get("Modality")) in _MEASURED and not captured and not flagged
 
 
-def _shown(pixels: NDArray[Any], photometric: str, dataset: Dataset) -> NDArray[Any]:
+def _apply_palette(pixels: NDArray[Any], photometric: str, dataset: Dataset) -> NDArray[Any]:
     if photometric != "PALETTE COLOR":
         return pixels
     from pydicom.pixels.processing import apply_color_lut
@@ -160,7 +162,7 @@ def _shown(pixels: NDArray[Any], photometric: str, dataset: Dataset) -> NDArray[
     return (colours >> 8 if wide else colours).astype(np.uint8)
 
 
-def _replace(dataset: Dataset, frames: list[NDArray[Any]], photometric: str) -> None:
+def _replace_pixels(dataset: Dataset, frames: list[NDArray[Any]], photometric: str) -> None:
     """Put decoded frames in place of the pixel data, uncompressed."""
     stack = np.ascontiguousarray(np.stack(frames))
     for keyword in ("FloatPixelData", "DoubleFloatPixelData"):
@@ -181,7 +183,7 @@ def _replace(dataset: Dataset, frames: list[NDArray[Any]], photometric: str) -> 
     dataset.file_meta.TransferSyntaxUID = uid.ExplicitVRLittleEndian
 
 
-def _spare_bits_cleared(dataset: Dataset) -> bool:
+def _clear_spare_bits(dataset: Dataset) -> bool:
     """Clear bits beside the pixels' own, where old overlays hide; whether there were any."""
     allocated, stored = int(dataset.BitsAllocated), int(dataset.get("BitsStored") or 0)
     native = dataset.file_meta.TransferSyntaxUID in NATIVE

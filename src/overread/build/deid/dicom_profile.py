@@ -24,14 +24,14 @@ _TEXT = {"LO", "LT", "SH", "ST", "UC", "UT"}
 _CLEANED_BIRTH = {"PatientBirthTime"}
 
 
-def treatment(tag: BaseTag, vr: str, options: Options) -> Treatment:
+def choose_treatment(tag: BaseTag, vr: str, options: Options) -> Treatment:
     """What becomes of an element, by its tag and kind of value."""
     keyword = keyword_for_tag(tag)
     if tag.is_private or not dictionary_has_tag(tag) or tag.element == 0:
         return "remove"
     if 0x5000 <= tag.group < 0x5100 or 0x6000 <= tag.group < 0x6100 or tag.group < 0x0008:
         return "remove"
-    listed = _table().get(keyword)
+    listed = _load_table().get(keyword)
     if listed == "descriptions":
         return "clean" if options.keep_descriptions and vr in _TEXT else "remove"
     if listed == "characteristics":
@@ -40,10 +40,10 @@ def treatment(tag: BaseTag, vr: str, options: Options) -> Treatment:
         return "empty" if keyword.startswith("PatientSex") else "remove"
     if listed in ("remove", "empty", "dummy"):
         return listed  # type: ignore[return-value]
-    return _by_kind(keyword, vr, product=listed == "products")
+    return _treatment_by_vr(keyword, vr, product=listed == "products")
 
 
-def _by_kind(keyword: str, vr: str, *, product: bool) -> Treatment:
+def _treatment_by_vr(keyword: str, vr: str, *, product: bool) -> Treatment:
     if vr == "SQ":
         return "into"
     if vr in ("DA", "DT"):
@@ -64,7 +64,7 @@ def _by_kind(keyword: str, vr: str, *, product: bool) -> Treatment:
 
 
 @cache
-def _table() -> dict[str, str]:
+def _load_table() -> dict[str, str]:
     """Keyword → the list that it stands in."""
     source = files("overread.build.deid") / "data" / "dicom_profile.toml"
     lists = tomllib.loads(source.read_text("utf-8"))

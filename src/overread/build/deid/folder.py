@@ -1,7 +1,7 @@
-"""A whole folder: every file cleaned by its kind, everything on record, nothing passed by.
+"""Cleans a whole folder: every file by its kind, with a record of every removal.
 
-Tables and headers are read twice. First to see who is in them, so that a name that a header tells
-is found in the report and in the name of the file; then to clean them.
+Tables and headers are read twice: first to collect names and ids, so that a name in a header is
+also found in reports and file names; then to clean them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from overread.build.deid.record import Cleaned, Options, Removal, Unclean
-from overread.build.deid.secret import Secret, open_secret
-from overread.build.deid.tables import Sources, clean_table, rows_of, tells, who
-from overread.build.deid.words import fold, is_also_word, is_eponym, is_family, is_given
+from overread.build.deid.record import CleanSummary, Options, Removal, UncleanFile
+from overread.build.deid.secret import DeidSecret, open_secret
+from overread.build.deid.tables import (
+    TableContext,
+    clean_table,
+    find_patient,
+    may_identify,
+    read_rows,
+)
+from overread.build.deid.words import fold, is_also_word, is_eponym, is_family_name, is_given_name
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 RECORD = "deidentification.jsonl"
 SUMMARY = "deidentification.json"
 _TABLES = ("csv", "tsv", "jsonl", "json", "txt", "md", "text")
-_OF_THE_SYSTEM = re.compile(r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*", re.IGNORECASE)
-_COUNTED = re.compile(
+_SYSTEM_FILES = re.compile(r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*", re.IGNORECASE)
+_NUMBERED = re.compile(
     r"(?:im|img|image|slice|i|frame|series|se|s|z)?[-_]?\d{1,4}|(?:im|img|image|i|z)[-_]?\d{1,6}",
     re.IGNORECASE,
 )
@@ -40,10 +46,10 @@ def deidentify(
     out: Path,
     options: Options | None = None,
     *,
-    secret: Secret | Path | None = None,
+    secret: DeidSecret | Path | None = None,
     keep_map: Path | None = None,
     progress: Progress | None = None,
-) -> Cleaned:
+) -> CleanSummary:
     """Clean a file or a folder into another folder, with a record of what was done.
 
     Files that cannot be cleaned are not written, and `refused` of the result names them; with
@@ -51,30 +57,33 @@ def deidentify(
     its values, except in `keep_map`, which must lie elsewhere.
     """
     chosen = options or Options()
-    _check_places(source, out, keep_map)
-    key = secret if isinstance(secret, Secret) else open_secret(secret, out=out)
-    job = _Folder(source, out, chosen, key)
+    _check_paths(source, out, keep_map)
+    key = secret if isinstance(secret, DeidSecret) else open_secret(secret, out=out)
+    job = _FolderJob(source, out, chosen, key)
     with ExitStack() as stack:
-        job.record = stack.enter_context(_lines(out / RECORD, mode=0o644))
+        job.record = stack.enter_context(_open_new(out / RECORD, mode=0o644))
         if keep_map is not None:
-            job.kept = stack.enter_context(_lines(keep_map, mode=0o600))
-        job.look_around()
+            job.map_file = stack.enter_context(_open_new(keep_map, mode=0o600))
+        job.scan_files()
         # Pictures before tables: these name them by their new names.
-        order = [*job.of_kind(tables=False), *job.of_kind(tables=True)]
+        order = [*job.list_files(tables=False), *job.list_files(tables=True)]
         for n, file in enumerate(order):
             job.clean(file)
             if progress is not None:
                 progress(n + 1, len(order))
     cleaned = job.summary()
-    with written(out / SUMMARY) as stream:
-        told = {**cleaned.model_dump(mode="json", exclude={"out"}), "options": _dumped(chosen)}
+    with open_atomic(out / SUMMARY) as stream:
+        told = {
+            **cleaned.model_dump(mode="json", exclude={"out"}),
+            "options": _options_as_json(chosen),
+        }
         for one in told["unclean"]:
             del one["source"]
         stream.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
     return cleaned
 
 
-def require_clean(cleaned: Cleaned) -> None:
+def require_clean(cleaned: CleanSummary) -> None:
     """Raise unless every file could be cleaned, or was accepted as it is."""
     if cleaned.refused:
         first = cleaned.refused[0]
@@ -86,14 +95,14 @@ def require_clean(cleaned: Cleaned) -> None:
         )
 
 
-def _dumped(options: Options) -> dict[str, object]:
+def _options_as_json(options: Options) -> dict[str, object]:
     """Options for the record; names that were given are names."""
     told = options.model_dump(mode="json")
     told["names"] = len(options.names)
     return told
 
 
-def _check_places(source: Path, out: Path, keep_map: Path | None) -> None:
+def _check_paths(source: Path, out: Path, keep_map: Path | None) -> None:
     if not source.exists():
         raise UsageError(
             "there is no such file or folder", where=str(source), remedy="look at the path again"
@@ -103,13 +112,13 @@ def _check_places(source: Path, out: Path, keep_map: Path | None) -> None:
     real, target = source.resolve(), out.resolve()
     if target.is_relative_to(real) or real.is_relative_to(target):
         raise UsageError(
-            "the cleaned files would lie among the others",
+            "the output folder lies in the source, or around it",
             where=str(out),
             remedy="choose an --out that is neither in the source nor around it",
         )
     if keep_map is not None and keep_map.resolve().is_relative_to(target):
         raise UsageError(
-            "the map of removed values would lie in the folder that is given away",
+            "the map of removed values would lie in the output folder",
             where=str(keep_map),
             remedy="name a file elsewhere with --keep-map",
         )
@@ -117,38 +126,38 @@ def _check_places(source: Path, out: Path, keep_map: Path | None) -> None:
         raise UsageError(f"{keep_map} is there already", remedy="choose another file")
 
 
-def _lines(path: Path, *, mode: int) -> IO[str]:
+def _open_new(path: Path, *, mode: int) -> IO[str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     return os.fdopen(handle, "w", encoding="utf-8")
 
 
 @dataclass
-class _Folder:
+class _FolderJob:
     source: Path
     out: Path
     options: Options
-    secret: Secret
+    secret: DeidSecret
     record: IO[str] | None = None
-    kept: IO[str] | None = None
+    map_file: IO[str] | None = None
     names: dict[str, set[str]] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     kinds: dict[str, str] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
     files: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
-    unclean: list[Unclean] = field(default_factory=list)
+    unclean: list[UncleanFile] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
-    def look_around(self) -> None:
+    def scan_files(self) -> None:
         """What files there are, who is in them, and what each will be called."""
         for file in _walk(self.source):
             self.kinds[file] = self._kind(self._path(file))
         for file, kind in self.kinds.items():
             if kind == "dicom":
-                self._who_in_header(file)
+                self._collect_header_names(file)
             elif kind in _TABLES:
-                self._who_in_table(file, kind)
+                self._collect_table_names(file, kind)
         known = {name for held in self.names.values() for name in held} | self.ids
         new: dict[str, str] = {}
         for file in self.kinds:
@@ -166,7 +175,7 @@ class _Folder:
             if short[Path(file).name] == 1
         }
 
-    def of_kind(self, *, tables: bool) -> list[str]:
+    def list_files(self, *, tables: bool) -> list[str]:
         """Files that are tables or texts, or those that are not."""
         return [file for file, kind in self.kinds.items() if (kind in _TABLES) == tables]
 
@@ -181,13 +190,13 @@ class _Folder:
         unclean: list[str] = []
         data: bytes | None = None
         try:
-            if kind == "system" or (kind == "dicom" and _is_index(self._path(file))):
+            if kind == "system" or (kind == "dicom" and _is_dicomdir(self._path(file))):
                 self.left_out.append(new)
                 return
             if kind == "nifti":
-                removals += _nifti(self._path(file), self.out / new)
+                removals += _clean_nifti_file(self._path(file), self.out / new)
             else:
-                data, more, unclean = self._cleaned(file, kind)
+                data, more, unclean = self._clean_data(file, kind)
                 removals += more
         except OverreadError as error:
             unclean.append(error.what)
@@ -195,20 +204,20 @@ class _Folder:
         if unclean:
             accepted = self.options.accept_unclean and kind != "link"
             why = "; ".join(unclean)
-            self.unclean.append(Unclean(source=file, file=new, why=why, accepted=accepted))
+            self.unclean.append(UncleanFile(source=file, file=new, why=why, accepted=accepted))
             if not accepted:
                 return
             if data is None:
                 data = self._path(file).read_bytes()
         if data is not None:
-            with written(self.out / new, packed=False) as stream:
+            with open_atomic(self.out / new, packed=False) as stream:
                 stream.write(data)
         self.files[kind] += 1
-        self._tell(file, new, removals)
+        self._record_removals(file, new, removals)
 
-    def summary(self) -> Cleaned:
+    def summary(self) -> CleanSummary:
         """What became of the whole folder."""
-        return Cleaned(
+        return CleanSummary(
             out=self.out,
             files=dict(self.files.most_common()),
             removals=dict(self.counts.most_common()),
@@ -216,7 +225,7 @@ class _Folder:
             left_out=tuple(self.left_out),
         )
 
-    def _cleaned(self, file: str, kind: str) -> tuple[bytes, list[Removal], list[str]]:
+    def _clean_data(self, file: str, kind: str) -> tuple[bytes, list[Removal], list[str]]:
         path = self._path(file)
         if kind == "dicom":
             from overread.build.deid.dicom_files import clean_dicom
@@ -229,22 +238,22 @@ class _Folder:
             data, removals = clean_picture_file(path.read_bytes(), "a picture", self.options)
             return data, removals, []
         if kind in _TABLES:
-            sources = Sources(self.secret, self.options, self.names, self.paths)
+            sources = TableContext(self.secret, self.options, self.names, self.paths)
             table = clean_table(_read_text(path), kind, sources)
             return table.data.encode(), table.removals, table.unclean
         if kind == "link":
             raise OverreadError("it is a link, which might lead anywhere")
         raise OverreadError("files of this kind are not known, so nobody can say what is in it")
 
-    def _tell(self, file: str, new: str, removals: list[Removal]) -> None:
+    def _record_removals(self, file: str, new: str, removals: list[Removal]) -> None:
         assert self.record is not None
         for one in removals:
             self.counts[one.kind] += 1
             told = {"file": new, **one.model_dump(mode="json")}
             self.record.write(json.dumps(told, ensure_ascii=False) + "\n")
-            if self.kept is not None:
+            if self.map_file is not None:
                 row = {"source": file, **told, "before": one.before, "after": one.after}
-                self.kept.write(json.dumps(row, ensure_ascii=False) + "\n")
+                self.map_file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def _path(self, file: str) -> Path:
         return self.source / file if self.source.is_dir() else self.source
@@ -252,11 +261,11 @@ class _Folder:
     def _kind(self, path: Path) -> str:
         if path.is_symlink() or not path.is_file():
             return "link"
-        if _OF_THE_SYSTEM.fullmatch(path.name):
+        if _SYSTEM_FILES.fullmatch(path.name):
             return "system"
-        from overread.pixels.formats import told
+        from overread.pixels.formats import sniff_format
 
-        kind = told(path)
+        kind = sniff_format(path)
         if kind in ("png", "jpeg", "dicom"):
             return str(kind)
         lower = path.name.lower()
@@ -267,23 +276,23 @@ class _Folder:
             return ending
         return "dicom" if kind is None and _begins_as_dicom(path) else "unknown"
 
-    def _who_in_header(self, file: str) -> None:
-        from overread.build.deid.headers import own_words, patient_of
-        from overread.pixels.dicom import guarded, open_dicom
+    def _collect_header_names(self, file: str) -> None:
+        from overread.build.deid.headers import find_identifying_words, patient_of
+        from overread.pixels.dicom import open_dicom, wrap_decoder_errors
 
         try:
             dataset = open_dicom(self._path(file), pixels=False)
-            with guarded("a DICOM file"):
-                words, ids = own_words(dataset)
+            with wrap_decoder_errors("a DICOM file"):
+                words, ids = find_identifying_words(dataset)
                 self.names.setdefault(fold(patient_of(dataset)), set()).update(words)
                 self.ids |= ids
         except OverreadError:
             return  # told when the file is cleaned
 
-    def _who_in_table(self, file: str, kind: str) -> None:
+    def _collect_table_names(self, file: str, kind: str) -> None:
         try:
-            for row in rows_of(_read_text(self._path(file)), kind):
-                patient, names = who(row, self.options)
+            for row in read_rows(_read_text(self._path(file)), kind):
+                patient, names = find_patient(row, self.options)
                 self.names.setdefault(fold(patient), set()).update(names)
                 if len(patient) > 3:
                     self.ids.add(patient)
@@ -294,8 +303,10 @@ class _Folder:
         parts = []
         for n, part in enumerate(Path(file).parts):
             last = n == len(Path(file).parts) - 1
-            stem, ending = _split(part) if last else (part, "")
-            if not _COUNTED.fullmatch(stem) and (tells(stem, known) or _names_somebody(stem)):
+            stem, ending = _split_ending(part) if last else (part, "")
+            if not _NUMBERED.fullmatch(stem) and (
+                may_identify(stem, known) or _names_somebody(stem)
+            ):
                 stem = f"f-{self.secret.code('path', stem)}"
             parts.append(stem + ending)
         return "/".join(parts)
@@ -311,7 +322,7 @@ def _walk(source: Path) -> Iterator[str]:
             yield (Path(folder) / name).relative_to(source).as_posix()
 
 
-def _split(name: str) -> tuple[str, str]:
+def _split_ending(name: str) -> tuple[str, str]:
     match = re.search(r"(?:\.nii)?(?:\.[A-Za-z][A-Za-z0-9]{0,6})$", name)
     return (name[: match.start()], match[0]) if match and match.start() else (name, "")
 
@@ -319,7 +330,7 @@ def _split(name: str) -> tuple[str, str]:
 def _names_somebody(stem: str) -> bool:
     words = re.findall(r"[^\W\d_]{3,}", stem)
     sure = [w for w in words if not is_also_word(w) and not is_eponym(w)]
-    return any(is_given(word) or is_family(word) for word in sure)
+    return any(is_given_name(word) or is_family_name(word) for word in sure)
 
 
 def _begins_as_dicom(path: Path) -> bool:
@@ -332,13 +343,13 @@ def _begins_as_dicom(path: Path) -> bool:
     return "SOPClassUID" in head
 
 
-def _is_index(path: Path) -> bool:
-    from overread.build.deid.dicom_files import is_index
+def _is_dicomdir(path: Path) -> bool:
+    from overread.build.deid.dicom_files import is_dicomdir
 
-    return is_index(path)
+    return is_dicomdir(path)
 
 
-def _nifti(path: Path, out: Path) -> list[Removal]:
+def _clean_nifti_file(path: Path, out: Path) -> list[Removal]:
     from overread.build.deid.nifti_files import clean_nifti
 
     return clean_nifti(path, out, name="a volume")

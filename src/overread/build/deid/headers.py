@@ -18,9 +18,9 @@ from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.multival import MultiValue
 from pydicom.sequence import Sequence
 
-from overread.build.deid.dicom_profile import treatment
-from overread.build.deid.record import Kind, Options, Removal
-from overread.build.deid.secret import Secret
+from overread.build.deid.dicom_profile import choose_treatment
+from overread.build.deid.record import Options, Removal, RemovalKind
+from overread.build.deid.secret import DeidSecret
 from overread.build.deid.text import clean_text
 from overread.build.deid.words import fold, is_common
 
@@ -33,14 +33,16 @@ _CODES = {
     "113108": "Retain Patient Characteristics Option",
 }
 _DUMMY = {"PN": "REMOVED", "AE": "REMOVED", "AS": "000Y", "UR": "about:blank"}
-_OWN_IDS = ("PatientID", "AccessionNumber", "OtherPatientIDs", "AdmissionID", "StudyID")
-_NOBODY = frozenset("patient test unknown anonymous anonym none name doctor physician".split())
-_OWN_WORDS = ("InstitutionName", "PatientAddress", "StationName", "InstitutionalDepartmentName")
+_ID_KEYWORDS = ("PatientID", "AccessionNumber", "OtherPatientIDs", "AdmissionID", "StudyID")
+_PLACEHOLDER_WORDS = frozenset(
+    "patient test unknown anonymous anonym none name doctor physician".split()
+)
+_NAME_KEYWORDS = ("InstitutionName", "PatientAddress", "StationName", "InstitutionalDepartmentName")
 
 
 def clean_dataset(
     dataset: Dataset,
-    secret: Secret,
+    secret: DeidSecret,
     options: Options | None = None,
     *,
     known: Iterable[str] = (),
@@ -52,17 +54,17 @@ def clean_dataset(
     looked through them says so with `pixels_cleaned`, and the method written says so too.
     """
     chosen = options or Options()
-    job = _Job(dataset, secret, chosen, known)
-    made = job.cleaned(dataset, "")
-    job.name_patient(made)
-    made.file_meta = _meta(dataset, made, job)
+    job = _HeaderJob(dataset, secret, chosen, known)
+    made = job.clean(dataset, "")
+    job.set_patient_code(made)
+    made.file_meta = _new_file_meta(dataset, made, job)
     made.preamble = b"\0" * 128
     made.PatientIdentityRemoved = "YES"
     made.DeidentificationMethod = METHOD
     made.LongitudinalTemporalInformationModified = (
         "MODIFIED" if chosen.dates == "shift" else "REMOVED"
     )
-    made.DeidentificationMethodCodeSequence = Sequence(_codes(chosen, pixels=pixels_cleaned))
+    made.DeidentificationMethodCodeSequence = Sequence(_method_codes(chosen, pixels=pixels_cleaned))
     return made, job.removals
 
 
@@ -75,18 +77,18 @@ def patient_of(dataset: Dataset) -> str:
     return named if named != "|" else str(dataset.get("StudyInstanceUID") or "")
 
 
-def own_words(dataset: Dataset) -> tuple[set[str], set[str]]:
+def find_identifying_words(dataset: Dataset) -> tuple[set[str], set[str]]:
     """Words of names, and ids, that this header tells of its patient and of who treats them."""
     words: set[str] = set()
     ids: set[str] = set()
     for element in dataset.iterall():
-        if element.VR == "PN" or element.keyword in _OWN_WORDS:
+        if element.VR == "PN" or element.keyword in _NAME_KEYWORDS:
             for word in re.findall(r"[^\W\d_]{3,}", str(element.value or "")):
                 # A patient may be called Stone; a hospital's "Clinic" names nobody.
-                plain = fold(word) in _NOBODY if element.VR == "PN" else is_common(word)
+                plain = fold(word) in _PLACEHOLDER_WORDS if element.VR == "PN" else is_common(word)
                 if not plain:
                     words.add(fold(word))
-        if element.keyword in _OWN_IDS:
+        if element.keyword in _ID_KEYWORDS:
             held = element.value if isinstance(element.value, MultiValue) else [element.value]
             ids |= {fold(str(one).strip()) for one in held if len(str(one or "").strip()) >= 4}
     return words, ids
@@ -112,109 +114,111 @@ def shift_date(value: str, days: int) -> str | None:
     return f"{moved.year:04d}{moved.month:02d}" + (f"{moved.day:02d}{time}" if day else "")
 
 
-class _Job:
+class _HeaderJob:
     """One dataset being cleaned: what it is cleaned by, and what was done so far."""
 
     def __init__(
-        self, dataset: Dataset, secret: Secret, options: Options, known: Iterable[str]
+        self, dataset: Dataset, secret: DeidSecret, options: Options, known: Iterable[str]
     ) -> None:
         self.secret, self.options = secret, options
         self.patient = patient_of(dataset)
-        self.days = secret.days(self.patient)
-        self.words, self.ids = own_words(dataset)
+        self.days = secret.shift_days(self.patient)
+        self.words, self.ids = find_identifying_words(dataset)
         self.words |= {fold(word) for name in known for word in name.split()}
         self.removals: list[Removal] = []
 
-    def cleaned(self, dataset: Dataset, path: str) -> Dataset:
+    def clean(self, dataset: Dataset, path: str) -> Dataset:
         """A new dataset of what may stay."""
         made = Dataset()
         for element in dataset:
             where = f"{path}{element.tag} {keyword_for_tag(element.tag)}".strip()
-            what = treatment(element.tag, element.VR, self.options)
-            kept = self._treated(element, what, where)
+            what = choose_treatment(element.tag, element.VR, self.options)
+            kept = self._treat(element, what, where)
             if kept is not None:
                 made[element.tag] = kept
         return made
 
-    def name_patient(self, made: Dataset) -> None:
+    def set_patient_code(self, made: Dataset) -> None:
         """One code in place of name and id, so that what belongs together stays together."""
-        code = self.secret.patient(self.patient)
+        code = self.secret.patient_code(self.patient)
         made.PatientName = made.PatientID = code
 
-    def _treated(self, element: DataElement, what: str, where: str) -> DataElement | None:
+    def _treat(self, element: DataElement, what: str, where: str) -> DataElement | None:
         empty = element.value is None or element.value == "" or element.value == []
         if what == "into":
             items = [
-                self.cleaned(item, f"{where}[{n}] > ") for n, item in enumerate(element.value or ())
+                self.clean(item, f"{where}[{n}] > ") for n, item in enumerate(element.value or ())
             ]
             return DataElement(element.tag, "SQ", Sequence(items))
         if what == "keep" or (empty and what != "remove"):
             return element
         if what == "remove":
-            kind: Kind = "private-tag" if element.tag.is_private else "tag"
-            self._tell(kind, "removed", where, element, None)
+            kind: RemovalKind = "private-tag" if element.tag.is_private else "tag"
+            self._record(kind, "removed", where, element, None)
             return None
         if what == "look":
             return (
-                element if not self._tells(element) else self._emptied(element, where, "own-word")
+                element
+                if not self._names_patient(element)
+                else self._empty(element, where, "own-word")
             )
         if what == "empty":
-            return self._emptied(element, where, "profile")
+            return self._empty(element, where, "profile")
         if what == "dummy":
-            made = DataElement(element.tag, element.VR, _dummy(element.VR))
-            self._tell("tag", "replaced", where, element, made)
+            made = DataElement(element.tag, element.VR, _dummy_value(element.VR))
+            self._record("tag", "replaced", where, element, made)
             return made
-        return self._changed(element, what, where)
+        return self._transform(element, what, where)
 
-    def _changed(self, element: DataElement, what: str, where: str) -> DataElement | None:
+    def _transform(self, element: DataElement, what: str, where: str) -> DataElement | None:
         if what in ("date", "time"):
             if self.options.dates == "remove":
-                return self._emptied(element, where, "dates")
+                return self._empty(element, where, "dates")
             if what == "time":
                 return element
-            moved = _each(element, lambda value: shift_date(value, self.days))
+            moved = _map_values(element, lambda value: shift_date(value, self.days))
             if moved is None:
-                return self._emptied(element, where, "not-a-date")
-            self._tell("date", "shifted", where, element, moved)
+                return self._empty(element, where, "not-a-date")
+            self._record("date", "shifted", where, element, moved)
             return moved
         if what == "uid":
-            made = _each(element, self._uid)
+            made = _map_values(element, self._uid)
             if made is None or made.value == element.value:
                 return element
-            self._tell("uid", "replaced", where, element, made)
+            self._record("uid", "replaced", where, element, made)
             return made
         if what == "age":
-            made = _each(element, lambda value: "090Y" if _years(value) > 89 else value)
-            return made if made is not None else self._emptied(element, where, "age")
-        if self._tells(element):
-            return self._emptied(element, where, "own-word")
-        made = _each(element, self._text)
+            made = _map_values(element, lambda value: "090Y" if _parse_years(value) > 89 else value)
+            return made if made is not None else self._empty(element, where, "age")
+        if self._names_patient(element):
+            return self._empty(element, where, "own-word")
+        made = _map_values(element, self._text)
         if made is not None and made.value != element.value:
-            self._tell("tag", "replaced", where, element, made, "text")
+            self._record("tag", "replaced", where, element, made, "text")
         return made
 
     def _uid(self, value: str) -> str:
-        return value if value.startswith("1.2.840.10008.") else self.secret.uid(value)
+        return value if value.startswith("1.2.840.10008.") else self.secret.map_uid(value)
 
     def _text(self, value: str) -> str:
         return clean_text(value, self.secret, self.options, patient=self.patient).text
 
-    def _tells(self, element: DataElement) -> bool:
+    def _names_patient(self, element: DataElement) -> bool:
         """Whether a value holds a word that names this patient, or one of the ids."""
         value = fold(str(element.value))
         found = set(re.findall(r"[^\W\d_]{3,}", value))
         return bool(found & self.words) or any(one in value for one in self.ids)
 
-    def _emptied(self, element: DataElement, where: str, rule: str) -> DataElement:
+    def _empty(self, element: DataElement, where: str, rule: str) -> DataElement:
         made = DataElement(element.tag, element.VR, [] if element.VR == "SQ" else None)
         if element.VR == "SQ":
             made = DataElement(element.tag, "SQ", Sequence([]))
-        self._tell("date" if rule == "dates" else "tag", "emptied", where, element, made, rule)
+        self._record("date" if rule == "dates" else "tag", "emptied", where, element, made, rule)
         return made
 
-    def _tell(
+    def _record(
         self,
-        kind: Kind,
+        kind: RemovalKind,
         action: Any,
         where: str,
         element: DataElement,
@@ -229,7 +233,7 @@ class _Job:
         )
 
 
-def _each(element: DataElement, change: Any) -> DataElement | None:
+def _map_values(element: DataElement, change: Any) -> DataElement | None:
     """The element with each of its values changed; None where one of them cannot be."""
     value = element.value
     held = list(value) if isinstance(value, MultiValue | list) else [value]
@@ -239,16 +243,16 @@ def _each(element: DataElement, change: Any) -> DataElement | None:
     return DataElement(element.tag, element.VR, made if len(made) > 1 else made[0])
 
 
-def _years(age: str) -> int:
+def _parse_years(age: str) -> int:
     match = re.fullmatch(r"\s*(\d{1,3})Y?\s*", age)
     return int(match[1]) if match else 0
 
 
-def _dummy(vr: str) -> Any:
+def _dummy_value(vr: str) -> Any:
     return Sequence([]) if vr == "SQ" else _DUMMY.get(vr, "REMOVED")
 
 
-def _meta(dataset: Dataset, made: Dataset, job: _Job) -> FileMetaDataset:
+def _new_file_meta(dataset: Dataset, made: Dataset, job: _HeaderJob) -> FileMetaDataset:
     """The meta information anew: what kind of object, how it is written, by whom."""
     given = getattr(dataset, "file_meta", None) or FileMetaDataset()
     meta = FileMetaDataset()
@@ -271,7 +275,7 @@ def _meta(dataset: Dataset, made: Dataset, job: _Job) -> FileMetaDataset:
     return meta
 
 
-def _codes(options: Options, *, pixels: bool) -> list[Dataset]:
+def _method_codes(options: Options, *, pixels: bool) -> list[Dataset]:
     used = ["113100"]
     used += ["113101"] if pixels else []
     used += ["113105"] if options.keep_descriptions else []

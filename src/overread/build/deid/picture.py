@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.build.deid.burned_in import Box, find_print
+from overread.build.deid.burned_in import PrintBox, find_print
 from overread.build.deid.record import Options, Removal
 from overread.errors import PictureError
 
 _PNG_PIXELS = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
-_RING = 6
+_RING_PIXELS = 6
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CleanPicture:
     """Pixels after print was covered, and where it was."""
 
     pixels: NDArray[Any]
-    boxes: tuple[Box, ...]
+    boxes: tuple[PrintBox, ...]
 
 
 def clean_picture(pixels: NDArray[Any], options: Options | None = None) -> CleanPicture:
@@ -37,14 +37,14 @@ def clean_picture(pixels: NDArray[Any], options: Options | None = None) -> Clean
     """
     chosen = options or Options()
     boxes = find_print(pixels, side_markers=not chosen.keep_side_markers)
-    return CleanPicture(cover(pixels, boxes) if boxes else pixels, tuple(boxes))
+    return CleanPicture(cover_boxes(pixels, boxes) if boxes else pixels, tuple(boxes))
 
 
-def cover(pixels: NDArray[Any], boxes: list[Box] | tuple[Box, ...]) -> NDArray[Any]:
+def cover_boxes(pixels: NDArray[Any], boxes: list[PrintBox] | tuple[PrintBox, ...]) -> NDArray[Any]:
     """The picture with each box filled by one value, the middle one of what is around it."""
     made = pixels.copy()
     for box in boxes:
-        wide = box.grown(_RING, pixels.shape)
+        wide = box.expand(_RING_PIXELS, pixels.shape)
         around = np.ones((wide.bottom - wide.top, wide.right - wide.left), dtype=bool)
         around[
             box.top - wide.top : box.bottom - wide.top, box.left - wide.left : box.right - wide.left
@@ -63,15 +63,15 @@ def clean_picture_file(data: bytes, name: str, options: Options) -> tuple[bytes,
     jpeg = data[:2] == b"\xff\xd8"
     pixels = read_image(data, name=name)
     found = clean_picture(pixels, options)
-    removals = told_boxes(found.boxes)
+    removals = boxes_as_removals(found.boxes)
     kept, dropped = _jpeg_segments(data) if jpeg else _png_chunks(data)
     removals += [Removal(kind="metadata", action="removed", where=part) for part in dropped]
     if jpeg and not found.boxes:
         return kept, removals
-    return _written(found.pixels, jpeg=jpeg), removals
+    return _encode(found.pixels, jpeg=jpeg), removals
 
 
-def told_boxes(boxes: tuple[Box, ...], *, frame: str = "") -> list[Removal]:
+def boxes_as_removals(boxes: tuple[PrintBox, ...], *, frame: str = "") -> list[Removal]:
     """Covered boxes, as the record tells them."""
     return [
         Removal(
@@ -84,7 +84,7 @@ def told_boxes(boxes: tuple[Box, ...], *, frame: str = "") -> list[Removal]:
     ]
 
 
-def _written(pixels: NDArray[Any], *, jpeg: bool) -> bytes:
+def _encode(pixels: NDArray[Any], *, jpeg: bool) -> bytes:
     from PIL import Image
 
     out = io.BytesIO()

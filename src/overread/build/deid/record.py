@@ -1,4 +1,4 @@
-"""What is asked of a de-identification, and what it tells: never the values it took out."""
+"""Options and results of a de-identification; results never hold the removed values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from overread.core import Record
 
-Kind = Literal[
+RemovalKind = Literal[
     "name",
     "id",
     "date",
@@ -27,7 +27,7 @@ Kind = Literal[
     "column",
     "path",
 ]
-Action = Literal["removed", "emptied", "replaced", "shifted", "covered", "left-out"]
+RemovalAction = Literal["removed", "emptied", "replaced", "shifted", "covered", "left-out"]
 
 
 class Options(Record):
@@ -60,9 +60,9 @@ class Options(Record):
 class Removal(Record):
     """One thing that was taken out, moved or covered."""
 
-    kind: Kind
+    kind: RemovalKind
     """What it was."""
-    action: Action
+    action: RemovalAction
     """What was done."""
     where: str
     """The element, the column and characters, or the box; never the value."""
@@ -74,7 +74,7 @@ class Removal(Record):
     """What stands there now, for the same map."""
 
 
-class Unclean(Record):
+class UncleanFile(Record):
     """A file that could not be cleaned, and why."""
 
     source: str = Field(repr=False)
@@ -87,7 +87,7 @@ class Unclean(Record):
     """Whether it went on all the same, because that was asked for."""
 
 
-class Cleaned(Record):
+class CleanSummary(Record):
     """What became of a whole folder."""
 
     out: Path
@@ -96,17 +96,17 @@ class Cleaned(Record):
     """Kind of file → how many were written."""
     removals: dict[str, int]
     """Kind of removal → how many."""
-    unclean: tuple[Unclean, ...] = ()
+    unclean: tuple[UncleanFile, ...] = ()
     """Files that could not be cleaned."""
     left_out: tuple[str, ...] = ()
     """Files that nobody needs any more, by cleaned name: indexes, thumbnails of the system."""
 
     @property
-    def refused(self) -> tuple[Unclean, ...]:
+    def refused(self) -> tuple[UncleanFile, ...]:
         """Files that could not be cleaned and were not written."""
         return tuple(one for one in self.unclean if not one.accepted)
 
 
-def counted(removals: list[Removal]) -> dict[str, int]:
+def count_removals(removals: list[Removal]) -> dict[str, int]:
     """How many of each kind, the most first."""
     return dict(Counter(one.kind for one in removals).most_common())

@@ -25,7 +25,7 @@ _WEEKS = (53, 520)
 
 
 @dataclass(frozen=True)
-class Secret:
+class DeidSecret:
     """A key, and the mappings that hang on it."""
 
     key: bytes = field(repr=False)
@@ -38,17 +38,17 @@ class Secret:
         """A short code of letters and digits for a value."""
         return b32encode(self.digest(what, value)).decode().lower()[:length]
 
-    def patient(self, patient: str) -> str:
+    def patient_code(self, patient: str) -> str:
         """What a patient is called from now on."""
-        return f"P{self.code('patient', same(patient)).upper()}"
+        return f"P{self.code('patient', normalise_value(patient)).upper()}"
 
-    def days(self, patient: str) -> int:
+    def shift_days(self, patient: str) -> int:
         """By how many days the dates of a patient are moved; always back, always whole weeks."""
         least, most = _WEEKS
-        drawn = int.from_bytes(self.digest("shift", same(patient))[:8], "big")
+        drawn = int.from_bytes(self.digest("shift", normalise_value(patient))[:8], "big")
         return -7 * (least + drawn % (most - least + 1))
 
-    def uid(self, uid: str) -> str:
+    def map_uid(self, uid: str) -> str:
         """Another UID for a UID, of the kind that needs no registered root."""
         made = uuid.UUID(bytes=self.digest("uid", uid.strip())[:16], version=5)
         return f"2.25.{made.int}"
@@ -57,10 +57,10 @@ class Secret:
         """One of several choices, always the same one for a value."""
         return choices[int.from_bytes(self.digest(what, value)[:8], "big") % len(choices)]
 
-    def shaped(self, what: str, value: str) -> str:
+    def fake_like(self, what: str, value: str) -> str:
         """A value of the same shape: digits for digits, letters for letters, the rest as it is.
 
-        >>> made = Secret(b"k" * 32).shaped("id", "AB-1234")
+        >>> made = DeidSecret(b"k" * 32).fake_like("id", "AB-1234")
         >>> len(made), made[2], made[:2].isalpha(), made[3:].isdigit(), made != "AB-1234"
         (7, '-', True, True, True)
         """
@@ -68,7 +68,7 @@ class Secret:
             stream, made = b"", []
             for n, character in enumerate(value):
                 if n % 32 == 0:
-                    stream = self.digest(f"{what} {attempt} {n}", same(value))
+                    stream = self.digest(f"{what} {attempt} {n}", normalise_value(value))
                 drawn = stream[n % 32]
                 if character.isdigit():
                     made.append(str(drawn % 10))
@@ -82,33 +82,35 @@ class Secret:
         return "X" * len(value)
 
 
-def same(value: str) -> str:
+def normalise_value(value: str) -> str:
     """A value as it is compared: without spaces around it and leading zeros, in small letters."""
     return value.strip().lstrip("0").casefold() or value.strip()
 
 
-def open_secret(path: Path | None = None, *, out: Path | None = None) -> Secret:
+def open_secret(path: Path | None = None, *, out: Path | None = None) -> DeidSecret:
     """The secret of a file, which is made where it is not there; only its owner may read it.
 
     Without a path: the file that OVERREAD_SECRET names, or `overread/deidentify.secret` in the
     user's own settings. It must not lie in the folder that is given away.
     """
-    file = (path or _usual()).expanduser()
+    file = (path or _default_path()).expanduser()
     if out is not None and file.resolve().is_relative_to(out.resolve()):
         raise UsageError(
-            "the secret would lie in the folder that is given away",
+            "the secret would lie in the output folder",
             where=str(file),
             remedy="name a file elsewhere with --secret",
         )
     if not file.exists():
-        _make(file)
+        _create_secret(file)
     elif not file.is_file():
         raise UsageError(
             "the secret is not a file", where=str(file), remedy="name a file with --secret"
         )
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(
-            "others may read this secret", where=str(file), remedy="chmod 600 it, then run again"
+            "the secret file is readable by other users",
+            where=str(file),
+            remedy="chmod 600 it, then run again",
         )
     held = file.read_bytes().strip()
     if len(held) < 16:
@@ -117,10 +119,10 @@ def open_secret(path: Path | None = None, *, out: Path | None = None) -> Secret:
             where=str(file),
             remedy="remove the file to have one made, or write a longer one",
         )
-    return Secret(hashlib.sha256(held).digest())
+    return DeidSecret(hashlib.sha256(held).digest())
 
 
-def _usual() -> Path:
+def _default_path() -> Path:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return Path(named)
@@ -128,7 +130,7 @@ def _usual() -> Path:
     return (Path(home) if home else Path.home() / ".config") / "overread" / "deidentify.secret"
 
 
-def _make(file: Path) -> None:
+def _create_secret(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # With its rights from the first moment on, and never over a file that another run made.
     try:

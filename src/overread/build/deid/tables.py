@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from overread.build.deid.patterns import patterns
 from overread.build.deid.record import Options, Removal
-from overread.build.deid.secret import Secret
-from overread.build.deid.text import clean_text, foreign
+from overread.build.deid.secret import DeidSecret
+from overread.build.deid.text import clean_text, why_unsupported
 from overread.build.deid.text_dates import find_dates
 from overread.build.deid.words import fold, is_common
 from overread.errors import OverreadError
@@ -29,10 +29,10 @@ Meaning = Literal[
 
 
 @dataclass
-class Sources:
+class TableContext:
     """What is known of a whole folder while its tables are cleaned."""
 
-    secret: Secret
+    secret: DeidSecret
     options: Options
     names: Mapping[str, set[str]] = field(default_factory=dict)
     """Patient → names that headers or other tables told of them."""
@@ -49,10 +49,10 @@ class CleanTable:
     unclean: list[str]
 
 
-def meaning(column: str, options: Options) -> Meaning:
+def column_meaning(column: str, options: Options) -> Meaning:
     """What a column holds, by its name.
 
-    >>> [meaning(name, Options()) for name in ("PatientID", "Study Date", "Findings_EN", "dob")]
+    >>> [column_meaning(name, Options()) for name in ("PatientID", "Study Date", "Findings_EN", "dob")]
     ['patient', 'date', 'text', 'birth']
     """
     if column in options.keep_columns:
@@ -66,25 +66,25 @@ def meaning(column: str, options: Options) -> Meaning:
     return next(found, "column_text").removeprefix("column_")  # type: ignore[return-value]
 
 
-def clean_table(text: str, kind: str, sources: Sources) -> CleanTable:
+def clean_table(text: str, kind: str, sources: TableContext) -> CleanTable:
     """A table or text by the ending of its name: csv, tsv, jsonl, json, txt, md."""
-    why = foreign(text)
-    job = _Job(sources, unclean=[why] if why else [])
+    why = why_unsupported(text)
+    job = _TableJob(sources, unclean=[why] if why else [])
     if kind in ("csv", "tsv"):
-        return job.told(_csv(text, job, "\t" if kind == "tsv" else None))
+        return job.result(_clean_csv(text, job, "\t" if kind == "tsv" else None))
     if kind == "jsonl":
-        return job.told(_jsonl(text, job))
+        return job.result(_clean_jsonl(text, job))
     if kind == "json":
-        return job.told(_json(text, job))
+        return job.result(_clean_json(text, job))
     patient = sources.options.patient_column or ""
-    return job.told(job.text(text, patient, "", ()))
+    return job.result(job.clean_cell(text, patient, "", ()))
 
 
-def rows_of(text: str, kind: str) -> Iterator[Mapping[str, Any]]:
+def read_rows(text: str, kind: str) -> Iterator[Mapping[str, Any]]:
     """The rows of a table as they are, to see who is in it; nothing where it cannot be read."""
     try:
         if kind in ("csv", "tsv"):
-            yield from csv.DictReader(io.StringIO(text), delimiter=_delimiter(text, kind))
+            yield from csv.DictReader(io.StringIO(text), delimiter=_guess_delimiter(text, kind))
         elif kind == "jsonl":
             for line in text.splitlines():
                 if isinstance(row := json.loads(line) if line.strip() else None, dict):
@@ -95,9 +95,9 @@ def rows_of(text: str, kind: str) -> Iterator[Mapping[str, Any]]:
         return
 
 
-def who(row: Mapping[str, Any], options: Options) -> tuple[str, set[str]]:
-    """Whose a row is, and the names that it tells."""
-    kinds = {str(column): meaning(str(column), options) for column in row}
+def find_patient(row: Mapping[str, Any], options: Options) -> tuple[str, set[str]]:
+    """The patient of a row, and the names of people in it."""
+    kinds = {str(column): column_meaning(str(column), options) for column in row}
     patient = ""
     for wanted in ("patient", "id", "maybe_id"):
         patient = patient or next(
@@ -112,15 +112,15 @@ def who(row: Mapping[str, Any], options: Options) -> tuple[str, set[str]]:
 
 
 @dataclass
-class _Job:
-    sources: Sources
+class _TableJob:
+    sources: TableContext
     removals: list[Removal] = field(default_factory=list)
     unclean: list[str] = field(default_factory=list)
 
-    def told(self, data: str) -> CleanTable:
+    def result(self, data: str) -> CleanTable:
         return CleanTable(data, self.removals, self.unclean)
 
-    def text(self, text: str, patient: str, place: str, names: Any) -> str:
+    def clean_cell(self, text: str, patient: str, place: str, names: Any) -> str:
         made = clean_text(
             text,
             self.sources.secret,
@@ -132,20 +132,22 @@ class _Job:
         self.removals += made.removals
         return made.text
 
-    def row(self, row: Mapping[str, Any], place: str) -> dict[str, Any]:
+    def clean_row(self, row: Mapping[str, Any], place: str) -> dict[str, Any]:
         """One row, cleaned value by value."""
         options = self.sources.options
-        patient, names = who(row, options)
+        patient, names = find_patient(row, options)
         names = names | self.sources.names.get(fold(patient), set())
         made = {}
         for column, value in row.items():
-            held = meaning(str(column), options)
-            safe = self.key(str(column), place, names)
+            held = column_meaning(str(column), options)
+            safe = self.clean_key(str(column), place, names)
             whose = patient or str(column)  # one object that holds patients by their ids
-            made[safe] = self.value(value, held, whose, f"{place}, {safe},", names)
+            made[safe] = self.clean_value(value, held, whose, f"{place}, {safe},", names)
         return made
 
-    def value(self, value: Any, kind: Meaning, patient: str, place: str, names: set[str]) -> Any:
+    def clean_value(
+        self, value: Any, kind: Meaning, patient: str, place: str, names: set[str]
+    ) -> Any:
         """One value by what its column holds; lists and objects are gone into."""
         if kind == "keep" or value is None or value == "" or isinstance(value, bool):
             return value
@@ -153,13 +155,13 @@ class _Job:
             # Below the top, 'name' is of regions and findings as often as of persons.
             made = {}
             for key, inner in value.items():
-                held = meaning(str(key), self.sources.options)
-                safe = self.key(str(key), place, names)
+                held = column_meaning(str(key), self.sources.options)
+                safe = self.clean_key(str(key), place, names)
                 below = "text" if held == "maybe_id" else held
-                made[safe] = self.value(inner, below, patient, f"{place} {safe}", names)
+                made[safe] = self.clean_value(inner, below, patient, f"{place} {safe}", names)
             return made
         if isinstance(value, list):
-            return [self.value(one, kind, patient, place, names) for one in value]
+            return [self.clean_value(one, kind, patient, place, names) for one in value]
         if isinstance(value, int | float) and kind in ("text", "maybe_id", "place", "person"):
             return value
         # A patient's id may be the name of a file as well; what the column says decides.
@@ -168,14 +170,16 @@ class _Job:
             return known
         return _BY_MEANING.get(kind, _as_text)(self, str(value), patient, place, names)
 
-    def key(self, key: str, place: str, names: set[str]) -> str:
+    def clean_key(self, key: str, place: str, names: set[str]) -> str:
         """A key of an object, which may itself be an id: {"4471023": "No effusion."}."""
         known = self.sources.paths.get(key)
-        if known is not None or not tells(key, names):
+        if known is not None or not may_identify(key, names):
             return known or key
-        return self.tell("id", "replaced", f"{place} a key", key, self.sources.secret.patient(key))
+        return self.record(
+            "id", "replaced", f"{place} a key", key, self.sources.secret.patient_code(key)
+        )
 
-    def tell(self, kind: Any, action: Any, place: str, before: str, after: str) -> str:
+    def record(self, kind: Any, action: Any, place: str, before: str, after: str) -> str:
         """Put one replaced cell on record, and give what stands there now."""
         self.removals.append(
             Removal(
@@ -185,22 +189,22 @@ class _Job:
         return after
 
 
-def _as_text(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    return job.text(value, patient, place, names)
+def _as_text(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
+    return job.clean_cell(value, patient, place, names)
 
 
-def _as_patient(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    return job.tell("id", "replaced", place, value, job.sources.secret.patient(value))
+def _as_patient(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
+    return job.record("id", "replaced", place, value, job.sources.secret.patient_code(value))
 
 
-def _as_id(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    return job.tell(
+def _as_id(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
+    return job.record(
         "id", "replaced", place, value, f"I{job.sources.secret.code('id', value).upper()}"
     )
 
 
-def _maybe_id(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    if tells(value, names):
+def _as_maybe_id(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
+    if may_identify(value, names):
         return _as_id(job, value, patient, place, names)
     if re.fullmatch(r"[\w.-]*\d[\w.-]*", value):
         return value
@@ -210,49 +214,53 @@ def _maybe_id(job: _Job, value: str, patient: str, place: str, names: set[str]) 
     return _as_text(job, value, patient, place, names)
 
 
-def _as_person(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    from overread.build.deid.text import stand_in
+def _as_person(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
+    from overread.build.deid.text import make_surrogate
 
     made = (
-        "[NAME]" if job.sources.options.replace == "tags" else stand_in(value, job.sources.secret)
+        "[NAME]"
+        if job.sources.options.replace == "tags"
+        else make_surrogate(value, job.sources.secret)
     )
-    return job.tell("name", "replaced", place, value, made)
+    return job.record("name", "replaced", place, value, made)
 
 
-def _as_nothing(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
-    return job.tell("column", "emptied", place, value, "")
+def _as_empty(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
+    return job.record("column", "emptied", place, value, "")
 
 
-def _as_date(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
+def _as_date(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
     options = job.sources.options
     if options.dates == "remove":
-        return job.tell("date", "emptied", place, value, "")
-    found = find_dates(value, job.sources.secret.days(patient), day_first=options.day_first)
+        return job.record("date", "emptied", place, value, "")
+    found = find_dates(value, job.sources.secret.shift_days(patient), day_first=options.day_first)
     lone = re.fullmatch(r"(?:19|20)\d\d", value.strip())
     if not found and lone:
-        found = find_dates(f"in {value.strip()}", job.sources.secret.days(patient))
-        return job.tell("date", "shifted", place, value, (found[0].instead or "") if found else "")
-    if not found or found[0].instead in (None, "[DATE]"):
-        return job.tell("date", "emptied", place, value, "")
+        found = find_dates(f"in {value.strip()}", job.sources.secret.shift_days(patient))
+        return job.record(
+            "date", "shifted", place, value, (found[0].replacement or "") if found else ""
+        )
+    if not found or found[0].replacement in (None, "[DATE]"):
+        return job.record("date", "emptied", place, value, "")
     one = found[0]
     rest = value[one.end :] if re.fullmatch(r"[T\s]?[\d:.,ZAPMapm+\s-]*", value[one.end :]) else ""
-    return job.tell("date", "shifted", place, value, f"{one.instead}{rest}")
+    return job.record("date", "shifted", place, value, f"{one.replacement}{rest}")
 
 
-def _as_age(job: _Job, value: str, patient: str, place: str, names: set[str]) -> str:
+def _as_age(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
     match = re.fullmatch(r"\s*0*(\d{1,3})(\D{0,8})", value)
     if match and int(match[1]) > 89:
-        return job.tell("age", "replaced", place, value, f"90{match[2]}")
-    return value if match else job.text(value, patient, place, names)
+        return job.record("age", "replaced", place, value, f"90{match[2]}")
+    return value if match else job.clean_cell(value, patient, place, names)
 
 
-_BY_MEANING: dict[str, Callable[[_Job, str, str, str, set[str]], str]] = {
+_BY_MEANING: dict[str, Callable[[_TableJob, str, str, str, set[str]], str]] = {
     "patient": _as_patient,
     "id": _as_id,
-    "maybe_id": _maybe_id,
+    "maybe_id": _as_maybe_id,
     "person": _as_person,
-    "birth": _as_nothing,
-    "place": _as_nothing,
+    "birth": _as_empty,
+    "place": _as_empty,
     "date": _as_date,
     "age": _as_age,
 }
@@ -263,7 +271,7 @@ def looks_like_id(value: str) -> bool:
     return re.search(r"\d{5}|\d[-_.]?\d{2,}[-_.]\d{2,}", value) is not None
 
 
-def tells(value: str, names: set[str]) -> bool:
+def may_identify(value: str, names: set[str]) -> bool:
     """Whether a file name or id may lead to a person: long numbers, dates, names that are known."""
     bare = fold(value)
     words = set(re.findall(r"[^\W\d_]{3,}|\d{4,}", bare))
@@ -271,16 +279,16 @@ def tells(value: str, names: set[str]) -> bool:
     return looks_like_id(value) or bool(words & known)
 
 
-def _delimiter(text: str, kind: str) -> str:
+def _guess_delimiter(text: str, kind: str) -> str:
     if kind == "tsv":
         return "\t"
     head = text.split("\n", 1)[0]
     return max(",;\t|", key=head.count) if any(head.count(sign) for sign in ",;\t|") else ","
 
 
-def _csv(text: str, job: _Job, delimiter: str | None) -> str:
+def _clean_csv(text: str, job: _TableJob, delimiter: str | None) -> str:
     csv.field_size_limit(2**31 - 1)
-    sign = delimiter or _delimiter(text, "csv")
+    sign = delimiter or _guess_delimiter(text, "csv")
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
         lines = list(reader)
@@ -301,11 +309,13 @@ def _csv(text: str, job: _Job, delimiter: str | None) -> str:
             raise OverreadError(
                 f"line {number} of the table has {len(cells)} cells, not {len(header)}"
             )
-        writer.writerow(job.row(dict(zip(header, cells, strict=True)), f"row {number}").values())
+        writer.writerow(
+            job.clean_row(dict(zip(header, cells, strict=True)), f"row {number}").values()
+        )
     return out.getvalue()
 
 
-def _jsonl(text: str, job: _Job) -> str:
+def _clean_jsonl(text: str, job: _TableJob) -> str:
     made = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -314,23 +324,23 @@ def _jsonl(text: str, job: _Job) -> str:
             row = json.loads(line)
         except (json.JSONDecodeError, RecursionError) as error:
             raise OverreadError(f"line {number} is not JSON ({error})") from None
-        made.append(_object(row, job, f"line {number}"))
+        made.append(_clean_object(row, job, f"line {number}"))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in made)
 
 
-def _json(text: str, job: _Job) -> str:
+def _clean_json(text: str, job: _TableJob) -> str:
     try:
         held = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise OverreadError(f"this is not JSON ({error})") from None
     if isinstance(held, list):
-        made: Any = [_object(row, job, f"entry {n}") for n, row in enumerate(held)]
+        made: Any = [_clean_object(row, job, f"entry {n}") for n, row in enumerate(held)]
     else:
-        made = _object(held, job, "the file")
+        made = _clean_object(held, job, "the file")
     return json.dumps(made, ensure_ascii=False, indent=1) + "\n"
 
 
-def _object(row: Any, job: _Job, place: str) -> Any:
+def _clean_object(row: Any, job: _TableJob, place: str) -> Any:
     if isinstance(row, dict):
-        return job.row(row, place)
-    return job.value(row, "text", "", f"{place},", set())
+        return job.clean_row(row, place)
+    return job.clean_value(row, "text", "", f"{place},", set())

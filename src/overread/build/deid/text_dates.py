@@ -9,48 +9,48 @@ from datetime import date, timedelta
 from importlib.resources import files
 
 from overread.build.deid.patterns import pattern, patterns
-from overread.build.deid.spans import Found
+from overread.build.deid.spans import PhiSpan
 from overread.build.deid.words import fold
 
 _MONTHS: dict[str, str] = tomllib.loads(
     (files("overread.build.deid") / "data" / "months.toml").read_text("utf-8")
 )
-_NAMED: dict[str, tuple[str, int]] = {}
+_MONTH_NUMBERS: dict[str, tuple[str, int]] = {}
 for _language, _row in _MONTHS.items():
     for _number, _name in enumerate(_row.split(), 1):
         if _name != "-":
-            _NAMED.setdefault(fold(_name), (_language, _number))
+            _MONTH_NUMBERS.setdefault(fold(_name), (_language, _number))
 _LETTERS = re.compile(r"[^\W\d_]{3,10}")
 # Months in small letters that are other words as well.
 _AMBIGUOUS = frozenset("may mar mart mai set dec jan jun march august".split())
 _FRACTIONS = {(1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (2, 5), (3, 5), (4, 5), (1, 1)}
 
 
-def find_dates(text: str, days: int | None, *, day_first: bool | None = None) -> list[Found]:
+def find_dates(text: str, days: int | None, *, day_first: bool | None = None) -> list[PhiSpan]:
     """All dates, each with what is to stand in its place; with `days` None there is a tag instead.
 
-    >>> [found.instead for found in find_dates("CT of 03/20/2021, prior on March 13, 2021.", -7)]
+    >>> [found.replacement for found in find_dates("CT of 03/20/2021, prior on March 13, 2021.", -7)]
     ['03/13/2021', 'March 6, 2021']
     """
-    found: list[Found] = []
+    found: list[PhiSpan] = []
     taken = bytearray(len(text))
-    matches = list(_matches(text))
-    first = day_first if day_first is not None else _order(matches, text)
+    matches = list(_find_matches(text))
+    first = day_first if day_first is not None else _is_day_first(matches, text)
     usual = next((int(m["y"]) for _, m in matches if len(m.groupdict().get("y") or "") == 4), 2020)
     for name, match in matches:
-        start, end = _extent(match)
+        start, end = _date_span(match)
         if any(taken[start:end]):
             continue
         # Once a stretch is a date, no laxer form may read a part of it.
         taken[start:end] = b"\1" * (end - start)
-        instead = None if days is None else _moved(name, match, days, usual, day_first=first)
-        found.append(Found(start, end, "date", name, instead or "[DATE]"))
+        instead = None if days is None else _shift_date(name, match, days, usual, day_first=first)
+        found.append(PhiSpan(start, end, "date", name, instead or "[DATE]"))
     return sorted(found, key=lambda one: one.start)
 
 
-def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+def _find_matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
     # Most texts name no month: looking for one is dear, seeing that there is none is cheap.
-    months = any(fold(word) in _NAMED for word in set(_LETTERS.findall(text)))
+    months = any(fold(word) in _MONTH_NUMBERS for word in set(_LETTERS.findall(text)))
     for name, form in patterns("date_").items():
         if not months and "(?P<n>" in form.pattern:
             continue
@@ -80,7 +80,7 @@ def _is_date(name: str, match: re.Match[str], text: str) -> bool:
     return True
 
 
-def _order(matches: list[tuple[str, re.Match[str]]], text: str) -> bool:
+def _is_day_first(matches: list[tuple[str, re.Match[str]]], text: str) -> bool:
     """Whether the day comes first: by a date that can only be read one way, else by its dots."""
     votes = 0
     for _, match in matches:
@@ -94,13 +94,13 @@ def _order(matches: list[tuple[str, re.Match[str]]], text: str) -> bool:
     return dotted or re.search(r"[şğıİ]|\b(?:und|der|el|los|les|il)\b", text) is not None
 
 
-def _extent(match: re.Match[str]) -> tuple[int, int]:
+def _date_span(match: re.Match[str]) -> tuple[int, int]:
     """From the first to the last part that tells the date: words before it are left alone."""
     spans = [match.span(name) for name, part in match.groupdict().items() if part and name != "s"]
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-def _moved(
+def _shift_date(
     name: str, match: re.Match[str], days: int, usual: int, *, day_first: bool
 ) -> str | None:
     parts = {key: value for key, value in match.groupdict().items() if value}
@@ -109,7 +109,7 @@ def _moved(
         front = one > 12 or (day_first and two <= 12)
         day, month = (one, two) if front else (two, one)
     else:
-        month = _NAMED[fold(parts["n"])][1] if "n" in parts else int(parts.get("m", 7))
+        month = _MONTH_NUMBERS[fold(parts["n"])][1] if "n" in parts else int(parts.get("m", 7))
         day, front = int(parts.get("d", 15)), True
     year = int(parts.get("y", usual))
     year += (2000 if year <= 40 else 1900) if year < 100 else 0
@@ -119,7 +119,7 @@ def _moved(
         return None
     new = {"y": moved.year, "m": moved.month, "d": moved.day}
     new |= {"a": moved.day, "b": moved.month} if front else {"a": moved.month, "b": moved.day}
-    start, end = _extent(match)
+    start, end = _date_span(match)
     text = match.string
     made, at = "", start
     pieces = sorted((match.span(key), key) for key in parts if key != "s")
@@ -131,13 +131,13 @@ def _moved(
         made += (
             _month_name(written, moved.month)
             if key == "n"
-            else _digits(new[key], written, zeros=zeros)
+            else _format_number(new[key], written, zeros=zeros)
         )
         at = last
     return made + text[at:end]
 
 
-def _digits(value: int, like: str, *, zeros: bool) -> str:
+def _format_number(value: int, like: str, *, zeros: bool) -> str:
     if len(like) == 2 and value > 99:
         return f"{value % 100:02d}"
     return f"{value:0{len(like)}d}" if zeros or like.startswith("0") else str(value)
@@ -145,7 +145,7 @@ def _digits(value: int, like: str, *, zeros: bool) -> str:
 
 def _month_name(written: str, month: int) -> str:
     """The name of another month in the language, length and letters of this one."""
-    language = _NAMED[fold(written)][0]
+    language = _MONTH_NUMBERS[fold(written)][0]
     name = _MONTHS["en-short" if language == "en-sept" else language].split()[month - 1]
     if written.isupper():
         return name.upper()

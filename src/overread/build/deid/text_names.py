@@ -13,15 +13,15 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from overread.build.deid.patterns import pattern
-from overread.build.deid.spans import Found
-from overread.build.deid.text_words import WORD, Word
+from overread.build.deid.spans import PhiSpan
+from overread.build.deid.text_words import WORD, NameWord
 from overread.build.deid.words import (
     fold,
     is_also_word,
     is_common,
     is_eponym,
-    is_function,
-    is_given,
+    is_function_word,
+    is_given_name,
     is_particle,
     looks_like_a_word,
 )
@@ -30,56 +30,58 @@ _GAP = re.compile(r"[ \u00a0]{1,2}|\^{1,2}")
 _AFTER_INITIAL = re.compile(r"\.?[ \u00a0]?")
 _COMMA = re.compile(r",[ \u00a0]")
 _SUFFIXES = frozenset("jr sr ii iii iv".split())
-_MOST = 4
+_MAX_WORDS = 4
 
 
-class Names:
+class NameSearch:
     """The search for names in one text."""
 
     def __init__(self, text: str, known: Iterable[str] = ()) -> None:
         """Take a text apart; `known` are names that are looked for whatever stands around them."""
         self.text = text
-        self.words = [Word(m.start(), m.end(), m[0]) for m in WORD.finditer(text)]
+        self.words = [NameWord(m.start(), m.end(), m[0]) for m in WORD.finditer(text)]
         self.starts = [word.start for word in self.words]
         self.known = {fold(w) for name in known for w in WORD.findall(name) if len(w) > 2}
-        self.found: list[Found] = []
+        self.found: list[PhiSpan] = []
         self.taken: set[int] = set()
         self.carried: set[str] = set()
         capitals = sum(character.isupper() for character in text)
         letters = sum(character.isalpha() for character in text)
         self.shouting = capitals > 0.6 * max(1, letters)
-        inside = [word for n, word in enumerate(self.words) if not self._opens(n)]
-        raised = sum(word.capital and not word.shouted and not word.initial for word in inside)
+        inside = [word for n, word in enumerate(self.words) if not self._opens_sentence(n)]
+        raised = sum(
+            word.is_capitalised and not word.is_all_caps and not word.is_initial for word in inside
+        )
         # German nouns and headlines: where every second word has a capital, it says nothing.
         self.telling = not self.shouting and raised <= 0.3 * max(8, len(inside))
-        self.lowered = {word.low for word in self.words if word.text.islower()}
+        self.lowered = {word.folded for word in self.words if word.text.islower()}
 
-    def search(self) -> list[Found]:
+    def search(self) -> list[PhiSpan]:
         """All names, in order of the evidence."""
-        self._by_known()
-        self._by_labels()
-        self._by_cues()
-        self._by_lists()
-        self._again()
+        self._find_known()
+        self._find_by_labels()
+        self._find_by_cues()
+        self._find_by_lists()
+        self._find_repeats()
         return self.found
 
     # What stands before a name.
 
-    def _by_labels(self) -> None:
+    def _find_by_labels(self) -> None:
         labels = (pattern("name_label"), pattern("name_heading"))
         for match in (match for form in labels for match in form.finditer(self.text)):
-            first = self._at(match.end())
+            first = self._word_at(match.end())
             if first is not None:
-                self._take(first, self._grow(first, "label"), "label")
+                self._add(first, self._grow_forward(first, "label"), "label")
         for match in pattern("person_label").finditer(self.text):
-            first = self._at(match.end())
+            first = self._word_at(match.end())
             if first is not None and not self._is_word(self.words[first]):
-                self._take(first, self._grow(first, "label"), "label")
+                self._add(first, self._grow_forward(first, "label"), "label")
 
-    def _by_cues(self) -> None:
+    def _find_by_cues(self) -> None:
         for rule in ("title", "by_whom", "told_whom", "role"):
             for match in pattern(rule).finditer(self.text):
-                first = self._at(match.end())
+                first = self._word_at(match.end())
                 if first is None or first in self.taken:
                     continue
                 word = self.words[first]
@@ -90,47 +92,52 @@ class Names:
                 behind = pattern("eponym_noun").match(self.text[word.end : word.end + 40])
                 if rule == "role" and is_eponym(word.text) and behind:
                     continue
-                last = self._grow(first, "title")
-                self._take(first, last, rule)
-                self._and_more(last, rule)
+                last = self._grow_forward(first, "title")
+                self._add(first, last, rule)
+                self._find_joined(last, rule)
         for match in pattern("after_name").finditer(self.text):
             last = bisect_left(self.starts, match.start()) - 1
             if last < 0 or self.words[last].end != match.start() or last in self.taken:
                 continue
-            first = self._back(last)
+            first = self._grow_back(last)
             if first is not None:
-                self._take(first, last + 1, "said-after")
+                self._add(first, last + 1, "said-after")
 
-    def _and_more(self, last: int, rule: str) -> None:
+    def _find_joined(self, last: int, rule: str) -> None:
         """Names that are joined on: "Drs. Kaya and Larsen", "Müller / Weber"."""
         while last < len(self.words) and rule in ("title", "by_whom", "told_whom"):
             gap = self.text[self.words[last - 1].end : self.words[last].start]
             joined = re.fullmatch(r"\s?(?:,|/|&|;)\s?", gap) is not None
             first = last
-            if not joined and self.words[last].low in ("and", "ve", "und", "y", "et", "e"):
+            if not joined and self.words[last].folded in ("and", "ve", "und", "y", "et", "e"):
                 first, joined = last + 1, re.fullmatch(r"\s", gap) is not None
             if not joined or first >= len(self.words):
                 return
             word = self.words[first]
-            sure = word.listed and not word.plain
-            unknown = word.capital and not self._is_word(word) and not word.shouted and self.telling
+            sure = word.is_listed_name and not word.is_ordinary
+            unknown = (
+                word.is_capitalised
+                and not self._is_word(word)
+                and not word.is_all_caps
+                and self.telling
+            )
             wordy = is_eponym(word.text) or (rule != "title" and looks_like_a_word(word.text))
             if not sure and (not unknown or wordy):
                 return
-            last = self._grow(first, "title")
+            last = self._grow_forward(first, "title")
             if last <= first:
                 return
-            self._take(first, last, rule)
+            self._add(first, last, rule)
 
     # What a name looks like.
 
-    def _by_lists(self) -> None:
+    def _find_by_lists(self) -> None:
         n = 0
         while n < len(self.words):
             if n in self.taken or not self._may_begin(n):
                 n += 1
                 continue
-            last = self._grow(n, "bare")
+            last = self._grow_forward(n, "bare")
             while (
                 last > n
                 and is_particle(self.words[last - 1].text)
@@ -141,31 +148,33 @@ class Names:
             # A sentence may begin with a word that is no name: "Thanks Maria Keller".
             while (
                 first < last - 1
-                and self._opens(first)
-                and not self.words[first].listed
+                and self._opens_sentence(first)
+                and not self.words[first].is_listed_name
                 and (
                     looks_like_a_word(self.words[first].text)
-                    or self.words[first].low in self.lowered
+                    or self.words[first].folded in self.lowered
                 )
             ):
                 first += 1
-            if last > first and self._convincing(first, last):
-                self._take(first, last, "list")
+            if last > first and self._is_convincing(first, last):
+                self._add(first, last, "list")
             n = max(last, n + 1)
 
     def _may_begin(self, n: int) -> bool:
         word = self.words[n]
-        if word.initial:
-            return n + 1 < len(self.words) and self._joined(n)
-        return word.capital and (word.listed or not self._is_word(word))
+        if word.is_initial:
+            return n + 1 < len(self.words) and self._is_joined(n)
+        return word.is_capitalised and (word.is_listed_name or not self._is_word(word))
 
-    def _convincing(self, first: int, last: int) -> bool:
-        run = [word for word in self.words[first:last] if not (word.text.islower() or word.initial)]
-        initials = any(word.initial for word in self.words[first:last])
-        if not run or all(word.low in _SUFFIXES for word in run):
+    def _is_convincing(self, first: int, last: int) -> bool:
+        run = [
+            word for word in self.words[first:last] if not (word.text.islower() or word.is_initial)
+        ]
+        initials = any(word.is_initial for word in self.words[first:last])
+        if not run or all(word.folded in _SUFFIXES for word in run):
             return False
-        sure = [w for w in run if w.listed and not w.plain and not is_eponym(w.text)]
-        given = [w for w in run if is_given(w.text)]
+        sure = [w for w in run if w.is_listed_name and not w.is_ordinary and not is_eponym(w.text)]
+        given = [w for w in run if is_given_name(w.text)]
         behind = pattern("eponym_noun").match(self.text[self.words[last - 1].end :][:40])
         if any(is_eponym(word.text) for word in run) and (behind or not sure):
             # "Ivor Lewis esophagectomy"; but "John Wilson" is a person.
@@ -173,24 +182,31 @@ class Names:
                 not behind
                 and len(run) > 1
                 and bool(given)
-                and all(w.listed for w in run)
+                and all(w.is_listed_name for w in run)
                 and not all(is_eponym(w.text) for w in run)
             )
-        if behind and len(run) == 1 and not is_given(run[0].text):
+        if behind and len(run) == 1 and not is_given_name(run[0].text):
             return False
         if len(run) == 1 and not initials:
             word = run[0]
-            short = word.shouted and len(word.text) <= 4 and not self.shouting
-            return bool(sure) and not short and word.low not in self.lowered
+            short = word.is_all_caps and len(word.text) <= 4 and not self.shouting
+            return bool(sure) and not short and word.folded not in self.lowered
         if sure:
             return not self.shouting or len(sure) > 1 or len(run) <= 3
-        if len(run) > 1 and given and all(word.listed for word in run) and not self.shouting:
-            return not all(word.low in self.lowered for word in run)
+        if (
+            len(run) > 1
+            and given
+            and all(word.is_listed_name for word in run)
+            and not self.shouting
+        ):
+            return not all(word.folded in self.lowered for word in run)
         if self.shouting:
             return False
-        return self.telling and self._unknown(run, initials=initials, opens=self._opens(first))
+        return self.telling and self._looks_like_name(
+            run, initials=initials, opens=self._opens_sentence(first)
+        )
 
-    def _unknown(self, run: list[Word], *, initials: bool, opens: bool) -> bool:
+    def _looks_like_name(self, run: list[NameWord], *, initials: bool, opens: bool) -> bool:
         """Whether words that nobody knows stand as a name does."""
         no_words = [
             word
@@ -198,8 +214,8 @@ class Names:
             if not (
                 self._is_word(word)
                 or is_eponym(word.text)
-                or word.low in self.lowered
-                or word.shouted
+                or word.folded in self.lowered
+                or word.is_all_caps
                 or len(word.text) < 3
             )
         ]
@@ -208,93 +224,105 @@ class Names:
             return not opens or "." in self.text[run[0].start - 2 : run[0].start]
         # Of two inside a sentence one may end as words do: Alaric, Fleming.
         fitting = strange if opens else no_words
-        every = [word for word in run if word.listed or word in fitting]
+        every = [word for word in run if word.is_listed_name or word in fitting]
         return len(run) > 1 and len(every) == len(run) and bool(strange)
 
     # Known names, and names found before.
 
-    def _by_known(self) -> None:
+    def _find_known(self) -> None:
         for n, word in enumerate(self.words):
-            if word.low in self.known and n not in self.taken:
-                if word.plain and not (word.capital and not self._opens(n)):
+            if word.folded in self.known and n not in self.taken:
+                if word.is_ordinary and not (word.is_capitalised and not self._opens_sentence(n)):
                     continue
-                self._take(n, n + 1, "known")
+                self._add(n, n + 1, "known")
 
-    def _again(self) -> None:
+    def _find_repeats(self) -> None:
         for n, word in enumerate(self.words):
-            if n in self.taken or word.low not in self.carried or not word.capital:
+            if n in self.taken or word.folded not in self.carried or not word.is_capitalised:
                 continue
-            if is_common(word.text) or (is_also_word(word.text) and self._opens(n)):
+            if is_common(word.text) or (is_also_word(word.text) and self._opens_sentence(n)):
                 continue
             behind = pattern("eponym_noun").match(self.text[word.end : word.end + 40])
             if is_eponym(word.text) and behind:
                 continue
-            self._take(n, n + 1, "again")
+            self._add(n, n + 1, "again")
 
     # Words and what is between them.
 
-    def _at(self, place: int) -> int | None:
+    def _word_at(self, place: int) -> int | None:
         n = bisect_left(self.starts, place)
         return n if n < len(self.words) and self.words[n].start == place else None
 
-    def _opens(self, n: int) -> bool:
+    def _opens_sentence(self, n: int) -> bool:
         """Whether a word begins a sentence, a line or a field."""
         before = self.text[max(0, self.words[n].start - 8) : self.words[n].start]
         stripped = before.rstrip(" \t\"'(*•-")
         return not stripped or stripped[-1] in ".!?:;\n\r|" or "\n" in before[len(stripped) :]
 
-    def _joined(self, n: int) -> bool:
+    def _is_joined(self, n: int) -> bool:
         """Whether a word and the next one may belong to one name."""
         one, two = self.words[n], self.words[n + 1]
         gap = self.text[one.end : two.start]
         if _GAP.fullmatch(gap):
             return True
-        short = one.initial or one.low in ("st", *_SUFFIXES)
+        short = one.is_initial or one.folded in ("st", *_SUFFIXES)
         return bool(short and _AFTER_INITIAL.fullmatch(gap))
 
-    def _is_word(self, word: Word) -> bool:
+    def _is_word(self, word: NameWord) -> bool:
         # X-ray, T-spine, J-wire: a letter and a word are no double name.
         lettered = re.match(r"[^\W\d_]-", word.text) is not None
-        if word.initial and self._dotted(word):
+        if word.is_initial and self._is_dotted(word):
             return False
-        return lettered or (is_common(word.text) and not word.listed) or is_function(word.low)
+        return (
+            lettered
+            or (is_common(word.text) and not word.is_listed_name)
+            or is_function_word(word.folded)
+        )
 
-    def _dotted(self, word: Word) -> bool:
+    def _is_dotted(self, word: NameWord) -> bool:
         return self.text[word.end : word.end + 1] == "."
 
-    def _is_acronym(self, word: Word) -> bool:
+    def _is_acronym(self, word: NameWord) -> bool:
         short = len(word.text) <= 4 and word.text.isupper()
-        return short and not word.initial and not word.listed and not self.shouting
+        return short and not word.is_initial and not word.is_listed_name and not self.shouting
 
     def _fits(self, n: int, trust: str, *, opening: bool) -> bool:
         word = self.words[n]
-        if is_function(word.low) and not (word.initial and (not opening or self._dotted(word))):
+        if is_function_word(word.folded) and not (
+            word.is_initial and (not opening or self._is_dotted(word))
+        ):
             return False
         if trust == "label":
-            return word.listed or not is_common(word.text)
-        if not word.capital:
-            return opening and trust == "title" and word.listed and not word.plain
-        if word.initial:
-            return trust != "title" or self._joined(n) if n + 1 < len(self.words) else not opening
+            return word.is_listed_name or not is_common(word.text)
+        if not word.is_capitalised:
+            return opening and trust == "title" and word.is_listed_name and not word.is_ordinary
+        if word.is_initial:
+            return (
+                trust != "title" or self._is_joined(n) if n + 1 < len(self.words) else not opening
+            )
         if trust == "title":
-            return opening or word.listed or not (is_common(word.text) or self._is_acronym(word))
-        if n in self.taken or (is_common(word.text) and not word.listed):
+            return (
+                opening
+                or word.is_listed_name
+                or not (is_common(word.text) or self._is_acronym(word))
+            )
+        if n in self.taken or (is_common(word.text) and not word.is_listed_name):
             return False
-        return word.listed or not self._is_word(word)
+        return word.is_listed_name or not self._is_word(word)
 
-    def _grow(self, first: int, trust: str) -> int:
+    def _grow_forward(self, first: int, trust: str) -> int:
         """Where the name that begins here ends (exclusive)."""
         n, taken = first, 0
-        while n < len(self.words) and taken < _MOST:
-            if n > first and not self._joined(n - 1) and not self._turned(first, n, trust):
+        while n < len(self.words) and taken < _MAX_WORDS:
+            if n > first and not self._is_joined(n - 1) and not self._is_inverted(first, n, trust):
                 break
             word = self.words[n]
             inner = word.text.islower() and is_particle(word.text)
             if (
                 inner
                 and n + 1 < len(self.words)
-                and self._joined(n)
-                and (self.words[n + 1].capital or is_particle(self.words[n + 1].text))
+                and self._is_joined(n)
+                and (self.words[n + 1].is_capitalised or is_particle(self.words[n + 1].text))
             ):
                 n += 1
                 continue
@@ -303,44 +331,49 @@ class Names:
             n, taken = n + 1, taken + 1
         return n
 
-    def _turned(self, first: int, n: int, trust: str) -> bool:
+    def _is_inverted(self, first: int, n: int, trust: str) -> bool:
         """Whether a comma stands between a family name and a given one: "Kaya, Mehmet"."""
         gap = self.text[self.words[n - 1].end : self.words[n].start]
         one, two = self.words[n - 1], self.words[n]
-        if not _COMMA.fullmatch(gap) or n - first > 2 or not two.capital:
+        if not _COMMA.fullmatch(gap) or n - first > 2 or not two.is_capitalised:
             return False
         if trust == "label":
-            return two.listed or not is_common(two.text)
-        sure = [word for word in (one, two) if word.listed and not word.plain]
-        return one.listed and is_given(two.text) and bool(sure) and not is_eponym(one.text)
+            return two.is_listed_name or not is_common(two.text)
+        sure = [word for word in (one, two) if word.is_listed_name and not word.is_ordinary]
+        return (
+            one.is_listed_name
+            and is_given_name(two.text)
+            and bool(sure)
+            and not is_eponym(one.text)
+        )
 
-    def _back(self, last: int) -> int | None:
+    def _grow_back(self, last: int) -> int | None:
         """Where the name that ends here begins; None where it is no name."""
         first, n = None, last
-        while n >= 0 and last - n < _MOST:
+        while n >= 0 and last - n < _MAX_WORDS:
             word = self.words[n]
-            if n < last and not self._joined(n):
+            if n < last and not self._is_joined(n):
                 break
             inner = is_particle(word.text) and word.text.islower() and n < last
-            plain = not word.capital or self._is_word(word) or self._is_acronym(word)
+            plain = not word.is_capitalised or self._is_word(word) or self._is_acronym(word)
             if not inner and (plain or n in self.taken):
                 break
-            if not inner and not word.listed and is_eponym(word.text):
+            if not inner and not word.is_listed_name and is_eponym(word.text):
                 break
             first = first if inner else n
             n -= 1
-        if first == last and not self.words[last].listed:
+        if first == last and not self.words[last].is_listed_name:
             return None if looks_like_a_word(self.words[last].text) else first
         return first
 
-    def _take(self, first: int, last: int, rule: str) -> None:
+    def _add(self, first: int, last: int, rule: str) -> None:
         last = min(last, len(self.words))
-        letters = all(word.initial for word in self.words[first:last])
+        letters = all(word.is_initial for word in self.words[first:last])
         if last <= first or (letters and rule not in ("label", "title")):
             return
         end = self.words[last - 1].end
         self.taken |= set(range(first, last))
         for word in self.words[first:last]:
             if len(word.text) > 2 and not word.text.islower() and not is_particle(word.text):
-                self.carried.add(word.low)
-        self.found.append(Found(self.words[first].start, end, "name", rule))
+                self.carried.add(word.folded)
+        self.found.append(PhiSpan(self.words[first].start, end, "name", rule))

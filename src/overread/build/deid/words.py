@@ -1,4 +1,4 @@
-"""The words that names are told by: lists of names, and of words that only look like them."""
+"""Word lists for finding names: names, and ordinary words that look like names."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ def fold(word: str) -> str:
 
 
 @lru_cache(1 << 16)
-def is_given(word: str) -> bool:
+def is_given_name(word: str) -> bool:
     """Whether a word is a given name of the list."""
-    return any(part in _lists()["given"] for part in _parts(word))
+    return any(part in _load_name_lists()["given"] for part in _name_parts(word))
 
 
 @lru_cache(1 << 16)
-def is_family(word: str) -> bool:
+def is_family_name(word: str) -> bool:
     """Whether a word is a family name of the list."""
-    return any(part in _lists()["family"] for part in _parts(word))
+    return any(part in _load_name_lists()["family"] for part in _name_parts(word))
 
 
 @lru_cache(1 << 16)
 def is_also_word(word: str) -> bool:
     """Whether a name of the list is a word of a report or a month too."""
-    return fold(word) in _lists()["words"] or fold(word) in _common()
+    return fold(word) in _load_name_lists()["words"] or fold(word) in _load_common()
 
 
 @lru_cache(1 << 16)
 def is_particle(word: str) -> bool:
     """Whether a word may stand within a name in small letters: van, de, al."""
-    return fold(word) in _lists()["particles"]
+    return fold(word) in _load_name_lists()["particles"]
 
 
-def is_function(word: str) -> bool:
+def is_function_word(word: str) -> bool:
     """Whether a word ends a name or never begins one: by, with, today."""
-    return word in _lists()["function"]
+    return word in _load_name_lists()["function"]
 
 
 @lru_cache(1 << 16)
 def is_eponym(word: str) -> bool:
     """Whether a word is a person or brand that stayed in medicine."""
     bare = fold(re.sub(r"['’]s?$", "", word))
-    return bare in _eponyms() or all(part in _eponyms() for part in bare.split("-"))
+    return bare in _load_eponyms() or all(part in _load_eponyms() for part in bare.split("-"))
 
 
 @lru_cache(1 << 16)
@@ -72,9 +72,9 @@ def is_common(word: str) -> bool:
     """Whether a word is one of a report's own, so that a capital letter means nothing."""
     bare = fold(re.sub(r"['’]s?$", "", word))
     return (
-        bare in _common()
-        or bare.removesuffix("s") in _common()
-        or all(part in _common() for part in re.split(r"[-'’/]", bare))
+        bare in _load_common()
+        or bare.removesuffix("s") in _load_common()
+        or all(part in _load_common() for part in re.split(r"[-'’/]", bare))
     )
 
 
@@ -86,13 +86,13 @@ def looks_like_a_word(word: str) -> bool:
 
 def is_town(word: str) -> bool:
     """Whether a word is a town of the list."""
-    return fold(word) in _towns()
+    return fold(word) in _load_towns()
 
 
 @cache
 def surrogate_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Given and family names that stand in for others: plain letters, no words, no eponyms."""
-    lists = _raw_names()
+    lists = _read_names()
     return tuple(
         tuple(
             sorted(
@@ -111,41 +111,41 @@ def surrogate_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
     )  # type: ignore[return-value]
 
 
-def _parts(word: str) -> list[str]:
+def _name_parts(word: str) -> list[str]:
     bare = fold(re.sub(r"['’]s$", "", word)).replace("’", "'")
     parts = bare.split("-")
     # Half of a double name is enough, unless the other half is a word: "stone-like" is no Stone.
-    halves = parts if len(parts) > 1 and not any(part in _common() for part in parts) else []
+    halves = parts if len(parts) > 1 and not any(part in _load_common() for part in parts) else []
     return [bare, bare.replace("'", ""), *(part for part in halves if len(part) > 2)]
 
 
 @cache
-def _raw_names() -> dict[str, str]:
-    return tomllib.loads(_read("names.toml"))
+def _read_names() -> dict[str, str]:
+    return tomllib.loads(_read_file("names.toml"))
 
 
 @cache
-def _lists() -> dict[str, frozenset[str]]:
+def _load_name_lists() -> dict[str, frozenset[str]]:
     return {
-        key: frozenset(fold(word) for word in held.split()) for key, held in _raw_names().items()
+        key: frozenset(fold(word) for word in held.split()) for key, held in _read_names().items()
     }
 
 
 @cache
-def _eponyms() -> frozenset[str]:
-    words = {fold(re.sub(r"['’]s$", "", word)) for word in _words("eponyms.txt")}
+def _load_eponyms() -> frozenset[str]:
+    words = {fold(re.sub(r"['’]s$", "", word)) for word in _read_words("eponyms.txt")}
     return frozenset(words | {part for word in words for part in word.split("-") if len(part) > 3})
 
 
 @cache
-def _towns() -> frozenset[str]:
-    return frozenset(fold(word) for word in _words("places.txt"))
+def _load_towns() -> frozenset[str]:
+    return frozenset(fold(word) for word in _read_words("places.txt"))
 
 
 @cache
-def _common() -> frozenset[str]:
+def _load_common() -> frozenset[str]:
     """Our own list, and every word of the vocabulary of findings and places."""
-    found = {fold(word) for word in _words("common_words.txt")}
+    found = {fold(word) for word in _read_words("common_words.txt")}
     for file in ("anatomy", "cues", "heads", "modifiers", "observations"):
         source = files("overread.language") / "vocabulary" / f"{file}.toml"
         for quoted in re.findall(r'"([^"]*)"', source.read_text("utf-8")):
@@ -153,10 +153,10 @@ def _common() -> frozenset[str]:
     return frozenset(found)
 
 
-def _words(file: str) -> list[str]:
-    lines = _read(file).splitlines()
+def _read_words(file: str) -> list[str]:
+    lines = _read_file(file).splitlines()
     return [word for line in lines if not line.startswith("#") for word in line.split()]
 
 
-def _read(file: str) -> str:
+def _read_file(file: str) -> str:
     return (files("overread.build.deid") / "data" / file).read_text("utf-8")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from overread.build.medthinkvqa.admission import admit, read_texts
+from overread.build.medthinkvqa.admission import admit, clean_texts
 from overread.build.medthinkvqa.discussion import prune_discussion
 from overread.build.medthinkvqa.icd import classify
-from overread.build.medthinkvqa.leaks import look_for_leaks
+from overread.build.medthinkvqa.leaks import handle_leaks
 from overread.build.medthinkvqa.modality import find_modalities
-from overread.build.medthinkvqa.options import choose_five, give_letters, tempt
+from overread.build.medthinkvqa.options import assign_letters, choose_five, find_tempting
 from overread.build.medthinkvqa.places import pictures_state
-from overread.build.medthinkvqa.probes import probe
+from overread.build.medthinkvqa.probes import run_probes
 from overread.build.medthinkvqa.release import write_release
 from overread.build.medthinkvqa.settings import SETTINGS, files_state
 from overread.build.medthinkvqa.source import TEXTS, items
-from overread.build.medthinkvqa.splits import deal_splits
+from overread.build.medthinkvqa.splits import assign_splits
 from overread.build.medthinkvqa.timepoints import find_timepoints
-from overread.build.step import Gather, Recipe, Step
+from overread.build.step import BatchStep, Recipe, Step
 
 _CASE = ("history", "differential", "final_diagnosis", "options")
 
@@ -26,12 +26,12 @@ RECIPE = Recipe(
     steps=(
         Step(
             "texts",
-            read_texts,
+            clean_texts,
             about="texts are cleaned; history, diagnosis and pictures must be there",
             reads=(*TEXTS, "differential", "images"),
             roles=(),
             settings=("pictures",),
-            outside=pictures_state,
+            external_state=pictures_state,
         ),
         Step(
             "eligible",
@@ -43,13 +43,13 @@ RECIPE = Recipe(
         ),
         Step(
             "tempting",
-            tempt,
+            find_tempting,
             about="the wrong diagnosis that a model falls for is kept as an option",
             reads=("history", "differential", "final_diagnosis"),
             prompts=("build-med-probe",),
             settings=(),
         ),
-        Gather(
+        BatchStep(
             "options",
             choose_five,
             about="five options a case, lengths balanced over all cases",
@@ -59,22 +59,22 @@ RECIPE = Recipe(
         ),
         Step(
             "leaks",
-            look_for_leaks,
+            handle_leaks,
             about="histories that name a diagnosis, in three levels",
             reads=_CASE,
             prompts=("build-med-leaks",),
             settings=("leaks", "leak-levels", "leak-about", "synonyms"),
-            outside=files_state,
+            external_state=files_state,
         ),
         Step(
             "probes",
-            probe,
+            run_probes,
             about="cases that can be solved without their pictures",
             reads=_CASE,
             prompts=("build-med-probe",),
             roles=("probe-*",),
             settings=("remove", "proof", "synonyms"),
-            outside=files_state,
+            external_state=files_state,
         ),
         Step(
             "discussion",
@@ -83,7 +83,7 @@ RECIPE = Recipe(
             reads=("discussion", "differential", "final_diagnosis", "options"),
             prompts=("build-med-prune",),
             settings=("synonyms",),
-            outside=files_state,
+            external_state=files_state,
         ),
         Step(
             "icd",
@@ -92,7 +92,7 @@ RECIPE = Recipe(
             reads=("final_diagnosis", "imaging_findings", "icd"),
             prompts=("build-med-icd",),
             settings=("icd", "synonyms"),
-            outside=files_state,
+            external_state=files_state,
         ),
         Step(
             "times",
@@ -109,19 +109,19 @@ RECIPE = Recipe(
             reads=("images",),
             prompts=("build-med-modality",),
             settings=("pictures",),
-            outside=pictures_state,
+            external_state=pictures_state,
         ),
-        Gather(
+        BatchStep(
             "splits",
-            deal_splits,
+            assign_splits,
             about="train or test, by the patient",
             reads=(),
             roles=(),
             settings=("test-share",),
         ),
-        Gather(
+        BatchStep(
             "letters",
-            give_letters,
+            assign_letters,
             about="letters A to E, each right as often as the others in its split",
             reads=("split", "options", "differential", "final_diagnosis"),
             roles=(),

@@ -7,46 +7,46 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
+from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import pictures_of, text_of, texts_of
-from overread.build.medthinkvqa.places import picture_place
-from overread.build.medthinkvqa.settings import choice, least_differentials
+from overread.build.medthinkvqa.places import picture_path
+from overread.build.medthinkvqa.settings import least_differentials, read_choice
 from overread.build.medthinkvqa.source import TEXTS
-from overread.build.step import Desk
+from overread.build.step import StepContext
 from overread.errors import NotThere, PictureError, Refused
-from overread.pixels.formats import read_picture, told
-from overread.prompts.replies import normalised
+from overread.pixels.formats import read_picture, sniff_format
+from overread.prompts.replies import normalise_text
 
-LONGEST = 100_000
+MAX_TEXT = 100_000
 """Characters of the longest text that can be a part of a case."""
-MOST_LISTED = 26
+MAX_DIAGNOSES = 26
 """How many diagnoses can have a letter."""
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     r"""A text without control characters, with plain line ends, without blanks around it.
 
-    >>> cleaned("A\x00 cough.\r\n ")
+    >>> clean_text("A\x00 cough.\r\n ")
     'A cough.'
     """
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
-async def read_texts(item: Item, desk: Desk) -> Outcome:
+async def clean_texts(item: Item, desk: StepContext) -> StepResult:
     """Clean the texts, and drop a case that lacks its history, its diagnosis or its pictures."""
     data: dict[str, JsonValue] = {}
     changes: list[Change] = []
     for field in TEXTS:
         before = text_of(item, field)
-        if len(before) > LONGEST:
-            why = f"{field} has {len(before):,} characters, and no text has over {LONGEST:,}"
-            return Dropped(reason="text-too-long", why=why)
-        after = cleaned(before)
+        if len(before) > MAX_TEXT:
+            why = f"{field} has {len(before):,} characters, and no text has over {MAX_TEXT:,}"
+            return Drop(reason="text-too-long", why=why)
+        after = clean_text(before)
         if after != before:
             data[field] = after
-            changes.append(_cleaned(field, before, after))
-    listed = [cleaned(text) for text in texts_of(item, "differential")]
+            changes.append(_text_change(field, before, after))
+    listed = [clean_text(text) for text in texts_of(item, "differential")]
     if listed != list(texts_of(item, "differential")):
         data["differential"] = [*listed]
         before_list: list[JsonValue] = [*texts_of(item, "differential")]
@@ -65,39 +65,39 @@ async def read_texts(item: Item, desk: Desk) -> Outcome:
     ):
         if not (data[field] if field in data else text_of(item, field)):
             why = f"{wanted} was expected, and there is none"
-            return Dropped(reason=reason, why=why, changes=done)
-    lacking = _lacking_pictures(item, desk)
+            return Drop(reason=reason, why=why, changes=done)
+    lacking = _check_pictures(item, desk)
     if lacking is not None:
         return lacking.model_copy(update={"changes": done})
-    return Kept(data=data, changes=done)
+    return Keep(data=data, changes=done)
 
 
-def _cleaned(field: str, before: str, after: str) -> Change:
+def _text_change(field: str, before: str, after: str) -> Change:
     marks = [mark.start() for mark in _CONTROL.finditer(before)][:20]
     why = "control characters were taken out" if marks else "blanks and line ends were made plain"
     old: JsonValue = {"text": _CONTROL.sub("\N{REPLACEMENT CHARACTER}", before), "at": [*marks]}
     return Change(what=field, before=old, after=after, why=why)
 
 
-def _lacking_pictures(item: Item, desk: Desk) -> Dropped | None:
+def _check_pictures(item: Item, desk: StepContext) -> Drop | None:
     pictures = pictures_of(item)
     if not pictures:
-        return Dropped(reason="no-pictures", why="at least one picture was expected, none is named")
-    if choice(desk, "pictures", ("required", "named")) == "named":
+        return Drop(reason="no-pictures", why="at least one picture was expected, none is named")
+    if read_choice(desk, "pictures", ("required", "named")) == "named":
         return None
     for picture in pictures:
         try:
-            _look_at(picture_place(desk.source, picture.file), picture.file)
+            _verify_picture(picture_path(desk.source, picture.file), picture.file)
         except (NotThere, Refused) as error:
-            return Dropped(reason="picture-missing", why=str(error))
+            return Drop(reason="picture-missing", why=str(error))
         except PictureError as error:
-            return Dropped(reason="picture-unreadable", why=str(error))
+            return Drop(reason="picture-unreadable", why=str(error))
     return None
 
 
-def _look_at(path: Path, name: str) -> None:
+def _verify_picture(path: Path, name: str) -> None:
     """Raise an error unless all of a picture can be read: a release must not hold half of one."""
-    kind = told(path, name=name)
+    kind = sniff_format(path, name=name)
     if kind in ("png", "jpeg"):
         from overread.pixels.flat import verify_image
 
@@ -108,13 +108,13 @@ def _look_at(path: Path, name: str) -> None:
         raise PictureError(f"{name} is neither PNG nor JPEG nor DICOM")
 
 
-async def admit(item: Item, desk: Desk) -> Outcome:
+async def admit(item: Item, desk: StepContext) -> StepResult:
     """Keep a case with enough different diagnoses, among them the right one."""
     given = texts_of(item, "differential")
     distinct: dict[str, str] = {}
     for text in given:
-        if normalised(text):
-            distinct.setdefault(normalised(text), text)
+        if normalise_text(text):
+            distinct.setdefault(normalise_text(text), text)
     listed = tuple(distinct.values())
     changes: list[Change] = []
     if len(listed) < len(given):
@@ -130,15 +130,15 @@ async def admit(item: Item, desk: Desk) -> Outcome:
     least = least_differentials(desk)
     if len(listed) < least:
         why = f"{len(listed)} different diagnoses are listed, at least {least} were expected"
-        return Dropped(reason="too-few-differentials", why=why, changes=done)
-    if len(listed) > MOST_LISTED:
-        why = f"{len(listed)} diagnoses are listed, at most {MOST_LISTED} were expected"
-        return Dropped(reason="too-many-differentials", why=why, changes=done)
+        return Drop(reason="too-few-differentials", why=why, changes=done)
+    if len(listed) > MAX_DIAGNOSES:
+        why = f"{len(listed)} diagnoses are listed, at most {MAX_DIAGNOSES} were expected"
+        return Drop(reason="too-many-differentials", why=why, changes=done)
     answer = text_of(item, "final_diagnosis")
-    fitting = right_ones(answer, listed)
+    fitting = match_diagnoses(answer, listed)
     if len(fitting) != 1:
         met = "several" if fitting else "none"
-        return Dropped(
+        return Drop(
             reason="key-not-listed" if not fitting else "key-ambiguous",
             why=f"the final diagnosis '{answer[:120]}' should be one of the listed; {met} fit",
             changes=done,
@@ -154,23 +154,24 @@ async def admit(item: Item, desk: Desk) -> Outcome:
             )
         )
     data: dict[str, JsonValue] = {"final_diagnosis": key, "differential": [*listed]}
-    return Kept(data=data, changes=tuple(changes))
+    return Keep(data=data, changes=tuple(changes))
 
 
-def right_ones(answer: str, listed: tuple[str, ...]) -> list[str]:
+def match_diagnoses(answer: str, listed: tuple[str, ...]) -> list[str]:
     """The listed diagnoses that an answer may be: equal but for spelling, else containing it.
 
-    >>> right_ones("sarcoidosis.", ("Sarcoidosis", "Sarcoidosis of the bone"))
+    >>> match_diagnoses("sarcoidosis.", ("Sarcoidosis", "Sarcoidosis of the bone"))
     ['Sarcoidosis']
-    >>> right_ones("Sarcoidosis", ("Pulmonary sarcoidosis", "Silicosis"))
+    >>> match_diagnoses("Sarcoidosis", ("Pulmonary sarcoidosis", "Silicosis"))
     ['Pulmonary sarcoidosis']
     """
-    wanted = normalised(answer)
-    same = [text for text in listed if normalised(text) == wanted]
+    wanted = normalise_text(answer)
+    same = [text for text in listed if normalise_text(text) == wanted]
     if same or not wanted:
         return same
     return [
         text
         for text in listed
-        if f" {wanted} " in f" {normalised(text)} " or f" {normalised(text)} " in f" {wanted} "
+        if f" {wanted} " in f" {normalise_text(text)} "
+        or f" {normalise_text(text)} " in f" {wanted} "
     ]

@@ -1,13 +1,13 @@
-"""What is noted where a model was asked and gave no answer that could be used."""
+"""The note for a model that gave no usable answer."""
 
 from __future__ import annotations
 
 from overread.build.item import Change
-from overread.build.step import Desk
+from overread.build.step import StepContext
 
 
-def no_answer(desk: Desk, what: str, role: str = "reader") -> Change:
-    """A change that says so: the attempts are in the ledger, and rules decided alone."""
+def note_missing_answer(desk: StepContext, what: str, role: str = "reader") -> Change:
+    """A change that says that no reply was usable and rules decided alone."""
     return Change(
         what=what,
         by=desk.name(role),

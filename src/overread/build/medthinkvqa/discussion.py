@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from overread.build.item import Change, Item, Kept, Outcome
-from overread.build.medthinkvqa.asking import no_answer
-from overread.build.medthinkvqa.fields import Differential, differential, text_of
-from overread.build.medthinkvqa.names import Mention, Names, names_with
-from overread.build.medthinkvqa.settings import file_of
-from overread.build.medthinkvqa.words import Text
-from overread.build.step import Desk
+from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.names import DiagnosisNames, Mention, load_names
+from overread.build.medthinkvqa.settings import setting_file
+from overread.build.medthinkvqa.words import WordIndex
+from overread.build.step import StepContext
 from overread.errors import BadReply
-from overread.language.text import sentences
-from overread.prompts.replies import json_object
+from overread.language.text import split_sentences
+from overread.prompts.replies import json_parser
 
 _FIGURE = re.compile(
     r"\s?[(\[](?:see |cf\.? |compare |arrows? in )?fig(?:ure)?s?\b\.?[^()\[\]]{0,60}[)\]]",
@@ -40,7 +40,7 @@ _OTHER_CASE = re.compile(
 
 
 @dataclass(frozen=True)
-class Cut:
+class TextCut:
     """A stretch that goes, and why."""
 
     start: int
@@ -49,26 +49,30 @@ class Cut:
     by: str = "rules"
 
 
-def find_cuts(text: str, listed: Differential, names: Names) -> tuple[list[Cut], list[str]]:
+def find_cuts(
+    text: str, listed: Differential, names: DiagnosisNames
+) -> tuple[list[TextCut], list[str]]:
     """What rules would cut, and the sentences that name both kinds of diagnoses and so stay."""
-    cuts = [Cut(m.start(), m.end(), "it refers to a figure") for m in _FIGURE.finditer(text)]
+    cuts = [TextCut(m.start(), m.end(), "it refers to a figure") for m in _FIGURE.finditer(text)]
     mixed: list[str] = []
-    for sentence in sentences(text):
-        said = sentence.of(text)
+    for sentence in split_sentences(text):
+        said = sentence.extract(text)
         if _ONLY_FIGURE.fullmatch(said):
-            cuts.append(Cut(sentence.start, sentence.end, "it refers to a figure"))
+            cuts.append(TextCut(sentence.start, sentence.end, "it refers to a figure"))
         elif _OTHER_CASE.search(said):
-            cuts.append(Cut(sentence.start, sentence.end, "it refers to another case"))
+            cuts.append(TextCut(sentence.start, sentence.end, "it refers to another case"))
         else:
-            found, both = _left_out(said, sentence.start, listed, names)
+            found, both = _sentence_cuts(said, sentence.start, listed, names)
             cuts += found
             mixed += [said] if both else []
     return cuts, mixed
 
 
-def _left_out(said: str, at: int, listed: Differential, names: Names) -> tuple[list[Cut], bool]:
+def _sentence_cuts(
+    said: str, at: int, listed: Differential, names: DiagnosisNames
+) -> tuple[list[TextCut], bool]:
     """What goes of a sentence on diagnoses that are no longer options; whether some must stay."""
-    found = _named(said, listed.listed, names)
+    found = _find_mentions(said, listed.listed, names)
     gone = [one for one in found if one.about in listed.left_out]
     if not gone:
         return [], False
@@ -82,7 +86,7 @@ def _left_out(said: str, at: int, listed: Differential, names: Names) -> tuple[l
     # be a finding there ('aspergillosis would show bronchiectasis'), unless the name is in full.
     opens = gone[0].start <= _OPENING and all(gone[0].start < one.start for one in kept)
     if not kept or (opens and all(one.way != "name" for one in kept)):
-        return [Cut(at, at + len(said), why)], False
+        return [TextCut(at, at + len(said), why)], False
     clauses = [(m.start(), m.end()) for m in re.finditer(r"[^;]+(?:;\s*|$)", said)]
     own = [
         (first, last)
@@ -96,27 +100,27 @@ def _left_out(said: str, at: int, listed: Differential, names: Names) -> tuple[l
         if (first, last) not in own
     )
     # The last clause keeps the full stop; cutting it would leave a semicolon at the end.
-    return [Cut(at + a, at + b, why) for a, b in own if b < len(said)], mixed or bool(
+    return [TextCut(at + a, at + b, why) for a, b in own if b < len(said)], mixed or bool(
         [1 for _, b in own if b == len(said)]
     )
 
 
-def _named(said: str, diagnoses: Iterable[str], names: Names) -> list[Mention]:
-    return names.mentions(Text(said), diagnoses)
+def _find_mentions(said: str, diagnoses: Iterable[str], names: DiagnosisNames) -> list[Mention]:
+    return names.find_mentions(WordIndex(said), diagnoses)
 
 
 def _overlap(one: Mention, other: Mention) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def without(text: str, cuts: Sequence[Cut]) -> str:
+def remove_cuts(text: str, cuts: Sequence[TextCut]) -> str:
     """The text without these stretches, and without headings under which nothing is left.
 
-    >>> without("Outcome\\nGood. See Fig. 1.", [Cut(14, 25, "")])
+    >>> remove_cuts("Outcome\\nGood. See Fig. 1.", [TextCut(14, 25, "")])
     'Outcome\\nGood.'
     """
     left = text
-    for cut in sorted(_joined(cuts), key=lambda cut: cut.start, reverse=True):
+    for cut in sorted(_merge_cuts(cuts), key=lambda cut: cut.start, reverse=True):
         head, tail = left[: cut.start], left[cut.end :]
         if head[-1:].isspace() and tail[:1] == " ":
             tail = tail[1:]
@@ -135,13 +139,13 @@ def _is_heading(part: str, text: str) -> bool:
     return "\n" not in line and line[-1:].isalnum() and f"{line}\n" in text
 
 
-def _joined(cuts: Sequence[Cut]) -> list[Cut]:
+def _merge_cuts(cuts: Sequence[TextCut]) -> list[TextCut]:
     """Cuts that do not overlap: the first of each place, made as long as the others reach."""
-    found: list[Cut] = []
+    found: list[TextCut] = []
     for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
         if found and cut.start < found[-1].end:
             last = found[-1]
-            found[-1] = Cut(last.start, max(last.end, cut.end), last.why, last.by)
+            found[-1] = TextCut(last.start, max(last.end, cut.end), last.why, last.by)
         else:
             found.append(cut)
     return found
@@ -153,21 +157,21 @@ class SaidCuts(BaseModel):
     delete: list[int]
 
 
-async def prune_discussion(item: Item, desk: Desk) -> Outcome:
+async def prune_discussion(item: Item, desk: StepContext) -> StepResult:
     """Cut the discussion by rules, and let a model name sentences that they did not settle."""
     text = text_of(item, "discussion")
     if not text:
-        return Kept(data={})
-    listed = differential(item)
-    names = names_with(file_of(desk, "synonyms"))
+        return Keep(data={})
+    listed = differential_of(item)
+    names = load_names(setting_file(desk, "synonyms"))
     cuts, mixed = find_cuts(text, listed, names)
     unsaid: tuple[Change, ...] = ()
     if listed.left_out and desk.has("reader"):
-        said = await _asked(text, listed, names, desk)
+        said = await _ask_model(text, listed, names, desk)
         cuts += said or []
-        unsaid = (no_answer(desk, "discussion"),) if said is None else ()
+        unsaid = (note_missing_answer(desk, "discussion"),) if said is None else ()
     if not cuts:
-        return Kept(data={"discussion_unsettled": [*mixed]} if mixed else {}, changes=unsaid)
+        return Keep(data={"discussion_unsettled": [*mixed]} if mixed else {}, changes=unsaid)
     changes = unsaid + tuple(
         Change(
             what="discussion",
@@ -175,17 +179,19 @@ async def prune_discussion(item: Item, desk: Desk) -> Outcome:
             by=cut.by,
             why=cut.why,
         )
-        for cut in _joined(cuts)
+        for cut in _merge_cuts(cuts)
     )
-    left = without(text, cuts)
+    left = remove_cuts(text, cuts)
     still = [said for said in mixed if said in left]
-    return Kept.model_validate(
+    return Keep.model_validate(
         {"data": {"discussion": left, "discussion_unsettled": still}, "changes": changes}
     )
 
 
-async def _asked(text: str, listed: Differential, names: Names, desk: Desk) -> list[Cut] | None:
-    spans = sentences(text)
+async def _ask_model(
+    text: str, listed: Differential, names: DiagnosisNames, desk: StepContext
+) -> list[TextCut] | None:
+    spans = split_sentences(text)
 
     def wrong(said: SaidCuts) -> str | None:
         strange = [number for number in said.delete if not 1 <= number <= len(spans)]
@@ -194,8 +200,8 @@ async def _asked(text: str, listed: Differential, names: Names, desk: Desk) -> l
         if len(set(said.delete)) == len(spans):
             return "nothing would be left"
         for number in said.delete:
-            sentence = spans[number - 1].of(text)
-            if _named(sentence, [listed.key], names):
+            sentence = spans[number - 1].extract(text)
+            if _find_mentions(sentence, [listed.key], names):
                 return f"sentence {number} is about '{listed.key}', which stays"
         return None
 
@@ -204,18 +210,20 @@ async def _asked(text: str, listed: Differential, names: Names, desk: Desk) -> l
             "build-med-prune",
             {
                 "sentences": "\n".join(
-                    f"{number}. {span.of(text)}" for number, span in enumerate(spans, 1)
+                    f"{number}. {span.extract(text)}" for number, span in enumerate(spans, 1)
                 ),
                 "options": "\n".join(f"- {option}" for option in listed.offered),
                 "left_out": "\n".join(f"- {option}" for option in listed.left_out),
             },
-            json_object(SaidCuts),
+            json_parser(SaidCuts),
             check=wrong,
         )
     except BadReply:
         return None
     by = desk.name("reader")
     return [
-        Cut(spans[n - 1].start, spans[n - 1].end, "it is about a diagnosis that is no option", by)
+        TextCut(
+            spans[n - 1].start, spans[n - 1].end, "it is about a diagnosis that is no option", by
+        )
         for n in sorted(set(said.delete))
     ]

@@ -29,7 +29,7 @@ class Differential(Record):
         return tuple(text for text in self.listed if text not in self.offered)
 
 
-class Picture(Record):
+class SourcePicture(Record):
     """One picture of a raw case."""
 
     file: str
@@ -52,7 +52,7 @@ def text_of(item: Item, field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def differential(item: Item) -> Differential:
+def differential_of(item: Item) -> Differential:
     """The diagnoses of an item."""
     return Differential(
         key=text_of(item, "final_diagnosis"),
@@ -67,10 +67,10 @@ def texts_of(item: Item, field: str) -> tuple[str, ...]:
     return tuple(str(text) for text in value) if isinstance(value, list) else ()
 
 
-def pictures_of(item: Item) -> list[Picture]:
+def pictures_of(item: Item) -> list[SourcePicture]:
     """The pictures of an item, in their order."""
     value: Any = item.data.get("images")
-    return [Picture.model_validate(one) for one in value] if isinstance(value, list) else []
+    return [SourcePicture.model_validate(one) for one in value] if isinstance(value, list) else []
 
 
 def patient_of(item: Item) -> str:

@@ -14,20 +14,20 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from overread.build.item import Change, Item, Kept, Outcome
-from overread.build.medthinkvqa.asking import no_answer
+from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.medthinkvqa.asking import note_missing_answer
 from overread.build.medthinkvqa.fields import text_of
-from overread.build.medthinkvqa.names import names_with
-from overread.build.medthinkvqa.settings import file_of
-from overread.build.step import Desk
+from overread.build.medthinkvqa.names import load_names
+from overread.build.medthinkvqa.settings import setting_file
+from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply, UsageError
-from overread.prompts.replies import json_object, normalised
+from overread.prompts.replies import json_parser, normalise_text
 
 _CATEGORY = re.compile(r"\s*([A-Za-z][0-9][0-9A-Za-z])(?:[.\-]?[0-9A-Za-z]{1,4})?(?:\s|$)")
 
 
-class Placed(Record):
+class IcdPlace(Record):
     """A category with its block and chapter, in the release's words."""
 
     category: str
@@ -59,7 +59,7 @@ def code_list(file: str) -> dict[str, str]:
     mark = "\t" if path.suffix == ".tsv" or "\t" in text.partition("\n")[0] else ","
     found = {}
     for row in csv.reader(text.splitlines(), delimiter=mark):
-        code = category_in(row[0]) if len(row) >= 2 and row[1].strip() else None
+        code = parse_category(row[0]) if len(row) >= 2 and row[1].strip() else None
         # A four-character code has a title of its own, which is not its category's.
         if code is not None and len(re.sub(r"\W", "", row[0])) == 3:
             found[code] = row[1].strip()
@@ -72,45 +72,46 @@ def code_list(file: str) -> dict[str, str]:
     return titles | found
 
 
-def category_in(text: str) -> str | None:
+def parse_category(text: str) -> str | None:
     """The three-character category that a text begins with.
 
-    >>> category_in("j18.9"), category_in("J18 - Pneumonia"), category_in("pneumonia")
+    >>> parse_category("j18.9"), parse_category("J18 - Pneumonia"), parse_category("pneumonia")
     ('J18', 'J18', None)
     """
     match = _CATEGORY.match(text)
     return match[1].upper() if match else None
 
 
-def placed(
+def place_category(
     category: str, titles: Mapping[str, str] | None = None, *, listed: bool = False
-) -> Placed | None:
+) -> IcdPlace | None:
     """A category with its block and chapter; None where no block has it, or a whole list does not.
 
     The house's short table lacks the titles of most categories: such a one stands by its code
     alone, unless it must be `listed`.
 
-    >>> placed("J18").chapter
+    >>> place_category("J18").chapter
     'Chapter X - Diseases of the respiratory system'
-    >>> placed("B37").category, placed("B37", listed=True), placed("J19")
+    >>> place_category("B37").category, place_category("B37", listed=True), place_category("J19")
     ('B37', None, None)
     """
     title = (code_list("") if titles is None else titles).get(category)
     tables = _tables()
-    block = next((name for name in tables["block"] if _within(category, name)), None)
+    block = next((name for name in tables["block"] if _is_in_range(category, name)), None)
     chapter = next(
-        (name for name, told in tables["chapter"].items() if _within(category, told["range"])), None
+        (name for name, told in tables["chapter"].items() if _is_in_range(category, told["range"])),
+        None,
     )
     if block is None or chapter is None or (listed and title is None):
         return None
-    return Placed(
+    return IcdPlace(
         category=category if title is None else f"{category} - {title}",
         block=f"{block} - {tables['block'][block]}",
         chapter=f"Chapter {chapter} - {tables['chapter'][chapter]['title']}",
     )
 
 
-def _within(category: str, span: str) -> bool:
+def _is_in_range(category: str, span: str) -> bool:
     first, _, last = span.partition("-")
     return first <= category <= last
 
@@ -122,54 +123,56 @@ class SaidCategory(BaseModel):
 
 
 @dataclass(frozen=True)
-class _List:
+class _CodeList:
     """The list of codes in use; one of somebody's own is whole, so what it lacks is no code."""
 
     titles: Mapping[str, str]
     whole: bool
 
-    def place(self, category: str | None) -> Placed | None:
+    def place(self, category: str | None) -> IcdPlace | None:
         if category is None:
             return None
-        return placed(category, self.titles, listed=self.whole)
+        return place_category(category, self.titles, listed=self.whole)
 
 
-async def classify(item: Item, desk: Desk) -> Outcome:
+async def classify(item: Item, desk: StepContext) -> StepResult:
     """Give a case its category: the source's, by the diagnosis' name, by a title, by a model."""
-    file = file_of(desk, "icd")
-    codes = _List(code_list(file), whole=bool(file))
+    file = setting_file(desk, "icd")
+    codes = _CodeList(code_list(file), whole=bool(file))
     answer = text_of(item, "final_diagnosis")
-    given = codes.place(category_in(text_of(item, "icd")))
+    given = codes.place(parse_category(text_of(item, "icd")))
     if given is not None:
-        return _classified(given, "rules", "the source gives the category")
-    known = names_with(file_of(desk, "synonyms")).of(answer)
+        return _keep_category(given, "rules", "the source gives the category")
+    known = load_names(setting_file(desk, "synonyms")).find(answer)
     found = codes.place(known.icd) if known is not None else None
     if known is not None and found is not None:
-        return _classified(found, "rules", f"it is known as '{known.names[0]}'")
-    wanted = normalised(answer)
+        return _keep_category(found, "rules", f"it is known as '{known.names[0]}'")
+    wanted = normalise_text(answer)
     for code, title in codes.titles.items():
-        found = codes.place(code) if normalised(title) == wanted else None
+        found = codes.place(code) if normalise_text(title) == wanted else None
         if found is not None:
-            return _classified(found, "rules", "a category has this title")
+            return _keep_category(found, "rules", "a category has this title")
     unsaid: tuple[Change, ...] = ()
     if desk.has("reader"):
-        found = await _asked(answer, item, codes, desk)
+        found = await _ask_model(answer, item, codes, desk)
         if found is not None:
-            return _classified(found, desk.name("reader"), "the model chose it")
-        unsaid = (no_answer(desk, "icd"),)
+            return _keep_category(found, desk.name("reader"), "the model chose it")
+        unsaid = (note_missing_answer(desk, "icd"),)
     why = "no category is known for it; give a longer list by the setting 'icd', or a model"
-    return Kept(data={}, changes=(*unsaid, Change(what="icd", before=answer, why=why)))
+    return Keep(data={}, changes=(*unsaid, Change(what="icd", before=answer, why=why)))
 
 
-def _classified(found: Placed, by: str, why: str) -> Kept:
+def _keep_category(found: IcdPlace, by: str, why: str) -> Keep:
     told = found.model_dump(mode="json")
     change = Change(what="icd", after=told, by=by, why=f"{why}; block and chapter are looked up")
-    return Kept(data={"icd_placed": told}, changes=(change,))
+    return Keep(data={"icd_placed": told}, changes=(change,))
 
 
-async def _asked(answer: str, item: Item, codes: _List, desk: Desk) -> Placed | None:
+async def _ask_model(
+    answer: str, item: Item, codes: _CodeList, desk: StepContext
+) -> IcdPlace | None:
     def wrong(said: SaidCategory) -> str | None:
-        if codes.place(category_in(said.category)) is None:
+        if codes.place(parse_category(said.category)) is None:
             return f"'{said.category[:20]}' is no category of ICD-10"
         return None
 
@@ -177,9 +180,9 @@ async def _asked(answer: str, item: Item, codes: _List, desk: Desk) -> Placed | 
         said = await desk.ask(
             "build-med-icd",
             {"diagnosis": answer, "findings": text_of(item, "imaging_findings") or "(none given)"},
-            json_object(SaidCategory),
+            json_parser(SaidCategory),
             check=wrong,
         )
     except BadReply:
         return None
-    return codes.place(category_in(said.category))
+    return codes.place(parse_category(said.category))

@@ -15,21 +15,21 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
-from overread.build.medthinkvqa.asking import no_answer
-from overread.build.medthinkvqa.fields import Differential, differential, text_of
-from overread.build.medthinkvqa.names import Mention, Names, Way, names_with
-from overread.build.medthinkvqa.settings import choice, chosen_levels, file_of
-from overread.build.medthinkvqa.words import Text, sentences_of
-from overread.build.step import Desk
+from overread.build.item import Change, Drop, Item, Keep, StepResult
+from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.names import DiagnosisNames, Mention, NamingWay, load_names
+from overread.build.medthinkvqa.settings import leak_levels, read_choice, setting_file
+from overread.build.medthinkvqa.words import WordIndex, sentences_of
+from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply
 from overread.language.text import Span
-from overread.prompts.replies import json_object
+from overread.prompts.replies import json_parser
 
-Level = Literal["L1", "L2", "L3"]
+LeakLevel = Literal["L1", "L2", "L3"]
 
-_BEFORE = re.compile(
+_HEDGE_BEFORE = re.compile(
     r"(?:\?|\br/o\b|\brule[sd]? out\b|\bruling out\b|\bexclu(?:de[sd]?|ding|sion of)\b"
     r"|\bsuspect(?:ed|s|ing)?\b|\bsuspici(?:on|ous)\b|\bpossib(?:le|ly)\b|\bprobabl[ey]\b"
     r"|\b(?:un)?likely\b|\bpresum(?:ed|ptive|ably)\b|\bquer(?:y|ied)\b|\bquestion(?:able| of)?\b"
@@ -45,23 +45,23 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 """What makes a mention behind it a hedged one."""
-_AFTER = re.compile(
+_HEDGE_AFTER = re.compile(
     r"^\W{0,3}(?:\?|(?:\w+\W+){0,3}?(?:suspected|possible|considered|questioned|queried|assumed"
     r"|excluded|ruled out|unlikely|likely|debated|in question|discussed|presumed|denied|feared"
     r"|absent|negative|in the family))\b|^\s?\?",
     re.IGNORECASE,
 )
 """What makes a mention before it a hedged one."""
-_PARTING = re.compile(r"\b(?:but|however|although|though|whereas|while)\b|;", re.IGNORECASE)
+_CONTRAST = re.compile(r"\b(?:but|however|although|though|whereas|while)\b|;", re.IGNORECASE)
 _REACH = 60
 """Characters that a hedge reaches ahead."""
-_RANK: dict[Level, int] = {"L1": 1, "L2": 2, "L3": 3}
+_RANK: dict[LeakLevel, int] = {"L1": 1, "L2": 2, "L3": 3}
 
 
 class Leak(Record):
     """One place where a history names a diagnosis of the list."""
 
-    level: Level
+    level: LeakLevel
     """How plainly."""
     about: str
     """The differential, as it is written in the list."""
@@ -71,7 +71,7 @@ class Leak(Record):
     """Its first character in the history."""
     end: int
     """The first character after it."""
-    way: Way | None = None
+    way: NamingWay | None = None
     """How it is named; absent where a model found it."""
     is_key: bool = False
     """Whether it is the right diagnosis."""
@@ -81,26 +81,26 @@ class Leak(Record):
     """Who found it."""
 
 
-def find_leaks(history: str, listed: Differential, names: Names) -> list[Leak]:
+def find_leaks(history: str, listed: Differential, names: DiagnosisNames) -> list[Leak]:
     """Every leak of a history that rules find, in the order of the text.
 
-    >>> from overread.build.medthinkvqa.names import house_names
+    >>> from overread.build.medthinkvqa.names import bundled_names
     >>> listed = Differential(key="Sarcoidosis", listed=("Sarcoidosis", "Lung abscess"))
     >>> for leak in find_leaks("? Sarcoidosis. Then TB, later Boeck's disease.", listed,
-    ...                        house_names()):
+    ...                        bundled_names()):
     ...     print(leak.level, leak.evidence)
     L1 Sarcoidosis
     L2 Boeck's disease
     """
-    found = names.mentions(Text(history), listed.listed)
+    found = names.find_mentions(WordIndex(history), listed.listed)
     spans = sentences_of(history)
-    return [_leak(history, one, spans, listed) for one in found]
+    return [_make_leak(history, one, spans, listed) for one in found]
 
 
-def _leak(history: str, one: Mention, spans: Sequence[Span], listed: Differential) -> Leak:
-    plain: Level = "L3" if one.way == "name" else "L2"
+def _make_leak(history: str, one: Mention, spans: Sequence[Span], listed: Differential) -> Leak:
+    plain: LeakLevel = "L3" if one.way == "name" else "L2"
     return Leak(
-        level="L1" if hedged(history, one.start, one.end, spans) else plain,
+        level="L1" if is_hedged(history, one.start, one.end, spans) else plain,
         about=one.about,
         evidence=history[one.start : one.end],
         start=one.start,
@@ -111,20 +111,20 @@ def _leak(history: str, one: Mention, spans: Sequence[Span], listed: Differentia
     )
 
 
-def hedged(text: str, start: int, end: int, spans: Sequence[Span] | None = None) -> bool:
+def is_hedged(text: str, start: int, end: int, spans: Sequence[Span] | None = None) -> bool:
     """Whether what stands there is suspected, asked for, denied or long past rather than stated.
 
-    >>> hedged("To rule out sarcoidosis.", 12, 23), hedged("Known sarcoidosis.", 6, 17)
+    >>> is_hedged("To rule out sarcoidosis.", 12, 23), is_hedged("Known sarcoidosis.", 6, 17)
     (True, False)
     """
     spans = sentences_of(text) if spans is None else spans
     first, last = _sentence_of(start, spans, text)
     before = text[max(first, start - _REACH) : start]
-    cut = [mark.end() for mark in _PARTING.finditer(before)]
+    cut = [mark.end() for mark in _CONTRAST.finditer(before)]
     before = before[cut[-1] :] if cut else before
-    if _BEFORE.search(before) or re.search(r"\?\s?$", text[max(0, start - 3) : start]):
+    if _HEDGE_BEFORE.search(before) or re.search(r"\?\s?$", text[max(0, start - 3) : start]):
         return True
-    return bool(_AFTER.search(text[end : min(last, end + _REACH)]))
+    return bool(_HEDGE_AFTER.search(text[end : min(last, end + _REACH)]))
 
 
 def _sentence_of(at: int, spans: Sequence[Span], text: str) -> tuple[int, int]:
@@ -139,7 +139,7 @@ def _sentence_of(at: int, spans: Sequence[Span], text: str) -> tuple[int, int]:
 
 class _SaidLeak(BaseModel):
     option: str
-    level: Level
+    level: LeakLevel
     evidence: str = Field(min_length=1)
 
 
@@ -149,42 +149,42 @@ class SaidLeaks(BaseModel):
     leaks: list[_SaidLeak]
 
 
-async def look_for_leaks(item: Item, desk: Desk) -> Outcome:
+async def handle_leaks(item: Item, desk: StepContext) -> StepResult:
     """Find leaks by rules, and by a model where there is one; then drop, cut or keep the case."""
     history = text_of(item, "history")
-    listed = differential(item)
-    names = names_with(file_of(desk, "synonyms"))
+    listed = differential_of(item)
+    names = load_names(setting_file(desk, "synonyms"))
     found = find_leaks(history, listed, names)
     unsaid: tuple[Change, ...] = ()
     if desk.has("reader"):
-        said = await _asked(history, listed, desk)
-        found = _merged(found, said or [])
-        unsaid = (no_answer(desk, "leaks"),) if said is None else ()
-    levels = chosen_levels(desk)
-    about = choice(desk, "leak-about", ("listed", "options", "key"))
-    counted = [leak for leak in found if leak.level in levels and _counts(leak, about)]
+        said = await _ask_model(history, listed, desk)
+        found = _merge_leaks(found, said or [])
+        unsaid = (note_missing_answer(desk, "leaks"),) if said is None else ()
+    levels = leak_levels(desk)
+    about = read_choice(desk, "leak-about", ("listed", "options", "key"))
+    counted = [leak for leak in found if leak.level in levels and _is_counted(leak, about)]
     noted = {"leaks": [leak.model_dump(mode="json") for leak in found]}
-    doing = choice(desk, "leaks", ("drop", "cut", "keep"))
+    doing = read_choice(desk, "leaks", ("drop", "cut", "keep"))
     if not counted or doing == "keep":
-        return Kept(data=noted, changes=(*unsaid, *(_noted(leak) for leak in counted)))
+        return Keep(data=noted, changes=(*unsaid, *(_leak_change(leak) for leak in counted)))
     worst = max(counted, key=lambda leak: (_RANK[leak.level], leak.is_key))
     if doing == "drop":
-        return Dropped(
+        return Drop(
             reason=f"leak-{worst.level}",
             why=f"the history names '{worst.about}' ({worst.level}) at characters "
             f"{worst.start} to {worst.end}: '{worst.evidence}'",
             by=worst.by,
-            changes=(*unsaid, *(_noted(leak) for leak in counted)),
+            changes=(*unsaid, *(_leak_change(leak) for leak in counted)),
         )
-    cut = _cut(history, counted, listed, names, noted)
+    cut = _cut_sentences(history, counted, listed, names, noted)
     return cut.model_copy(update={"changes": (*unsaid, *cut.changes)})
 
 
-def _counts(leak: Leak, about: str) -> bool:
+def _is_counted(leak: Leak, about: str) -> bool:
     return {"listed": True, "options": leak.is_option, "key": leak.is_key}[about]
 
 
-def _noted(leak: Leak) -> Change:
+def _leak_change(leak: Leak) -> Change:
     return Change(
         what="history",
         before={"text": leak.evidence, "start": leak.start, "end": leak.end},
@@ -194,13 +194,13 @@ def _noted(leak: Leak) -> Change:
     )
 
 
-def _cut(
+def _cut_sentences(
     history: str,
     counted: Sequence[Leak],
     listed: Differential,
-    names: Names,
+    names: DiagnosisNames,
     noted: Mapping[str, object],
-) -> Kept | Dropped:
+) -> Keep | Drop:
     """The history without the sentences that leak; nothing else in it is touched."""
     spans = sentences_of(history)
     gone: dict[tuple[int, int], Leak] = {}
@@ -224,7 +224,7 @@ def _cut(
     again = [leak for leak in find_leaks(left, listed, names) if leak.level in _RANK]
     still = [leak for leak in again if any(leak.about == one.about for one in counted)]
     if not left or still:
-        return Dropped(
+        return Drop(
             reason=f"leak-{counted[0].level}",
             why="nothing of the history is left without its leaks"
             if not left
@@ -233,10 +233,10 @@ def _cut(
             changes=tuple(changes),
         )
     data = {**noted, "history": left}
-    return Kept.model_validate({"data": data, "changes": changes})
+    return Keep.model_validate({"data": data, "changes": changes})
 
 
-async def _asked(history: str, listed: Differential, desk: Desk) -> list[Leak] | None:
+async def _ask_model(history: str, listed: Differential, desk: StepContext) -> list[Leak] | None:
     """What a model finds, each held against the text; None where its answers are no good."""
     known = {option.casefold(): option for option in listed.listed}
 
@@ -252,7 +252,7 @@ async def _asked(history: str, listed: Differential, desk: Desk) -> list[Leak] |
         said = await desk.ask(
             "build-med-leaks",
             {"history": history, "options": "\n".join(f"- {text}" for text in listed.listed)},
-            json_object(SaidLeaks),
+            json_parser(SaidLeaks),
             check=wrong,
         )
     except BadReply:
@@ -275,7 +275,7 @@ async def _asked(history: str, listed: Differential, desk: Desk) -> list[Leak] |
     return found
 
 
-def _merged(rules: list[Leak], model: list[Leak]) -> list[Leak]:
+def _merge_leaks(rules: list[Leak], model: list[Leak]) -> list[Leak]:
     """What rules found, and what a model found besides."""
     more = [
         one

@@ -1,4 +1,4 @@
-"""Lots that hang on a name alone: the same case draws the same, whatever else is in the build."""
+"""Seeded draws that depend on names alone: a case draws the same in any build."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable
 
 
-def lot(seed: int, *names: str) -> float:
+def seeded_share(seed: int, *names: str) -> float:
     """A number from 0 to 1, excluding 1, for these names.
 
-    >>> lot(0, "case1") == lot(0, "case1"), lot(0, "case1") == lot(1, "case1")
+    >>> seeded_share(0, "case1") == seeded_share(0, "case1"), seeded_share(0, "case1") == seeded_share(1, "case1")
     (True, False)
     """
     text = "\0".join((str(seed), *names))
@@ -18,6 +18,6 @@ def lot(seed: int, *names: str) -> float:
     )
 
 
-def order_of(items: Iterable[str], seed: int, *names: str) -> list[str]:
-    """Items in an order that is drawn by lot for these names, whatever order they came in."""
-    return sorted(items, key=lambda item: (lot(seed, *names, item), item))
+def seeded_order(items: Iterable[str], seed: int, *names: str) -> list[str]:
+    """Items in a seeded order that depends on these names alone, not on the input's order."""
+    return sorted(items, key=lambda item: (seeded_share(seed, *names, item), item))

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, JsonValue
 
-from overread.build.item import Change, Item, Kept, Outcome
-from overread.build.medthinkvqa.fields import Picture, pictures_of
-from overread.build.medthinkvqa.places import picture_place, within_source
-from overread.build.medthinkvqa.settings import choice
-from overread.build.step import Desk
+from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.medthinkvqa.fields import SourcePicture, pictures_of
+from overread.build.medthinkvqa.places import is_within_source, picture_path
+from overread.build.medthinkvqa.settings import read_choice
+from overread.build.step import StepContext
 from overread.errors import BadReply, PictureError
 from overread.ontology import modalities
-from overread.pixels.formats import told
-from overread.prompts.replies import json_object
+from overread.pixels.formats import sniff_format
+from overread.prompts.replies import json_parser
 
 _TAGS: dict[str, tuple[str, str | None]] = {
     "CT": ("CT", None),
@@ -99,12 +99,12 @@ _OPENING = 90
 """Characters of a caption in which it says what the picture is."""
 
 
-def by_caption(caption: str) -> tuple[str, str | None, str] | None:
+def modality_of_caption(caption: str) -> tuple[str, str | None, str] | None:
     """Level 1, level 2 and the words that say so; None where a caption does not tell.
 
-    >>> by_caption("Axial HRCT of the chest. A nodule.")
+    >>> modality_of_caption("Axial HRCT of the chest. A nodule.")
     ('CT', 'HRCT / Thin-slice CT', 'HRCT')
-    >>> by_caption("Post-contrast T1w image of the brain")[0]
+    >>> modality_of_caption("Post-contrast T1w image of the brain")[0]
     'MRI'
     """
     for stretch in (caption[:_OPENING], caption):
@@ -122,9 +122,9 @@ def by_caption(caption: str) -> tuple[str, str | None, str] | None:
     return None
 
 
-def by_tags(path: Path) -> tuple[str, str | None, str] | None:
+def modality_of_tags(path: Path) -> tuple[str, str | None, str] | None:
     """Level 1, level 2 and the tag of a DICOM file; None where it is none, or says nothing."""
-    if told(path) != "dicom":
+    if sniff_format(path) != "dicom":
         return None
     from overread.pixels.dicom import open_dicom
 
@@ -140,12 +140,12 @@ class SaidModality(BaseModel):
     sub_modality: str | None = None
 
 
-async def find_modalities(item: Item, desk: Desk) -> Outcome:
+async def find_modalities(item: Item, desk: StepContext) -> StepResult:
     """Give each picture its modality; what is told by tags wins over what the source says."""
     images: list[JsonValue] = []
     changes: list[Change] = []
     for number, picture in enumerate(pictures_of(item), 1):
-        level, sub, by, why = await _modality(picture, desk)
+        level, sub, by, why = await _find_modality(picture, desk)
         if (level, sub) != (picture.modality, picture.sub_modality):
             changes.append(
                 Change(
@@ -158,25 +158,27 @@ async def find_modalities(item: Item, desk: Desk) -> Outcome:
             )
         found = picture.model_copy(update={"modality": level, "sub_modality": sub})
         images.append(found.model_dump(mode="json", exclude_none=True))
-    return Kept(data={"images": images}, changes=tuple(changes))
+    return Keep(data={"images": images}, changes=tuple(changes))
 
 
-async def _modality(picture: Picture, desk: Desk) -> tuple[str | None, str | None, str, str]:
+async def _find_modality(
+    picture: SourcePicture, desk: StepContext
+) -> tuple[str | None, str | None, str, str]:
     """Level 1, level 2, who says so and why."""
     given = modalities().find(picture.modality) if picture.modality else None
-    if choice(desk, "pictures", ("required", "named")) == "required":
-        tags = by_tags(picture_place(desk.source, picture.file))
+    if read_choice(desk, "pictures", ("required", "named")) == "required":
+        tags = modality_of_tags(picture_path(desk.source, picture.file))
         if tags is not None:
             same = given is not None and given.name == tags[0]
             sub = picture.sub_modality if same and picture.sub_modality else tags[1]
             return tags[0], sub, "rules", f"DICOM says {tags[2]}"
     if given is not None:
         return given.name, picture.sub_modality, "rules", "the source says so in other words"
-    said = by_caption(picture.caption or "")
+    said = modality_of_caption(picture.caption or "")
     if said is not None:
         return said[0], picture.sub_modality or said[1], "rules", f"the caption says '{said[2]}'"
     if desk.has("reader"):
-        answer = await _asked(picture, desk)
+        answer = await _ask_model(picture, desk)
         if answer is not None:
             level = modalities().find(answer.modality)
             assert level is not None
@@ -184,13 +186,13 @@ async def _modality(picture: Picture, desk: Desk) -> tuple[str | None, str | Non
     return None, picture.sub_modality, "rules", "neither tags nor caption nor a model tell"
 
 
-async def _asked(picture: Picture, desk: Desk) -> SaidModality | None:
+async def _ask_model(picture: SourcePicture, desk: StepContext) -> SaidModality | None:
     def wrong(said: SaidModality) -> str | None:
         if modalities().find(said.modality) is None:
             return f"'{said.modality[:60]}' is none of the modalities that were given"
         return None
 
-    seen = choice(desk, "pictures", ("required", "named")) == "required"
+    seen = read_choice(desk, "pictures", ("required", "named")) == "required"
     try:
         return await desk.ask(
             "build-med-modality",
@@ -198,8 +200,8 @@ async def _asked(picture: Picture, desk: Desk) -> SaidModality | None:
                 "caption": picture.caption or "(none given)",
                 "modalities": "\n".join(f"- {one.name}" for one in modalities().items),
             },
-            json_object(SaidModality),
-            pictures=[picture.file] if seen and within_source(picture.file) else [],
+            json_parser(SaidModality),
+            pictures=[picture.file] if seen and is_within_source(picture.file) else [],
             check=wrong,
         )
     except (BadReply, PictureError):

@@ -17,11 +17,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from overread.build.medthinkvqa.words import GENERAL, Text, content_of, joined, stem
+from overread.build.medthinkvqa.words import GENERAL, WordIndex, content_of, join_words, stem
 from overread.core import Record
-from overread.ontology.terms import read_from
+from overread.ontology.terms import load_toml
 
-Way = Literal["name", "reordered", "synonym", "acronym", "shortened", "cognate"]
+NamingWay = Literal["name", "reordered", "synonym", "acronym", "shortened", "cognate"]
 """How a text names a diagnosis."""
 
 _RARE = 7
@@ -34,7 +34,7 @@ _SHORT = 4
 """Letters of a word that is not folded: 'mets' are no 'met'."""
 _CAUSE = re.compile(r"\b[^\W_]+[- ](?:related|induced|associated)\b", re.IGNORECASE)
 """What a name gives as a cause ('asbestos-related'): an exposure is no diagnosis."""
-_MOST = 100
+_MAX_MENTIONS = 100
 """Mentions of one diagnosis that are looked at; a text with more of them is settled by these."""
 
 
@@ -69,7 +69,7 @@ class Mention:
 
     about: str
     """The option as it is written."""
-    way: Way
+    way: NamingWay
     """How it is named."""
     start: int
     """First character."""
@@ -77,7 +77,7 @@ class Mention:
     """First character after it."""
 
 
-class Names:
+class DiagnosisNames:
     """What is known of diagnoses, ready to be looked up."""
 
     def __init__(self, known: Sequence[Diagnosis]) -> None:
@@ -90,17 +90,17 @@ class Names:
                 words = frozenset(word.folded for word in content_of(name))
                 self._sets.append((words, sum(map(len, words)), one))
             for name in (*one.also, *one.names):
-                self._whole[joined(content_of(name))] = one
-        self.of = lru_cache(maxsize=20_000)(self._of)
-        self.phrases = lru_cache(maxsize=20_000)(self._phrases)
+                self._whole[join_words(content_of(name))] = one
+        self.find = lru_cache(maxsize=20_000)(self._find)
+        self.phrases = lru_cache(maxsize=20_000)(self._make_phrases)
 
-    def _of(self, option: str) -> Diagnosis | None:
+    def _find(self, option: str) -> Diagnosis | None:
         """The diagnosis that an option means; None where nothing is known of it.
 
         All of the option's words must be accounted for: 'tuberculous pericarditis' is not
         pericarditis.
         """
-        whole = self._whole.get(joined(content_of(option)))
+        whole = self._whole.get(join_words(content_of(option)))
         if whole is not None:
             return whole
         words = {word.folded for word in content_of(option)}
@@ -111,25 +111,25 @@ class Names:
         ]
         return max(fitting, key=lambda found: found[:3])[3] if fitting else None
 
-    def _phrases(self, option: str) -> tuple[tuple[str, Way, bool], ...]:
+    def _make_phrases(self, option: str) -> tuple[tuple[str, NamingWay, bool], ...]:
         """What stands for an option: words run together, the way, whether capitals count."""
-        own = joined(content_of(option))
-        found: dict[str, tuple[Way, bool]] = {own: ("name", False)}
-        known = self.of(option)
+        own = join_words(content_of(option))
+        found: dict[str, tuple[NamingWay, bool]] = {own: ("name", False)}
+        known = self.find(option)
         for name in (*known.names, *known.also) if known else ():
             if _is_acronym(name):
                 found.setdefault(name, ("acronym", True))
             elif len(name) <= _SHORT and name.isalpha():
                 found.setdefault(name, ("synonym", True))
             else:
-                found.setdefault(joined(content_of(name)), ("synonym", False))
+                found.setdefault(join_words(content_of(name)), ("synonym", False))
         initials = _initials(option)
         if initials is not None:
             found.setdefault(initials, ("acronym", True))
         found.pop("", None)
         return tuple((phrase, way, exact) for phrase, (way, exact) in found.items())
 
-    def mentions(self, text: Text, options: Iterable[str]) -> list[Mention]:
+    def find_mentions(self, text: WordIndex, options: Iterable[str]) -> list[Mention]:
         """Every place where a text names one of the options, the fullest mention of each place.
 
         What lies within the longer name of another option is no mention: 'invasive aspergillosis'
@@ -140,17 +140,17 @@ class Names:
             here = [
                 Mention(option, way, *text.span(first, last))
                 for phrase, way, exact in self.phrases(option)
-                for first, last in (_exactly(text, phrase) if exact else text.find(phrase))
+                for first, last in (_find_exact(text, phrase) if exact else text.find(phrase))
             ]
-            here += _by_rarest(text, option)
-            found += _widest(here[:_MOST])
+            here += _find_by_words(text, option)
+            found += _drop_overlaps(here[:_MAX_MENTIONS])
         return sorted(
-            (one for one in found if not any(_within(one, other) for other in found)),
+            (one for one in found if not any(_is_within(one, other) for other in found)),
             key=lambda one: (one.start, one.end),
         )
 
 
-def _within(one: Mention, other: Mention) -> bool:
+def _is_within(one: Mention, other: Mention) -> bool:
     """Whether a mention is a part of another, longer one."""
     inside = other.start <= one.start and one.end <= other.end
     return inside and other.end - other.start > one.end - one.start
@@ -180,7 +180,7 @@ def _initials(option: str) -> str | None:
     return "".join(word.raw[0] for word in words).upper()
 
 
-def _exactly(text: Text, acronym: str) -> list[tuple[int, int]]:
+def _find_exact(text: WordIndex, acronym: str) -> list[tuple[int, int]]:
     """Where an acronym stands in its own capitals, or a short word just as it is."""
     if not _is_acronym(acronym):
         low = acronym.casefold()
@@ -188,30 +188,30 @@ def _exactly(text: Text, acronym: str) -> list[tuple[int, int]]:
     return [(at, at) for at, word in enumerate(text.words) if word.raw in (acronym, f"{acronym}s")]
 
 
-def rarest(option: str) -> frozenset[str]:
+def rare_words(option: str) -> frozenset[str]:
     """The words of a name that are its own: neither general nor short.
 
-    >>> sorted(rarest("Post-infectious bronchiectasis")), sorted(rarest("Lung abscess"))
+    >>> sorted(rare_words("Post-infectious bronchiectasis")), sorted(rare_words("Lung abscess"))
     (['bronchiectasis'], [])
-    >>> rarest("Asbestos-related pleural plaques")
+    >>> rare_words("Asbestos-related pleural plaques")
     frozenset()
     """
     words = {word.folded for word in content_of(_CAUSE.sub(" ", option))}
     return frozenset(word for word in words - GENERAL if len(word) >= _RARE)
 
 
-def _by_rarest(text: Text, option: str) -> list[Mention]:
+def _find_by_words(text: WordIndex, option: str) -> list[Mention]:
     """Where a text has the words of a name in another order, or the rarest alone, or a cognate."""
     found: list[Mention] = []
     all_words = frozenset(word.folded for word in content_of(option))
     if len(all_words) > 1:
         found += [
-            Mention(option, "reordered", *text.span(*place)) for place in text.near(all_words)
+            Mention(option, "reordered", *text.span(*place)) for place in text.find_near(all_words)
         ]
-    rare = rarest(option)
+    rare = rare_words(option)
     if not rare:
         return found
-    found += [Mention(option, "shortened", *text.span(*p)) for p in text.near(rare, 1)]
+    found += [Mention(option, "shortened", *text.span(*p)) for p in text.find_near(rare, 1)]
     if len(rare) > 1:
         return found
     wanted = stem(next(iter(rare)))
@@ -224,10 +224,10 @@ def _by_rarest(text: Text, option: str) -> list[Mention]:
     return found
 
 
-_RANK: tuple[Way, ...] = ("name", "reordered", "synonym", "acronym", "shortened", "cognate")
+_RANK: tuple[NamingWay, ...] = ("name", "reordered", "synonym", "acronym", "shortened", "cognate")
 
 
-def _widest(found: list[Mention]) -> list[Mention]:
+def _drop_overlaps(found: list[Mention]) -> list[Mention]:
     """Mentions of one option without those that lie within another."""
     kept: list[Mention] = []
     for one in sorted(found, key=lambda m: (_RANK.index(m.way) > 0, m.start - m.end)):
@@ -237,23 +237,23 @@ def _widest(found: list[Mention]) -> list[Mention]:
 
 
 @cache
-def house_names() -> Names:
+def bundled_names() -> DiagnosisNames:
     """What the house knows of diagnoses."""
-    return Names(_house())
+    return DiagnosisNames(_load_bundled())
 
 
-def _house() -> list[Diagnosis]:
+def _load_bundled() -> list[Diagnosis]:
     folder = files("overread.build.medthinkvqa") / "diagnoses"
     found: list[Diagnosis] = []
     for name in sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml")):
-        found += read_from("overread.build.medthinkvqa", "diagnoses", Diagnoses, name).diagnosis
+        found += load_toml("overread.build.medthinkvqa", "diagnoses", Diagnoses, name).diagnosis
     return found
 
 
 @lru_cache(maxsize=4)
-def names_with(file: str) -> Names:
+def load_names(file: str) -> DiagnosisNames:
     """What the house knows, and what is in a file of somebody's own (an empty name: no file)."""
     if not file:
-        return house_names()
-    own = read_from("overread.build.medthinkvqa", "diagnoses", Diagnoses, Path(file)).diagnosis
-    return Names([*_house(), *own])
+        return bundled_names()
+    own = load_toml("overread.build.medthinkvqa", "diagnoses", Diagnoses, Path(file)).diagnosis
+    return DiagnosisNames([*_load_bundled(), *own])

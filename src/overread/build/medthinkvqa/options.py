@@ -14,26 +14,26 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from overread.build.item import Change, Item, Kept, Outcome
-from overread.build.medthinkvqa.asking import no_answer
-from overread.build.medthinkvqa.fields import Differential, differential, text_of
-from overread.build.medthinkvqa.lots import lot, order_of
-from overread.build.step import Desk
+from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.lots import seeded_order, seeded_share
+from overread.build.step import StepContext
 from overread.core import Option
 from overread.errors import BadReply
-from overread.prompts.replies import letter as chosen_letter
+from overread.prompts.replies import letter_parser as chosen_letter
 
 LETTERS = "ABCDE"
-_MANY = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ALL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-async def tempt(item: Item, desk: Desk) -> Outcome:
-    """Have a model choose among all listed diagnoses from the history: what fools it stays."""
-    listed = differential(item)
+async def find_tempting(item: Item, desk: StepContext) -> StepResult:
+    """Ask a model for a diagnosis from the history alone; a wrong choice is kept as an option."""
+    listed = differential_of(item)
     if len(listed.listed) <= len(LETTERS) or not desk.has("reader"):
-        return Kept(data={})
-    texts = order_of(listed.listed, desk.seed, item.id, "tempt")
-    options = [Option(letter=a, text=b) for a, b in zip(_MANY, texts, strict=False)]
+        return Keep(data={})
+    texts = seeded_order(listed.listed, desk.seed, item.id, "tempt")
+    options = [Option(letter=a, text=b) for a, b in zip(_ALL_LETTERS, texts, strict=False)]
     try:
         letter = await desk.ask(
             "build-med-probe",
@@ -44,17 +44,17 @@ async def tempt(item: Item, desk: Desk) -> Outcome:
             chosen_letter(options),
         )
     except BadReply:
-        return Kept(data={}, changes=(no_answer(desk, "tempting"),))
+        return Keep(data={}, changes=(note_missing_answer(desk, "tempting"),))
     said = next(one.text for one in options if one.letter == letter)
     if said == listed.key:
-        return Kept(data={})
+        return Keep(data={})
     why = "the model took it for the right one, so it stays among the options"
     change = Change(what="tempting", after=said, by=desk.name("reader"), why=why)
-    return Kept(data={"tempting": said}, changes=(change,))
+    return Keep(data={"tempting": said}, changes=(change,))
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _OptionPool:
     """What can be chosen for one case: distractors that are longer than the key, and the others."""
 
     item: Item
@@ -65,15 +65,15 @@ class _Choice:
     most: int
 
 
-def _choice_of(item: Item, seed: int) -> _Choice:
-    listed = differential(item)
+def _make_pool(item: Item, seed: int) -> _OptionPool:
+    listed = differential_of(item)
     wrong = [text for text in listed.listed if text != listed.key]
     longer: list[str] = []
     others: list[str] = []
-    for text in order_of(wrong, seed, item.id, "options"):
+    for text in seeded_order(wrong, seed, item.id, "options"):
         surplus = len(text) - len(listed.key)
         # Those of equal length are one or the other by lot: nobody can tell which is longer.
-        is_longer = surplus > 0 or (surplus == 0 and lot(seed, item.id, text, "tie") < 0.5)
+        is_longer = surplus > 0 or (surplus == 0 and seeded_share(seed, item.id, text, "tie") < 0.5)
         (longer if is_longer else others).append(text)
     tempting = text_of(item, "tempting")
     for group in (longer, others):
@@ -81,55 +81,59 @@ def _choice_of(item: Item, seed: int) -> _Choice:
             group.sort(key=lambda text: text != tempting)
     fewest = max(0, len(LETTERS) - 1 - len(others), int(tempting in longer))
     most = min(len(LETTERS) - 1, len(longer)) - int(tempting in others and len(longer) > 3)
-    return _Choice(item, listed, tuple(longer), tuple(others), fewest, max(fewest, most))
+    return _OptionPool(item, listed, tuple(longer), tuple(others), fewest, max(fewest, most))
 
 
-async def choose_five(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+async def choose_five(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
     """Choose the options of all cases together, so that lengths are balanced."""
-    choices = [_choice_of(item, desk.seed) for item in items]
+    choices = [_make_pool(item, desk.seed) for item in items]
     # Cases without a choice first: the others can make up for them.
-    choices.sort(key=lambda one: (one.most - one.fewest, lot(desk.seed, one.item.id, "rank")))
+    choices.sort(
+        key=lambda one: (one.most - one.fewest, seeded_share(desk.seed, one.item.id, "rank"))
+    )
     taken: Counter[int] = Counter()
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, StepResult] = {}
     for one in choices:
         able = range(one.fewest, one.most + 1)
-        longer = min(able, key=lambda n: (taken[n], lot(desk.seed, one.item.id, f"rank {n}")))
+        longer = min(
+            able, key=lambda n: (taken[n], seeded_share(desk.seed, one.item.id, f"rank {n}"))
+        )
         taken[longer] += 1
         chosen = {one.listed.key, *one.longer[:longer], *one.others[: len(LETTERS) - 1 - longer]}
-        outcomes[one.item.id] = _five(one.listed, chosen)
+        outcomes[one.item.id] = _keep_five(one.listed, chosen)
     return outcomes
 
 
-def _five(listed: Differential, chosen: set[str]) -> Kept:
+def _keep_five(listed: Differential, chosen: set[str]) -> Keep:
     options: list[JsonValue] = [text for text in listed.listed if text in chosen]
     if len(chosen) == len(listed.listed):
-        return Kept(data={"options": options})
+        return Keep(data={"options": options})
     change = Change(
         what="options",
         before=[*listed.listed],
         after=options,
         why="five are offered: the right one, and four others by lot with lengths balanced",
     )
-    return Kept(data={"options": options}, changes=(change,))
+    return Keep(data={"options": options}, changes=(change,))
 
 
-async def give_letters(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+async def assign_letters(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
     """Give letters to the options: within a split, each is right as often as the others."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, StepResult] = {}
     splits: dict[str, list[Item]] = {}
     for item in items:
         splits.setdefault(text_of(item, "split"), []).append(item)
     for split, here in splits.items():
-        here.sort(key=lambda item: (lot(desk.seed, item.id, "letter"), item.id))
-        letters = order_of(LETTERS, desk.seed, split, "letters")
+        here.sort(key=lambda item: (seeded_share(desk.seed, item.id, "letter"), item.id))
+        letters = seeded_order(LETTERS, desk.seed, split, "letters")
         for place, item in enumerate(here):
-            outcomes[item.id] = _lettered(item, letters[place % len(letters)], desk.seed)
+            outcomes[item.id] = _keep_lettered(item, letters[place % len(letters)], desk.seed)
     return outcomes
 
 
-def _lettered(item: Item, right: str, seed: int) -> Kept:
-    listed = differential(item)
-    wrong = order_of(
+def _keep_lettered(item: Item, right: str, seed: int) -> Keep:
+    listed = differential_of(item)
+    wrong = seeded_order(
         (text for text in listed.offered if text != listed.key), seed, item.id, "letters"
     )
     texts: dict[str, JsonValue] = {}
@@ -137,4 +141,4 @@ def _lettered(item: Item, right: str, seed: int) -> Kept:
         texts[letter] = listed.key if letter == right else wrong.pop(0)
     why = "letters are dealt so that each is right as often as the others"
     change = Change(what="answer", after={"letter": right, "text": listed.key}, why=why)
-    return Kept(data={"lettered": texts, "answer": right}, changes=(change,))
+    return Keep(data={"lettered": texts, "answer": right}, changes=(change,))

@@ -14,30 +14,30 @@ from pydantic import JsonValue
 
 from overread.build.item import Item
 from overread.build.medthinkvqa.fields import pictures_of
-from overread.build.medthinkvqa.source import base_of
-from overread.build.step import Desk
+from overread.build.medthinkvqa.source import source_folder
+from overread.build.step import StepContext
 from overread.errors import PictureError, Refused
 from overread.pixels.fence import Fence
 
 
-def picture_place(source: Path, file: str) -> Path:
+def picture_path(source: Path, file: str) -> Path:
     """The real path of a picture; raises `NotThere` or `Refused`."""
-    root, inside = _root(source, file)
+    root, inside = _resolve_root(source, file)
     return Fence(root).path(inside)
 
 
-def within_source(file: str) -> bool:
+def is_within_source(file: str) -> bool:
     """Whether a picture lies in the source's own folder, as far as its name tells.
 
-    >>> within_source("images/a.png"), within_source("../../images/a.png")
+    >>> is_within_source("images/a.png"), is_within_source("../../images/a.png")
     (True, False)
     """
     return not PurePosixPath(file).is_absolute() and not os.path.normpath(file).startswith("..")
 
 
-def _root(source: Path, file: str) -> tuple[Path, str]:
-    base = base_of(source).absolute()
-    if within_source(file) or base.parent.name != "sources" or "\0" in file:
+def _resolve_root(source: Path, file: str) -> tuple[Path, str]:
+    base = source_folder(source).absolute()
+    if is_within_source(file) or base.parent.name != "sources" or "\0" in file:
         return base, file
     root = base.parent.parent
     inside = os.path.normpath(base.relative_to(root) / file)
@@ -50,14 +50,14 @@ def _root(source: Path, file: str) -> tuple[Path, str]:
     return root, inside
 
 
-def pictures_state(item: Item, desk: Desk) -> JsonValue:
+def pictures_state(item: Item, desk: StepContext) -> JsonValue:
     """How large each picture of an item is, or None where it is not there."""
     if desk.settings.get("pictures") == "named":
         return None
     found: list[JsonValue] = []
     for picture in pictures_of(item):
         try:
-            found.append(picture_place(desk.source, picture.file).stat().st_size)
+            found.append(picture_path(desk.source, picture.file).stat().st_size)
         except (PictureError, OSError):
             found.append(None)
     return found

@@ -15,21 +15,21 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
-from overread.build.medthinkvqa.asking import no_answer
-from overread.build.medthinkvqa.fields import Differential, differential, text_of
-from overread.build.medthinkvqa.lots import order_of
-from overread.build.medthinkvqa.names import Names, names_with
-from overread.build.medthinkvqa.settings import choice, file_of
+from overread.build.item import Change, Drop, Item, Keep, StepResult
+from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.lots import seeded_order
+from overread.build.medthinkvqa.names import DiagnosisNames, load_names
+from overread.build.medthinkvqa.settings import read_choice, setting_file
 from overread.build.medthinkvqa.words import GENERAL, content_of, fold, sentences_of
-from overread.build.step import Desk
+from overread.build.step import StepContext
 from overread.core import Option, Record
 from overread.errors import BadReply
-from overread.prompts.replies import letter as chosen_letter
+from overread.prompts.replies import letter_parser as chosen_letter
 
 LETTERS = "ABCDE"
 
-_OPEN = re.compile(
+_PENDING = re.compile(
     r"\b(?:pending|awaited|outstanding|planned|scheduled|not (?:yet )?back|to be done|sent to"
     r"|had been sent|will be|requested|arranged|refused|not done|not available)\b",
     re.IGNORECASE,
@@ -70,19 +70,19 @@ class Clue(Record):
     """What stands there."""
 
 
-def find_clues(history: str, listed: Differential, names: Names) -> list[Clue]:
+def find_clues(history: str, listed: Differential, names: DiagnosisNames) -> list[Clue]:
     """Every clue that rules find, in the order of the text."""
     found: list[Clue] = []
     for sentence in sentences_of(history):
-        text = sentence.of(history)
-        if _OPEN.search(text):
+        text = sentence.extract(history)
+        if _PENDING.search(text):
             continue
         place = {"start": sentence.start, "end": sentence.end, "evidence": text}
         words = [fold(word) for word in re.findall(r"[^\W_]+", text)]
         plain = f" {' '.join(words)} "
         for option in listed.offered:
-            known = names.of(option)
-            if known and any(_said(phrase, plain) for phrase in known.telling):
+            known = names.find(option)
+            if known and any(_contains_stems(phrase, plain) for phrase in known.telling):
                 found.append(Clue(kind="telling", about=option, **place))
         proof = _PROOF.search(text)
         if proof is not None and not _DENIED.search(text):
@@ -103,12 +103,14 @@ def _stems(phrase: str) -> tuple[str, ...]:
     return tuple(f" {part}" for part in parts if part)
 
 
-def _said(phrase: str, plain: str) -> bool:
+def _contains_stems(phrase: str, plain: str) -> bool:
     """Whether a sentence has words that begin with all parts of a phrase."""
     return all(part in plain for part in _stems(phrase))
 
 
-def by_rules(history: str, listed: Differential, clues: Sequence[Clue]) -> tuple[str | None, str]:
+def answer_by_rules(
+    history: str, listed: Differential, clues: Sequence[Clue]
+) -> tuple[str | None, str]:
     """What rules would answer without the pictures, and why; None where they would not."""
     told = [clue.about for clue in clues if clue.kind == "telling"]
     if told:
@@ -130,53 +132,53 @@ def by_rules(history: str, listed: Differential, clues: Sequence[Clue]) -> tuple
     return None, "nothing in the history speaks for one option"
 
 
-async def probe(item: Item, desk: Desk) -> Outcome:
+async def run_probes(item: Item, desk: StepContext) -> StepResult:
     """Ask all probes, and rules; drop the case if it can be solved without its pictures."""
-    history, listed = text_of(item, "history"), differential(item)
-    clues = find_clues(history, listed, names_with(file_of(desk, "synonyms")))
-    answer, why = by_rules(history, listed, clues)
+    history, listed = text_of(item, "history"), differential_of(item)
+    clues = find_clues(history, listed, load_names(setting_file(desk, "synonyms")))
+    answer, why = answer_by_rules(history, listed, clues)
     answers: dict[str, str | None] = {"rules": answer}
     unsaid: list[Change] = []
-    options = shuffled(item, listed, desk.seed)
+    options = shuffle_options(item, listed, desk.seed)
     roles = (f"probe-{number}" for number in itertools.count(1))
     for role in itertools.takewhile(desk.has, roles):
-        said = await _asked(history, options, desk, role)
+        said = await _ask_probe(history, options, desk, role)
         answers[f"{role} {desk.name(role)}"] = said
-        unsaid += [no_answer(desk, "probes", role)] if said is None else []
+        unsaid += [note_missing_answer(desk, "probes", role)] if said is None else []
     data: dict[str, object] = {
         "probes": answers,
         "clues": [clue.model_dump(mode="json") for clue in clues],
     }
-    changes = (*unsaid, *(_noted(clue) for clue in clues))
-    remove = choice(desk, "remove", ("all", "any"))
+    changes = (*unsaid, *(_clue_change(clue) for clue in clues))
+    remove = read_choice(desk, "remove", ("all", "any"))
     if answer == listed.key:
         # What the history settles is settled for every reader, so one is enough in either way.
         clue = next((clue for clue in clues if clue.about == answer), None)
         where = f" at characters {clue.start} to {clue.end}" if clue else ""
-        return Dropped(
+        return Drop(
             reason="solved-by-text", why=f"rules choose '{answer}'{where}: {why}", changes=changes
         )
     asked = {who: said for who, said in answers.items() if who != "rules"}
     right = [who for who, said in asked.items() if said == listed.key]
     if right and (remove == "any" or len(right) == len(asked)):
-        return Dropped(
+        return Drop(
             reason="solved-by-text",
             why=f"{len(right)} of {len(asked)} readers chose '{listed.key}' without the pictures",
             by=", ".join(right),
             changes=changes,
         )
     proof = next((clue for clue in clues if clue.kind == "proof"), None)
-    if proof is not None and choice(desk, "proof", ("drop", "keep")) == "drop":
-        return Dropped(
+    if proof is not None and read_choice(desk, "proof", ("drop", "keep")) == "drop":
+        return Drop(
             reason="proof-in-history",
             why=f"the history has a result that proves a diagnosis at characters {proof.start} to "
             f"{proof.end}: '{proof.evidence}'",
             changes=changes,
         )
-    return Kept.model_validate({"data": data, "changes": changes})
+    return Keep.model_validate({"data": data, "changes": changes})
 
 
-def _noted(clue: Clue) -> Change:
+def _clue_change(clue: Clue) -> Change:
     place: dict[str, object] = {"text": clue.evidence, "start": clue.start, "end": clue.end}
     speaks = f"it speaks for '{clue.about}'" if clue.about else "it proves something"
     return Change.model_validate(
@@ -184,13 +186,15 @@ def _noted(clue: Clue) -> Change:
     )
 
 
-def shuffled(item: Item, listed: Differential, seed: int) -> tuple[Option, ...]:
+def shuffle_options(item: Item, listed: Differential, seed: int) -> tuple[Option, ...]:
     """The options as a probe sees them, in an order that is drawn by lot for this case."""
-    texts = order_of(listed.offered, seed, item.id, "probe")
+    texts = seeded_order(listed.offered, seed, item.id, "probe")
     return tuple(Option(letter=a, text=b) for a, b in zip(LETTERS, texts, strict=False))
 
 
-async def _asked(history: str, options: Sequence[Option], desk: Desk, role: str) -> str | None:
+async def _ask_probe(
+    history: str, options: Sequence[Option], desk: StepContext, role: str
+) -> str | None:
     """The text of the option that a reader chooses; None where no answer was good."""
     try:
         letter = await desk.ask(

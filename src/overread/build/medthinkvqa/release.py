@@ -10,38 +10,42 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks import write
-from overread.benchmarks.fields import RowReader, refused
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.fields import RowFields, row_error
+from overread.benchmarks.made import MemoryRelease
 from overread.benchmarks.medthinkvqa.release import SPLITS, read_row
 from overread.build.item import Change, Item
-from overread.build.medthinkvqa.fields import Picture, differential, pictures_of, text_of
-from overread.build.medthinkvqa.places import picture_place
-from overread.build.medthinkvqa.settings import choice
-from overread.build.step import Desk
+from overread.build.medthinkvqa.fields import SourcePicture, differential_of, pictures_of, text_of
+from overread.build.medthinkvqa.places import picture_path
+from overread.build.medthinkvqa.settings import read_choice
+from overread.build.step import StepContext
 from overread.core import Entry
-from overread.pixels.formats import told
+from overread.pixels.formats import sniff_format
 
 _NEUTRAL = re.compile(r"(?:case|patient|study|exam)?[_-]?\d{1,12}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _QUALITY = 95
 
 
-def write_release(items: Sequence[Item], out: Path, desk: Desk) -> Sequence[Change]:
+def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequence[Change]:
     """Write all splits of what is left into a folder."""
-    copied = choice(desk, "pictures", ("required", "named")) == "required"
+    copied = read_choice(desk, "pictures", ("required", "named")) == "required"
     folders = case_folders(items)
     changes: list[Change] = []
-    files: dict[str, tuple[str, Picture]] = {}
+    files: dict[str, tuple[str, SourcePicture]] = {}
     for split in SPLITS:
         here = [item for item in items if text_of(item, "split") == split]
         entries = [
-            _entry(item, split, folders[item.id], files, n) for n, item in enumerate(here, 1)
+            _make_entry(item, split, folders[item.id], files, n) for n, item in enumerate(here, 1)
         ]
-        made = MadeRelease(
-            "medthinkvqa", split, entries, lambda file: _bytes(files[file], desk), count=len(here)
+        made = MemoryRelease(
+            "medthinkvqa",
+            split,
+            entries,
+            lambda file: _picture_source(files[file], desk),
+            count=len(here),
         )
         write(made, out, form="jsonl", pictures=copied)
-        changes.append(_told(split, here))
+        changes.append(_split_change(split, here))
     return changes
 
 
@@ -53,7 +57,7 @@ def case_folders(items: Sequence[Item]) -> dict[str, str]:
     wanted = {item.id: _own_folder(item) for item in items}
     counts = Counter(folder for folder in wanted.values() if folder)
     return {
-        item: folder if folder and counts[folder] == 1 else _number(item)
+        item: folder if folder and counts[folder] == 1 else _case_number(item)
         for item, folder in wanted.items()
     }
 
@@ -66,22 +70,22 @@ def _own_folder(item: Item) -> str | None:
     return item.id if _NEUTRAL.fullmatch(item.id) else None
 
 
-def _number(name: str) -> str:
+def _case_number(name: str) -> str:
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return f"case{int.from_bytes(digest[:8]) % 10**12:012d}"
 
 
-def _entry(
-    item: Item, split: str, folder: str, files: dict[str, tuple[str, Picture]], place: int
+def _make_entry(
+    item: Item, split: str, folder: str, files: dict[str, tuple[str, SourcePicture]], place: int
 ) -> Entry:
     """The entry of an item, as the loader would read its row."""
     row = row_of_item(item, folder)
     for slot, picture in enumerate(pictures_of(item), 1):
         files[row[f"image_{slot:02d}_path"]] = (picture.file, picture)
-    reader = RowReader(row, file=f"{split}.jsonl", number=place)
+    reader = RowFields(row, file=f"{split}.jsonl", number=place)
     entry = read_row(reader, split=split, place=place)
     if entry is None or reader.defects:
-        raise refused(reader.defects)
+        raise row_error(reader.defects)
     return entry
 
 
@@ -132,7 +136,7 @@ def _title(item: Item, folder: str) -> str:
     return f"Case number {re.sub('[^0-9]', '', folder)}"
 
 
-def _file_names(pictures: Sequence[Picture]) -> list[str]:
+def _file_names(pictures: Sequence[SourcePicture]) -> list[str]:
     """A name for each picture: its id or stem where that is one word, else its number."""
     names: list[str] = []
     for number, picture in enumerate(pictures, 1):
@@ -146,10 +150,10 @@ def _file_names(pictures: Sequence[Picture]) -> list[str]:
     return names
 
 
-def _bytes(found: tuple[str, Picture], desk: Desk) -> Path | bytes:
+def _picture_source(found: tuple[str, SourcePicture], desk: StepContext) -> Path | bytes:
     """The file of a picture; a DICOM becomes a plain picture, since its header names people."""
-    path = picture_place(desk.source, found[0])
-    if told(path) != "dicom":
+    path = picture_path(desk.source, found[0])
+    if sniff_format(path) != "dicom":
         return path
     from overread.pixels.encode import encode
     from overread.pixels.formats import read_picture
@@ -157,7 +161,7 @@ def _bytes(found: tuple[str, Picture], desk: Desk) -> Path | bytes:
     return encode(read_picture(path, name=found[0]), kind="jpeg", quality=_QUALITY)
 
 
-def _told(split: str, items: Sequence[Item]) -> Change:
+def _split_change(split: str, items: Sequence[Item]) -> Change:
     """What was written of a split, with what text alone would gain from lengths and letters."""
     letters = Counter(text_of(item, "answer") for item in items)
     longest = sum(_key_is_longest(item) for item in items)
@@ -173,7 +177,7 @@ def _told(split: str, items: Sequence[Item]) -> Change:
 
 def _key_is_longest(item: Item) -> float:
     """1 where the right option is the longest; a share of it where several are as long."""
-    listed = differential(item)
+    listed = differential_of(item)
     most = max(len(text) for text in listed.offered)
     longest = [text for text in listed.offered if len(text) == most]
     return (listed.key in longest) / len(longest)

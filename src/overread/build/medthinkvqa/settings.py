@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from overread.build.item import Item
-from overread.build.medthinkvqa.source import base_of
-from overread.build.step import Desk
+from overread.build.medthinkvqa.source import source_folder
+from overread.build.step import StepContext
 from overread.errors import UsageError
 
 SETTINGS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ SETTINGS: Mapping[str, str] = {
 """
 
 
-def choice(desk: Desk, name: str, allowed: Sequence[str]) -> str:
+def read_choice(desk: StepContext, name: str, allowed: Sequence[str]) -> str:
     """A setting that is one of a few words."""
     value = desk.settings.get(name, SETTINGS[name])
     if value not in allowed:
@@ -50,7 +50,7 @@ def choice(desk: Desk, name: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def chosen_levels(desk: Desk) -> frozenset[str]:
+def leak_levels(desk: StepContext) -> frozenset[str]:
     """The levels of leaks that count."""
     value = desk.settings.get("leak-levels", SETTINGS["leak-levels"])
     levels = frozenset(part.strip() for part in value.split(",") if part.strip())
@@ -61,7 +61,7 @@ def chosen_levels(desk: Desk) -> frozenset[str]:
     return levels
 
 
-def least_differentials(desk: Desk) -> int:
+def least_differentials(desk: StepContext) -> int:
     """How many diagnoses must be listed."""
     value = desk.settings.get("least-differentials", SETTINGS["least-differentials"])
     if not value.isdigit() or not 5 <= int(value) <= 26:
@@ -72,7 +72,7 @@ def least_differentials(desk: Desk) -> int:
     return int(value)
 
 
-def share_of_test(desk: Desk) -> float:
+def test_share(desk: StepContext) -> float:
     """How many patients go to the test split."""
     value = desk.settings.get("test-share", SETTINGS["test-share"])
     try:
@@ -86,18 +86,18 @@ def share_of_test(desk: Desk) -> float:
     return share
 
 
-def file_of(desk: Desk, name: str) -> str:
+def setting_file(desk: StepContext, name: str) -> str:
     """The file that a setting names, from here or from the source's folder; empty for none."""
     given = desk.settings.get(name, "")
-    beside = base_of(desk.source) / given
+    beside = source_folder(desk.source) / given
     return str(beside) if given and not Path(given).is_file() and beside.is_file() else given
 
 
-def files_state(item: Item, desk: Desk) -> JsonValue:
+def files_state(item: Item, desk: StepContext) -> JsonValue:
     """What is in the files that settings name: a step that uses them is done anew with others."""
     found: dict[str, JsonValue] = {}
     for name in ("synonyms", "icd"):
-        file = file_of(desk, name)
+        file = setting_file(desk, name)
         if file and Path(file).is_file():
             found[name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
     return found

@@ -19,10 +19,10 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
-from overread.benchmarks.fields import shown
-from overread.benchmarks.rows import Row, rows_of
+from overread.benchmarks.fields import format_value
+from overread.benchmarks.rows import Row, read_rows
 from overread.build.item import Item
-from overread.build.medthinkvqa.fields import Picture
+from overread.build.medthinkvqa.fields import SourcePicture
 from overread.core import Defect
 from overread.errors import UsageError
 from overread.pixels.fence import Fence
@@ -46,14 +46,16 @@ def items(source: Path, settings: Mapping[str, str]) -> Iterator[Item | Defect]:
     """The raw cases of a source, and what is wrong with rows that make none."""
     file = cases_file(source)
     rows = (
-        _table(file) if file.suffix in (".csv", ".tsv") else rows_of(Fence(file.parent), file.name)
+        _read_table(file)
+        if file.suffix in (".csv", ".tsv")
+        else read_rows(Fence(file.parent), file.name)
     )
     for row in rows:
         if row.data is None:
             if row.defect is not None:
                 yield row.defect
             continue
-        yield _item(_renamed(row.data), file.name, row.number)
+        yield _make_item(_rename_columns(row.data), file.name, row.number)
 
 
 def cases_file(source: Path) -> Path:
@@ -61,7 +63,7 @@ def cases_file(source: Path) -> Path:
     if source.is_file():
         if source.suffix.lower().lstrip(".") not in _KINDS:
             raise UsageError(
-                "this is no file of raw cases", where=str(source), remedy=f"give {_told_kinds()}"
+                "this is no file of raw cases", where=str(source), remedy=f"give {_list_kinds()}"
             )
         return source
     for kind in _KINDS:
@@ -70,33 +72,33 @@ def cases_file(source: Path) -> Path:
     raise UsageError(
         "there are no raw cases here",
         where=str(source),
-        remedy=f"give a folder with cases.jsonl, or {_told_kinds()}",
+        remedy=f"give a folder with cases.jsonl, or {_list_kinds()}",
     )
 
 
-def base_of(source: Path) -> Path:
+def source_folder(source: Path) -> Path:
     """The folder that pictures are named relative to."""
     return source if source.is_dir() else source.parent
 
 
-def _told_kinds() -> str:
+def _list_kinds() -> str:
     return "a file that ends in " + ", ".join(f".{kind}" for kind in _KINDS)
 
 
-def _renamed(data: dict[str, Any]) -> dict[str, Any]:
+def _rename_columns(data: dict[str, Any]) -> dict[str, Any]:
     """The columns by our names, whatever their capitals."""
     found: dict[str, Any] = {}
     for column, value in data.items():
         name = str(column).strip().lower().replace(" ", "_")
         found.setdefault(_ALIASES.get(name, name), value)
     if "images" not in found:
-        slots = _slots(found)
+        slots = _collect_slots(found)
         if slots:
             found["images"] = slots
     return found
 
 
-def _slots(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _collect_slots(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     slots: dict[int, dict[str, Any]] = {}
     for column, value in data.items():
         match = _SLOT.fullmatch(column)
@@ -106,7 +108,7 @@ def _slots(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [slots[number] for number in sorted(slots)]
 
 
-def _item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect:
+def _make_item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect:
     name = data.get("id")
     name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     known = name if isinstance(name, str) and name.strip() else None
@@ -119,7 +121,7 @@ def _item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect:
             case=known,
             field=field,
             expected=expected,
-            found=shown(found),
+            found=format_value(found),
         )
 
     for field in NEEDED:
@@ -134,10 +136,10 @@ def _item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect:
             return defect("wrong-type", field, "text", value)
         if value is not None:
             held[field] = value
-    listed = _list(data["differential"])
+    listed = _parse_list(data["differential"])
     if listed is None or not all(isinstance(text, str) for text in listed):
         return defect("wrong-type", "differential", "a list of texts", data["differential"])
-    pictures = _pictures(data["images"])
+    pictures = _parse_pictures(data["images"])
     if pictures is None:
         return defect(
             "wrong-type", "images", "a list of pictures, each with a file", data["images"]
@@ -151,7 +153,7 @@ def _item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect:
     return Item(id=known.strip(), patient=whose or None, data=held)
 
 
-def _list(value: Any) -> list[Any] | None:
+def _parse_list(value: Any) -> list[Any] | None:
     """A list; also as JSON, or as parts between semicolons, bars or line ends."""
     if isinstance(value, list):
         return value
@@ -166,9 +168,9 @@ def _list(value: Any) -> list[Any] | None:
     return [part.strip() for part in re.split(r"[;|\n]", value) if part.strip()]
 
 
-def _pictures(value: Any) -> list[JsonValue] | None:
+def _parse_pictures(value: Any) -> list[JsonValue] | None:
     """Pictures as plain mappings; a text stands for a file."""
-    listed = _list(value)
+    listed = _parse_list(value)
     if listed is None:
         return None
     found: list[JsonValue] = []
@@ -176,18 +178,18 @@ def _pictures(value: Any) -> list[JsonValue] | None:
         row = {"file": one} if isinstance(one, str) else one
         if not isinstance(row, dict):
             return None
-        known = {key: row[key] for key in Picture.model_fields if row.get(key) is not None}
+        known = {key: row[key] for key in SourcePicture.model_fields if row.get(key) is not None}
         if "path" in row and "file" not in known:
             known["file"] = row["path"]
         try:
-            picture = Picture.model_validate(known)
+            picture = SourcePicture.model_validate(known)
         except ValidationError:
             return None
         found.append(picture.model_dump(mode="json", exclude_none=True))
     return found
 
 
-def _table(path: Path) -> Iterator[Row]:
+def _read_table(path: Path) -> Iterator[Row]:
     """Rows of a CSV or TSV; one defect and no row where its columns are others."""
 
     def defect(code: str, expected: str, found: str, row: int | None = None) -> Row:
@@ -198,7 +200,7 @@ def _table(path: Path) -> Iterator[Row]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             table = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
-            columns = set(_renamed(dict.fromkeys(table.fieldnames or [], "x")))
+            columns = set(_rename_columns(dict.fromkeys(table.fieldnames or [], "x")))
             lacking = [name for name in NEEDED if name not in columns]
             if lacking:
                 found = ", ".join(sorted(columns))[:200] or "none"

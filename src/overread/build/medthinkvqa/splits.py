@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from overread.build.item import Change, Item, Kept, Outcome
+from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import patient_of
-from overread.build.medthinkvqa.lots import lot
-from overread.build.medthinkvqa.settings import share_of_test
-from overread.build.step import Desk
+from overread.build.medthinkvqa.lots import seeded_share
+from overread.build.medthinkvqa.settings import test_share
+from overread.build.step import StepContext
 
 
 def split_of(patient: str, share: float, seed: int) -> str:
@@ -17,15 +17,15 @@ def split_of(patient: str, share: float, seed: int) -> str:
     >>> split_of("p1", 0, 0), split_of("p1", 1, 0)
     ('train', 'test')
     """
-    return "test" if lot(seed, patient, "split") < share else "train"
+    return "test" if seeded_share(seed, patient, "split") < share else "train"
 
 
-async def deal_splits(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
-    """Give each case the split of its patient; who comes later changes nobody else's."""
-    share = share_of_test(desk)
-    outcomes: dict[str, Outcome] = {}
+async def assign_splits(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+    """Give each case the split of its patient; adding patients moves no other one."""
+    share = test_share(desk)
+    outcomes: dict[str, StepResult] = {}
     for item in items:
         split = split_of(patient_of(item), share, desk.seed)
         change = Change(what="split", after=split, why="by a lot of the patient's name")
-        outcomes[item.id] = Kept(data={"split": split}, changes=(change,))
+        outcomes[item.id] = Keep(data={"split": split}, changes=(change,))
     return outcomes

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from overread.build.item import Change, Item, Kept, Outcome
-from overread.build.medthinkvqa.asking import no_answer
+from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.medthinkvqa.asking import note_missing_answer
 from overread.build.medthinkvqa.fields import pictures_of, text_of
-from overread.build.step import Desk
+from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply
-from overread.language.text import sentences
-from overread.prompts.replies import json_object
+from overread.language.text import split_sentences
+from overread.prompts.replies import json_parser
 
 _NUMBER = (
     r"(?:\d{1,3}(?:[.,]\d)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -40,7 +40,7 @@ _FOLLOW = (
     re.compile(rf"\bfollow[- ]?up\b(?:(?: (?:at|after|of|in))? {_LENGTH})?", re.I),
     re.compile(rf"\b{_LENGTH} follow[- ]?up\b", re.I),
 )
-_AGAIN = re.compile(
+_REPEATED = re.compile(
     rf"\b(?:repeat(?:ed)?|control|second|previous|prior|earlier|subsequent|follow[- ]?up) "
     rf"(?:\w+ ){{0,2}}{_EXAM}\b|\b{_EXAM} (?:was|were) (?:repeated|done again|done twice"
     rf"|carried out twice)\b|\bexamined again\b|\btwo (?:dates|days|time points|visits)\b"
@@ -48,7 +48,7 @@ _AGAIN = re.compile(
     rf"|\bno longer (?:seen|visible)\b|\bsince the (?:last|previous|prior|first) {_EXAM}\b",
     re.I,
 )
-_WISHED = re.compile(
+_PLANNED = re.compile(
     r"\b(?:recommend\w*|advis\w+|suggest\w*|should|will be|planned|scheduled|lost to|is needed"
     r"|requires?|without any follow)\b",
     re.I,
@@ -102,11 +102,11 @@ def find_markers(where: str, text: str) -> list[Marker]:
     """
     found: list[Marker] = []
     shows = where != "history"
-    for sentence in sentences(text):
-        said = sentence.of(text)
-        if _WISHED.search(said):
+    for sentence in split_sentences(text):
+        said = sentence.extract(text)
+        if _PLANNED.search(said):
             continue
-        again = list(_AGAIN.finditer(said))
+        again = list(_REPEATED.finditer(said))
         exam = bool(re.search(rf"\b{_EXAM}\b", said, re.I))
         hits = again + [m for m in _LATER.finditer(said) if shows or exam or again]
         follow = [m for one in _FOLLOW for m in one.finditer(said) if shows or exam]
@@ -132,18 +132,18 @@ def find_markers(where: str, text: str) -> list[Marker]:
     return found
 
 
-def told_times(markers: Sequence[Marker], interval: str | None = None) -> Times:
+def combine_markers(markers: Sequence[Marker], interval: str | None = None) -> Times:
     """What the markers say together; `interval` is what the source itself states."""
     lengths: dict[str, str] = {}
     for marker in markers:
         if marker.length:
-            lengths.setdefault(_plain(marker.length), marker.length)
+            lengths.setdefault(_normalise_length(marker.length), marker.length)
     if not markers and interval is None:
         return Times(longitudinal=False, timepoints=1)
     count = 1 + max(1, len(lengths))
-    longest = max(lengths.values(), key=_days, default=None)
+    longest = max(lengths.values(), key=_length_in_days, default=None)
     if interval is not None:
-        count = 2 if set(lengths) <= {_plain(interval)} else max(2, 1 + len(lengths))
+        count = 2 if set(lengths) <= {_normalise_length(interval)} else max(2, 1 + len(lengths))
     return Times(
         longitudinal=True,
         timepoints=count,
@@ -152,14 +152,14 @@ def told_times(markers: Sequence[Marker], interval: str | None = None) -> Times:
     )
 
 
-def _plain(length: str) -> str:
+def _normalise_length(length: str) -> str:
     words = re.split(r"[ -]+", length.lower().strip())
     return " ".join(_DIGITS.get(word, word).removesuffix("s") for word in words)
 
 
-def _days(length: str) -> float:
+def _length_in_days(length: str) -> float:
     """About how many days a length has, to find the longest."""
-    plain = _plain(length)
+    plain = _normalise_length(length)
     number = re.search(r"\d+(?:[.,]\d)?", plain)
     unit = next((days for word, days in _UNITS.items() if word in plain), 1)
     return (float(number[0].replace(",", ".")) if number else 3.0) * unit
@@ -177,7 +177,7 @@ class SaidTimes(BaseModel):
     quotes: list[str] = []
 
 
-async def find_timepoints(item: Item, desk: Desk) -> Outcome:
+async def find_timepoints(item: Item, desk: StepContext) -> StepResult:
     """Find out whether there are several time points, by rules or by a model that must quote."""
     texts = {"history": text_of(item, "history"), "imaging_findings": ""}
     texts["imaging_findings"] = text_of(item, "imaging_findings")
@@ -185,33 +185,33 @@ async def find_timepoints(item: Item, desk: Desk) -> Outcome:
     for number, picture in enumerate(pictures, 1):
         texts[f"caption {number}"] = picture.caption or ""
     stated = text_of(item, "interval") or None
-    times = told_times(
+    times = combine_markers(
         [m for name, text in texts.items() for m in find_markers(name, text)], stated
     )
     by = "rules"
     unsaid: tuple[Change, ...] = ()
     if desk.has("reader"):
-        said = await _asked(texts, desk)
+        said = await _ask_model(texts, desk)
         if said is None:
-            unsaid = (no_answer(desk, "times"),)
+            unsaid = (note_missing_answer(desk, "times"),)
         else:
             times, by = said, desk.name("reader")
     images = [picture.model_dump(mode="json", exclude_none=True) for picture in pictures]
     if times.longitudinal and times.timepoints == 2:
         for image, picture in zip(images, pictures, strict=True):
-            when = _when(picture.caption or "")
+            when = _timepoint_of_caption(picture.caption or "")
             if picture.timepoint is None and when is not None:
                 image["timepoint"] = when
     told = times.model_dump(mode="json")
     quoted = "; ".join(f"'{m.quote}' in {m.where}" for m in times.markers[:6]) or "the source"
     why = f"said by {quoted}" if times.longitudinal else "no text speaks of a second time point"
     change = Change(what="times", after=told, by=by, why=why)
-    return Kept.model_validate(
+    return Keep.model_validate(
         {"data": {"times": told, "images": images}, "changes": (*unsaid, change)}
     )
 
 
-def _when(caption: str) -> int | None:
+def _timepoint_of_caption(caption: str) -> int | None:
     """Which of two time points a caption speaks of: 1, 2, or None where it does not tell."""
     later, first = bool(find_markers("caption", caption)), bool(_FIRST.search(caption))
     if first:
@@ -219,7 +219,7 @@ def _when(caption: str) -> int | None:
     return 2 if later else None
 
 
-async def _asked(texts: dict[str, str], desk: Desk) -> Times | None:
+async def _ask_model(texts: dict[str, str], desk: StepContext) -> Times | None:
     def wrong(said: SaidTimes) -> str | None:
         if said.longitudinal != (said.timepoints >= 2):
             return "longitudinal means two time points or more, and only that"
@@ -243,7 +243,7 @@ async def _asked(texts: dict[str, str], desk: Desk) -> Times | None:
                 )
                 or "(none given)",
             },
-            json_object(SaidTimes),
+            json_parser(SaidTimes),
             check=wrong,
         )
     except BadReply:

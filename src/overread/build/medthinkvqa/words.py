@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from overread.language.text import Span, sentences
-from overread.language.tokens import normal
+from overread.language.text import Span, split_sentences
+from overread.language.tokens import normalise_word
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
-SMALL = frozenset(
+FUNCTION_WORDS = frozenset(
     (
         "a an the of to in on at by with from for and or as is der die das des den dem von mit "
         "de la le les du di del della il et y e d l"
@@ -84,7 +84,7 @@ def content_of(text: str) -> list[Word]:
     >>> [word.folded for word in content_of("Abscess of the lung")]
     ['abscess', 'lung']
     """
-    return [word for word in words_of(text) if word.folded not in SMALL]
+    return [word for word in words_of(text) if word.folded not in FUNCTION_WORDS]
 
 
 @lru_cache(maxsize=50_000)
@@ -98,7 +98,7 @@ def fold(word: str) -> str:
         return word.casefold()
     plain = unicodedata.normalize("NFKD", word.replace("’", "'").replace("ß", "ss"))
     plain = "".join(c for c in plain if not unicodedata.combining(c))
-    folded = normal(plain)
+    folded = normalise_word(plain)
     return re.sub(r"is(e|ed|ing|ation)$", r"iz\1", folded) if len(folded) > 6 else folded
 
 
@@ -132,11 +132,11 @@ _RATE_ENDS = re.compile(r"(?<=/min\.)\s+(?=[A-Z])")
 def sentences_of(text: str) -> list[Span]:
     """The sentences of a history; a rate ends one, though elsewhere 'min.' is an abbreviation.
 
-    >>> [span.of("Pulse 90/min. He slept.") for span in sentences_of("Pulse 90/min. He slept.")]
+    >>> [span.extract("Pulse 90/min. He slept.") for span in sentences_of("Pulse 90/min. He slept.")]
     ['Pulse 90/min.', 'He slept.']
     """
     found: list[Span] = []
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         start = sentence.start
         for gap in _RATE_ENDS.finditer(text, sentence.start, sentence.end):
             found.append(Span(start=start, end=gap.start()))
@@ -145,12 +145,12 @@ def sentences_of(text: str) -> list[Span]:
     return found
 
 
-def joined(words: Iterable[Word]) -> str:
+def join_words(words: Iterable[Word]) -> str:
     """Words run together, so that 'broncho-pneumonia' and 'bronchopneumonia' are one."""
     return "".join(word.folded for word in words)
 
 
-class Text:
+class WordIndex:
     """A text in which names are looked up."""
 
     def __init__(self, text: str) -> None:
@@ -164,7 +164,7 @@ class Text:
     def find(self, phrase: str) -> list[tuple[int, int]]:
         """Where a phrase that was run together (`joined`) stands: first and last word, inclusive.
 
-        >>> Text("A broncho-pneumonia of both lungs.").find("bronchopneumonia")
+        >>> WordIndex("A broncho-pneumonia of both lungs.").find("bronchopneumonia")
         [(0, 1)]
         """
         found = []
@@ -174,12 +174,12 @@ class Text:
             for first in self._places.get(phrase[:length], ()):
                 if length < 3 and len(self.words[first].folded) != length:
                     continue
-                last = self._runs(first, phrase)
+                last = self._match_phrase(first, phrase)
                 if last is not None:
                     found.append((first, last))
         return sorted(set(found))
 
-    def _runs(self, first: int, phrase: str) -> int | None:
+    def _match_phrase(self, first: int, phrase: str) -> int | None:
         """The word at which the words from `first` on are the phrase; None where they are not."""
         at = 0
         for place in range(first, min(first + 12, len(self.words))):
@@ -187,20 +187,20 @@ class Text:
             if not phrase.startswith(word, at):
                 return None
             # A name does not go on in the next sentence.
-            if place > first and self._parted(place):
+            if place > first and self._is_parted(place):
                 return None
             at += len(word)
             if at == len(phrase):
                 return place
         return None
 
-    def _parted(self, place: int) -> bool:
+    def _is_parted(self, place: int) -> bool:
         between = self.text[self.words[place - 1].end : self.words[place].start]
         return bool(re.search(r"[.;:!?]\s|\n\n", between)) and not re.fullmatch(
             r"\.\s", between if len(self.words[place - 1].raw) == 1 else ""
         )
 
-    def near(self, names: frozenset[str], spare: int = 2) -> list[tuple[int, int]]:
+    def find_near(self, names: frozenset[str], spare: int = 2) -> list[tuple[int, int]]:
         """Where all of these words stand close together, in any order."""
         found = []
         size = len(names) + spare
@@ -215,7 +215,7 @@ class Text:
     def _all_within(self, first: int, names: frozenset[str], size: int) -> int | None:
         left = set(names)
         for place in range(first, min(first + size, len(self.words))):
-            if place > first and self._parted(place):
+            if place > first and self._is_parted(place):
                 return None
             left.discard(self.words[place].folded)
             if not left:

@@ -1,17 +1,17 @@
 """From films with reports and region boxes to interleaved traces in the layout of MMRad-IVL."""
 
 from overread.build.mmrad.asking import AUDIT, REFLECT
-from overread.build.mmrad.films import film
-from overread.build.mmrad.merging import merge
+from overread.build.mmrad.films import check_image
+from overread.build.mmrad.merging import merge_looks
 from overread.build.mmrad.pairs import PROMPT as PAIRS
-from overread.build.mmrad.pairs import pairs
-from overread.build.mmrad.record import INSTRUCTION, record
-from overread.build.mmrad.release import release, splits
+from overread.build.mmrad.pairs import find_pairs
+from overread.build.mmrad.record import INSTRUCTION, make_record
+from overread.build.mmrad.release import assign_splits, write_release
 from overread.build.mmrad.source import items
-from overread.build.mmrad.tracing import AGAIN, trace
 from overread.build.mmrad.tracing import PROMPT as TRACE
-from overread.build.mmrad.verification import audit, people, reflect
-from overread.build.step import Gather, Recipe, Step
+from overread.build.mmrad.tracing import REVISE_PROMPT, write_trace
+from overread.build.mmrad.verification import ask_people, audit, reflect
+from overread.build.step import BatchStep, Recipe, Step
 
 _KNOWN = ("report", "pairs", "boxes", "width", "height")
 
@@ -22,7 +22,7 @@ RECIPE = Recipe(
     steps=(
         Step(
             "film",
-            film,
+            check_image,
             about="is the picture there, do the boxes lie on it, are the regions known?",
             reads=("image", "report", "frame", "regions", "said"),
             roles=(),
@@ -30,7 +30,7 @@ RECIPE = Recipe(
         ),
         Step(
             "pairs",
-            pairs,
+            find_pairs,
             about="which sentence speaks of which regions",
             reads=("report", "boxes", "said"),
             prompts=(PAIRS,),
@@ -38,7 +38,7 @@ RECIPE = Recipe(
         ),
         Step(
             "trace",
-            trace,
+            write_trace,
             about="looks at regions, with what is said of them",
             reads=_KNOWN,
             prompts=(TRACE,),
@@ -49,7 +49,7 @@ RECIPE = Recipe(
             reflect,
             about="stage 1: the generator traces its own sentences back",
             reads=(*_KNOWN, "trace", "verdicts"),
-            prompts=(REFLECT, AGAIN),
+            prompts=(REFLECT, REVISE_PROMPT),
             settings=("revisions",),
         ),
         Step(
@@ -57,13 +57,13 @@ RECIPE = Recipe(
             audit,
             about="stage 2: a second model holds the looks against report and boxes",
             reads=(*_KNOWN, "trace", "verdicts", "disputed"),
-            prompts=(AUDIT, AGAIN),
+            prompts=(AUDIT, REVISE_PROMPT),
             roles=("reader", "auditor"),
             settings=("revisions",),
         ),
         Step(
             "people",
-            people,
+            ask_people,
             about="stage 3: people decide on what is still objected to",
             reads=(*_KNOWN, "image", "trace", "verdicts", "disputed"),
             roles=(),
@@ -71,7 +71,7 @@ RECIPE = Recipe(
         ),
         Step(
             "merge",
-            merge,
+            merge_looks,
             about="looks and boxes merged into major regions",
             reads=("trace", "boxes"),
             roles=(),
@@ -79,22 +79,22 @@ RECIPE = Recipe(
         ),
         Step(
             "record",
-            record,
+            make_record,
             about="the interleaved record, read back as the benchmark does",
             reads=("rounds", "report", "image"),
             roles=(),
             settings=("instruction",),
         ),
-        Gather(
+        BatchStep(
             "splits",
-            splits,
+            assign_splits,
             about="train, val and test by patient",
             reads=("split",),
             roles=(),
             settings=("split",),
         ),
     ),
-    release=release,
+    release=write_release,
     benchmark="mmrad",
     settings={
         "frame": "",

@@ -1,4 +1,4 @@
-"""What models say of a trace: the generator of its own, an auditor of somebody else's."""
+"""Verdicts of models on a trace: the generator on its own, an auditor on somebody else's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal, cast, get_args
 from pydantic import BaseModel
 
 from overread.build.item import Item
-from overread.build.mmrad.pairs import Pair, boxes_of, pairs_of
-from overread.build.mmrad.tracing import Look, shown, shown_boxes
-from overread.build.mmrad.verdicts import Problem, Verdict
-from overread.build.step import Desk
-from overread.prompts.replies import json_object
+from overread.build.mmrad.pairs import RegionPair, boxes_of, pairs_of
+from overread.build.mmrad.tracing import TraceLook, format_boxes, format_looks
+from overread.build.mmrad.verdicts import Problem, TraceVerdict
+from overread.build.step import StepContext
+from overread.prompts.replies import json_parser
 
 REFLECT, AUDIT = "build-mmrad-reflect", "build-mmrad-audit"
 
@@ -45,48 +45,54 @@ class AuditReply(BaseModel):
     left_out: list[int] = []
 
 
-async def reflected(item: Item, looks: Sequence[Look], attempt: int, desk: Desk) -> list[Verdict]:
+async def ask_reflection(
+    item: Item, looks: Sequence[TraceLook], attempt: int, desk: StepContext
+) -> list[TraceVerdict]:
     """Stage 1 by the reader; raises `BadReply` where its answers judge nothing."""
     spots = [(n, look, text) for n, look in enumerate(looks, 1) for text in look.sentences]
     evidence = _evidence(item)
 
     def wrong(reply: ReflectReply) -> str | None:
         numbers = [one.number for one in reply.sentences]
-        fault = _uncounted(numbers, len(spots), "sentence") or _unknown(reply.left_out, evidence)
+        fault = _count_problem(numbers, len(spots), "sentence") or _unknown_sentence(
+            reply.left_out, evidence
+        )
         for one in reply.sentences if fault is None else ():
             if one.supported and not one.source:
                 return f"sentence {one.number} is said to be supported: by which sentence?"
-            fault = fault or _unknown(one.source, evidence)
+            fault = fault or _unknown_sentence(one.source, evidence)
         return fault
 
     values = {
-        "report": _numbered(evidence),
+        "report": _number_sentences(evidence),
         "trace": "\n".join(
             f"{n}. [{', '.join(look.regions)}] {text}" for n, (_, look, text) in enumerate(spots, 1)
         ),
     }
-    reply = await desk.ask(REFLECT, values, json_object(ReflectReply), check=wrong)
+    reply = await desk.ask(REFLECT, values, json_parser(ReflectReply), check=wrong)
     found = []
     for one in sorted(reply.sentences, key=lambda judged: judged.number):
         number, _, text = spots[one.number - 1]
         found.append(
-            _verdict(
+            _make_verdict(
                 1, attempt, number, text, one.supported, "invented", one.reason, desk, "reader"
             )
         )
-    return found + _lost(1, attempt, reply.left_out, evidence, desk, "reader")
+    return found + _left_out_verdicts(1, attempt, reply.left_out, evidence, desk, "reader")
 
 
-async def cross_audited(
-    item: Item, looks: Sequence[Look], attempt: int, desk: Desk
-) -> list[Verdict]:
+async def ask_audit(
+    item: Item, looks: Sequence[TraceLook], attempt: int, desk: StepContext
+) -> list[TraceVerdict]:
     """Stage 2 by the auditor; raises `BadReply` where its answers judge nothing."""
     evidence = _evidence(item)
     known = set(get_args(Problem)) - {"", "unjudged"}
 
     def wrong(reply: AuditReply) -> str | None:
         numbers = [one.number for one in reply.looks]
-        fault = _uncounted(numbers, len(looks), "look") or _unknown(reply.left_out, evidence)
+        fault = _count_problem(numbers, len(looks), "look") or _unknown_sentence(
+            reply.left_out, evidence
+        )
         for one in reply.looks if fault is None else ():
             if not one.right and one.problem not in known:
                 return f"look {one.number} needs a problem: one of {', '.join(sorted(known))}"
@@ -95,31 +101,33 @@ async def cross_audited(
         return fault
 
     values = {
-        "report": _numbered(evidence),
-        "boxes": shown_boxes(boxes_of(item)),
+        "report": _number_sentences(evidence),
+        "boxes": format_boxes(boxes_of(item)),
         "size": f"{item.data['width']} × {item.data['height']}",
-        "trace": shown(looks),
+        "trace": format_looks(looks),
     }
-    reply = await desk.ask(AUDIT, values, json_object(AuditReply), role="auditor", check=wrong)
+    reply = await desk.ask(AUDIT, values, json_parser(AuditReply), role="auditor", check=wrong)
     found = []
     for one in sorted(reply.looks, key=lambda judged: judged.number):
         problem = cast(Problem, one.problem)
         found.append(
-            _verdict(2, attempt, one.number, "", one.right, problem, one.reason, desk, "auditor")
+            _make_verdict(
+                2, attempt, one.number, "", one.right, problem, one.reason, desk, "auditor"
+            )
         )
-    return found + _lost(2, attempt, reply.left_out, evidence, desk, "auditor")
+    return found + _left_out_verdicts(2, attempt, reply.left_out, evidence, desk, "auditor")
 
 
-def _evidence(item: Item) -> dict[int, Pair]:
+def _evidence(item: Item) -> dict[int, RegionPair]:
     """The sentences that a trace may rest on, by their numbers."""
     return {one.number: one for one in pairs_of(item) if one.role != "around"}
 
 
-def _numbered(evidence: dict[int, Pair]) -> str:
+def _number_sentences(evidence: dict[int, RegionPair]) -> str:
     return "\n".join(f"{number}. {one.text}" for number, one in evidence.items())
 
 
-def _uncounted(numbers: Sequence[int], many: int, what: str) -> str | None:
+def _count_problem(numbers: Sequence[int], many: int, what: str) -> str | None:
     lacking = [n for n in range(1, many + 1) if n not in numbers]
     if lacking:
         return f"{what} {', '.join(map(str, lacking))} is not judged; judge every {what}"
@@ -128,12 +136,12 @@ def _uncounted(numbers: Sequence[int], many: int, what: str) -> str | None:
     return None
 
 
-def _unknown(numbers: Sequence[int], evidence: dict[int, Pair]) -> str | None:
+def _unknown_sentence(numbers: Sequence[int], evidence: dict[int, RegionPair]) -> str | None:
     odd = [n for n in numbers if n not in evidence]
     return f"the report has no sentence {odd[0]}" if odd else None
 
 
-def _verdict(
+def _make_verdict(
     stage: Literal[1, 2],
     attempt: int,
     look: int,
@@ -141,10 +149,10 @@ def _verdict(
     right: bool,  # noqa: FBT001 - it is what the model answers, handed on
     problem: Problem,
     reason: str,
-    desk: Desk,
+    desk: StepContext,
     role: str,
-) -> Verdict:
-    return Verdict(
+) -> TraceVerdict:
+    return TraceVerdict(
         stage=stage,
         attempt=attempt,
         look=look,
@@ -156,18 +164,18 @@ def _verdict(
     )
 
 
-def _lost(
+def _left_out_verdicts(
     stage: Literal[1, 2],
     attempt: int,
     numbers: Sequence[int],
-    evidence: dict[int, Pair],
-    desk: Desk,
+    evidence: dict[int, RegionPair],
+    desk: StepContext,
     role: str,
-) -> list[Verdict]:
+) -> list[TraceVerdict]:
     # What only sums up, or has no box, has no place in a trace: that it is not there is no fault.
     told = [evidence[n] for n in dict.fromkeys(numbers) if evidence[n].role == "told"]
     return [
-        Verdict(
+        TraceVerdict(
             stage=stage,
             attempt=attempt,
             sentence=one.text,

@@ -10,7 +10,7 @@ from overread.ontology import xray_regions
 Corners = tuple[int, int, int, int]
 """A box on the film: left, top, right, bottom in pixels, right and bottom not included."""
 
-_LOOKED_AT = (
+_CORE_REGIONS = (
     *("right lung", "left lung", "right costophrenic angle", "left costophrenic angle"),
     *("cardiac silhouette", "mediastinum", "trachea", "carina", "spine", "abdomen"),
 )
@@ -28,7 +28,7 @@ def core_regions(major: str) -> tuple[str, ...]:
     ('trachea', 'carina')
     """
     held = next((one.members for one in xray_regions().groups if one.name == major), ())
-    return tuple(name for name in held if name in _LOOKED_AT)
+    return tuple(name for name in held if name in _CORE_REGIONS)
 
 
 def major_of(region: str) -> str:
@@ -40,8 +40,8 @@ def major_of(region: str) -> str:
     return _majors()[region]
 
 
-def major_holding(region: str) -> str | None:
-    """The same, or None where the regions in use have no such region."""
+def find_major(region: str) -> str | None:
+    """The major region that holds a region; None where the region is not in use."""
     return _majors().get(region)
 
 
@@ -52,27 +52,27 @@ def major_of_statement(statement: Statement, regions: Iterable[str]) -> str | No
     them, and free air under the diaphragm with the abdomen.
     """
     if statement.category in _PLEURAL:
-        pleura = major_holding("right costophrenic angle")
+        pleura = find_major("right costophrenic angle")
         if pleura is not None:
             return pleura
-    if statement.region == _ABDOMINAL and major_holding("abdomen") is not None:
-        return major_holding("abdomen")
+    if statement.region == _ABDOMINAL and find_major("abdomen") is not None:
+        return find_major("abdomen")
     held: dict[str, int] = {}
     for name in regions:
         held[major_of(name)] = held.get(major_of(name), 0) + 1
     return max(held, key=lambda name: held[name]) if held else None
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
+def sort_regions(names: Iterable[str]) -> tuple[str, ...]:
     """Regions in the order of the list, each once; what is no region is left out."""
     some = set(names)
     return tuple(name for name in xray_regions().names if name in some)
 
 
-def union(boxes: Mapping[str, Corners], names: Iterable[str]) -> Corners | None:
+def union_box(boxes: Mapping[str, Corners], names: Iterable[str]) -> Corners | None:
     """The smallest box around the boxes of some regions; None where none of them has one.
 
-    >>> union({"trachea": (4, 0, 6, 9), "carina": (3, 8, 7, 11)}, ("trachea", "carina"))
+    >>> union_box({"trachea": (4, 0, 6, 9), "carina": (3, 8, 7, 11)}, ("trachea", "carina"))
     (3, 0, 7, 11)
     """
     some = [boxes[name] for name in names if name in boxes]

@@ -7,30 +7,32 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
+from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.mmrad.major import Corners
-from overread.build.mmrad.told import Told, by_major, regions_told
-from overread.build.step import Desk
+from overread.build.mmrad.told import RegionsByMajor, group_by_major, regions_of_sentence
+from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply
-from overread.language.text import sentences
+from overread.language.text import split_sentences
 from overread.ontology import xray_regions
-from overread.prompts.replies import json_object
+from overread.prompts.replies import json_parser
 
 PROMPT = "build-mmrad-pairs"
 
-Role = Literal["told", "summary", "around", "nowhere", "unboxed", "spare"]
+SentenceRole = Literal["told", "summary", "around", "nowhere", "unboxed", "spare"]
 
-_AROUND = frozenset(
+_CONTEXT_SECTIONS = frozenset(
     (
         "technique procedure comparison comparisons history indication indications exam examination"
         " recommendation recommendations"
     ).split()
 ) | {"clinical history", "clinical information", "clinical indication"}
-_SUMMARIES = frozenset("impression impressions conclusion conclusions opinion summary".split())
+_SUMMARY_SECTIONS = frozenset(
+    "impression impressions conclusion conclusions opinion summary".split()
+)
 
 
-class Pair(Record):
+class RegionPair(Record):
     """One sentence, and where a film shows what it speaks of."""
 
     number: int
@@ -39,25 +41,25 @@ class Pair(Record):
     """The sentence."""
     origin: Literal["report", "rows"] = "report"
     """Whether it stands in the report or in the thinking of a question row."""
-    role: Role
+    role: SentenceRole
     """What becomes of it: told in the trace; a summary of what is told; technique, history and
     the like around it; nothing that a region shows; of regions without a box; not needed, since
     the report says something of the same major region."""
-    told: Told = Field(default_factory=dict)
+    told: RegionsByMajor = Field(default_factory=dict)
     """Major region → the regions that it speaks of there."""
 
 
-async def pairs(item: Item, desk: Desk) -> Outcome:
+async def find_pairs(item: Item, desk: StepContext) -> StepResult:
     """Find the regions of each sentence, by the reader where there is one, else by rules."""
     boxes = boxes_of(item)
-    found = by_rules(item, boxes)
+    found = pairs_by_rules(item, boxes)
     changes: list[Change] = []
     made_by = "rules"
     open_ones = [one for one in found if one.role in ("told", "nowhere", "unboxed")]
     if desk.has("reader") and open_ones:
         try:
-            reply = await _asked(found, open_ones, desk)
-            found, made_by = _taken(found, reply, boxes), desk.name("reader")
+            reply = await _ask_model(found, open_ones, desk)
+            found, made_by = _apply_reply(found, reply, boxes), desk.name("reader")
         except BadReply as error:
             why = f"the reader's pairs were no good, so rules made them: {error.what}"
             changes.append(Change(what="pairs", by=desk.name("reader"), why=why))
@@ -69,19 +71,19 @@ async def pairs(item: Item, desk: Desk) -> Outcome:
             else f"none of {len(found)} sentences speaks of a region that a film shows"
         )
         reason = "no-boxes" if unboxed else "nothing-told"
-        return Dropped(reason=reason, why=why, by=made_by, changes=tuple(changes))
+        return Drop(reason=reason, why=why, by=made_by, changes=tuple(changes))
     for one in found:
         if one.role == "unboxed":
             why = f"no box for {', '.join(one.told)}"
             changes.append(Change(what=f"sentence {one.number}", before=one.text, why=why))
     report = str(item.data["report"])
     if not report.strip():
-        report = assembled(found)
+        report = assemble_report(found)
         why = "no report came with the questions; what they say was put together"
         changes.append(Change(what="report", after=report, why=why))
     kept = [one.model_dump(mode="json") for one in found]
     changes.append(Change(what="pairs", after=kept, by=made_by, why="regions of each sentence"))
-    return Kept(data={"pairs": kept, "pairs_by": made_by, "report": report}, changes=tuple(changes))
+    return Keep(data={"pairs": kept, "pairs_by": made_by, "report": report}, changes=tuple(changes))
 
 
 def boxes_of(item: Item) -> dict[str, Corners]:
@@ -91,37 +93,41 @@ def boxes_of(item: Item) -> dict[str, Corners]:
     return {name: tuple(box) for name, box in given.items()}  # type: ignore[misc, arg-type]
 
 
-def pairs_of(item: Item) -> list[Pair]:
+def pairs_of(item: Item) -> list[RegionPair]:
     """The pairs of an item that went through this step."""
     given = item.data["pairs"]
     assert isinstance(given, list)  # this step wrote it
-    return [Pair.model_validate(one) for one in given]
+    return [RegionPair.model_validate(one) for one in given]
 
 
-def by_rules(item: Item, boxes: Mapping[str, Corners]) -> list[Pair]:
+def pairs_by_rules(item: Item, boxes: Mapping[str, Corners]) -> list[RegionPair]:
     """The pairs as rules find them: the report's sentences, then those of question rows."""
     report = str(item.data["report"])
-    parts = sentences(report)
-    summed = any(part.section not in _AROUND | _SUMMARIES for part in parts)
-    found: list[Pair] = []
+    parts = split_sentences(report)
+    summed = any(part.section not in _CONTEXT_SECTIONS | _SUMMARY_SECTIONS for part in parts)
+    found: list[RegionPair] = []
     for number, part in enumerate(parts, 1):
-        text = " ".join(part.of(report).split())
-        role: Role | None = None
-        if part.section in _AROUND:
+        text = " ".join(part.extract(report).split())
+        role: SentenceRole | None = None
+        if part.section in _CONTEXT_SECTIONS:
             role = "around"
-        elif part.section in _SUMMARIES and summed:
+        elif part.section in _SUMMARY_SECTIONS and summed:
             role = "summary"
-        found.append(_pair(number, text, "report", {} if role else regions_told(text), boxes, role))
+        found.append(
+            _make_pair(
+                number, text, "report", {} if role else regions_of_sentence(text), boxes, role
+            )
+        )
     spoken = {major for one in found if one.role == "told" for major in one.told}
-    for row in _said(item):
+    for row in _row_sentences(item):
         names = [name for label in row[1] for name in xray_regions().find(label)]
-        told = by_major(row[0], names)
+        told = group_by_major(row[0], names)
         role = "spare" if told and spoken >= set(told) else None
-        found.append(_pair(len(found) + 1, row[0], "rows", told, boxes, role))
+        found.append(_make_pair(len(found) + 1, row[0], "rows", told, boxes, role))
     return found
 
 
-def assembled(found: Iterable[Pair]) -> str:
+def assemble_report(found: Iterable[RegionPair]) -> str:
     """A report of what is told, major region by major region, where none was given."""
     told = [one for one in found if one.role == "told"]
     lines: dict[str, None] = {}
@@ -132,23 +138,23 @@ def assembled(found: Iterable[Pair]) -> str:
     return f"FINDINGS: {' '.join(lines)}"
 
 
-def _said(item: Item) -> list[tuple[str, list[str]]]:
+def _row_sentences(item: Item) -> list[tuple[str, list[str]]]:
     given = item.data["said"]
     rows = given if isinstance(given, list) else []
     return [(str(r["text"]), [str(n) for n in r["regions"]]) for r in rows]  # type: ignore[index, union-attr, call-overload]
 
 
-def _pair(
+def _make_pair(
     number: int,
     text: str,
     origin: Literal["report", "rows"],
-    told: Told,
+    told: RegionsByMajor,
     boxes: Mapping[str, Corners],
-    role: Role | None,
-) -> Pair:
+    role: SentenceRole | None,
+) -> RegionPair:
     boxed = {major: names for major, names in told.items() if any(n in boxes for n in names)}
-    own: Role = "told" if boxed else "unboxed" if told else "nowhere"
-    return Pair(number=number, text=text, origin=origin, role=role or own, told=boxed or told)
+    own: SentenceRole = "told" if boxed else "unboxed" if told else "nowhere"
+    return RegionPair(number=number, text=text, origin=origin, role=role or own, told=boxed or told)
 
 
 class _PairReply(BaseModel):
@@ -162,7 +168,9 @@ class PairsReply(BaseModel):
     pairs: list[_PairReply]
 
 
-async def _asked(found: Sequence[Pair], open_ones: Sequence[Pair], desk: Desk) -> PairsReply:
+async def _ask_model(
+    found: Sequence[RegionPair], open_ones: Sequence[RegionPair], desk: StepContext
+) -> PairsReply:
     values = {
         "sentences": "\n".join(f"{one.number}. {one.text}" for one in open_ones),
         "regions": "\n".join(f"- {name}" for name in xray_regions().names),
@@ -171,12 +179,12 @@ async def _asked(found: Sequence[Pair], open_ones: Sequence[Pair], desk: Desk) -
     return await desk.ask(
         PROMPT,
         values,
-        json_object(PairsReply),
-        check=lambda reply: wrong_pairs(reply, by_number),
+        json_parser(PairsReply),
+        check=lambda reply: pairs_problem(reply, by_number),
     )
 
 
-def wrong_pairs(reply: PairsReply, asked: Mapping[int, Pair]) -> str | None:
+def pairs_problem(reply: PairsReply, asked: Mapping[int, RegionPair]) -> str | None:
     """What is wrong with a model's pairs, in words that it can act on; None where nothing is."""
     numbers = [one.sentence for one in reply.pairs]
     lacking = [str(n) for n in asked if n not in numbers]
@@ -200,7 +208,9 @@ def wrong_pairs(reply: PairsReply, asked: Mapping[int, Pair]) -> str | None:
     return None
 
 
-def _taken(found: Sequence[Pair], reply: PairsReply, boxes: Mapping[str, Corners]) -> list[Pair]:
+def _apply_reply(
+    found: Sequence[RegionPair], reply: PairsReply, boxes: Mapping[str, Corners]
+) -> list[RegionPair]:
     """The pairs with a model's regions in the place of the rules'."""
     given = {one.sentence: one.regions for one in reply.pairs}
     made = []
@@ -209,6 +219,6 @@ def _taken(found: Sequence[Pair], reply: PairsReply, boxes: Mapping[str, Corners
             made.append(one)
             continue
         names = [name for label in given[one.number] for name in xray_regions().find(label)]
-        told = by_major(one.text, names)
-        made.append(_pair(one.number, one.text, one.origin, told, boxes, None))
+        told = group_by_major(one.text, names)
+        made.append(_make_pair(one.number, one.text, one.origin, told, boxes, None))
     return made

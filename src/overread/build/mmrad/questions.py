@@ -10,21 +10,21 @@ from pathlib import Path
 from overread.benchmarks.mmrad.release import MMRadRelease
 from overread.benchmarks.release import clean_id
 from overread.build.item import Item
-from overread.build.mmrad.told import regions_told
+from overread.build.mmrad.told import regions_of_sentence
 from overread.core import Box, Defect, Trace
 from overread.errors import UsageError
-from overread.language.statements import statements
-from overread.language.text import sentences
+from overread.language.statements import find_statements
+from overread.language.text import split_sentences
 from overread.ontology import xray_regions
 
-_LOOKS = re.compile(r"\b(?:look|examin|focus|assess|evaluat|inspect|question|analy[sz])", re.I)
+_LOOK_VERBS = re.compile(r"\b(?:look|examin|focus|assess|evaluat|inspect|question|analy[sz])", re.I)
 """A sentence with a box that states nothing but that one looks there."""
 _TAG = re.compile(r"</?\w{1,20}>")
 _MENTION = re.compile(r"\uE000(\d+)\uE001")
 
 
 @dataclass
-class _Film:
+class _QuestionImage:
     """One film, while its rows come in."""
 
     file: str
@@ -39,7 +39,7 @@ class _Film:
 
 def question_items(source: Path, splits: Sequence[str]) -> Iterator[Item | Defect]:
     """One item for each film that is asked about, in the order of the first question on it."""
-    films: dict[str, _Film] = {}
+    films: dict[str, _QuestionImage] = {}
     for split in splits:
         release = MMRadRelease(source, split)
         if not release.is_thinkvg:
@@ -55,10 +55,10 @@ def question_items(source: Path, splits: Sequence[str]) -> Iterator[Item | Defec
             case = scanned.entry.case
             image = case.pictures[0].file
             film = films.setdefault(
-                image, _Film(scanned.file, scanned.row, image, case.patient, split)
+                image, _QuestionImage(scanned.file, scanned.row, image, case.patient, split)
             )
             film.questions += 1
-            _take(film, scanned.entry.truth.trace or Trace())
+            _add_trace(film, scanned.entry.truth.trace or Trace())
     for film in films.values():
         said = [{"text": text, "regions": regions} for text, regions in film.said.items()]
         yield Item.model_validate(
@@ -82,7 +82,7 @@ def question_items(source: Path, splits: Sequence[str]) -> Iterator[Item | Defec
         )
 
 
-def _take(film: _Film, trace: Trace) -> None:
+def _add_trace(film: _QuestionImage, trace: Trace) -> None:
     """What one answer adds: boxes of regions, and sentences with the regions they speak of."""
     labels: list[str] = []
     words = ""
@@ -96,19 +96,19 @@ def _take(film: _Film, trace: Trace) -> None:
                 labels.append(label)
         elif step.kind == "say":
             words += _TAG.sub(" ", step.text)
-    for one in sentences(words):
-        text = one.of(words)
+    for one in split_sentences(words):
+        text = one.extract(words)
         marked = [labels[int(number)] for number in _MENTION.findall(text)]
         plain = re.sub(r"\s+([.,;])", r"\1", " ".join(_MENTION.sub(" ", text).split()))
-        if marked and not statements(plain) and _LOOKS.search(plain):
+        if marked and not find_statements(plain) and _LOOK_VERBS.search(plain):
             continue
-        film.said.setdefault(plain, _regions(plain, marked, labels))
+        film.said.setdefault(plain, _sentence_regions(plain, marked, labels))
 
 
-def _regions(text: str, marked: Sequence[str], looked: Sequence[str]) -> list[str]:
+def _sentence_regions(text: str, marked: Sequence[str], looked: Sequence[str]) -> list[str]:
     """Regions of a sentence: those with a box in it, else those of its words, else all."""
     if not marked:
-        told = {name for names in regions_told(text).values() for name in names}
+        told = {name for names in regions_of_sentence(text).values() for name in names}
         seen = [name for name in looked if told & set(xray_regions().find(name))]
         marked = seen or looked
     return list(dict.fromkeys(marked))

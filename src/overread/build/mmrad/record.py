@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.release import read_trace
 from overread.benchmarks.mmrad.traces import IMAGE
-from overread.build.item import Data, Dropped, Item, Kept, Outcome
-from overread.build.mmrad.merging import Round, rounds_of
-from overread.build.step import Desk
+from overread.build.item import Data, Drop, Item, Keep, StepResult
+from overread.build.mmrad.merging import RegionRound, rounds_of
+from overread.build.step import StepContext
 from overread.core import Box, Entry
 
 INSTRUCTION = "Go over this chest X-ray one region at a time, and then write its report."
@@ -19,56 +19,58 @@ _ORDINALS = (
     *("First", "Second", "Third", "Fourth", "Fifth", "Sixth"),
     *("Seventh", "Eighth", "Ninth", "Tenth", "Next"),
 )
-_ANNOUNCED = "{ordinal}, I will analyze the {major}. I will highlight the {major} in this image. "
-_BOXED = " It takes up the box [{box}]. "
-_CUE = "Putting these looks together, the report reads: "
+_ANNOUNCEMENT = (
+    "{ordinal}, I will analyze the {major}. I will highlight the {major} in this image. "
+)
+_BOX_SENTENCE = " It takes up the box [{box}]. "
+_REPORT_CUE = "Putting these looks together, the report reads: "
 _BRACKETS = re.compile(r"\[[\d\s.,;:+\-eE]{2,80}\]")
 
 
-async def record(item: Item, desk: Desk) -> Outcome:
+async def make_record(item: Item, desk: StepContext) -> StepResult:
     """Write the record, and read it back as the benchmark does: what differs is not released."""
     rounds = rounds_of(item)
     text = str(item.data["report"]).strip()
-    spoiling = _spoils(text, rounds)
+    spoiling = _find_markup(text, rounds)
     if spoiling is not None:
-        return Dropped(reason="record-cannot-hold-it", why=spoiling)
-    row = written_row(
+        return Drop(reason="record-cannot-hold-it", why=spoiling)
+    row = make_row(
         item.id,
         str(item.data["image"]),
         rounds,
         text,
         desk.settings.get("instruction") or INSTRUCTION,
     )
-    reader = RowReader(dict(row), file="record", number=1)
+    reader = RowFields(dict(row), file="record", number=1)
     entry = read_trace(reader, split="train", place=1)
-    lost = _lost(entry, rounds, text)
+    lost = _find_loss(entry, rounds, text)
     if reader.defects or lost is not None:
         why = str(reader.defects[0]) if reader.defects else f"{lost} does not come back"
-        return Dropped(reason="record-does-not-read-back", why=why)
-    return Kept(data={"record": row})
+        return Drop(reason="record-does-not-read-back", why=why)
+    return Keep(data={"record": row})
 
 
-def written_row(
-    name: str, image: str, rounds: Sequence[Round], report: str, instruction: str
+def make_row(
+    name: str, image: str, rounds: Sequence[RegionRound], report: str, instruction: str
 ) -> Data:
     """Prompt, response and images in the layout of the benchmark."""
     parts: list[str] = []
     for number, one in enumerate(rounds):
         ordinal = _ORDINALS[min(number, len(_ORDINALS) - 1)]
         box = ", ".join(str(edge) for edge in one.box)
-        parts += [_ANNOUNCED.format(ordinal=ordinal, major=one.major), IMAGE]
-        parts += [_BOXED.format(box=box), f"{' '.join(one.sentences)}\n\n"]
+        parts += [_ANNOUNCEMENT.format(ordinal=ordinal, major=one.major), IMAGE]
+        parts += [_BOX_SENTENCE.format(box=box), f"{' '.join(one.sentences)}\n\n"]
     return {
         "prompt": f"{' '.join(instruction.split())} {IMAGE}",
-        "response": "".join([*parts, _CUE, report]),
-        "images": [film_file(name, image), *crop_files(name, len(rounds))],
+        "response": "".join([*parts, _REPORT_CUE, report]),
+        "images": [image_file(name, image), *crop_files(name, len(rounds))],
     }
 
 
-def film_file(name: str, image: str) -> str:
+def image_file(name: str, image: str) -> str:
     """Where the film of a record lies; it keeps its own kind of file.
 
-    >>> film_file("p90000001_1", "images/p90000001_1.jpg")
+    >>> image_file("p90000001_1", "images/p90000001_1.jpg")
     'IVLImage/p90000001_1/problem_image_1.jpg'
     """
     suffix = PurePosixPath(image).suffix.lower()
@@ -80,7 +82,7 @@ def crop_files(name: str, many: int) -> list[str]:
     return [f"IVLImage/{name}/reasoning_image_{number}.jpg" for number in range(1, many + 1)]
 
 
-def _spoils(report: str, rounds: Sequence[Round]) -> str | None:
+def _find_markup(report: str, rounds: Sequence[RegionRound]) -> str | None:
     """Words that would be taken for a crop or a box when the record is read."""
     for text in (report, *(sentence for one in rounds for sentence in one.sentences)):
         if IMAGE in text:
@@ -92,7 +94,7 @@ def _spoils(report: str, rounds: Sequence[Round]) -> str | None:
     return None
 
 
-def _lost(entry: Entry | None, rounds: Sequence[Round], report: str) -> str | None:
+def _find_loss(entry: Entry | None, rounds: Sequence[RegionRound], report: str) -> str | None:
     """What the benchmark's reader does not get out of a record as it was put in."""
     if entry is None or entry.truth is None or entry.truth.trace is None:
         return "the trace"

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overread.benchmarks import write
-from overread.benchmarks.fields import RowReader
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.fields import RowFields
+from overread.benchmarks.made import MemoryRelease
 from overread.benchmarks.mmrad.release import SPLITS, read_trace
-from overread.build.item import Change, Item, Kept, Outcome
+from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.mmrad.merging import rounds_of
-from overread.build.mmrad.record import crop_files, film_file
-from overread.build.step import Desk
+from overread.build.mmrad.record import crop_files, image_file
+from overread.build.step import StepContext
 from overread.core import Box, Entry
 from overread.errors import OverreadError, UsageError
 from overread.pixels.fence import Fence
@@ -28,35 +28,35 @@ QUALITY = 92
 """Of the crops' JPEGs."""
 
 
-async def splits(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+async def assign_splits(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
     """Give each patient a split: the one that the source gives, else one that the id draws.
 
     What is drawn hangs on seed and patient alone, so that more films move nobody.
     """
-    shares = shares_of(desk.settings.get("split") or "70/10/20")
+    shares = parse_shares(desk.settings.get("split") or "70/10/20")
     given: dict[str, set[str]] = {}
     for item in items:
         told = item.data.get("split")
         if isinstance(told, str):
-            given.setdefault(_patient(item), set()).add(told)
-    found: dict[str, Outcome] = {}
+            given.setdefault(_patient_of(item), set()).add(told)
+    found: dict[str, StepResult] = {}
     for item in items:
-        own, before = given.get(_patient(item), set()), item.data.get("split")
+        own, before = given.get(_patient_of(item), set()), item.data.get("split")
         if len(own) == 1:
             split, why = next(iter(own)), "as the source has it"
         else:
-            split = drawn(_patient(item), desk.seed, shares)
+            split = draw_split(_patient_of(item), desk.seed, shares)
             why = "the source has the patient in two splits" if own else "drawn by the patient's id"
         change = Change(what="split", before=before, after=split, why=why)
         changes = (change,) if before != split else ()
-        found[item.id] = Kept(data={"split": split}, changes=changes)
+        found[item.id] = Keep(data={"split": split}, changes=changes)
     return found
 
 
-def shares_of(told: str) -> tuple[float, ...]:
+def parse_shares(told: str) -> tuple[float, ...]:
     """Shares of train, val and test from '70/10/20'.
 
-    >>> shares_of("8/1/1")
+    >>> parse_shares("8/1/1")
     (0.8, 0.1, 0.1)
     """
     try:
@@ -71,7 +71,7 @@ def shares_of(told: str) -> tuple[float, ...]:
     return tuple(number / whole for number in numbers)
 
 
-def drawn(patient: str, seed: int, shares: Sequence[float]) -> str:
+def draw_split(patient: str, seed: int, shares: Sequence[float]) -> str:
     """The split of a patient, by the hash of seed and id."""
     digest = hashlib.sha256(f"{seed}\0{patient}".encode()).digest()
     at = int.from_bytes(digest[:8], "big") / 2**64
@@ -82,18 +82,18 @@ def drawn(patient: str, seed: int, shares: Sequence[float]) -> str:
     return next(s for s, share in zip(reversed(SPLITS), reversed(shares), strict=True) if share)
 
 
-def release(items: Sequence[Item], out: Path, desk: Desk) -> Sequence[Change]:
+def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequence[Change]:
     """Write the records of every split with their films and crops."""
     fence = Fence(desk.source)
     by_folder = {item.id: item for item in items}
 
     @lru_cache(maxsize=4)
     def pixels(image: str) -> NDArray[np.uint8]:
-        from overread.pixels.draw import eight_bit
+        from overread.pixels.draw import to_eight_bit
         from overread.pixels.flat import read_image
 
         # The whole film at once: each crop by itself would be stretched to greys of its own.
-        return eight_bit(read_image(fence.path(image), name=image))
+        return to_eight_bit(read_image(fence.path(image), name=image))
 
     def find(file: str) -> Path | bytes:
         from overread.pixels.draw import crop
@@ -101,7 +101,7 @@ def release(items: Sequence[Item], out: Path, desk: Desk) -> Sequence[Change]:
 
         item = by_folder[file.split("/")[1]]
         image = str(item.data["image"])
-        if file == film_file(item.id, image):
+        if file == image_file(item.id, image):
             return fence.path(image)
         rounds = rounds_of(item)
         x1, y1, x2, y2 = rounds[crop_files(item.id, len(rounds)).index(file)].box
@@ -113,21 +113,21 @@ def release(items: Sequence[Item], out: Path, desk: Desk) -> Sequence[Change]:
         some = [item for item in items if item.data["split"] == split]
         if not some:
             continue
-        entries = [_entry(item, split, place) for place, item in enumerate(some, 1)]
-        write(MadeRelease("mmrad", split, entries, find, count=len(entries)), out)
+        entries = [_make_entry(item, split, place) for place, item in enumerate(some, 1)]
+        write(MemoryRelease("mmrad", split, entries, find, count=len(entries)), out)
         changes.append(Change(what=f"{split}.jsonl", after=len(entries), why="records written"))
     return changes
 
 
-def _entry(item: Item, split: str, place: int) -> Entry:
+def _make_entry(item: Item, split: str, place: int) -> Entry:
     row = item.data["record"]
     assert isinstance(row, dict)  # the step `record` wrote it
-    entry = read_trace(RowReader(dict(row), file=split, number=place), split=split, place=place)
+    entry = read_trace(RowFields(dict(row), file=split, number=place), split=split, place=place)
     if entry is None:
         raise OverreadError(f"the record of {item.id} cannot be read back")
     return entry
 
 
-def _patient(item: Item) -> str:
+def _patient_of(item: Item) -> str:
     """Whose film it is; a film of nobody known is a patient of its own."""
     return item.patient or f"film {item.id}"

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import shown
+from overread.benchmarks.fields import format_value
 from overread.benchmarks.release import clean_id
-from overread.benchmarks.rows import Row, rows_of, split_files
+from overread.benchmarks.rows import Row, read_rows, split_files
 from overread.build.item import Item
 from overread.build.mmrad.questions import question_items
 from overread.core import Defect
@@ -47,11 +47,11 @@ def items(source: Path, settings: Mapping[str, str]) -> Iterator[Item | Defect]:
         )
     found: Iterable[Item | Defect] = [] if reports is None else _report_items(fence, reports)
     if not asked:
-        return _unlike(found, "reports")
-    return _unlike(_joined(question_items(source, asked), found), "questions")
+        return _drop_duplicates(found, "reports")
+    return _drop_duplicates(_join_reports(question_items(source, asked), found), "questions")
 
 
-def _unlike(found: Iterable[Item | Defect], kind: str) -> Iterator[Item | Defect]:
+def _drop_duplicates(found: Iterable[Item | Defect], kind: str) -> Iterator[Item | Defect]:
     """The items, each id once."""
     seen: set[str] = set()
     for one in found:
@@ -72,7 +72,7 @@ def _unlike(found: Iterable[Item | Defect], kind: str) -> Iterator[Item | Defect
         yield one
 
 
-def _joined(
+def _join_reports(
     asked: Iterable[Item | Defect], reports: Iterable[Item | Defect]
 ) -> Iterator[Item | Defect]:
     """Films of question rows with the reports and boxes that stand beside them."""
@@ -92,31 +92,36 @@ def _joined(
         if own is None:
             yield one
             continue
-        boxes = [*_rows(one.data["regions"]), *_rows(own.data["regions"])]
+        boxes = [*_as_list(one.data["regions"]), *_as_list(own.data["regions"])]
         data = {**one.data, "report": own.data["report"], "regions": boxes}
         data["frame"] = own.data["frame"]
         yield one.model_copy(update={"data": data, "patient": own.patient or one.patient})
 
 
-def _rows(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else []
 
 
 def _report_items(fence: Fence, file: str) -> Iterator[Item | Defect]:
-    for row in _csv(fence, file) if file.endswith(".csv") else rows_of(fence, file):
+    for row in _read_csv(fence, file) if file.endswith(".csv") else read_rows(fence, file):
         if row.data is None:
             if row.defect is not None:
                 yield row.defect
             continue
-        yield _item(row.data, file, row.number)
+        yield _make_item(row.data, file, row.number)
 
 
-def _item(data: dict[str, Any], file: str, number: int) -> Item | Defect:
+def _make_item(data: dict[str, Any], file: str, number: int) -> Item | Defect:
     """One row as an item, or what keeps it from being one."""
 
     def wrong(code: str, field: str, expected: str, found: object) -> Defect:
         return Defect(
-            code=code, file=file, row=number, field=field, expected=expected, found=shown(found)
+            code=code,
+            file=file,
+            row=number,
+            field=field,
+            expected=expected,
+            found=format_value(found),
         )
 
     for field in ("id", "image", "report"):
@@ -132,10 +137,10 @@ def _item(data: dict[str, Any], file: str, number: int) -> Item | Defect:
     if patient is not None and not isinstance(patient, (str, int)):
         return wrong("wrong-type", "patient", "text", patient)
     try:
-        regions = _regions(data.get("regions"))
+        regions = _parse_regions(data.get("regions"))
     except ValueError as error:
         return wrong("wrong-type", "regions", "a list of names and boxes", str(error))
-    sizes = [_whole(data.get(field)) for field in ("width", "height")]
+    sizes = [_parse_size(data.get(field)) for field in ("width", "height")]
     if None in sizes and (data.get("width") or data.get("height")):
         found = f"{data.get('width')} × {data.get('height')}"
         return wrong("wrong-type", "width", "two whole numbers over 0", found)
@@ -158,7 +163,7 @@ def _item(data: dict[str, Any], file: str, number: int) -> Item | Defect:
     )
 
 
-def _regions(value: Any) -> list[Any]:
+def _parse_regions(value: Any) -> list[Any]:
     """Names and boxes as they were written: [[name, box], ...]; whether they are right is later."""
     if value is None or value == "":
         return []
@@ -170,17 +175,17 @@ def _regions(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = [{"name": name, "box": box} for name, box in value.items()]
     if not isinstance(value, list):
-        raise ValueError(shown(value))
+        raise ValueError(format_value(value))
     found = []
     for one in value:
         name, box = (one.get("name"), one.get("box")) if isinstance(one, dict) else (None, None)
         if not isinstance(name, str) or not isinstance(box, (list, tuple)):
-            raise ValueError(shown(one))
+            raise ValueError(format_value(one))
         found.append([name, list(box)])
     return found
 
 
-def _whole(value: Any) -> int | None:
+def _parse_size(value: Any) -> int | None:
     """A size, also where a data frame made a float or a text of it."""
     try:
         number = float(value)
@@ -189,7 +194,7 @@ def _whole(value: Any) -> int | None:
     return int(number) if number.is_integer() and 0 < number < 10**6 else None
 
 
-def _csv(fence: Fence, file: str) -> Iterator[Row]:
+def _read_csv(fence: Fence, file: str) -> Iterator[Row]:
     """Rows of a CSV; NUL bytes are kept until somebody looks at the field."""
     csv.field_size_limit(_LONGEST_CELL)
     with fence.path(file).open(encoding="utf-8-sig", errors="replace", newline="") as lines:

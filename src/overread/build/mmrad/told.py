@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from overread.build.mmrad.major import in_order, major_holding, major_of, major_of_statement
+from overread.build.mmrad.major import find_major, major_of, major_of_statement, sort_regions
 from overread.language.regions import xray_regions_of
-from overread.language.statements import Statement, statements
+from overread.language.statements import Statement, find_statements
 from overread.ontology import xray_regions
 
 _SIDES = r"(?:(right|left|both|bilateral)[ -](?:sided )?)?"
@@ -52,81 +52,81 @@ _PLACE = re.compile(r"\s*(?:in|at|on|within|over|along|throughout|as)\b", re.I)
 """A clause that only says where the next one is: "in the left hemithorax, ..."."""
 _BONES, _RIB, _WEAR = "B", re.compile(r"\brib", re.I), "degenerative change"
 
-Told = dict[str, tuple[str, ...]]
+RegionsByMajor = dict[str, tuple[str, ...]]
 """Major region → regions that a sentence speaks of there, in the order in which they come up."""
 
 
-def regions_told(sentence: str) -> Told:
+def regions_of_sentence(sentence: str) -> RegionsByMajor:
     """What one sentence speaks of; empty where it names no region that a film shows.
 
-    >>> regions_told("The heart is normal in size and the lungs are clear.")
+    >>> regions_of_sentence("The heart is normal in size and the lungs are clear.")
     {'heart and the mediastinal region': ('cardiac silhouette',), 'lung region': ('right lung', 'left lung')}
-    >>> regions_told("No pneumothorax or pleural effusion.")["pleura and diaphragm region"]
+    >>> regions_of_sentence("No pneumothorax or pleural effusion.")["pleura and diaphragm region"]
     ('right costophrenic angle', 'left costophrenic angle')
-    >>> regions_told("Comparison is made with the last study.")
+    >>> regions_of_sentence("Comparison is made with the last study.")
     {}
     """  # noqa: E501
     found: dict[str, set[str]] = {}
-    said = statements(sentence)
+    said = find_statements(sentence)
     for statement in said:
-        regions = xray_regions_of(statement) or in_order(_of_bones(statement, sentence))
+        regions = xray_regions_of(statement) or sort_regions(_bone_regions(statement, sentence))
         major = major_of_statement(statement, regions)
         if major is not None:
             found.setdefault(major, set()).update(regions)
     before = {major: frozenset(names) for major, names in found.items()}
-    for start, end in _clauses(sentence):
+    for start, end in _split_clauses(sentence):
         stated = any(start <= one.span.start < end for one in said)
         if found and (stated or _PLACE.match(sentence, start, end)):
             continue
-        for name in _named(sentence[start:end]):
+        for name in _find_named_regions(sentence[start:end]):
             # The lungs or the pleura as such say nothing more where a part of them is told.
-            if not _is_whole(name) or not _goes_without(name, before.get(major_of(name))):
+            if not _is_whole_organ(name) or not _is_covered(name, before.get(major_of(name))):
                 found.setdefault(major_of(name), set()).add(name)
-    told = {major: _of_major(major, names) for major, names in found.items()}
+    told = {major: _own_regions(major, names) for major, names in found.items()}
     return {major: names for major, names in told.items() if names}
 
 
-def by_major(sentence: str, regions: Iterable[str]) -> Told:
+def group_by_major(sentence: str, regions: Iterable[str]) -> RegionsByMajor:
     """Regions that somebody gave a sentence, sorted into major regions.
 
     What a sentence says of the pleura is told there, though the box of a lung was given for it.
 
-    >>> by_major("No pneumothorax.", ["left lung"])
+    >>> group_by_major("No pneumothorax.", ["left lung"])
     {'pleura and diaphragm region': ('left lung',)}
     """
-    stated = [major_of_statement(one, ()) for one in statements(sentence)]
+    stated = [major_of_statement(one, ()) for one in find_statements(sentence)]
     moved = {major for major in stated if major is not None}
     found: dict[str, set[str]] = {}
     for name in regions:
         own = major_of(name)
-        if moved and own not in moved and own == major_holding("right lung"):
+        if moved and own not in moved and own == find_major("right lung"):
             own = min(moved)
         found.setdefault(own, set()).add(name)
-    return {major: _of_major(major, names) for major, names in found.items()}
+    return {major: _own_regions(major, names) for major, names in found.items()}
 
 
-def _of_major(major: str, names: set[str]) -> tuple[str, ...]:
+def _own_regions(major: str, names: set[str]) -> tuple[str, ...]:
     """The regions that are the major region's own; those of others where it has none of them."""
     own = [name for name in names if major_of(name) == major]
-    if not own and major == major_holding("abdomen"):
+    if not own and major == find_major("abdomen"):
         own = ["abdomen"]
-    return in_order(own or names)
+    return sort_regions(own or names)
 
 
-def _goes_without(name: str, stated: frozenset[str] | None) -> bool:
+def _is_covered(name: str, stated: frozenset[str] | None) -> bool:
     """Whether what is stated of a major region makes the name of a whole organ say nothing more."""
     if stated is not None and name.endswith(" lung"):
         return any("lung" in one or "apical" in one for one in stated)
     return stated is not None
 
 
-def _is_whole(name: str) -> bool:
+def _is_whole_organ(name: str) -> bool:
     return name.endswith((" lung", "costophrenic angle", "mediastinum", "abdomen")) or (
         name == "cardiac silhouette"
     )
 
 
-def _of_bones(statement: Statement, sentence: str) -> Iterator[str]:
+def _bone_regions(statement: Statement, sentence: str) -> Iterator[str]:
     """Ribs are no region: they are looked for all over the bones, or along the lung of a side."""
     if statement.region != _BONES:
         return
@@ -140,7 +140,7 @@ def _of_bones(statement: Statement, sentence: str) -> Iterator[str]:
         yield from ("spine", "right clavicle", "left clavicle")
 
 
-def _clauses(sentence: str) -> Iterator[tuple[int, int]]:
+def _split_clauses(sentence: str) -> Iterator[tuple[int, int]]:
     start = 0
     for joint in _JOINT.finditer(sentence):
         yield start, joint.start()
@@ -148,7 +148,7 @@ def _clauses(sentence: str) -> Iterator[tuple[int, int]]:
     yield start, len(sentence)
 
 
-def _named(clause: str) -> Iterator[str]:
+def _find_named_regions(clause: str) -> Iterator[str]:
     """Regions that a clause calls by name."""
     known = xray_regions()
     for mention in _MENTION.finditer(clause):

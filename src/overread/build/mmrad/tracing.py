@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field, JsonValue
 
-from overread.build.item import Change, Item, Kept, Outcome
-from overread.build.mmrad.major import Corners, in_order, union
-from overread.build.mmrad.pairs import Pair, boxes_of, pairs_of
-from overread.build.mmrad.told import by_major, regions_told
-from overread.build.step import Desk
+from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.mmrad.major import Corners, sort_regions, union_box
+from overread.build.mmrad.pairs import RegionPair, boxes_of, pairs_of
+from overread.build.mmrad.told import group_by_major, regions_of_sentence
+from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply
-from overread.language.text import sentences
+from overread.language.text import split_sentences
 from overread.ontology import xray_regions
-from overread.prompts.replies import json_object
+from overread.prompts.replies import json_parser
 
-PROMPT, AGAIN = "build-mmrad-trace", "build-mmrad-revise"
+PROMPT, REVISE_PROMPT = "build-mmrad-trace", "build-mmrad-revise"
 
-_LONGEST = 1200
+_MAX_WORDS = 1200
 """Characters of what is said of one look."""
 
 
-class Look(Record):
+class TraceLook(Record):
     """One look: where, and what is said of it."""
 
     major: str
@@ -39,47 +39,47 @@ class Look(Record):
     """Who wrote it."""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """All that is said, in one piece."""
         return " ".join(self.sentences)
 
 
-async def trace(item: Item, desk: Desk) -> Outcome:
+async def write_trace(item: Item, desk: StepContext) -> StepResult:
     """Write the trace: by the reader where there is one, else by rules from the pairs."""
     boxes = boxes_of(item)
     looks = looks_of_pairs(pairs_of(item), boxes)
     changes: list[Change] = []
     if desk.has("reader"):
         try:
-            looks = await asked_for(item, desk)
+            looks = await ask_trace(item, desk)
         except BadReply as error:
             why = f"the reader's trace was no good, so rules wrote it: {error.what}"
             changes.append(Change(what="trace", by=desk.name("reader"), why=why))
     kept: list[JsonValue] = [one.model_dump(mode="json") for one in looks]
     made_by = looks[0].by
     changes.append(Change(what="trace", after=kept, by=made_by, why="written from the pairs"))
-    return Kept(
+    return Keep(
         data={"trace": kept, "trace_by": made_by, "verdicts": [], "disputed": []},
         changes=tuple(changes),
     )
 
 
-def looks_of(item: Item) -> list[Look]:
+def looks_of(item: Item) -> list[TraceLook]:
     """The trace of an item that went through this step."""
     given = item.data["trace"]
     assert isinstance(given, list)  # this step wrote it
-    return [Look.model_validate(one) for one in given]
+    return [TraceLook.model_validate(one) for one in given]
 
 
-def looks_of_pairs(pairs: Sequence[Pair], boxes: Mapping[str, Corners]) -> list[Look]:
+def looks_of_pairs(pairs: Sequence[RegionPair], boxes: Mapping[str, Corners]) -> list[TraceLook]:
     """The trace by rules: each sentence of the report where it is told, word by word."""
-    made: list[Look] = []
+    made: list[TraceLook] = []
     for pair in pairs:
         for major, names in pair.told.items() if pair.role == "told" else ():
-            box = union(boxes, names)
+            box = union_box(boxes, names)
             if box is None:
                 continue
-            made.append(Look(major=major, regions=names, box=box, sentences=(pair.text,)))
+            made.append(TraceLook(major=major, regions=names, box=box, sentences=(pair.text,)))
     return made
 
 
@@ -97,77 +97,79 @@ class TraceReply(BaseModel):
     looks: list[LookReply] = Field(min_length=1)
 
 
-async def asked_for(item: Item, desk: Desk) -> list[Look]:
+async def ask_trace(item: Item, desk: StepContext) -> list[TraceLook]:
     """The reader's trace; raises `BadReply` where none of its answers has the right form."""
-    reply = await desk.ask(PROMPT, _values(item), json_object(TraceReply), check=wrong_form)
-    return read_looks(reply, desk.name("reader"))
+    reply = await desk.ask(
+        PROMPT, _prompt_values(item), json_parser(TraceReply), check=form_problem
+    )
+    return parse_looks(reply, desk.name("reader"))
 
 
-async def asked_again(
-    item: Item, looks: Sequence[Look], objections: Sequence[str], desk: Desk
-) -> list[Look]:
+async def ask_revision(
+    item: Item, looks: Sequence[TraceLook], objections: Sequence[str], desk: StepContext
+) -> list[TraceLook]:
     """The trace as the reader rewrites it when told what is wrong with it."""
-    values = _values(item) | {
-        "trace": shown(looks),
+    values = _prompt_values(item) | {
+        "trace": format_looks(looks),
         "objections": "\n".join(f"- {one}" for one in objections),
     }
-    reply = await desk.ask(AGAIN, values, json_object(TraceReply), check=wrong_form)
-    return read_looks(reply, desk.name("reader"))
+    reply = await desk.ask(REVISE_PROMPT, values, json_parser(TraceReply), check=form_problem)
+    return parse_looks(reply, desk.name("reader"))
 
 
-def wrong_form(reply: TraceReply) -> str | None:
+def form_problem(reply: TraceReply) -> str | None:
     """What of a model's trace cannot be read at all; whether it is right is for verification."""
     for number, look in enumerate(reply.looks, 1):
         if len(look.box) != 4:
             return f"the box of look {number} is not four numbers [x1, y1, x2, y2]"
-        if len(look.words) > _LONGEST or not sentences(look.words):
+        if len(look.words) > _MAX_WORDS or not split_sentences(look.words):
             return f"the words of look {number} are not one to three sentences"
         for name in look.regions:
             if not xray_regions().find(name):
                 return f"'{name[:60]}' in look {number} is not on the list of regions"
-        majors = _majors(look)
+        majors = _majors_of_look(look)
         if len(majors) > 1:
             return f"look {number} goes over {' and '.join(majors)}: look at each by itself"
     return None
 
 
-def read_looks(reply: TraceReply, by: str) -> list[Look]:
+def parse_looks(reply: TraceReply, by: str) -> list[TraceLook]:
     """A model's trace as looks."""
     made = []
     for look in reply.looks:
         words = " ".join(look.words.split())
         x1, y1, x2, y2 = (round(edge) for edge in look.box)
         made.append(
-            Look(
-                major=_majors(look)[0],
-                regions=in_order(n for name in look.regions for n in xray_regions().find(name)),
+            TraceLook(
+                major=_majors_of_look(look)[0],
+                regions=sort_regions(n for name in look.regions for n in xray_regions().find(name)),
                 box=(x1, y1, x2, y2),
-                sentences=tuple(one.of(words) for one in sentences(words)),
+                sentences=tuple(one.extract(words) for one in split_sentences(words)),
                 by=by,
             )
         )
     return made
 
 
-def _majors(look: LookReply) -> list[str]:
+def _majors_of_look(look: LookReply) -> list[str]:
     """The major regions that a look's regions belong to, as its words are told."""
     names = [name for label in look.regions for name in xray_regions().find(label)]
-    told = by_major(look.words, names)
+    told = group_by_major(look.words, names)
     # The box of a lung may show two things that are told apart; the words then decide.
-    said = [major for major in told if major in regions_told(look.words)]
+    said = [major for major in told if major in regions_of_sentence(look.words)]
     return (said if len(said) == 1 and len(told) > 1 else None) or list(told)
 
 
-def shown(looks: Sequence[Look]) -> str:
+def format_looks(looks: Sequence[TraceLook]) -> str:
     """A trace as a model is shown it: numbered looks as JSON."""
     rows = [
-        {"number": n, "regions": list(one.regions), "box": list(one.box), "words": one.words}
+        {"number": n, "regions": list(one.regions), "box": list(one.box), "words": one.text}
         for n, one in enumerate(looks, 1)
     ]
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
 
-def _values(item: Item) -> dict[str, str]:
+def _prompt_values(item: Item) -> dict[str, str]:
     """What the generator is told of a film."""
     told = [one for one in pairs_of(item) if one.role == "told"]
     return {
@@ -176,11 +178,11 @@ def _values(item: Item) -> dict[str, str]:
             f"{one.number}. {one.text} → {', '.join(x for r in one.told.values() for x in r)}"
             for one in told
         ),
-        "boxes": shown_boxes(boxes_of(item)),
+        "boxes": format_boxes(boxes_of(item)),
         "size": f"{item.data['width']} × {item.data['height']}",
     }
 
 
-def shown_boxes(boxes: Mapping[str, Corners]) -> str:
+def format_boxes(boxes: Mapping[str, Corners]) -> str:
     """Boxes as a model is shown them."""
     return "\n".join(f"- {name}: {list(box)}" for name, box in boxes.items())

@@ -15,105 +15,116 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from overread.build.item import Change, Data, Dropped, Item, Kept, Outcome, Question, Waits
-from overread.build.mmrad.asking import cross_audited, reflected
+from overread.build.item import Change, Data, Drop, Item, Keep, Question, StepResult, Wait
+from overread.build.mmrad.asking import ask_audit, ask_reflection
 from overread.build.mmrad.pairs import boxes_of, pairs_of
-from overread.build.mmrad.tracing import Look, asked_again, looks_of, looks_of_pairs
-from overread.build.mmrad.verdicts import Verdict, audited, traced_back
-from overread.build.step import Desk
+from overread.build.mmrad.tracing import TraceLook, ask_revision, looks_of, looks_of_pairs
+from overread.build.mmrad.verdicts import TraceVerdict, audit_by_rules, reflect_by_rules
+from overread.build.step import StepContext
 from overread.errors import BadReply, UsageError
 
 KIND = "verify-trace"
-_NEVER = "cannot judge"
+_CANNOT_JUDGE = "cannot judge"
 
-Judge = Callable[[Sequence[Look], int], Awaitable[list[Verdict]]]
+Judge = Callable[[Sequence[TraceLook], int], Awaitable[list[TraceVerdict]]]
 
 
 @dataclass
-class _Round:
+class _StageResult:
     """What came of one stage."""
 
-    looks: list[Look]
-    verdicts: list[Verdict] = field(default_factory=list)
-    standing: list[Verdict] = field(default_factory=list)
+    looks: list[TraceLook]
+    verdicts: list[TraceVerdict] = field(default_factory=list)
+    standing: list[TraceVerdict] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
 
-async def reflect(item: Item, desk: Desk) -> Outcome:
+async def reflect(item: Item, desk: StepContext) -> StepResult:
     """Stage 1: each sentence is traced back to the report, by rules and by the generator itself."""
     pairs = pairs_of(item)
 
-    async def judge(looks: Sequence[Look], attempt: int) -> list[Verdict]:
-        found = traced_back(pairs, looks, attempt)
+    async def judge(looks: Sequence[TraceLook], attempt: int) -> list[TraceVerdict]:
+        found = reflect_by_rules(pairs, looks, attempt)
         if desk.has("reader"):
             try:
-                found += await reflected(item, looks, attempt, desk)
+                found += await ask_reflection(item, looks, attempt, desk)
             except BadReply as error:
-                found.append(_unjudged(1, attempt, error, desk.name("reader")))
+                found.append(_unjudged_verdict(1, attempt, error, desk.name("reader")))
         return found
 
-    done = await _judged(item, looks_of(item), judge, desk)
-    return _kept(item, done, done.standing)
+    done = await _judge_and_revise(item, looks_of(item), judge, desk)
+    return _keep_item(item, done, done.standing)
 
 
-async def audit(item: Item, desk: Desk) -> Outcome:
+async def audit(item: Item, desk: StepContext) -> StepResult:
     """Stage 2: each look is held against report and boxes, by rules and by a second model."""
     pairs, boxes, size = pairs_of(item), boxes_of(item), size_of(item)
     before = looks_of(item)
 
-    async def judge(looks: Sequence[Look], attempt: int) -> list[Verdict]:
-        found = audited(pairs, looks, boxes, size, attempt)
+    async def judge(looks: Sequence[TraceLook], attempt: int) -> list[TraceVerdict]:
+        found = audit_by_rules(pairs, looks, boxes, size, attempt)
         if desk.has("auditor"):
             try:
-                found += await cross_audited(item, looks, attempt, desk)
+                found += await ask_audit(item, looks, attempt, desk)
             except BadReply as error:
-                found.append(_unjudged(2, attempt, error, desk.name("auditor")))
+                found.append(_unjudged_verdict(2, attempt, error, desk.name("auditor")))
         if attempt > 1:
             # What was written anew must pass the first stage's rules as well.
-            found += [one for one in traced_back(pairs, looks, attempt) if one.verdict == "reject"]
+            found += [
+                one for one in reflect_by_rules(pairs, looks, attempt) if one.verdict == "reject"
+            ]
         return found
 
-    done = await _judged(item, before, judge, desk)
+    done = await _judge_and_revise(item, before, judge, desk)
     kept = [] if done.looks != before else disputed_of(item)
-    return _kept(item, done, [*kept, *done.standing])
+    return _keep_item(item, done, [*kept, *done.standing])
 
 
-async def people(item: Item, desk: Desk) -> Outcome:
+async def ask_people(item: Item, desk: StepContext) -> StepResult:
     """Stage 3: people decide on what is still objected to; nothing is asked where nothing is."""
     disputed = disputed_of(item)
     if not disputed:
-        return Kept(data={})
+        return Keep(data={})
     if desk.settings.get("people", "ask") == "drop":
         why = f"{len(disputed)} objections stood: {disputed[0].reason}"
-        return Dropped(reason="disputed", why=why, by=disputed[0].by)
+        return Drop(reason="disputed", why=why, by=disputed[0].by)
     looks = looks_of(item)
-    questions = _questions(item, looks, disputed)
+    questions = _make_questions(item, looks, disputed)
     answers = {one.id: desk.verdict(one.id) for one, _ in questions}
     unanswered = [one for one, _ in questions if answers[one.id] is None]
     if unanswered:
-        return Waits(questions=tuple(unanswered))
-    verdicts = [_answer(one, asked, answers[asked.id]) for asked, one in questions]
-    changes = _told(verdicts)
-    unsure = next((one for one, _ in questions if answers[one.id] == _NEVER), None)
+        return Wait(questions=tuple(unanswered))
+    verdicts = [_people_verdict(one, asked, answers[asked.id]) for asked, one in questions]
+    changes = _verdict_changes(verdicts)
+    unsure = next((one for one, _ in questions if answers[one.id] == _CANNOT_JUDGE), None)
     if unsure is not None:
         why = f"people could not judge: {unsure.text}"
-        return Dropped(reason="people-cannot-judge", why=why, by="people", changes=tuple(changes))
+        return Drop(reason="people-cannot-judge", why=why, by="people", changes=tuple(changes))
     rejected = [one for one in verdicts if one.verdict == "reject"]
-    mended = _mended(item, looks, rejected)
+    mended = _apply_rejections(item, looks, rejected)
     if mended is None:
         why = f"people rejected the trace: {rejected[0].reason}"
-        return Dropped(reason="rejected-by-people", why=why, by="people", changes=tuple(changes))
+        return Drop(reason="rejected-by-people", why=why, by="people", changes=tuple(changes))
     if mended != looks:
         why = "what people rejected was put in the report's own words"
         changes.append(
-            Change(what="trace", before=_plain(looks), after=_plain(mended), by="people", why=why)
+            Change(
+                what="trace",
+                before=_looks_as_json(looks),
+                after=_looks_as_json(mended),
+                by="people",
+                why=why,
+            )
         )
     data: Data = {
-        "trace": _plain(mended),
-        "verdicts": [*_list(item, "verdicts"), *(one.model_dump(mode="json") for one in verdicts)],
+        "trace": _looks_as_json(mended),
+        "verdicts": [
+            *_stored_list(item, "verdicts"),
+            *(one.model_dump(mode="json") for one in verdicts),
+        ],
         "disputed": [],
     }
-    return Kept(data=data, changes=tuple(changes))
+    return Keep(data=data, changes=tuple(changes))
 
 
 def size_of(item: Item) -> tuple[int, int]:
@@ -121,17 +132,17 @@ def size_of(item: Item) -> tuple[int, int]:
     return int(str(item.data["width"])), int(str(item.data["height"]))
 
 
-def disputed_of(item: Item) -> list[Verdict]:
+def disputed_of(item: Item) -> list[TraceVerdict]:
     """The objections that stand."""
-    return [Verdict.model_validate(one) for one in _list(item, "disputed")]
+    return [TraceVerdict.model_validate(one) for one in _stored_list(item, "disputed")]
 
 
-def verdicts_of(item: Item) -> list[Verdict]:
+def verdicts_of(item: Item) -> list[TraceVerdict]:
     """Every verdict on an item so far."""
-    return [Verdict.model_validate(one) for one in _list(item, "verdicts")]
+    return [TraceVerdict.model_validate(one) for one in _stored_list(item, "verdicts")]
 
 
-def revisions(desk: Desk) -> int:
+def max_revisions(desk: StepContext) -> int:
     """How often the generator may mend its trace at each stage."""
     told = desk.settings.get("revisions", "1")
     if not told.isdecimal() or int(told) > 9:
@@ -139,20 +150,22 @@ def revisions(desk: Desk) -> int:
     return int(told)
 
 
-async def _judged(item: Item, looks: list[Look], judge: Judge, desk: Desk) -> _Round:
+async def _judge_and_revise(
+    item: Item, looks: list[TraceLook], judge: Judge, desk: StepContext
+) -> _StageResult:
     """Judge a trace; where there are objections let the generator mend it, and judge again."""
-    done = _Round(looks)
-    most = revisions(desk) if desk.has("reader") else 0
+    done = _StageResult(looks)
+    most = max_revisions(desk) if desk.has("reader") else 0
     for attempt in range(1, most + 2):
         found = await judge(done.looks, attempt)
         done.verdicts += found
-        done.changes += _told(found)
+        done.changes += _verdict_changes(found)
         done.standing = [one for one in found if one.verdict == "reject"]
         mendable = [one for one in done.standing if one.problem != "unjudged"]
         if not mendable or attempt > most:
             break
         try:
-            again = await asked_again(item, done.looks, _objections(mendable), desk)
+            again = await ask_revision(item, done.looks, _format_objections(mendable), desk)
         except BadReply as error:
             why = f"the reader did not mend its trace: {error.what}"
             done.changes.append(Change(what="trace", by=desk.name("reader"), why=why))
@@ -160,17 +173,17 @@ async def _judged(item: Item, looks: list[Look], judge: Judge, desk: Desk) -> _R
         done.changes.append(
             Change(
                 what="trace",
-                before=_plain(done.looks),
-                after=_plain(again),
+                before=_looks_as_json(done.looks),
+                after=_looks_as_json(again),
                 by=desk.name("reader"),
-                why="; ".join(_objections(mendable))[:2000],
+                why="; ".join(_format_objections(mendable))[:2000],
             )
         )
         done.looks = again
     return done
 
 
-def _objections(standing: Sequence[Verdict]) -> list[str]:
+def _format_objections(standing: Sequence[TraceVerdict]) -> list[str]:
     """What is wrong, in words for whoever is to mend it; each once."""
     told = []
     for one in standing:
@@ -180,7 +193,7 @@ def _objections(standing: Sequence[Verdict]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def _told(found: Sequence[Verdict]) -> list[Change]:
+def _verdict_changes(found: Sequence[TraceVerdict]) -> list[Change]:
     """Verdicts as the ledger has them."""
     return [
         Change(
@@ -193,12 +206,12 @@ def _told(found: Sequence[Verdict]) -> list[Change]:
     ]
 
 
-def _kept(item: Item, done: _Round, standing: Sequence[Verdict]) -> Kept:
-    return Kept(
+def _keep_item(item: Item, done: _StageResult, standing: Sequence[TraceVerdict]) -> Keep:
+    return Keep(
         data={
-            "trace": _plain(done.looks),
+            "trace": _looks_as_json(done.looks),
             "verdicts": [
-                *_list(item, "verdicts"),
+                *_stored_list(item, "verdicts"),
                 *(one.model_dump(mode="json") for one in done.verdicts),
             ],
             "disputed": [one.model_dump(mode="json") for one in standing],
@@ -207,9 +220,9 @@ def _kept(item: Item, done: _Round, standing: Sequence[Verdict]) -> Kept:
     )
 
 
-def _unjudged(stage: Literal[1, 2], attempt: int, error: BadReply, by: str) -> Verdict:
-    """A judgement that cannot be read is none, and what nobody judged does not pass."""
-    return Verdict(
+def _unjudged_verdict(stage: Literal[1, 2], attempt: int, error: BadReply, by: str) -> TraceVerdict:
+    """A rejecting verdict for a judgement that cannot be read: what nobody judged does not pass."""
+    return TraceVerdict(
         stage=stage,
         attempt=attempt,
         verdict="reject",
@@ -219,14 +232,14 @@ def _unjudged(stage: Literal[1, 2], attempt: int, error: BadReply, by: str) -> V
     )
 
 
-def _questions(
-    item: Item, looks: Sequence[Look], disputed: Sequence[Verdict]
-) -> list[tuple[Question, Verdict]]:
+def _make_questions(
+    item: Item, looks: Sequence[TraceLook], disputed: Sequence[TraceVerdict]
+) -> list[tuple[Question, TraceVerdict]]:
     """A question for each thing objected to, whoever objects, with the first objection to it."""
-    made: dict[str, tuple[Question, Verdict]] = {}
+    made: dict[str, tuple[Question, TraceVerdict]] = {}
     for one in disputed:
         look = looks[one.look - 1] if one.look is not None and one.look <= len(looks) else None
-        text = _asked(one, look)
+        text = _question_text(one, look)
         about = [look] if look is not None else [] if one.problem == "box" else looks
         seen: Data = {
             "image": item.data["image"],
@@ -242,7 +255,7 @@ def _questions(
     return list(made.values())
 
 
-def _asked(one: Verdict, look: Look | None) -> str:
+def _question_text(one: TraceVerdict, look: TraceLook | None) -> str:
     """The question in words; it tells neither who objects nor how the others judge."""
     if one.problem == "left-out":
         return f'May the trace do without this sentence of the report? "{one.sentence}"'
@@ -254,11 +267,11 @@ def _asked(one: Verdict, look: Look | None) -> str:
         return "Does the report bear out this trace, look by look?"
     if one.problem == "box":
         return f"Is {list(look.box)} the right box for {', '.join(look.regions)}?"
-    words = one.sentence or look.words
+    words = one.sentence or look.text
     return f'Does the report bear this out, of {", ".join(look.regions)}? "{words}"'
 
 
-def _answer(one: Verdict, asked: Question, said: str | None) -> Verdict:
+def _people_verdict(one: TraceVerdict, asked: Question, said: str | None) -> TraceVerdict:
     return one.model_copy(
         update={
             "stage": 3,
@@ -269,7 +282,9 @@ def _answer(one: Verdict, asked: Question, said: str | None) -> Verdict:
     )
 
 
-def _mended(item: Item, looks: list[Look], rejected: Sequence[Verdict]) -> list[Look] | None:
+def _apply_rejections(
+    item: Item, looks: list[TraceLook], rejected: Sequence[TraceVerdict]
+) -> list[TraceLook] | None:
     """The trace in the report's own words where people rejected it; None where that is no help."""
     if not rejected:
         return looks
@@ -288,10 +303,10 @@ def _mended(item: Item, looks: list[Look], rejected: Sequence[Verdict]) -> list[
     return kept + [look for look in own if look.major in majors]
 
 
-def _plain(looks: Sequence[Look]) -> list[JsonValue]:
+def _looks_as_json(looks: Sequence[TraceLook]) -> list[JsonValue]:
     return [one.model_dump(mode="json") for one in looks]
 
 
-def _list(item: Item, name: str) -> list[JsonValue]:
+def _stored_list(item: Item, name: str) -> list[JsonValue]:
     given = item.data.get(name)
     return list(given) if isinstance(given, list) else []

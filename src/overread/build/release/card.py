@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 
 from overread import __version__
-from overread.build.release.counting import SplitCount, table_of
+from overread.build.release.counting import SplitCount, format_counts
 from overread.build.release.provenance import Provenance
 from overread.core import Benchmark
 
-MARK = "<!-- This card was written by overread; running it again replaces it. -->"
-USE = (
+CARD_MARK = "<!-- This card was written by overread; running it again replaces it. -->"
+USE_NOTICE = (
     "**For research and education, not for patient care.** Not for diagnosis, treatment or triage, "
     "and no evidence of how a reader does in practice."
 )
-PRIVATE = (
+PRIVATE_NOTICE = (
     "**This folder holds the truth that the release withholds. Do not hand it on with it.**\n\n"
 )
 _KNOWN_LICENCES = """
@@ -39,7 +39,7 @@ def licence_tag(licence: str) -> str:
     return tag if tag in _KNOWN_LICENCES else "other"
 
 
-def write_card(
+def format_card(
     part: Benchmark,
     counts: dict[str, SplitCount],
     *,
@@ -55,22 +55,22 @@ def write_card(
     `private` is for a folder with the truth that another one withholds.
     """
     told = f"The truth of {' and '.join(withheld)} is withheld: see below.\n\n" if withheld else ""
-    told = PRIVATE if private else told
+    told = PRIVATE_NOTICE if private else told
     return (
-        f"{_front(part, title, licence)}\n{MARK}\n\n# {_line(title)}\n\n"
-        f"Cases in the layout of {part.title}: {part.about}.\n\n{USE}\n\n{told}"
-        f"{_licence(part, licence)}\n{_counts(counts)}\n{_withheld(part, withheld)}"
-        f"{_made(provenance)}\n{_layout(files)}\n{_use(part)}"
+        f"{_front_matter(part, title, licence)}\n{CARD_MARK}\n\n# {_one_line(title)}\n\n"
+        f"Cases in the layout of {part.title}: {part.about}.\n\n{USE_NOTICE}\n\n{told}"
+        f"{_licence_section(part, licence)}\n{_counts_section(counts)}\n{_withheld_section(part, withheld)}"
+        f"{_provenance_section(provenance)}\n{_layout_section(files)}\n{_use_section(part)}"
     )
 
 
-def _front(part: Benchmark, title: str, licence: str) -> str:
+def _front_matter(part: Benchmark, title: str, licence: str) -> str:
     tag = licence_tag(licence)
     lines = [f"license: {tag}"]
     if tag == "other":
         lines.append(f"license_name: {re.sub('[^a-z0-9]+', '-', licence.lower()).strip('-')}")
     lines += [
-        f"pretty_name: {_quoted(title)}",
+        f"pretty_name: {_quote(title)}",
         "language: [en]",
         f"task_categories: [{', '.join(_TASKS.get(part.name, ('other',)))}]",
         "tags: [medical, radiology, visual-grounding]",
@@ -78,26 +78,26 @@ def _front(part: Benchmark, title: str, licence: str) -> str:
     return "---\n" + "\n".join(lines) + "\n---\n"
 
 
-def _licence(part: Benchmark, licence: str) -> str:
+def _licence_section(part: Benchmark, licence: str) -> str:
     return (
         "## Licence\n\n"
-        f"{_line(licence)}\n\n"
+        f"{_one_line(licence)}\n\n"
         f"The layout is that of {part.title} ({part.cite}). None of its data are here unless the "
         f"source below says so; then its terms hold too: {part.licence}; {part.terms}.\n"
     )
 
 
-def _counts(counts: dict[str, SplitCount]) -> str:
+def _counts_section(counts: dict[str, SplitCount]) -> str:
     splits = list(counts)
     head = f"| | {' | '.join(splits)} |\n|---|{'---:|' * len(splits)}\n"
     rows = "".join(
-        f"| {_line(name)} | {' | '.join(values[split] for split in splits)} |\n"
-        for name, values in table_of(counts)
+        f"| {_one_line(name)} | {' | '.join(values[split] for split in splits)} |\n"
+        for name, values in format_counts(counts)
     )
     return f"## How much there is\n\n{head}{rows}"
 
 
-def _withheld(part: Benchmark, withheld: Sequence[str]) -> str:
+def _withheld_section(part: Benchmark, withheld: Sequence[str]) -> str:
     if not withheld:
         return ""
     return (
@@ -108,15 +108,15 @@ def _withheld(part: Benchmark, withheld: Sequence[str]) -> str:
     )
 
 
-def _made(told: Provenance) -> str:
+def _provenance_section(told: Provenance) -> str:
     rows = [
-        ("source", _line(told.source) or "not stated"),
+        ("source", _one_line(told.source) or "not stated"),
         ("recipe", f"`{told.recipe}`" if told.recipe else "none"),
-        ("made by", f"overread {__version__}" + _pairs(told.versions, lead="; ")),
+        ("made by", f"overread {__version__}" + _format_pairs(told.versions, lead="; ")),
         ("steps", ", ".join(told.steps) or "not stated"),
-        ("models asked", ", ".join(_line(one) for one in told.models) or "none"),
-        ("people", _line(told.people) or "not stated"),
-        ("settings", _pairs(told.settings) or "as they come"),
+        ("models asked", ", ".join(_one_line(one) for one in told.models) or "none"),
+        ("people", _one_line(told.people) or "not stated"),
+        ("settings", _format_pairs(told.settings) or "as they come"),
         ("seed", "none" if told.seed is None else str(told.seed)),
         ("ledger (SHA-256)", f"`{told.ledger}`" if told.ledger else "none"),
     ]
@@ -127,16 +127,16 @@ def _made(told: Provenance) -> str:
     )
 
 
-def _pairs(values: dict[str, str], *, lead: str = "") -> str:
-    return lead + ", ".join(f"{k} {_line(v)}" for k, v in values.items()) if values else ""
+def _format_pairs(values: dict[str, str], *, lead: str = "") -> str:
+    return lead + ", ".join(f"{k} {_one_line(v)}" for k, v in values.items()) if values else ""
 
 
-def _layout(files: Sequence[tuple[str, str]]) -> str:
+def _layout_section(files: Sequence[tuple[str, str]]) -> str:
     rows = "".join(f"| `{name}` | {what} |\n" for name, what in files)
     return f"## Layout\n\n| file | what it holds |\n|---|---|\n{rows}"
 
 
-def _use(part: Benchmark) -> str:
+def _use_section(part: Benchmark) -> str:
     return (
         "## Use\n\n```sh\n"
         f"overread check {part.name} . --split all\n"
@@ -145,11 +145,11 @@ def _use(part: Benchmark) -> str:
     )
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Text from outside on one line, without what would end a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _quoted(text: str) -> str:
-    plain = _line(text).replace("\\", "\\\\").replace('"', '\\"')
+def _quote(text: str) -> str:
+    plain = _one_line(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'

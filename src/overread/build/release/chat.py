@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from overread.benchmarks.writing import write_jsonl
-from overread.build.release.job import CannotExport, Job
-from overread.build.release.picture_files import WINDOWS, flat_bytes, named, write_all
-from overread.build.release.scans import labels_of, mask_blocks
+from overread.build.release.job import CannotExport, ExportJob
+from overread.build.release.picture_files import WINDOWS, flat_bytes, picture_path, write_files
+from overread.build.release.scans import mask_blocks, read_labels
 from overread.core import Entry, Finding, Release, Truth
 from overread.prompts.rendering import find_prompt
 
 _IMAGE = "<image>"
-_MOST_BLOCKS = 50
+_MAX_BLOCKS = 50
 
 
 @dataclass(frozen=True)
-class Turn:
+class ChatTurn:
     """One question and its answer, None where it is hidden."""
 
     id: str
@@ -33,45 +33,45 @@ class Turn:
     answer: str | None
 
 
-def write_chat(job: Job) -> None:
+def write_chat(job: ExportJob) -> None:
     """One JSONL file a split, the pictures in `images/`."""
     row_of = _ROWS[job.style]
 
     def rows(release: Release) -> Iterator[dict[str, Any]]:
         for entry in job.entries(release):
             made: list[dict[str, Any]] = []
-            with job.writing(entry):
+            with job.track_case(entry):
                 files: dict[str, bytes] = {}
                 for picture in entry.case.pictures:
                     sent = flat_bytes(release, picture)
-                    files[named(entry, picture.name, sent)] = sent[0]
-                made = [row_of(turn, list(files)) for turn in _turns(job, release, entry)]
+                    files[picture_path(entry, picture.name, sent)] = sent[0]
+                made = [row_of(turn, list(files)) for turn in _make_turns(job, release, entry)]
                 if not made:
                     raise CannotExport("there is nothing to ask of it, or no answer to it")
-                write_all(job, files)
+                write_files(job, files)
             yield from made
 
-    for release in job.releases():
+    for release in job.load_splits():
         write_jsonl(job.out / f"{release.split}.jsonl", rows(release))
 
 
-def _qwen(turn: Turn, files: list[str]) -> dict[str, Any]:
+def _qwen_row(turn: ChatTurn, files: list[str]) -> dict[str, Any]:
     """Messages of typed parts, as Qwen-VL's processor and many trainers take them."""
     shown = [{"type": "image", "image": file} for file in files]
     messages = [
-        {"role": "system", "content": [_text(turn.system)]},
-        {"role": "user", "content": [*shown, _text(turn.question)]},
+        {"role": "system", "content": [_text_part(turn.system)]},
+        {"role": "user", "content": [*shown, _text_part(turn.question)]},
     ]
     if turn.answer is not None:
-        messages.append({"role": "assistant", "content": [_text(turn.answer)]})
+        messages.append({"role": "assistant", "content": [_text_part(turn.answer)]})
     return {"id": turn.id, "images": files, "messages": messages}
 
 
-def _text(words: str) -> dict[str, str]:
+def _text_part(words: str) -> dict[str, str]:
     return {"type": "text", "text": words}
 
 
-def _llava(turn: Turn, files: list[str]) -> dict[str, Any]:
+def _llava_row(turn: ChatTurn, files: list[str]) -> dict[str, Any]:
     """Conversations with a mark for each picture; the template of LLaVA brings its own system."""
     for words in (turn.question, turn.answer or ""):
         if _IMAGE in words:
@@ -87,10 +87,10 @@ def _llava(turn: Turn, files: list[str]) -> dict[str, Any]:
     }
 
 
-_ROWS = {"qwen": _qwen, "llava": _llava}
+_ROWS = {"qwen": _qwen_row, "llava": _llava_row}
 
 
-def _turns(job: Job, release: Release, entry: Entry) -> Iterator[Turn]:
+def _make_turns(job: ExportJob, release: Release, entry: Entry) -> Iterator[ChatTurn]:
     case, truth = entry.case, entry.truth
     hidden = job.hides(case.split)
     if case.options:
@@ -98,8 +98,8 @@ def _turns(job: Job, release: Release, entry: Entry) -> Iterator[Turn]:
         values = {"history": (case.history or "").strip() or "not given", "options": options}
         answer = None
         if truth is not None and truth.answer is not None:
-            answer = _json(answer=truth.answer, explanation=_explained(truth))
-        yield from _turn(case.id, "choose", values, answer, hidden=hidden)
+            answer = _to_json(answer=truth.answer, explanation=_explanation(truth))
+        yield from _make_turn(case.id, "choose", values, answer, hidden=hidden)
     elif case.queries:
         windows = ", then ".join(f"{name} window" for name in WINDOWS)
         found = {finding.query: finding for finding in (truth or Truth()).findings}
@@ -107,51 +107,53 @@ def _turns(job: Job, release: Release, entry: Entry) -> Iterator[Turn]:
             answer = None
             finding = found.get(query.id)
             if finding is not None and finding.regions:
-                answer = _json(blocks=_blocks(job, release, entry, finding))
+                answer = _to_json(blocks=_blocks(job, release, entry, finding))
             values = {"finding": query.text, "windows": windows}
-            yield from _turn(f"{case.id}-q{query.id}", "ground", values, answer, hidden=hidden)
+            yield from _make_turn(f"{case.id}-q{query.id}", "ground", values, answer, hidden=hidden)
     elif case.asks == "answer" and case.instruction:
         answer = None
         if truth is not None and truth.answer_text is not None:
-            answer = _json(answer=truth.answer_text, explanation=_thought(truth))
+            answer = _to_json(answer=truth.answer_text, explanation=_reasoning(truth))
         values = {"question": case.instruction}
-        yield from _turn(case.id, "answer", values, answer, hidden=hidden)
+        yield from _make_turn(case.id, "answer", values, answer, hidden=hidden)
     elif case.pictures:
         report = None if truth is None else (truth.report or "").strip() or None
         values = {"instruction": case.instruction or "Report this chest radiograph."}
-        yield from _turn(case.id, "report", values, report, hidden=hidden)
+        yield from _make_turn(case.id, "report", values, report, hidden=hidden)
 
 
-def _turn(
+def _make_turn(
     name: str, prompt: str, values: dict[str, str], answer: str | None, *, hidden: bool
-) -> Iterator[Turn]:
+) -> Iterator[ChatTurn]:
     """The question, unless it should have an answer and has none."""
     if answer is not None or hidden:
         system, question = find_prompt(prompt).render(values)
-        yield Turn(name, system, question, answer)
+        yield ChatTurn(name, system, question, answer)
 
 
-def _explained(truth: Truth) -> str:
+def _explanation(truth: Truth) -> str:
     """Why the diagnosis is the right one, in the words of whoever made the case."""
     return (truth.discussion or truth.report or "").strip()
 
 
-def _thought(truth: Truth) -> str:
+def _reasoning(truth: Truth) -> str:
     """What was said on the way to an answer."""
     steps = truth.trace.steps if truth.trace else ()
     return "".join(step.text for step in steps if step.kind != "conclude").strip()
 
 
-def _blocks(job: Job, release: Release, entry: Entry, finding: Finding) -> list[dict[str, Any]]:
+def _blocks(
+    job: ExportJob, release: Release, entry: Entry, finding: Finding
+) -> list[dict[str, Any]]:
     space = release.pictures.geometry(entry.case.pictures[0])
-    blocks = mask_blocks(labels_of(release, finding, space), space)
-    if len(blocks) > _MOST_BLOCKS:
+    blocks = mask_blocks(read_labels(release, finding, space), space)
+    if len(blocks) > _MAX_BLOCKS:
         job.notes.append(
             f"{entry.case.id}: of {len(blocks)} entities of finding {finding.query} the "
-            f"{_MOST_BLOCKS} largest are in the answer"
+            f"{_MAX_BLOCKS} largest are in the answer"
         )
-    return blocks[:_MOST_BLOCKS]
+    return blocks[:_MAX_BLOCKS]
 
 
-def _json(**values: Any) -> str:
+def _to_json(**values: Any) -> str:
     return json.dumps(values, ensure_ascii=False)

@@ -8,12 +8,12 @@ from pathlib import Path
 from overread.build.release.provenance import file_digest
 from overread.core import Defect, Progress
 from overread.errors import UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 CHECKSUMS = "checksums.sha256"
 
 
-def files_in(root: Path) -> list[str]:
+def list_files(root: Path) -> list[str]:
     """All files of a folder, relative to it, in order; hidden ones are no part of a release."""
     found = []
     for path in root.rglob("*"):
@@ -25,11 +25,11 @@ def files_in(root: Path) -> list[str]:
 
 def write_checksums(root: Path, *, progress: Progress | None = None) -> Path:
     """Write the checksums of all files but their own."""
-    files = [file for file in files_in(root) if file != CHECKSUMS]
+    files = [file for file in list_files(root) if file != CHECKSUMS]
     odd = [file for file in files if "\n" in file or "\\" in file]
     if odd:
         raise UsageError(f"a file has an odd name: {odd[0]!r}", remedy="give it another name")
-    with written(root / CHECKSUMS) as out:
+    with open_atomic(root / CHECKSUMS) as out:
         for done, file in enumerate(files, 1):
             out.write(f"{file_digest(root / file)}  {file}\n".encode())
             if progress is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from overread.core import Entry, Picture, Release, Volume
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 UNSTATED = "not stated"
 
@@ -46,7 +46,7 @@ class SplitCount:
             self.withheld += 1
         told = {note.picture: note.modality for note in truth.notes} if truth else {}
         for picture in case.pictures:
-            self.modalities[told.get(picture.name) or _kind(picture)] += 1
+            self.modalities[told.get(picture.name) or _picture_kind(picture)] += 1
         if truth is not None:
             self.findings += len(truth.findings)
             self.categories.update(one.category for one in truth.findings if one.category)
@@ -60,7 +60,7 @@ def count_split(release: Release) -> SplitCount:
     return found
 
 
-def table_of(counts: dict[str, SplitCount]) -> list[tuple[str, dict[str, str]]]:
+def format_counts(counts: dict[str, SplitCount]) -> list[tuple[str, dict[str, str]]]:
     """Rows of a table: what is counted, and split → how many ('–' where it is withheld)."""
     rows: list[tuple[str, dict[str, str]]] = []
 
@@ -73,26 +73,26 @@ def table_of(counts: dict[str, SplitCount]) -> list[tuple[str, dict[str, str]]]:
     row("pictures", lambda one: one.pictures)
     for kind in sorted({kind for one in counts.values() for kind in one.modalities}):
         if kind != UNSTATED:
-            row(f"pictures: {kind}", partial(_of_kind, kind=kind))
+            row(f"pictures: {kind}", partial(_count_modality, kind=kind))
     row("findings", lambda one: None if one.is_withheld else one.findings)
-    known = list(findings().categories)
+    known = list(finding_tree().categories)
     met = {code for one in counts.values() for code in one.categories}
     for code in sorted(met, key=lambda one: (known.index(one) if one in known else 999, one)):
-        name = f"{code} {findings().categories[code].name}" if code in known else code
-        row(f"findings: {name}", partial(_of_category, code=code))
+        name = f"{code} {finding_tree().categories[code].name}" if code in known else code
+        row(f"findings: {name}", partial(_count_category, code=code))
     return rows
 
 
-def _of_kind(one: SplitCount, kind: str) -> int | None:
+def _count_modality(one: SplitCount, kind: str) -> int | None:
     """Pictures of a modality; None where some of them may be, and the release does not tell."""
     return None if one.modalities[UNSTATED] and not one.modalities[kind] else one.modalities[kind]
 
 
-def _of_category(one: SplitCount, code: str) -> int | None:
+def _count_category(one: SplitCount, code: str) -> int | None:
     return None if one.is_withheld else one.categories[code]
 
 
-def _kind(picture: Picture) -> str:
+def _picture_kind(picture: Picture) -> str:
     """What can be told of a picture without the truth."""
     if isinstance(picture, Volume):
         return "CT (volume)"

@@ -37,10 +37,10 @@ _FORMATS = {
     ".dcm": "application/dicom",
 }
 _KINDS = {str: "sc:Text", bool: "sc:Boolean", int: "sc:Integer", float: "sc:Float"}
-_MOST_PARTS = 12
+_MAX_SUBFIELDS = 12
 
 
-def describe(
+def build_croissant(
     part: Benchmark,
     root: Path,
     files: Sequence[str],
@@ -54,13 +54,15 @@ def describe(
     published: str | None,
 ) -> dict[str, Any]:
     """The JSON-LD of a release; `splits` are the files of rows of each."""
-    named = [_file(root, file) for file in files if "/" not in file]
-    records = [one for split, own in splits.items() for one in _records(root, split, own)]
+    named = [_file_object(root, file) for file in files if "/" not in file]
+    records = [one for split, own in splits.items() for one in _record_sets(root, split, own)]
     for record in records:
         # A reader makes one table of a JSON file. Where that holds several, it is named for each.
         again = {"@id": record.pop("from", ""), "description": f"Read for '{record['@id']}'."}
         named += [
-            one | again for one in named[:] if again["@id"] == _again(record["@id"], one["name"])
+            one | again
+            for one in named[:]
+            if again["@id"] == _record_file_id(record["@id"], one["name"])
         ]
     told: dict[str, Any] = {
         "@context": _context(),
@@ -75,7 +77,7 @@ def describe(
         "citeAs": f"{title}, {version}. Layout: {part.cite}",
         "keywords": ["medical", "radiology", "visual grounding"],
         "inLanguage": "en",
-        "distribution": [*named, *_sets(file for file in files if "/" in file)],
+        "distribution": [*named, *_file_sets(file for file in files if "/" in file)],
         "recordSet": records,
     }
     if published:
@@ -103,66 +105,66 @@ def _context() -> dict[str, Any]:
     } | words
 
 
-def _id(name: str) -> str:
+def _to_id(name: str) -> str:
     """A name as an id: without blanks, which validators refuse.
 
-    >>> _id("train/ICD Block")
+    >>> _to_id("train/ICD Block")
     'train/ICD_Block'
     """
     return re.sub(r"[^\w./-]+", "_", name)
 
 
-def _ending(file: str) -> str:
+def _suffix(file: str) -> str:
     return PurePosixPath(file).suffix.lower()
 
 
-def _file(root: Path, file: str) -> dict[str, Any]:
+def _file_object(root: Path, file: str) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
-        "@id": _id(file),
+        "@id": _to_id(file),
         "name": file,
         "contentUrl": file,
         "contentSize": f"{(root / file).stat().st_size} B",
-        "encodingFormat": _FORMATS.get(_ending(file), "application/octet-stream"),
+        "encodingFormat": _FORMATS.get(_suffix(file), "application/octet-stream"),
         "sha256": file_digest(root / file),
     }
 
 
-def _sets(files: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _file_sets(files: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Sets of files that lie in one folder and are of one kind."""
-    kinds = sorted({(file.partition("/")[0], _ending(file)) for file in files})
+    kinds = sorted({(file.partition("/")[0], _suffix(file)) for file in files})
     for folder, ending in kinds:
         name = f"{folder}-{ending.lstrip('.') or 'files'}"
         yield {
             "@type": "cr:FileSet",
-            "@id": _id(name),
+            "@id": _to_id(name),
             "name": name,
             "encodingFormat": _FORMATS.get(ending, "application/octet-stream"),
             "includes": f"{folder}/**/*{ending}",
         }
 
 
-def _records(root: Path, split: str, files: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _record_sets(root: Path, split: str, files: Sequence[str]) -> Iterator[dict[str, Any]]:
     for number, file in enumerate(files):
         name = split if len(files) == 1 else f"{split}-{number + 1}"
-        yield from _ROWS[_ending(file)](root, file, split, name)
+        yield from _RECORD_READERS[_suffix(file)](root, file, split, name)
 
 
-def _tabled(root: Path, file: str, split: str, name: str) -> Iterator[dict[str, Any]]:
+def _table_records(root: Path, file: str, split: str, name: str) -> Iterator[dict[str, Any]]:
     """Rows with columns: JSON lines or Parquet."""
-    from overread.benchmarks.rows import rows_of
+    from overread.benchmarks.rows import read_rows
     from overread.pixels.fence import Fence
 
-    rows = [row.data for row in rows_of(Fence(root), file) if row.data is not None]
+    rows = [row.data for row in read_rows(Fence(root), file) if row.data is not None]
     fields = []
     for column in dict.fromkeys(key for row in rows for key in row):
-        source = {"fileObject": {"@id": _id(file)}, "extract": {"column": column}}
+        source = {"fileObject": {"@id": _to_id(file)}, "extract": {"column": column}}
         values = [row[column] for row in rows if row.get(column) is not None]
         fields += _field(f"{name}/{column}", values, source)
-    yield _set(name, split, fields)
+    yield _record_set(name, split, fields)
 
 
-def _listed(root: Path, file: str, split: str, name: str) -> Iterator[dict[str, Any]]:
+def _json_records(root: Path, file: str, split: str, name: str) -> Iterator[dict[str, Any]]:
     """A JSON file: a list of rows, or a mapping with one for each split.
 
     What a row keeps by key (a text for each finding) becomes a record set of its own.
@@ -190,23 +192,30 @@ def _listed(root: Path, file: str, split: str, name: str) -> Iterator[dict[str, 
                 continue
         where = f"{path}.{column}.*" if inner else f"{path}.{column}"
         target, base = (keyed, f"{name}-keyed") if inner else (plain, name)
-        source = {"fileObject": {"@id": _again(base, file)}, "extract": {"jsonPath": where}}
+        source = {
+            "fileObject": {"@id": _record_file_id(base, file)},
+            "extract": {"jsonPath": where},
+        }
         target += _field(f"{base}/{column}", flat, source)
-    yield _set(name, split, plain) | {"from": _again(name, file)}
+    yield _record_set(name, split, plain) | {"from": _record_file_id(name, file)}
     if keyed:
         about = "what the rows keep by key, in their order"
-        yield _set(f"{name}-keyed", split, keyed, about) | {"from": _again(f"{name}-keyed", file)}
+        yield _record_set(f"{name}-keyed", split, keyed, about) | {
+            "from": _record_file_id(f"{name}-keyed", file)
+        }
 
 
-def _again(record: str, file: str) -> str:
+def _record_file_id(record: str, file: str) -> str:
     """The id of a file that is read for one record set."""
-    return _id(f"{file}/{record}")
+    return _to_id(f"{file}/{record}")
 
 
-_ROWS = {".jsonl": _tabled, ".parquet": _tabled, ".json": _listed}
+_RECORD_READERS = {".jsonl": _table_records, ".parquet": _table_records, ".json": _json_records}
 
 
-def _set(name: str, split: str, fields: list[Any], about: str = "one row a case") -> dict[str, Any]:
+def _record_set(
+    name: str, split: str, fields: list[Any], about: str = "one row a case"
+) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": name,
@@ -218,16 +227,16 @@ def _set(name: str, split: str, fields: list[Any], about: str = "one row a case"
 
 def _field(name: str, values: list[Any], source: dict[str, Any]) -> list[dict[str, Any]]:
     """The field of a column; none where its values are of no one kind."""
-    field: dict[str, Any] = {"@type": "cr:Field", "@id": _id(name), "name": name}
+    field: dict[str, Any] = {"@type": "cr:Field", "@id": _to_id(name), "name": name}
     if values and all(isinstance(value, dict) for value in values):
         parts = list(dict.fromkeys(key for value in values for key in value))
         texts = all(isinstance(item, str) for value in values for item in value.values())
-        if not texts or len(parts) > _MOST_PARTS or not all(part.isalnum() for part in parts):
+        if not texts or len(parts) > _MAX_SUBFIELDS or not all(part.isalnum() for part in parts):
             return []
         own = [
             {
                 "@type": "cr:Field",
-                "@id": _id(f"{name}/{part}"),
+                "@id": _to_id(f"{name}/{part}"),
                 "name": f"{name}/{part}",
                 "dataType": "sc:Text",
                 "source": source | {"transform": {"jsonPath": part}},

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from pydicom.dataset import Dataset
 
 from overread import __version__
-from overread.build.release.dicom_series import onto, own_uid, slices_of
-from overread.build.release.job import CannotExport, Job, folder_of
-from overread.build.release.scans import labels_of, scan_of, volume_of
+from overread.build.release.dicom_series import make_slices, reorient_labels, stable_uid
+from overread.build.release.job import CannotExport, ExportJob, case_folder
+from overread.build.release.scans import find_volume, read_ct, read_labels
 from overread.core import Entry, Finding, Geometry, Release
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 SCHEME = "99OVERREAD"
 """Coding scheme of the categories: those of ReXGroundingCT, which no standard scheme has."""
@@ -28,25 +28,25 @@ SCHEME = "99OVERREAD"
 Masks = NDArray[np.uint8]
 
 
-def write_dicom_seg(job: Job) -> None:
+def write_dicom_seg(job: ExportJob) -> None:
     """`SPLIT/CASE/seg.dcm`, and the made CT series in `SPLIT/CASE/ct/`."""
-    for release in job.releases():
+    for release in job.load_splits():
         for entry in job.entries(release):
-            with job.writing(entry):
-                _write(job, release, entry)
+            with job.track_case(entry):
+                _write_case(job, release, entry)
 
 
-def _write(job: Job, release: Release, entry: Entry) -> None:
+def _write_case(job: ExportJob, release: Release, entry: Entry) -> None:
     found = entry.truth.findings if entry.truth else ()
     if not found:
         raise CannotExport("the release does not give its findings")
-    folder = job.out / folder_of(entry)
+    folder = job.out / case_folder(entry)
     own = None if job.dicom is None else job.dicom / entry.case.id
     if own is not None and own.is_dir():
-        images, space = _series(own)
-        here = release.pictures.geometry(volume_of(entry))
-        masks = [onto(labels_of(release, one, here) > 0, here, space) for one in found]
-        segmentation = _segmented(entry, found, masks, images)
+        images, space = _load_series(own)
+        here = release.pictures.geometry(find_volume(entry))
+        masks = [reorient_labels(read_labels(release, one, here) > 0, here, space) for one in found]
+        segmentation = _make_segmentation(entry, found, masks, images)
         folder.mkdir(parents=True)
     else:
         if own is not None:
@@ -54,12 +54,12 @@ def _write(job: Job, release: Release, entry: Entry) -> None:
                 f"{entry.case.id} has no folder among the DICOM series: its series was made from "
                 "the NIfTI"
             )
-        volume, space = scan_of(release, entry)
+        volume, space = read_ct(release, entry)
         if volume.dtype.kind == "f" and not np.array_equal(volume, np.rint(volume)):
             job.notes.append(f"{entry.case.id}: values of its CT were rounded to whole HU")
-        images = slices_of(volume, space, entry.case)
-        masks = [labels_of(release, one, space) > 0 for one in found]
-        segmentation = _segmented(entry, found, masks, images)
+        images = make_slices(volume, space, entry.case)
+        masks = [read_labels(release, one, space) > 0 for one in found]
+        segmentation = _make_segmentation(entry, found, masks, images)
         (folder / "ct").mkdir(parents=True)
         for number, image in enumerate(images, 1):
             image.save_as(folder / "ct" / f"{number:04d}.dcm", enforce_file_format=True)
@@ -69,7 +69,7 @@ def _write(job: Job, release: Release, entry: Entry) -> None:
             job.notes.append(f"{entry.case.id}: finding {one.query} has no voxel")
 
 
-def _series(folder: Path) -> tuple[list[Dataset], Geometry]:
+def _load_series(folder: Path) -> tuple[list[Dataset], Geometry]:
     """The slices of a series in order, and where they lie."""
     from pydicom import dcmread
 
@@ -84,7 +84,7 @@ def _series(folder: Path) -> tuple[list[Dataset], Geometry]:
     return [dcmread(file) for file in found.files], found.geometry
 
 
-def _segmented(
+def _make_segmentation(
     entry: Entry,
     found: Sequence[Finding],
     masks: Sequence[NDArray[Any]],
@@ -109,11 +109,12 @@ def _segmented(
                 pixel_array=frames,
                 segmentation_type=SegmentationTypeValues.BINARY,
                 segment_descriptions=[
-                    _described(number, finding, key) for number, finding in enumerate(found, 1)
+                    _describe_segment(number, finding, key)
+                    for number, finding in enumerate(found, 1)
                 ],
-                series_instance_uid=own_uid(*key, "segmentation series"),
+                series_instance_uid=stable_uid(*key, "segmentation series"),
                 series_number=100,
-                sop_instance_uid=own_uid(*key, "segmentation"),
+                sop_instance_uid=stable_uid(*key, "segmentation"),
                 instance_number=1,
                 manufacturer="overread",
                 manufacturer_model_name="overread export dicom-seg",
@@ -129,12 +130,12 @@ def _segmented(
     return made
 
 
-def _described(number: int, finding: Finding, key: tuple[str, ...]) -> Any:
+def _describe_segment(number: int, finding: Finding, key: tuple[str, ...]) -> Any:
     """A segment by its category and sentence."""
     from highdicom.seg import SegmentAlgorithmTypeValues, SegmentDescription
     from highdicom.sr import CodedConcept
 
-    known = findings().categories.get(finding.category or "")
+    known = finding_tree().categories.get(finding.category or "")
     kind = CodedConcept("52988006", "SCT", "Lesion")
     if known is not None:
         kind = CodedConcept(known.code, SCHEME, known.name[:64])
@@ -147,7 +148,7 @@ def _described(number: int, finding: Finding, key: tuple[str, ...]) -> Any:
         ),
         segmented_property_type=kind,
         algorithm_type=SegmentAlgorithmTypeValues.MANUAL,
-        tracking_uid=own_uid(*key, "finding", str(number)),
+        tracking_uid=stable_uid(*key, "finding", str(number)),
         tracking_id=f"{key[-1]} finding {finding.query or number}"[:64],
     )
     made.SegmentDescription = finding.text[:1024]

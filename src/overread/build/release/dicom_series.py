@@ -20,17 +20,17 @@ from overread.core import Case, Geometry
 from overread.pixels.geometry import Array
 
 _TO_LPS = np.diag([-1.0, -1.0, 1.0])
-_ASKEW = 1e-3
-_APART = 0.05
+_MAX_SKEW = 1e-3
+_MAX_DRIFT = 0.05
 """Voxels by which two grids may differ and still be the same."""
 
 
-def own_uid(*words: str) -> uid.UID:
+def stable_uid(*words: str) -> uid.UID:
     """A UID that the same words always give; nothing of them can be read off it."""
     return uid.generate_uid(entropy_srcs=["overread", *words])
 
 
-def slices_of(volume: Array, space: Geometry, case: Case) -> list[Dataset]:
+def make_slices(volume: Array, space: Geometry, case: Case) -> list[Dataset]:
     """The CT images of a volume, one a slice, in slice order.
 
     Values are whole HU; others are rounded. Patient and study are called as the release calls the
@@ -38,7 +38,7 @@ def slices_of(volume: Array, space: Geometry, case: Case) -> list[Dataset]:
     """
     affine = np.asarray(space.affine)
     across, down = (_TO_LPS @ affine[:3, axis] / space.spacing[axis] for axis in (0, 1))
-    if abs(float(across @ down)) > _ASKEW:
+    if abs(float(across @ down)) > _MAX_SKEW:
         raise CannotExport("its rows and columns are not at right angles, as DICOM needs them")
     key = (case.benchmark, case.split, case.id)
     step = _TO_LPS @ affine[:3, 2]
@@ -47,14 +47,14 @@ def slices_of(volume: Array, space: Geometry, case: Case) -> list[Dataset]:
     made = []
     for k in range(space.shape[2]):
         place = _TO_LPS @ affine[:3, 3] + k * step
-        image = _empty(case, own_uid(*key, "ct", str(k)))
-        image.SeriesInstanceUID = own_uid(*key, "ct series")
-        image.FrameOfReferenceUID = own_uid(*key, "frame of reference")
+        image = _new_image(case, stable_uid(*key, "ct", str(k)))
+        image.SeriesInstanceUID = stable_uid(*key, "ct series")
+        image.FrameOfReferenceUID = stable_uid(*key, "frame of reference")
         image.InstanceNumber = k + 1
-        image.ImagePositionPatient = [_number(value) for value in place]
-        image.ImageOrientationPatient = [_number(value) for value in (*across, *down)]
-        image.PixelSpacing = [_number(space.spacing[1]), _number(space.spacing[0])]
-        image.SliceThickness = _number(thickness)
+        image.ImagePositionPatient = [_decimal_string(value) for value in place]
+        image.ImageOrientationPatient = [_decimal_string(value) for value in (*across, *down)]
+        image.PixelSpacing = [_decimal_string(space.spacing[1]), _decimal_string(space.spacing[0])]
+        image.SliceThickness = _decimal_string(thickness)
         image.Rows, image.Columns = space.shape[1], space.shape[0]
         image.PixelData = np.ascontiguousarray(whole[:, :, k].T).tobytes()
         image["PixelData"].VR = "OW"
@@ -62,7 +62,7 @@ def slices_of(volume: Array, space: Geometry, case: Case) -> list[Dataset]:
     return made
 
 
-def _empty(case: Case, own: uid.UID) -> Dataset:
+def _new_image(case: Case, own: uid.UID) -> Dataset:
     """A CT image with everything but its pixels and its place."""
     image = Dataset()
     image.file_meta = FileMetaDataset()
@@ -70,7 +70,7 @@ def _empty(case: Case, own: uid.UID) -> Dataset:
     image.file_meta.MediaStorageSOPClassUID = uid.CTImageStorage
     image.file_meta.MediaStorageSOPInstanceUID = own
     image.SOPClassUID, image.SOPInstanceUID = uid.CTImageStorage, own
-    image.StudyInstanceUID = own_uid(case.benchmark, case.split, case.id, "study")
+    image.StudyInstanceUID = stable_uid(case.benchmark, case.split, case.id, "study")
     image.Modality, image.Manufacturer = "CT", "overread"
     image.SoftwareVersions = __version__
     image.ImageType = ["DERIVED", "SECONDARY", "AXIAL"]
@@ -99,10 +99,10 @@ def _empty(case: Case, own: uid.UID) -> Dataset:
     return image
 
 
-def _number(value: float) -> str:
+def _decimal_string(value: float) -> str:
     """A decimal string of at most 16 letters, as DICOM has it, as exact as that allows.
 
-    >>> _number(-0.1234567890123456), _number(512.0), _number(-0.0)
+    >>> _decimal_string(-0.1234567890123456), _decimal_string(512.0), _decimal_string(-0.0)
     ('-0.1234567890123', '512', '0')
     """
     value = float(value) + 0.0  # no negative zero
@@ -113,7 +113,7 @@ def _number(value: float) -> str:
     return f"{value:.8e}"
 
 
-def onto(labels: NDArray[Any], own: Geometry, other: Geometry) -> NDArray[Any]:
+def reorient_labels(labels: NDArray[Any], own: Geometry, other: Geometry) -> NDArray[Any]:
     """Labels of one grid in the array order of another that has the same voxels.
 
     Only turned and flipped, so no voxel is made up; grids that are not the same are refused.
@@ -126,7 +126,7 @@ def onto(labels: NDArray[Any], own: Geometry, other: Geometry) -> NDArray[Any]:
     corners = np.hstack([corners, np.ones((8, 1))])
     drift = np.abs((between - whole) @ corners.T).max()
     turn = whole[:3, :3]
-    if drift > _APART or not np.array_equal(np.abs(turn).sum(axis=0), np.ones(3)):
+    if drift > _MAX_DRIFT or not np.array_equal(np.abs(turn).sum(axis=0), np.ones(3)):
         raise CannotExport(
             f"the DICOM series does not have the voxels of the CT (they lie up to {drift:.2f} "
             "voxels apart)"

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from overread import __version__, catalog
 from overread.benchmarks import splits_of
-from overread.build.release.job import Job
-from overread.build.release.staging import staged
+from overread.build.release.job import ExportJob
+from overread.build.release.staging import staging_folder
 from overread.core import Benchmark, Progress
 from overread.errors import MissingPart, UsageError
 
@@ -19,7 +19,7 @@ NOT_FOR_CARE = "For research and education, not for patient care."
 
 
 @dataclass(frozen=True)
-class Format:
+class ExportFormat:
     """One way to write a release for somebody else's program."""
 
     name: str
@@ -38,48 +38,48 @@ class Format:
     """A package that must be installed, and the extra that brings it."""
 
 
-_HERE = "overread.build.release"
+_PACKAGE = "overread.build.release"
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, ExportFormat] = {
     one.name: one
     for one in (
-        Format(
+        ExportFormat(
             "parquet",
             "Parquet with image features, as the package `datasets` loads it",
-            f"{_HERE}.parquet:write_parquet",
+            f"{_PACKAGE}.parquet:write_parquet",
         ),
-        Format(
+        ExportFormat(
             "chat",
             "chat-style JSONL with pictures beside it, for vision-language models",
-            f"{_HERE}.chat:write_chat",
+            f"{_PACKAGE}.chat:write_chat",
             styles=("qwen", "llava"),
         ),
-        Format(
+        ExportFormat(
             "anole",
             "interleaved JSONL: text and pictures of a trace in their order, crops as files",
-            f"{_HERE}.interleaved:write_interleaved",
+            f"{_PACKAGE}.interleaved:write_interleaved",
             benchmarks=("mmrad",),
             lacks="traces of looks",
         ),
-        Format(
+        ExportFormat(
             "nnunet",
             "nnU-Net raw data: CTs, and one label map a CT by category of finding",
-            f"{_HERE}.nnunet:write_nnunet",
+            f"{_PACKAGE}.nnunet:write_nnunet",
             benchmarks=("rexgroundingct",),
             lacks="masks in CTs",
         ),
-        Format(
+        ExportFormat(
             "nifti",
             "one 3D NIfTI a finding, its affine that of the CT",
-            f"{_HERE}.finding_masks:write_finding_masks",
+            f"{_PACKAGE}.finding_masks:write_finding_masks",
             benchmarks=("rexgroundingct",),
             lacks="masks in CTs",
             all_truth=True,
         ),
-        Format(
+        ExportFormat(
             "dicom-seg",
             "DICOM segmentations, one segment a finding, with the CT series they refer to",
-            f"{_HERE}.dicom_seg:write_dicom_seg",
+            f"{_PACKAGE}.dicom_seg:write_dicom_seg",
             benchmarks=("rexgroundingct",),
             lacks="masks in CTs",
             all_truth=True,
@@ -90,7 +90,7 @@ FORMATS: dict[str, Format] = {
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportResult:
     """What an export wrote."""
 
     format: str
@@ -101,7 +101,7 @@ class Exported:
     notes: tuple[str, ...]
     files: int
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The same as JSON has it."""
         return {
             "ok": not self.left_out,
@@ -115,10 +115,10 @@ class Exported:
         }
 
 
-def find_format(name: str) -> Format:
+def find_format(name: str) -> ExportFormat:
     """The format of that name."""
     if name not in FORMATS:
-        raise catalog.unknown("export format", name, FORMATS)
+        raise catalog.unknown_name("export format", name, FORMATS)
     return FORMATS[name]
 
 
@@ -136,7 +136,7 @@ def export_release(
     pictures: str | Path | None = None,
     dicom: str | Path | None = None,
     progress: Progress | None = None,
-) -> Exported:
+) -> ExportResult:
     """Write splits of a release to the folder `out`, which appears when all of it is there.
 
     The truth of the test split is left out unless `with_test_truth` says otherwise: what models
@@ -145,11 +145,11 @@ def export_release(
     """
     kind = find_format(format_name)
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
-    _fitting(kind, part, style=style, dicom=dicom)
-    splits = _splits(kind, part, Path(root), split, with_test_truth=with_test_truth)
+    _check_format(kind, part, style=style, dicom=dicom)
+    splits = _choose_splits(kind, part, Path(root), split, with_test_truth=with_test_truth)
     out = Path(out)
-    with staged(out) as folder:
-        job = Job(
+    with staging_folder(out) as folder:
+        job = ExportJob(
             benchmark=benchmark,
             root=Path(root),
             out=folder,
@@ -163,16 +163,16 @@ def export_release(
             dicom=None if dicom is None else Path(dicom),
             progress=progress,
         )
-        _function(kind)(job)
-        job.refuse_nothing()
-        _describe(kind, part, job)
+        _load_writer(kind)(job)
+        job.require_cases()
+        _write_description(kind, part, job)
         files = sum(1 for path in folder.rglob("*") if path.is_file())
-    return Exported(
+    return ExportResult(
         kind.name, benchmark, out, job.cases, job.left_out, tuple(dict.fromkeys(job.notes)), files
     )
 
 
-def _function(kind: Format) -> Any:
+def _load_writer(kind: ExportFormat) -> Any:
     package, extra = kind.needs
     if package:
         try:
@@ -186,7 +186,9 @@ def _function(kind: Format) -> Any:
     return getattr(import_module(module), name)
 
 
-def _fitting(kind: Format, part: Benchmark, *, style: str | None, dicom: str | Path | None) -> None:
+def _check_format(
+    kind: ExportFormat, part: Benchmark, *, style: str | None, dicom: str | Path | None
+) -> None:
     if kind.benchmarks and part.name not in kind.benchmarks:
         raise UsageError(
             f"{part.title} has no {kind.lacks}, which the format '{kind.name}' is for",
@@ -195,15 +197,15 @@ def _fitting(kind: Format, part: Benchmark, *, style: str | None, dicom: str | P
     if style is not None and style not in kind.styles:
         if not kind.styles:
             raise UsageError(f"the format '{kind.name}' has one style only", remedy="drop --style")
-        raise catalog.unknown("style", style, kind.styles)
+        raise catalog.unknown_name("style", style, kind.styles)
     if dicom is not None and kind.name != "dicom-seg":
         raise UsageError(f"the format '{kind.name}' reads no DICOM", remedy="drop --dicom")
     if dicom is not None and not Path(dicom).is_dir():
         raise UsageError(f"{dicom} is no folder", remedy="give the folder of the DICOM series")
 
 
-def _splits(
-    kind: Format, part: Benchmark, root: Path, split: str, *, with_test_truth: bool
+def _choose_splits(
+    kind: ExportFormat, part: Benchmark, root: Path, split: str, *, with_test_truth: bool
 ) -> tuple[str, ...]:
     """The splits to write; a hidden one that has nothing else to show is not among them."""
     if split != "all" and split not in part.splits:
@@ -217,13 +219,13 @@ def _splits(
     shown = [one for one in there if with_test_truth or not kind.all_truth or one != "test"]
     if not shown:
         raise UsageError(
-            f"the format '{kind.name}' is all truth, and that of the test split is not exported",
+            f"the format '{kind.name}' holds only truth, and the truth of the test split is not exported",
             remedy="add --with-test-truth, or export another split",
         )
     return tuple(shown)
 
 
-def _describe(kind: Format, part: Benchmark, job: Job) -> None:
+def _write_description(kind: ExportFormat, part: Benchmark, job: ExportJob) -> None:
     """A page beside the files: what they are, whose, and what is not among them."""
     page = {
         "format": kind.name,

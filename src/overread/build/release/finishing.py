@@ -11,23 +11,23 @@ from typing import cast
 
 from overread import catalog
 from overread.benchmarks import load, splits_of
-from overread.build.release.card import MARK, write_card
-from overread.build.release.checksums import CHECKSUMS, files_in, write_checksums
+from overread.build.release.card import CARD_MARK, format_card
+from overread.build.release.checksums import CHECKSUMS, list_files, write_checksums
 from overread.build.release.counting import SplitCount, count_split
-from overread.build.release.croissant import CROISSANT, describe
+from overread.build.release.croissant import CROISSANT, build_croissant
 from overread.build.release.provenance import Provenance
-from overread.build.release.staging import staged
+from overread.build.release.staging import staging_folder
 from overread.build.release.withholding import write_without_truth
 from overread.core import Benchmark, Progress
 from overread.errors import UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 CARD = "README.md"
-UNSTATED = "not stated: ask whoever made it before you hand it on"
+UNKNOWN_LICENCE = "not stated: ask whoever made it before you hand it on"
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedRelease:
     """A release that is ready."""
 
     root: Path
@@ -54,7 +54,7 @@ def finish_release(
     pictures: str | Path | None = None,
     keep: Sequence[str] = (),
     progress: Progress | None = None,
-) -> Finished:
+) -> FinishedRelease:
     """Write card, Croissant and checksums of a release, with or without the truth of its test.
 
     Without `out` the folder itself is finished, with all its truth. With `out` and `private` it
@@ -66,7 +66,7 @@ def finish_release(
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
     if (out is None) != (private is None):
         raise UsageError(
-            "truth that is withheld needs a place of its own",
+            "withheld truth needs a separate folder",
             remedy="give both `out` and `private`, or neither",
         )
     made = provenance or Provenance()
@@ -75,10 +75,10 @@ def finish_release(
     with ExitStack() as stack:
         folder, hidden = root, None
         if out is not None and private is not None:
-            _apart(root, Path(out), Path(private))
+            _check_separate(root, Path(out), Path(private))
             # The private one is moved first: no moment at which the truth lies nowhere but in root.
-            folder = stack.enter_context(staged(Path(out)))
-            hidden = stack.enter_context(staged(Path(private)))
+            folder = stack.enter_context(staging_folder(Path(out)))
+            hidden = stack.enter_context(staging_folder(Path(private)))
             notes += write_without_truth(
                 benchmark,
                 root,
@@ -90,14 +90,14 @@ def finish_release(
                 progress=progress,
             )
         where = {"version": version, "url": url, "published": published}
-        about = _About(part, title, licence or UNSTATED, made, where)
+        about = _ReleaseInfo(part, title, licence or UNKNOWN_LICENCE, made, where)
         if hidden is not None:
-            _finish(about, hidden, notes, private=True, progress=progress)
+            _finish_folder(about, hidden, notes, private=True, progress=progress)
             notes.append(f"the truth of {', '.join(withheld)} is in {private}")
         without = () if hidden is None else withheld
-        counts = _finish(about, folder, notes, withheld=without, progress=progress)
-        files = len(files_in(folder))
-    return Finished(
+        counts = _finish_folder(about, folder, notes, withheld=without, progress=progress)
+        files = len(list_files(folder))
+    return FinishedRelease(
         root=root if out is None else Path(out),
         private=None if private is None else Path(private),
         cases={split: one.cases for split, one in counts.items()},
@@ -106,19 +106,17 @@ def finish_release(
     )
 
 
-def _apart(root: Path, out: Path, private: Path) -> None:
+def _check_separate(root: Path, out: Path, private: Path) -> None:
     """Refuse folders that lie in each other: the truth would be handed on with the rest."""
     places = [path.resolve() for path in (root, out, private)]
     for one in places:
         for other in places:
             if one is not other and (one == other or other in one.parents):
-                raise UsageError(
-                    f"{one} lies in {other}", remedy="give three folders beside each other"
-                )
+                raise UsageError(f"{one} lies in {other}", remedy="give three separate folders")
 
 
 @dataclass(frozen=True)
-class _About:
+class _ReleaseInfo:
     """What card and Croissant say of the release as a whole."""
 
     part: Benchmark
@@ -128,8 +126,8 @@ class _About:
     where: dict[str, str | None]
 
 
-def _finish(
-    about: _About,
+def _finish_folder(
+    about: _ReleaseInfo,
     root: Path,
     notes: list[str],
     *,
@@ -143,9 +141,9 @@ def _finish(
     counts = {split: count_split(release) for split, release in releases.items()}
     (root / CROISSANT).unlink(missing_ok=True)  # what is there of before is described by neither
     (root / CHECKSUMS).unlink(missing_ok=True)
-    listed = files_in(root)
-    splits = {split: _rows(release) for split, release in releases.items()}
-    card = write_card(
+    listed = list_files(root)
+    splits = {split: _row_files(release) for split, release in releases.items()}
+    card = format_card(
         part,
         counts,
         title=about.title,
@@ -153,14 +151,14 @@ def _finish(
         provenance=about.made,
         withheld=withheld,
         private=private,
-        files=_layout(listed, splits),
+        files=_describe_files(listed, splits),
     )
-    if _is_ours(root / CARD):
-        with written(root / CARD) as stream:
+    if _may_replace(root / CARD):
+        with open_atomic(root / CARD) as stream:
             stream.write(card.encode("utf-8"))
     else:
         notes.append(f"{root / CARD} was written by somebody else and is left as it is")
-    described = describe(
+    described = build_croissant(
         part,
         root,
         [file for file in listed if file != CARD],
@@ -172,28 +170,28 @@ def _finish(
         url=where["url"] or "https://example.org/not-published",
         published=where["published"],
     )
-    with written(root / CROISSANT) as stream:
+    with open_atomic(root / CROISSANT) as stream:
         stream.write(json.dumps(described, ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
     write_checksums(root, progress=progress)
     return counts
 
 
-def _rows(release: object) -> list[str]:
+def _row_files(release: object) -> list[str]:
     """The files that hold the rows of a split."""
     files = getattr(release, "files", None) or [getattr(release, "file", "")]
     return [file for file in files if file]
 
 
-def _is_ours(path: Path) -> bool:
+def _may_replace(path: Path) -> bool:
     try:
-        return MARK in path.read_text("utf-8")
+        return CARD_MARK in path.read_text("utf-8")
     except FileNotFoundError:
         return True
     except (OSError, UnicodeDecodeError):
         return False
 
 
-def _layout(files: Sequence[str], splits: dict[str, list[str]]) -> list[tuple[str, str]]:
+def _describe_files(files: Sequence[str], splits: dict[str, list[str]]) -> list[tuple[str, str]]:
     told: dict[str, str] = {}
     for split, own in splits.items():
         for file in own:

@@ -11,35 +11,35 @@ from collections.abc import Iterator
 from typing import Any
 
 from overread.benchmarks.writing import write_jsonl
-from overread.build.release.job import CannotExport, Job
-from overread.build.release.picture_files import crop_bytes, flat_bytes, named, write_all
+from overread.build.release.job import CannotExport, ExportJob
+from overread.build.release.picture_files import crop_bytes, flat_bytes, picture_path, write_files
 from overread.core import Box, Entry, Release, Step, Truth
-from overread.pixels.encode import Sent
+from overread.pixels.encode import EncodedImage
 
 IMAGE = "<image>"
 
 
-def write_interleaved(job: Job) -> None:
+def write_interleaved(job: ExportJob) -> None:
     """One JSONL file a split; films and crops in `images/`."""
 
     def rows(release: Release) -> Iterator[dict[str, Any]]:
         for entry in job.entries(release):
             made: dict[str, Any] | None = None
-            with job.writing(entry):
-                record = _Record(entry)
-                record.ask(release)
+            with job.track_case(entry):
+                record = _InterleavedRow(entry)
+                record.add_prompt(release)
                 if not job.hides(release.split):
-                    record.answer(release)
-                made = record.row()
-                write_all(job, record.files)
+                    record.add_response(release)
+                made = record.as_json()
+                write_files(job, record.files)
             if made is not None:
                 yield made
 
-    for release in job.releases():
+    for release in job.load_splits():
         write_jsonl(job.out / f"{release.split}.jsonl", rows(release))
 
 
-class _Record:
+class _InterleavedRow:
     """One case on its way to a line."""
 
     def __init__(self, entry: Entry) -> None:
@@ -48,13 +48,13 @@ class _Record:
         self.segments: list[dict[str, str]] = []
         self.answered = False
 
-    def ask(self, release: Release) -> None:
+    def add_prompt(self, release: Release) -> None:
         """The instruction, then the film or films."""
-        self._say("prompt", f"{self.entry.case.instruction or ''} ".lstrip())
+        self._add_text("prompt", f"{self.entry.case.instruction or ''} ".lstrip())
         for picture in self.entry.case.pictures:
-            self._show("prompt", picture.name, flat_bytes(release, picture))
+            self._add_image("prompt", picture.name, flat_bytes(release, picture))
 
-    def answer(self, release: Release) -> None:
+    def add_response(self, release: Release) -> None:
         """The trace with its looks, then the report."""
         truth = self.entry.truth or Truth()
         if truth.trace is None or not truth.trace.steps:
@@ -65,14 +65,14 @@ class _Record:
             words = step.text.replace(IMAGE, "") if step.crop is not None else step.text
             if IMAGE in words:
                 raise CannotExport(f"a step of its trace holds '{IMAGE}' and no crop")
-            self._say("response", words)
-            sent = self._looked(release, step)
+            self._add_text("response", words)
+            sent = self._look_image(release, step)
             if sent is not None:
                 looks += 1
-                self._show("response", f"crop-{looks}", sent)
-        self._say("response", truth.report or "")
+                self._add_image("response", f"crop-{looks}", sent)
+        self._add_text("response", truth.report or "")
 
-    def _looked(self, release: Release, step: Step) -> Sent | None:
+    def _look_image(self, release: Release, step: Step) -> EncodedImage | None:
         """What a step looked at: its crop, or what its first box holds."""
         if step.crop is not None:
             return crop_bytes(release, step.crop)
@@ -81,7 +81,7 @@ class _Record:
             return None
         return flat_bytes(release, self.entry.case.picture(boxes[0].picture), box=boxes[0])
 
-    def _say(self, side: str, words: str) -> None:
+    def _add_text(self, side: str, words: str) -> None:
         if not words:
             return
         if self.segments and self.segments[-1].get("text") and self.segments[-1]["side"] == side:
@@ -89,17 +89,17 @@ class _Record:
         else:
             self.segments.append({"side": side, "type": "text", "text": words})
 
-    def _show(self, side: str, name: str, sent: Sent) -> None:
-        file = named(self.entry, name, sent)
+    def _add_image(self, side: str, name: str, sent: EncodedImage) -> None:
+        file = picture_path(self.entry, name, sent)
         self.files[file] = sent[0]
         self.segments.append({"side": side, "type": "image", "image": file})
 
-    def row(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The line; without a response where that is hidden."""
-        row: dict[str, Any] = {"id": self.entry.case.id, "prompt": self._joined("prompt")}
+        row: dict[str, Any] = {"id": self.entry.case.id, "prompt": self._join_text("prompt")}
         if self.answered:
-            row["response"] = self._joined("response")
+            row["response"] = self._join_text("response")
         return row | {"images": list(self.files), "segments": self.segments}
 
-    def _joined(self, side: str) -> str:
+    def _join_text(self, side: str) -> str:
         return "".join(part.get("text", IMAGE) for part in self.segments if part["side"] == side)

@@ -16,7 +16,7 @@ from overread.benchmarks import load
 from overread.core import Entry, Progress, Release
 from overread.errors import OverreadError, PictureError, ReaderError, UsageError
 
-TEST = "test"
+TEST_SPLIT = "test"
 
 
 class CannotExport(OverreadError):
@@ -24,7 +24,7 @@ class CannotExport(OverreadError):
 
 
 @dataclass
-class Job:
+class ExportJob:
     """What is exported, where to, and how it went."""
 
     benchmark: str
@@ -49,25 +49,25 @@ class Job:
     notes: list[str] = field(default_factory=list)
     """What else the format made of the cases."""
 
-    def release(self, split: str) -> Release:
+    def load_split(self, split: str) -> Release:
         """One split of what is exported."""
         return load(self.benchmark, self.root, split, form=self.form, pictures=self.pictures)
 
     def hides(self, split: str) -> bool:
         """Whether the truth of this split stays where it is."""
-        return split == TEST and not self.with_test_truth
+        return split == TEST_SPLIT and not self.with_test_truth
 
-    def releases(self) -> Iterator[Release]:
+    def load_splits(self) -> Iterator[Release]:
         """The splits, one by one."""
         for split in self.splits:
             self.cases.setdefault(split, 0)
-            yield self.release(split)
+            yield self.load_split(split)
 
-    def peek(self, split: str) -> Iterator[Entry]:
+    def peek_entries(self, split: str) -> Iterator[Entry]:
         """The entries of a split that will be tried, for a first look; nothing is counted."""
-        for scanned in islice(self.release(split).scan(), self.limit):
+        for scanned in islice(self.load_split(split).scan(), self.limit):
             if scanned.entry is not None:
-                yield self._shown(scanned.entry, split)
+                yield self._hide_truth(scanned.entry, split)
 
     def entries(self, release: Release) -> Iterator[Entry]:
         """The entries of a split, without their truth where it is hidden."""
@@ -78,12 +78,12 @@ class Job:
                 why = str(scanned.defects[0]) if scanned.defects else "it is no case"
                 self.left_out[f"{release.split} row {scanned.row}"] = why
             else:
-                yield self._shown(scanned.entry, release.split)
+                yield self._hide_truth(scanned.entry, release.split)
             if self.progress is not None:
                 self.progress(done, total)
 
     @contextmanager
-    def writing(self, entry: Entry) -> Iterator[None]:
+    def track_case(self, entry: Entry) -> Iterator[None]:
         """Counts the case when the block ends well; a case that cannot be read is left out."""
         try:
             yield
@@ -92,8 +92,8 @@ class Job:
         else:
             self.cases[entry.case.split] = self.cases.get(entry.case.split, 0) + 1
 
-    def refuse_nothing(self) -> None:
-        """Refuse to end with nothing written at all."""
+    def require_cases(self) -> None:
+        """Raise if no case was written at all."""
         if sum(self.cases.values()):
             return
         if self.left_out:
@@ -104,12 +104,12 @@ class Job:
             )
         raise UsageError(f"there are no cases in {', '.join(self.splits) or 'any split'}")
 
-    def _shown(self, entry: Entry, split: str) -> Entry:
+    def _hide_truth(self, entry: Entry, split: str) -> Entry:
         if not self.hides(split):
             return entry
         return entry.model_copy(update={"truth": None, "extra": {}})
 
 
-def folder_of(entry: Entry) -> str:
+def case_folder(entry: Entry) -> str:
     """Where the files of a case go: ids are unique within their split only."""
     return f"{entry.case.split}/{entry.case.id}"

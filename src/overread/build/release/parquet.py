@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from overread.build.release.job import Job
+from overread.build.release.job import ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes
-from overread.build.release.scans import labels_of, volume_of
+from overread.build.release.scans import find_volume, read_labels
 from overread.core import Box, Entry, Finding, Mask, Release, Step, Truth, Volume
 
 _BATCH_BYTES = 64 << 20
@@ -22,11 +22,15 @@ _IMAGE = {"_type": "Image"}
 _NIFTI = {"_type": "Nifti"}
 
 
-def _value(kind: str) -> dict[str, str]:
+def _value_feature(kind: str) -> dict[str, str]:
     return {"dtype": kind, "_type": "Value"}
 
 
-_TEXT, _WHOLE, _NUMBER = _value("string"), _value("int64"), _value("float64")
+_TEXT, _WHOLE, _NUMBER = (
+    _value_feature("string"),
+    _value_feature("int64"),
+    _value_feature("float64"),
+)
 _BOXES = [
     {"picture": _TEXT, "x1": _NUMBER, "y1": _NUMBER, "x2": _NUMBER, "y2": _NUMBER, "label": _TEXT}
 ]
@@ -54,32 +58,32 @@ FEATURES: dict[str, Any] = {
     "crops": [_IMAGE],
     "image_modalities": [_TEXT],
     "icd_category": _TEXT,
-    "longitudinal": _value("bool"),
+    "longitudinal": _value_feature("bool"),
 }
 """Column → feature, as `datasets` writes them down."""
 
-_OF_VOLUMES = ("volume", "masks")
+_VOLUME_COLUMNS = ("volume", "masks")
 
 
-def write_parquet(job: Job) -> None:
+def write_parquet(job: ExportJob) -> None:
     """`data/SPLIT-NNNNN.parquet`, and a README.md that says which files are which split."""
     flat = not any(
         isinstance(picture, Volume)
         for split in job.splits
-        for entry in job.peek(split)
+        for entry in job.peek_entries(split)
         for picture in entry.case.pictures
     )
-    features = {k: v for k, v in FEATURES.items() if not (flat and k in _OF_VOLUMES)}
+    features = {k: v for k, v in FEATURES.items() if not (flat and k in _VOLUME_COLUMNS)}
     (job.out / "data").mkdir()
-    for release in job.releases():
+    for release in job.load_splits():
         _Shards(job, release.split, features).write(_rows(job, release, features))
-    _read_me(job)
+    _write_readme(job)
 
 
-def _rows(job: Job, release: Release, features: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(job: ExportJob, release: Release, features: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in job.entries(release):
         row: dict[str, Any] | None = None
-        with job.writing(entry):
+        with job.track_case(entry):
             told = _row(release, entry)
             row = {column: told.get(column) for column in features}
         if row is not None:
@@ -91,7 +95,7 @@ def _row(release: Release, entry: Entry) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": case.id,
         "patient": case.patient,
-        "images": [_picture(flat_bytes(release, one)[0], one.name) for one in case.pictures],
+        "images": [_image_cell(flat_bytes(release, one)[0], one.name) for one in case.pictures],
         "image_names": [picture.name for picture in case.pictures],
         "image_timepoints": [picture.timepoint for picture in case.pictures],
         "history": case.history,
@@ -100,13 +104,13 @@ def _row(release: Release, entry: Entry) -> dict[str, Any]:
         "queries": [{"id": query.id, "text": query.text} for query in case.queries],
     }
     if any(isinstance(picture, Volume) for picture in case.pictures):
-        source = release.pictures.data(volume_of(entry))
+        source = release.pictures.data(find_volume(entry))
         data = source if isinstance(source, bytes) else source.read_bytes()
         row["volume"] = {"bytes": data, "path": _nifti_name("ct", data)}
-    return row if truth is None else row | _truth(release, entry, truth)
+    return row if truth is None else row | _truth_columns(release, entry, truth)
 
 
-def _truth(release: Release, entry: Entry, truth: Truth) -> dict[str, Any]:
+def _truth_columns(release: Release, entry: Entry, truth: Truth) -> dict[str, Any]:
     notes = {note.picture: note.modality for note in truth.notes}
     row: dict[str, Any] = {
         "title": truth.title,
@@ -114,21 +118,21 @@ def _truth(release: Release, entry: Entry, truth: Truth) -> dict[str, Any]:
         "answer_text": truth.answer_text,
         "report": truth.report,
         "discussion": truth.discussion,
-        "findings": [_finding(finding) for finding in truth.findings],
+        "findings": [_finding_row(finding) for finding in truth.findings],
         "image_modalities": [notes.get(picture.name) for picture in entry.case.pictures],
         "icd_category": truth.icd_category,
         "longitudinal": truth.longitudinal,
     }
     if any(isinstance(region, Mask) for one in truth.findings for region in one.regions):
-        row["masks"] = _masks(release, entry, truth.findings)
+        row["masks"] = _mask_cells(release, entry, truth.findings)
     if truth.trace is not None:
         crops: list[dict[str, Any]] = []
-        row["trace"] = [_step(release, step, crops) for step in truth.trace.steps]
+        row["trace"] = [_step_row(release, step, crops) for step in truth.trace.steps]
         row["crops"] = crops
     return row
 
 
-def _picture(data: bytes, name: str) -> dict[str, Any]:
+def _image_cell(data: bytes, name: str) -> dict[str, Any]:
     ending = "png" if data.startswith(b"\x89PNG") else "jpg"
     return {"bytes": data, "path": f"{name}.{ending}"}
 
@@ -137,42 +141,42 @@ def _nifti_name(name: str, data: bytes) -> str:
     return f"{name}.nii.gz" if data.startswith(b"\x1f\x8b") else f"{name}.nii"
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding_row(finding: Finding) -> dict[str, Any]:
     return {
         "text": finding.text,
         "category": finding.category,
         "query": finding.query,
         "entities": finding.entities,
-        "boxes": _boxes(finding.regions),
+        "boxes": _box_rows(finding.regions),
     }
 
 
-def _boxes(regions: tuple[Any, ...]) -> list[dict[str, Any]]:
+def _box_rows(regions: tuple[Any, ...]) -> list[dict[str, Any]]:
     own = [region for region in regions if isinstance(region, Box)]
     return [box.model_dump(include=set(_BOXES[0])) for box in own]
 
 
-def _step(release: Release, step: Step, crops: list[dict[str, Any]]) -> dict[str, Any]:
+def _step_row(release: Release, step: Step, crops: list[dict[str, Any]]) -> dict[str, Any]:
     place = None
     if step.crop is not None:
         place = len(crops)
-        crops.append(_picture(crop_bytes(release, step.crop)[0], f"crop-{place + 1}"))
-    return {"kind": step.kind, "text": step.text, "crop": place, "boxes": _boxes(step.regions)}
+        crops.append(_image_cell(crop_bytes(release, step.crop)[0], f"crop-{place + 1}"))
+    return {"kind": step.kind, "text": step.text, "crop": place, "boxes": _box_rows(step.regions)}
 
 
-def _masks(release: Release, entry: Entry, found: tuple[Finding, ...]) -> list[dict[str, Any]]:
+def _mask_cells(release: Release, entry: Entry, found: tuple[Finding, ...]) -> list[dict[str, Any]]:
     """A 3D NIfTI for each finding, in their order, with the affine of the CT."""
     import gzip
 
     import numpy as np
 
-    from overread.build.release.finding_masks import smallest
+    from overread.build.release.finding_masks import shrink_dtype
     from overread.pixels.nifti import header_bytes
 
-    space = release.pictures.geometry(volume_of(entry))
+    space = release.pictures.geometry(find_volume(entry))
     made = []
     for number, finding in enumerate(found):
-        labels = smallest(labels_of(release, finding, space))
+        labels = shrink_dtype(read_labels(release, finding, space))
         head = header_bytes(labels.shape, labels.dtype, np.asarray(space.affine))
         data = gzip.compress(head + labels.tobytes(order="F"), 4, mtime=0)
         made.append({"bytes": data, "path": f"finding-{finding.query or number}.nii.gz"})
@@ -182,13 +186,13 @@ def _masks(release: Release, entry: Entry, found: tuple[Finding, ...]) -> list[d
 class _Shards:
     """Rows into as many files as their size asks for."""
 
-    def __init__(self, job: Job, split: str, features: dict[str, Any]) -> None:
+    def __init__(self, job: ExportJob, split: str, features: dict[str, Any]) -> None:
         import pyarrow as pa
 
         self._job = job
         self._split = split
-        told = {"info": {"features": {k: _as_stored(v) for k, v in features.items()}}}
-        fields = [(column, _arrow(feature)) for column, feature in features.items()]
+        told = {"info": {"features": {k: _to_datasets_feature(v) for k, v in features.items()}}}
+        fields = [(column, _to_arrow_type(feature)) for column, feature in features.items()]
         self._schema = pa.schema(fields, metadata={"huggingface": json.dumps(told)})
 
     def write(self, rows: Iterator[dict[str, Any]]) -> None:
@@ -208,7 +212,7 @@ class _Shards:
                     size = 0
                     while row is not None and len(batch) < 16 and size < _BATCH_BYTES:
                         batch.append(row)
-                        size += _size(row)
+                        size += _picture_bytes(row)
                         row = next(rows, None)
                     writer.write_table(pa.Table.from_pylist(batch, schema=self._schema))
                     written += size
@@ -216,27 +220,27 @@ class _Shards:
             more = row is not None
 
 
-def _size(row: dict[str, Any]) -> int:
+def _picture_bytes(row: dict[str, Any]) -> int:
     """Bytes of the pictures of a row."""
     cells = [*(row.get("images") or ()), *(row.get("crops") or ()), *(row.get("masks") or ())]
     cells += [row["volume"]] if row.get("volume") else []
     return sum(len(cell["bytes"]) for cell in cells)
 
 
-def _as_stored(feature: Any) -> Any:
+def _to_datasets_feature(feature: Any) -> Any:
     """A feature as `datasets` of version 4 and later stores it: lists by name."""
     if isinstance(feature, list):
-        return {"feature": _as_stored(feature[0]), "_type": "List"}
+        return {"feature": _to_datasets_feature(feature[0]), "_type": "List"}
     if "_type" in feature:
         return feature
-    return {name: _as_stored(part) for name, part in feature.items()}
+    return {name: _to_datasets_feature(part) for name, part in feature.items()}
 
 
-def _arrow(feature: Any) -> Any:
+def _to_arrow_type(feature: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(feature, list):
-        return pa.list_(_arrow(feature[0]))
+        return pa.list_(_to_arrow_type(feature[0]))
     kind = feature.get("_type")
     if kind in ("Image", "Nifti"):
         return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -244,10 +248,10 @@ def _arrow(feature: Any) -> Any:
         return {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64()}.get(
             feature["dtype"], pa.bool_()
         )
-    return pa.struct([(name, _arrow(part)) for name, part in feature.items()])
+    return pa.struct([(name, _to_arrow_type(part)) for name, part in feature.items()])
 
 
-def _read_me(job: Job) -> None:
+def _write_readme(job: ExportJob) -> None:
     """A card that tells `datasets` which files are which split."""
     files = "".join(f"  - split: {s}\n    path: data/{s}-*.parquet\n" for s in job.splits)
     hidden = ", ".join(split for split in job.splits if job.hides(split))

@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from overread.benchmarks.release import OpenPictures
-from overread.build.release.job import Job, folder_of
+from overread.benchmarks.release import ReleasePictures
+from overread.build.release.job import ExportJob, case_folder
 from overread.core import Box, Entry, Image, Picture, Release, Volume, Whole
-from overread.pixels.encode import Sent
-from overread.pixels.showing import shown_bytes
+from overread.pixels.encode import EncodedImage
+from overread.pixels.showing import encode_region
 
 WINDOWS = ("lung", "mediastinum")
 SLICES = 16
 MONTAGE = 1024
 """How a CT is shown flat: as a reader of `overread run` sees it unless somebody says otherwise."""
-_AS_IT_IS = 1 << 20
+_FULL_SIZE = 1 << 20
 
 _ENDING = {"image/png": "png", "image/jpeg": "jpg"}
 
 
-def flat_bytes(release: Release, picture: Picture, *, box: Box | None = None) -> Sent:
+def flat_bytes(release: Release, picture: Picture, *, box: Box | None = None) -> EncodedImage:
     """A picture, or what is in a box of it, without the texts of its file; a CT as a montage."""
-    return shown_bytes(
+    return encode_region(
         release.pictures,
         picture,
         box or Whole(picture=picture.name),
-        longest=MONTAGE if isinstance(picture, Volume) else _AS_IT_IS,
+        longest=MONTAGE if isinstance(picture, Volume) else _FULL_SIZE,
         windows=WINDOWS,
         count=SLICES,
     )
 
 
-def crop_bytes(release: Release, file: str) -> Sent:
+def crop_bytes(release: Release, file: str) -> EncodedImage:
     """The cut-out that a step of a trace showed, by its file."""
     picture = Image(name="crop", file=file)
-    pictures = OpenPictures(release.source)
-    return shown_bytes(pictures, picture, Whole(picture="crop"), longest=_AS_IT_IS)
+    pictures = ReleasePictures(release.source)
+    return encode_region(pictures, picture, Whole(picture="crop"), longest=_FULL_SIZE)
 
 
-def named(entry: Entry, name: str, sent: Sent) -> str:
+def picture_path(entry: Entry, name: str, sent: EncodedImage) -> str:
     """Where a picture of a case goes, relative to the export."""
-    return f"images/{folder_of(entry)}/{name}.{_ENDING[sent[1]]}"
+    return f"images/{case_folder(entry)}/{name}.{_ENDING[sent[1]]}"
 
 
-def write_all(job: Job, files: dict[str, bytes]) -> None:
+def write_files(job: ExportJob, files: dict[str, bytes]) -> None:
     """Write the files of one case: all were read before the first of them is written."""
     for file, data in files.items():
         target: Path = job.out / file

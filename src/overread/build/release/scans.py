@@ -19,7 +19,7 @@ from overread.pixels.nifti import read_volume
 Labels = NDArray[np.integer[Any]]
 
 
-def volume_of(entry: Entry) -> Volume:
+def find_volume(entry: Entry) -> Volume:
     """The CT of a case."""
     for picture in entry.case.pictures:
         if isinstance(picture, Volume):
@@ -27,9 +27,9 @@ def volume_of(entry: Entry) -> Volume:
     raise CannotExport("it has no volume")
 
 
-def scan_of(release: Release, entry: Entry) -> tuple[Array, Geometry]:
+def read_ct(release: Release, entry: Entry) -> tuple[Array, Geometry]:
     """The CT of a case in whole HU where it has them, as its file stores it."""
-    picture = volume_of(entry)
+    picture = find_volume(entry)
     volume, space = read_volume(release.pictures.data(picture), name=picture.name)
     if volume.dtype.kind in "iu" and volume.dtype != np.int16:
         low, high = int(volume.min()), int(volume.max())
@@ -38,7 +38,7 @@ def scan_of(release: Release, entry: Entry) -> tuple[Array, Geometry]:
     return volume, space
 
 
-def labels_of(release: Release, finding: Finding, space: Geometry) -> Labels:
+def read_labels(release: Release, finding: Finding, space: Geometry) -> Labels:
     """The voxels of a finding: 0, or the number of the entity; in the CT's own order."""
     masks = [region for region in finding.regions if isinstance(region, Mask)]
     if not masks:

@@ -13,13 +13,13 @@ from overread.errors import UsageError
 
 
 @contextmanager
-def staged(out: Path) -> Iterator[Path]:
+def staging_folder(out: Path) -> Iterator[Path]:
     """An empty folder that becomes `out` when the block ends well; else it is taken away.
 
     It lies hidden beside `out`. What a kill left of it is removed by the next attempt; an attempt
     that is still going on is left alone, and an `out` with something in it is never touched.
     """
-    refuse_filled(out)
+    require_empty(out)
     out = out.resolve()  # so that '.' and 'here/..' have a name to be hidden under
     shell = out.with_name(f".{out.name}.unfinished")
     shell.mkdir(parents=True, exist_ok=True)
@@ -33,12 +33,12 @@ def staged(out: Path) -> Iterator[Path]:
                 f"another command is writing {out} just now",
                 remedy="wait for it, or choose another folder",
             ) from None
-        _emptied(shell)
+        _empty_folder(shell)
         try:
             part = shell / out.name
             part.mkdir()
             yield part
-            refuse_filled(out)
+            require_empty(out)
             part.replace(out)
         finally:
             shutil.rmtree(shell, ignore_errors=True)
@@ -46,7 +46,7 @@ def staged(out: Path) -> Iterator[Path]:
         os.close(handle)
 
 
-def refuse_filled(out: Path) -> None:
+def require_empty(out: Path) -> None:
     """Refuse a place where something is already; an empty folder will do."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise UsageError(f"{out} is there and is no folder", remedy="choose another place")
@@ -56,7 +56,7 @@ def refuse_filled(out: Path) -> None:
         )
 
 
-def _emptied(folder: Path) -> None:
+def _empty_folder(folder: Path) -> None:
     for item in folder.iterdir():
         if item.is_dir() and not item.is_symlink():
             shutil.rmtree(item)

@@ -1,8 +1,7 @@
-"""A release without the truth of some splits, and another folder with that truth.
+"""Writes a release without the truth of some splits, and a private folder with that truth.
 
-Only what a reader may see of these splits is written, by the benchmark's own writer. Files that
-are no part of the layout, and columns of nobody's in withheld rows, may tell the truth in ways that
-nobody foresaw: they stay behind and are named.
+The benchmark's own writer writes only what a reader may see. Files outside the layout and
+unknown columns of withheld rows could leak the truth: they are left out and listed.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks import load, splits_of, write
-from overread.benchmarks.made import MadeRelease
-from overread.benchmarks.writing import copied
-from overread.build.release.checksums import files_in
+from overread.benchmarks.made import MemoryRelease
+from overread.benchmarks.writing import copy_bytes
+from overread.build.release.checksums import list_files
 from overread.core import Case, Entry, Progress, Release
 from overread.errors import OverreadError, UsageError
 from overread.pixels.fence import Fence
@@ -22,7 +21,7 @@ from overread.pixels.fence import Fence
 _MARK = "<image>"
 
 
-class _Blind:
+class _WithoutTruth:
     """The entries of a release without their truth; iterated as often as need be."""
 
     def __init__(self, release: Release) -> None:
@@ -31,13 +30,13 @@ class _Blind:
 
     def __iter__(self) -> Iterator[Entry]:
         for entry in self._release.entries():
-            kept = {k: v for k, v in entry.extra.items() if _shown_anyway(v, entry.case)}
+            kept = {k: v for k, v in entry.extra.items() if _is_visible_anyway(v, entry.case)}
             self.dropped |= entry.extra.keys() - kept.keys()
             yield Entry(case=entry.case, truth=None, extra=kept)
 
 
-def _shown_anyway(value: Any, case: Case) -> bool:
-    """Whether a column of nobody's says only what the case itself shows."""
+def _is_visible_anyway(value: Any, case: Case) -> bool:
+    """Whether an unknown column only repeats what the case itself shows."""
     if not isinstance(value, str):
         return False
     words = " ".join(value.replace(_MARK, " ").split())
@@ -73,9 +72,9 @@ def write_without_truth(
     for split in there:
         release = load(benchmark, root, split, pictures=pictures)
         hidden = split in withheld
-        blind = _Blind(release)
+        blind = _WithoutTruth(release)
         entries = blind if hidden else list(release.entries())
-        made = MadeRelease(
+        made = MemoryRelease(
             benchmark, split, entries, release.source, form=release.form, count=release.count()
         )
         write(made, out, progress=progress)
@@ -84,36 +83,36 @@ def write_without_truth(
             if blind.dropped:
                 names = ", ".join(sorted(blind.dropped))
                 notes.append(f"columns of {split} that stayed behind: {names}")
-            _verify(benchmark, out, split)
+            _verify_hidden(benchmark, out, split)
     for file in keep:
-        copied(Fence(root).path(file), Fence(out).place(file))
-    notes += _left_behind(root, out, private)
+        copy_bytes(Fence(root).path(file), Fence(out).path_to_write(file))
+    notes += _list_left_behind(root, out, private)
     return notes
 
 
-def _left_behind(root: Path, out: Path, private: Path) -> list[str]:
+def _list_left_behind(root: Path, out: Path, private: Path) -> list[str]:
     """What of the release is in neither folder as part of its layout: whole folders, or files."""
-    went = set(files_in(out))
-    folders = {_top(file) for file in went}
-    left = [file for file in files_in(root) if file not in went and file not in _OURS]
-    whole = sorted({_top(file) for file in left} - folders)
+    went = set(list_files(out))
+    folders = {_top_level(file) for file in went}
+    left = [file for file in list_files(root) if file not in went and file not in _RELEASE_FILES]
+    whole = sorted({_top_level(file) for file in left} - folders)
     notes = [f"files that stayed behind: {', '.join(whole)}"] if whole else []
-    kept = set(files_in(private))
-    single = [file for file in left if _top(file) in folders and file not in kept]
+    kept = set(list_files(private))
+    single = [file for file in left if _top_level(file) in folders and file not in kept]
     if single:
         notes.append(f"{len(single)} file(s) that no case names stayed behind, such as {single[0]}")
     return notes
 
 
-_OURS = ("README.md", "croissant.json", "checksums.sha256")
+_RELEASE_FILES = ("README.md", "croissant.json", "checksums.sha256")
 
 
-def _top(file: str) -> str:
+def _top_level(file: str) -> str:
     first, slash, _ = file.partition("/")
     return f"{first}/" if slash else first
 
 
-def _verify(benchmark: str, out: Path, split: str) -> None:
+def _verify_hidden(benchmark: str, out: Path, split: str) -> None:
     """Read back what was written: not a trace of the truth may have come through."""
     for entry in load(benchmark, out, split).entries():
         if entry.truth is not None:

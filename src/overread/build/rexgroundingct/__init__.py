@@ -10,9 +10,9 @@ from overread.build.rexgroundingct import (
     tasks,
     thinking,
 )
-from overread.build.rexgroundingct.release import release
+from overread.build.rexgroundingct.release import write_release
 from overread.build.rexgroundingct.settings import SETTINGS
-from overread.build.step import Gather, Recipe, Step
+from overread.build.step import BatchStep, Recipe, Step
 
 _FILES = ("cts", "masks")
 
@@ -24,7 +24,7 @@ RECIPE = Recipe(
     steps=(
         Step(
             "split",
-            sentences.split,
+            sentences.split_report,
             about="cut the report into sentences F0 … and I0 …",
             reads=("findings", "impressions"),
             roles=(),
@@ -32,7 +32,7 @@ RECIPE = Recipe(
         ),
         Step(
             "sort",
-            regions.sort,
+            regions.sort_sentences,
             about="rewrite, and sort into seven regions; no sentence and no number may be lost",
             reads=("sentences",),
             prompts=(regions.PROMPT,),
@@ -40,7 +40,7 @@ RECIPE = Recipe(
         ),
         Step(
             "extract",
-            extract.extract,
+            extract.extract_phrases,
             about="take out one phrase a finding, with its sentences and flags",
             reads=("coded",),
             prompts=(extract.PROMPT,),
@@ -48,7 +48,7 @@ RECIPE = Recipe(
         ),
         Step(
             "positives",
-            extract.positives,
+            extract.keep_positives,
             about="keep the phrases that are abnormal",
             reads=("phrases",),
             roles=(),
@@ -64,7 +64,7 @@ RECIPE = Recipe(
         ),
         Step(
             "choose",
-            categories.choose,
+            categories.select_scan,
             about="keep scans by the categories they have",
             reads=("positives", "categories"),
             roles=(),
@@ -78,34 +78,34 @@ RECIPE = Recipe(
             roles=(),
             settings=("splits",),
         ),
-        Gather(
+        BatchStep(
             "annotation-tasks",
-            tasks.hand_out,
+            tasks.write_tasks,
             about="write tasks for annotators",
             reads=("name", "targets"),
             roles=(),
             settings=("cts", "task-formats", "protocol"),
-            outside=tasks.scan_now,
+            external_state=tasks.scan_state,
         ),
         Step(
             "masks",
-            annotation.take_back,
+            annotation.collect_masks,
             about="take masks back and check them against the CT",
             reads=("name", "targets"),
             roles=(),
             settings=_FILES,
-            outside=annotation.files_now,
+            external_state=annotation.files_state,
         ),
         Step(
             "chain",
-            thinking.think,
+            thinking.make_chains,
             about="scan → lung → lobe → segment → lesion, with boxes",
             reads=("name", "targets", "annotated", "mask"),
             prompts=(thinking.PROMPT,),
             settings=(*_FILES, "organs"),
-            outside=thinking.organs_now,
+            external_state=thinking.organs_state,
         ),
     ),
-    release=release,
+    release=write_release,
     benchmark="rexgroundingct",
 )

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from overread.language.accounting import account
-from overread.language.numerals import Numeral, numerals
+from overread.language.accounting import diff_rewrite
+from overread.language.numerals import Numeral, find_numerals
 from overread.language.vocabulary import vocabulary
 
-_TOLD = 6
+_MAX_PROBLEMS = 6
 """Problems that are told at once."""
-_PASSING = frozenset(("date", "time", "series", "image", "slice", "frame"))
+_EXAM_UNITS = frozenset(("date", "time", "series", "image", "slice", "frame"))
 """Numbers that are about the examination, not about what it shows."""
 _IDENTITY = re.compile(
     r"\b(?:name|mr|mrs|ms|dr|prof|protocol (?:no|number)|accession|patient id|born|birth|dated?)\b",
@@ -23,12 +23,12 @@ _IDENTITY = re.compile(
 )
 
 
-def told_problems(problems: Sequence[str]) -> str | None:
-    """Problems in one text for whoever is to mend them; None where there are none."""
+def join_problems(problems: Sequence[str]) -> str | None:
+    """Problems joined into one text for a model to fix; None where there are none."""
     if not problems:
         return None
-    more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
-    return "; ".join(problems[:_TOLD]) + more
+    more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(problems[:_MAX_PROBLEMS]) + more
 
 
 def may_be_left_out(sentence: str) -> bool:
@@ -37,7 +37,7 @@ def may_be_left_out(sentence: str) -> bool:
     >>> may_be_left_out("Compared with the CT dated 12.03.2021."), may_be_left_out("A 5 mm nodule.")
     (True, False)
     """
-    dated = any(number.unit in ("date", "time") for number in numerals(sentence))
+    dated = any(number.unit in ("date", "time") for number in find_numerals(sentence))
     return dated or bool(_IDENTITY.search(sentence))
 
 
@@ -52,11 +52,11 @@ def rewrite_problems(
     used = {code for codes, _ in rewritten for code in codes}
     found = [f"there is no sentence {code}" for code in sorted(used - sentences.keys())]
     found += [f"{code} is missing" for code in sentences if code not in used]
-    for codes, texts in _together(rewritten):
+    for codes, texts in _group_by_source(rewritten):
         if any(code not in sentences for code in codes):
             continue
-        before = " ".join(_closed(sentences[code]) for code in codes)
-        after = " ".join(_closed(text) for text in texts)
+        before = " ".join(_end_sentence(sentences[code]) for code in codes)
+        after = " ".join(_end_sentence(text) for text in texts)
         found += [f"{', '.join(codes)}: {what}" for what in text_problems(before, after)]
     return found
 
@@ -65,8 +65,8 @@ def text_problems(before: str, after: str) -> list[str]:
     """What a text lost, got or changed on its way to another; the same text lost nothing."""
     if before == after:
         return []
-    told = account(before, after)
-    passing = {n.span.start for n in numerals(before) if n.unit in ("date", "time")}
+    told = diff_rewrite(before, after)
+    passing = {n.span.start for n in find_numerals(before) if n.unit in ("date", "time")}
     kin = {_parent(item.what) for item in told.invented if item.kind == "finding"}
     lost_kin = {_parent(item.what) for item in told.lost if item.kind == "finding"}
     found = []
@@ -75,11 +75,11 @@ def text_problems(before: str, after: str) -> list[str]:
             continue  # dates are to be left out
         if item.kind == "finding" and _parent(item.what) in kin:
             continue  # the same in other words
-        found.append(f"{_named(item.kind, item.what)} is lost")
+        found.append(f"{_describe_item(item.kind, item.what)} is lost")
     for item in told.invented:
         if item.kind == "finding" and _parent(item.what) in lost_kin:
             continue
-        found.append(f"{_named(item.kind, item.what)} was not there before")
+        found.append(f"{_describe_item(item.kind, item.what)} was not there before")
     for change in told.changed:
         if change.kind == "finding" and _parent(change.before) == _parent(change.after):
             continue
@@ -101,9 +101,9 @@ def number_problems(
     found: list[str] = []
     told: dict[str, set[str]] = {}
     for name, codes, phrase in rows:
-        own = [n for code in codes if code in coded for n in numerals(coded[code])]
+        own = [n for code in codes if code in coded for n in find_numerals(coded[code])]
         allowed = {meaning for number in own for meaning in meanings(number)}
-        mine = {number.meaning for number in numerals(phrase)}
+        mine = {number.meaning for number in find_numerals(phrase)}
         found += [
             f"{name} tells {meaning}, which its sentences do not"
             for meaning in sorted(mine - allowed)
@@ -111,8 +111,8 @@ def number_problems(
         for code in codes:
             told.setdefault(code, set()).update(mine)
     for code in needed:
-        for number in numerals(coded[code]):
-            if number.unit in _PASSING or meanings(number) & told.get(code, set()):
+        for number in find_numerals(coded[code]):
+            if number.unit in _EXAM_UNITS or meanings(number) & told.get(code, set()):
                 continue
             found.append(f"{number.meaning} of {code} is in no phrase")
     return found
@@ -127,7 +127,7 @@ def meanings(number: Numeral) -> set[str]:
     return found
 
 
-def _together(
+def _group_by_source(
     rewritten: Sequence[tuple[Sequence[str], str]],
 ) -> list[tuple[list[str], list[str]]]:
     """Rewritten sentences that share a source belong together: what one lost another may tell."""
@@ -145,7 +145,7 @@ def _together(
     return groups
 
 
-def _closed(sentence: str) -> str:
+def _end_sentence(sentence: str) -> str:
     return sentence if sentence[-1:] in ".!?;" else f"{sentence}."
 
 
@@ -154,5 +154,5 @@ def _parent(observation: str) -> str:
     return known.category if known is not None else observation
 
 
-def _named(kind: str, what: str) -> str:
+def _describe_item(kind: str, what: str) -> str:
     return {"number": f"the number {what}", "side": f"the side {what}"}.get(kind, f"'{what}'")

@@ -6,20 +6,20 @@ import hashlib
 
 from pydantic import JsonValue
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome, Question, Waits
-from overread.build.rexgroundingct.masks import Returned, returned
-from overread.build.rexgroundingct.scans import mask_path, name_of, scan_path, stamp
+from overread.build.item import Change, Drop, Item, Keep, Question, StepResult, Wait
+from overread.build.rexgroundingct.masks import ReturnedMasks, inspect_masks
+from overread.build.rexgroundingct.scans import file_stamp, mask_path, scan_name, scan_path
 from overread.build.rexgroundingct.tasks import EXCLUSIONS, targets_of
-from overread.build.step import Desk
+from overread.build.step import StepContext
 
 
-def files_now(item: Item, desk: Desk) -> JsonValue:
+def files_state(item: Item, desk: StepContext) -> JsonValue:
     """The state of the scan and of what came back for it."""
-    name = name_of(item)
-    return {"ct": stamp(scan_path(desk, name)), "mask": stamp(mask_path(desk, name))}
+    name = scan_name(item)
+    return {"ct": file_stamp(scan_path(desk, name)), "mask": file_stamp(mask_path(desk, name))}
 
 
-async def take_back(item: Item, desk: Desk) -> Outcome:
+async def collect_masks(item: Item, desk: StepContext) -> StepResult:
     """Check the masks of a scan against its CT and count their entities."""
     targets = targets_of(item)
     verdicts = {
@@ -34,36 +34,36 @@ async def take_back(item: Item, desk: Desk) -> Outcome:
     if not kept:
         told = ", ".join(sorted({str(why) for why in verdicts.values()}))
         why = f"annotators excluded every finding: {told}"
-        return Dropped(reason="excluded", why=why, by="people", changes=tuple(changes))
-    scan = scan_path(desk, name_of(item))
+        return Drop(reason="excluded", why=why, by="people", changes=tuple(changes))
+    scan = scan_path(desk, scan_name(item))
     if scan is None:
-        asked = _ask(
+        asked = _file_question(
             item,
             "ct",
             "The CT of this scan is not here; put it beside the reports, or "
             "name its folder with the setting cts.",
             ("here now", "drop the scan"),
         )
-        return _unless_dropped(item, desk, asked, "no-ct", "the CT is not there", changes)
-    path = mask_path(desk, name_of(item))
+        return _wait_or_drop(item, desk, asked, "no-ct", "the CT is not there", changes)
+    path = mask_path(desk, scan_name(item))
     if path is None:
         questions = tuple(_finding_question(item, key, targets[key]) for key in kept)
-        return Waits(questions=questions, changes=tuple(changes))
-    found = returned(path, scan, tuple(targets), kept)
-    counts = found.counted() if not found.problems else {}
+        return Wait(questions=questions, changes=tuple(changes))
+    found = inspect_masks(path, scan, tuple(targets), kept)
+    counts = found.count_voxels() if not found.problems else {}
     if found.problems:
         told = "; ".join(found.problems[:6])
-        asked = _ask(
+        asked = _file_question(
             item,
             "file",
             f"The mask cannot be used: {told}. Write it again.",
             ("written again", "drop the scan"),
             found.digest(),
         )
-        return _unless_dropped(item, desk, asked, "mask-unusable", told, changes)
+        return _wait_or_drop(item, desk, asked, "mask-unusable", told, changes)
     if found.doubts:
         told = "; ".join(found.doubts)
-        asked = _ask(
+        asked = _file_question(
             item,
             "orientation",
             f"Does the mask lie where it should? {told}.",
@@ -71,11 +71,11 @@ async def take_back(item: Item, desk: Desk) -> Outcome:
             found.digest(),
         )
         if desk.verdict(asked.id) != "accept":
-            return _unless_dropped(item, desk, asked, "mask-turned", told, changes)
+            return _wait_or_drop(item, desk, asked, "mask-turned", told, changes)
     empty = [key for key in kept if not counts[key]]
     if empty:
         questions = tuple(_finding_question(item, key, targets[key]) for key in empty)
-        return Waits(questions=questions, changes=tuple(changes))
+        return Wait(questions=questions, changes=tuple(changes))
     annotated: dict[str, JsonValue] = {
         key: {
             "text": targets[key]["text"],
@@ -86,15 +86,15 @@ async def take_back(item: Item, desk: Desk) -> Outcome:
         for key in kept
     }
     data = {"annotated": annotated, "shape": list(found.space.shape), "mask": found.digest()}
-    return Kept.model_validate({"data": data, "changes": tuple(changes)})
+    return Keep.model_validate({"data": data, "changes": tuple(changes)})
 
 
-def returned_masks(item: Item, desk: Desk, keys: tuple[str, ...]) -> Returned | None:
+def load_masks(item: Item, desk: StepContext, keys: tuple[str, ...]) -> ReturnedMasks | None:
     """The masks of a scan as the step above took them, for the steps behind it."""
-    path, scan = mask_path(desk, name_of(item)), scan_path(desk, name_of(item))
+    path, scan = mask_path(desk, scan_name(item)), scan_path(desk, scan_name(item))
     if path is None or scan is None:
         return None
-    return returned(path, scan, tuple(targets_of(item)), keys)
+    return inspect_masks(path, scan, tuple(targets_of(item)), keys)
 
 
 def question_id(item: Item, step: str, what: str, about: str = "") -> str:
@@ -115,26 +115,28 @@ def _finding_question(item: Item, key: str, target: dict[str, str]) -> Question:
         item=item.id,
         kind="mask",
         text=f"There is no mask yet for finding {key}: draw it, or say why it has none.",
-        shown={"scan": name_of(item), "finding": target["text"], "category": target["category"]},
+        shown={"scan": scan_name(item), "finding": target["text"], "category": target["category"]},
         choices=("drawn", *EXCLUSIONS),
     )
 
 
-def _ask(item: Item, what: str, text: str, choices: tuple[str, ...], about: str = "") -> Question:
+def _file_question(
+    item: Item, what: str, text: str, choices: tuple[str, ...], about: str = ""
+) -> Question:
     return Question(
         id=question_id(item, "masks", what, about),
         item=item.id,
         kind="mask-file",
         text=text,
-        shown={"scan": name_of(item)},
+        shown={"scan": scan_name(item)},
         choices=choices,
     )
 
 
-def _unless_dropped(
-    item: Item, desk: Desk, asked: Question, reason: str, why: str, changes: list[Change]
-) -> Outcome:
+def _wait_or_drop(
+    item: Item, desk: StepContext, asked: Question, reason: str, why: str, changes: list[Change]
+) -> StepResult:
     """Wait for people, unless they said that the scan is to go."""
     if desk.verdict(asked.id) == "drop the scan":
-        return Dropped(reason=reason, why=why, by="people", changes=tuple(changes))
-    return Waits(questions=(asked,), changes=tuple(changes))
+        return Drop(reason=reason, why=why, by="people", changes=tuple(changes))
+    return Wait(questions=(asked,), changes=tuple(changes))

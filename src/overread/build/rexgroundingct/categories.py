@@ -7,20 +7,20 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
-from overread.build.rexgroundingct.accounting import told_problems
-from overread.build.rexgroundingct.said import stated
-from overread.build.rexgroundingct.settings import codes_of, covered, setting, shares_of
-from overread.build.step import Desk
+from overread.build.item import Change, Drop, Item, Keep, StepResult
+from overread.build.rexgroundingct.accounting import join_problems
+from overread.build.rexgroundingct.said import cached_statements
+from overread.build.rexgroundingct.settings import codes_of, is_covered, parse_shares, read_setting
+from overread.build.step import StepContext
 from overread.errors import BadReply
 from overread.language.labels import main_category
-from overread.ontology import findings
-from overread.prompts.replies import json_object
+from overread.ontology import finding_tree
+from overread.prompts.replies import json_parser
 
 PROMPT = "build-rex-categories"
-OTHER = "12"
+OTHER_CATEGORY = "12"
 """What is none of the named categories."""
-_TRAITS = ("5c", OTHER)
+_TRAITS = ("5c", OTHER_CATEGORY)
 _SPLITS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 
@@ -30,7 +30,7 @@ class Categories(BaseModel):
     categories: dict[str, str]
 
 
-async def categorise(item: Item, desk: Desk) -> Outcome:
+async def categorise(item: Item, desk: StepContext) -> StepResult:
     """Give each positive phrase one code of the ontology."""
     told = positives_of(item)
     changes: list[Change] = []
@@ -40,17 +40,17 @@ async def categorise(item: Item, desk: Desk) -> Outcome:
             made = await desk.ask(
                 PROMPT,
                 {"phrases": listed, "categories": category_list()},
-                json_object(Categories),
-                check=lambda reply: told_problems(category_problems(told, reply.categories)),
+                json_parser(Categories),
+                check=lambda reply: join_problems(category_problems(told, reply.categories)),
             )
         except BadReply as error:
             why = f"no answer of {desk.name()} could be taken: {error.what}"
             changes.append(Change(what="categories", after="by rules", why=why[:600]))
         else:
             own = {key: made.categories[key] for key in told}
-            return Kept.model_validate({"data": {"categories": own}})
+            return Keep.model_validate({"data": {"categories": own}})
     found = {key: category_of(phrase) for key, phrase in told.items()}
-    return Kept.model_validate({"data": {"categories": found}, "changes": tuple(changes)})
+    return Keep.model_validate({"data": {"categories": found}, "changes": tuple(changes)})
 
 
 def positives_of(item: Item) -> dict[str, str]:
@@ -66,17 +66,17 @@ def category_of(phrase: str) -> str:
     >>> category_of("A 5 mm nodule in the left lung"), category_of("Something odd")
     ('2d', '12')
     """
-    told = stated(phrase)
+    told = cached_statements(phrase)
     # "Calcified" is what another finding is like, unless nothing else is named.
     return main_category(s for s in told if s.category not in _TRAITS) or (
-        main_category(told) or OTHER
+        main_category(told) or OTHER_CATEGORY
     )
 
 
 def category_list() -> str:
     """All categories, one a line, for a prompt."""
     lines = []
-    for parent in findings().parents:
+    for parent in finding_tree().parents:
         lines.append(
             f"{parent.code} {parent.name}" + ("" if parent.children else " (a code itself)")
         )
@@ -88,7 +88,7 @@ def category_list() -> str:
 
 def category_problems(told: Mapping[str, str], given: Mapping[str, str]) -> list[str]:
     """What is wrong with categories: phrases without one, keys of nothing, codes of nothing."""
-    known = findings().categories
+    known = finding_tree().categories
     found = [f"{key} has no category" for key in told if key not in given]
     found += [f"there is no phrase {key[:20]}" for key in given if key not in told]
     found += [
@@ -99,40 +99,40 @@ def category_problems(told: Mapping[str, str], given: Mapping[str, str]) -> list
     return found
 
 
-async def choose(item: Item, desk: Desk) -> Outcome:
+async def select_scan(item: Item, desk: StepContext) -> StepResult:
     """Keep the scan if it has what is sought and, as published, nothing else."""
     told = positives_of(item)
     codes = item.data["categories"]
     assert isinstance(codes, dict)
     scope, wanted = codes_of(desk.settings, "scope"), codes_of(desk.settings, "annotate")
-    inside = [key for key in told if covered(str(codes[key]), scope)]
+    inside = [key for key in told if is_covered(str(codes[key]), scope)]
     beyond = sorted({str(codes[key]) for key in told if key not in inside})
     if not inside:
         why = f"it has {', '.join(beyond)} and nothing of {', '.join(scope)}"
-        return Dropped(reason="nothing-in-scope", why=why)
-    if beyond and setting(desk.settings, "others") == "drop":
+        return Drop(reason="nothing-in-scope", why=why)
+    if beyond and read_setting(desk.settings, "others") == "drop":
         why = f"it has {', '.join(beyond)}, which is outside {', '.join(scope)}"
-        return Dropped(reason="something-else", why=why)
-    chosen = [key for key in inside if covered(str(codes[key]), wanted)]
+        return Drop(reason="something-else", why=why)
+    chosen = [key for key in inside if is_covered(str(codes[key]), wanted)]
     if not chosen:
         why = f"nothing of it is of {', '.join(wanted)}, which alone is annotated"
-        return Dropped(reason="nothing-to-annotate", why=why)
+        return Drop(reason="nothing-to-annotate", why=why)
     targets = {
         str(n): {"from": key, "text": told[key], "category": str(codes[key])}
         for n, key in enumerate(chosen)
     }
-    return Kept.model_validate({"data": {"targets": targets}})
+    return Keep.model_validate({"data": {"targets": targets}})
 
 
-async def assign_split(item: Item, desk: Desk) -> Outcome:
+async def assign_split(item: Item, desk: StepContext) -> StepResult:
     """Put a patient's scans into one split: by the name, or drawn by lot from the patient alone."""
-    shares = shares_of(desk.settings)
+    shares = parse_shares(desk.settings)
     patient = item.patient or item.id
     prefix = item.id.partition("_")[0].lower()
     if shares is None and prefix in _SPLITS:
-        return Kept(data={"split": _SPLITS[prefix]})
+        return Keep(data={"split": _SPLITS[prefix]})
     train, val, _ = shares or (0.8, 0.1, 0.1)
     digest = hashlib.sha256(f"{desk.seed}\0{patient}".encode()).digest()
     lot = int.from_bytes(digest[:8], "big") / 2**64
     split = "train" if lot < train else "val" if lot < train + val else "test"
-    return Kept(data={"split": split})
+    return Keep(data={"split": split})

@@ -15,25 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.build.rexgroundingct.organs import (
-    Box,
     Organs,
+    VoxelBox,
     box_of,
-    joined,
+    join_boxes,
     label_boxes,
     lobe_names,
     segment_names,
 )
-from overread.build.rexgroundingct.said import stated
+from overread.build.rexgroundingct.said import cached_statements
 from overread.core import Record
-from overread.language.principal import main_statement
-from overread.ontology import findings, lungs
+from overread.language.principal import find_main_statement
+from overread.ontology import finding_tree, lung_anatomy
 
 _PLEURAL = ("2e", "2g")
-_PART = 0.1
+_MIN_LOBE_SHARE = 0.1
 """Share of a lesion's voxels in lobes that makes a lobe one that is passed through."""
-_MOST = 0.9
+_MIN_SEGMENT_SHARE = 0.9
 """Share of a lesion's voxels that one or two segments must hold to be named."""
-_WRONG_SIDE = 0.95
+_WRONG_SIDE_SHARE = 0.95
 """Share of a lesion's voxels on the other side that makes the sentence and the mask disagree."""
 
 
@@ -46,31 +46,31 @@ class Thought(Record):
     """What is looked at."""
     text: str
     """The thought, one sentence."""
-    box: Box | None = None
+    box: VoxelBox | None = None
     """Where; absent where no organ mask tells."""
     within: tuple[int, ...] = ()
     """Numbers of the steps it is reached from."""
-    entities: tuple[Box, ...] | None = None
+    entities: tuple[VoxelBox, ...] | None = None
     """Of the lesion: the box of each entity, in the order of their numbers."""
 
 
-def chain_of(
+def make_chain(
     text: str, category: str, labels: NDArray[Any], organs: Organs
 ) -> tuple[list[Thought], str | None]:
     """The thoughts that lead to one finding, and what its voxels say against its sentence."""
     count = int(labels.max(initial=0))
     entities = [box for box in label_boxes(labels, count) if box is not None]
-    name = findings().categories[category].name
+    name = finding_tree().categories[category].name
     if category in _PLEURAL:
-        searched, steps = "pleural spaces", _pleura(text, labels, entities, organs)
+        searched, steps = "pleural spaces", _pleural_steps(text, labels, entities, organs)
     else:
-        steps = _lungs(labels, organs) if organs.lobes is not None else _told(text)
+        steps = _lung_steps(labels, organs) if organs.lobes is not None else _steps_from_text(text)
         searched = "lungs" if steps else "chest"
     first = Thought(
         level="scan",
         structure="whole scan",
         text=f"Looked for: {name}, so in the {searched}.",
-        box=organs.whole,
+        box=organs.scan_box,
     )
     steps = [first, *steps]
     passed = {number for step in steps for number in step.within}
@@ -79,33 +79,33 @@ def chain_of(
             level="lesion",
             structure="lesion",
             text=f"Here it is: {text}.",
-            box=joined(entities),
+            box=join_boxes(entities),
             within=tuple(n for n in range(len(steps)) if n not in passed),
             entities=tuple(entities),
         )
     )
-    return steps, _disagreement(text, steps, labels, organs)
+    return steps, _find_disagreement(text, steps, labels, organs)
 
 
-def _disagreement(
+def _find_disagreement(
     text: str, steps: Sequence[Thought], labels: NDArray[Any], organs: Organs
 ) -> str | None:
     """Why the voxels and the sentence cannot both be right, where a side is told."""
-    main = main_statement(stated(text))
+    main = find_main_statement(cached_statements(text))
     if main is None or main.side not in ("right", "left") or organs.lobes is None:
         return None
     inside = organs.lobes[labels > 0]
-    sides = np.array(["", *(lobe.side for lobe in lungs().lobes)])
+    sides = np.array(["", *(lobe.side for lobe in lung_anatomy().lobes)])
     where = sides[inside[inside > 0]]
     other = "left" if main.side == "right" else "right"
-    if not where.size or np.mean(where == other) < _WRONG_SIDE:
+    if not where.size or np.mean(where == other) < _WRONG_SIDE_SHARE:
         return None
     share = f"{np.mean(where == other):.0%}"
     return f"the sentence says {main.side}, and {share} of the voxels are in the {other} lung"
 
 
-def _pleura(
-    text: str, labels: NDArray[Any], entities: Sequence[Box], organs: Organs
+def _pleural_steps(
+    text: str, labels: NDArray[Any], entities: Sequence[VoxelBox], organs: Organs
 ) -> list[Thought]:
     """One step for each pleural space that holds a part of it."""
     sides = [side for side in ("right", "left") if organs.pleura_box(side) is not None]
@@ -117,17 +117,17 @@ def _pleura(
                 text=f"It lies in the {side} pleural space.",
                 within=(0,),
             )
-            for side in _told_sides(text)
+            for side in _sides_in_text(text)
         ]
-    own: dict[str, list[Box]] = {}
+    own: dict[str, list[VoxelBox]] = {}
     for number, box in zip(np.unique(labels[labels > 0]).tolist(), entities, strict=True):
-        own.setdefault(_side(labels == number, box, sides, organs), []).append(box)
+        own.setdefault(_entity_side(labels == number, box, sides, organs), []).append(box)
     steps = []
     for side in (side for side in sides if side in own):
         told = f"It lies in the {side} pleural space."
         if len(own) > 1:
             told = f"It lies in both pleural spaces, here in the {side} one."
-        box_here = joined([organs.pleura_box(side), *own[side]])
+        box_here = join_boxes([organs.pleura_box(side), *own[side]])
         steps.append(
             Thought(
                 level="pleura",
@@ -140,7 +140,9 @@ def _pleura(
     return steps
 
 
-def _side(entity: NDArray[np.bool_], box: Box, sides: Sequence[str], organs: Organs) -> str:
+def _entity_side(
+    entity: NDArray[np.bool_], box: VoxelBox, sides: Sequence[str], organs: Organs
+) -> str:
     """The side that holds most of an entity, or whose pleural space it is nearer to."""
     if organs.pleura is not None:
         counts = np.bincount(organs.pleura[entity], minlength=3)
@@ -158,7 +160,7 @@ def _side(entity: NDArray[np.bool_], box: Box, sides: Sequence[str], organs: Org
     return min(sides, key=distance)
 
 
-def _lungs(labels: NDArray[Any], organs: Organs) -> list[Thought]:
+def _lung_steps(labels: NDArray[Any], organs: Organs) -> list[Thought]:
     """One step for each lung, then for each lobe, then for one or two segments."""
     assert organs.lobes is not None
     marked = labels > 0
@@ -167,41 +169,41 @@ def _lungs(labels: NDArray[Any], organs: Organs) -> list[Thought]:
     counts = np.bincount(held, minlength=len(names) + 1)[1:]
     if not counts.sum():
         return []
-    chosen = {n for n, count in enumerate(counts) if count >= _PART * counts.sum()}
+    chosen = {n for n, count in enumerate(counts) if count >= _MIN_LOBE_SHARE * counts.sum()}
     for number in np.unique(labels[marked]).tolist():
         mine = np.bincount(organs.lobes[labels == number], minlength=len(names) + 1)[1:]
         if mine.sum():
             chosen.add(int(mine.argmax()))
-    lobes = _reached(organs.lobes, names, sorted(chosen), marked, organs.boxes)
-    segments: dict[str, Box | None] = {}
+    lobes = _structure_boxes(organs.lobes, names, sorted(chosen), marked, organs.boxes)
+    segments: dict[str, VoxelBox | None] = {}
     if organs.segments is not None:
         inside = np.bincount(organs.segments[marked], minlength=len(segment_names()) + 1)[1:]
         best = [int(n) for n in np.argsort(-inside, kind="stable")[:2] if inside[n]]
-        if best and inside[best[0]] >= _MOST * marked.sum():
+        if best and inside[best[0]] >= _MIN_SEGMENT_SHARE * marked.sum():
             best = best[:1]
-        if best and inside[best].sum() >= _MOST * marked.sum():
-            segments = _reached(
+        if best and inside[best].sum() >= _MIN_SEGMENT_SHARE * marked.sum():
+            segments = _structure_boxes(
                 organs.segments, segment_names(), sorted(best), marked, organs.boxes
             )
-    return _steps(lobes, segments, organs)
+    return _nested_steps(lobes, segments, organs)
 
 
-def _steps(
-    lobes: dict[str, Box | None], segments: dict[str, Box | None], organs: Organs
+def _nested_steps(
+    lobes: dict[str, VoxelBox | None], segments: dict[str, VoxelBox | None], organs: Organs
 ) -> list[Thought]:
     """Thoughts of lungs, lobes and segments, outer ones first, each box around its inner ones."""
-    homes = {lobe.name: lobe for lobe in lungs().lobes}
+    homes = {lobe.name: lobe for lobe in lung_anatomy().lobes}
     for name, box in segments.items():
         around = name.partition(" segment of the ")[2]
         if around not in lobes:
             lobes[around] = organs.boxes.get(around)
-        lobes[around] = joined([lobes[around], box])
-    lobes = {lobe.name: lobes[lobe.name] for lobe in lungs().lobes if lobe.name in lobes}
+        lobes[around] = join_boxes([lobes[around], box])
+    lobes = {lobe.name: lobes[lobe.name] for lobe in lung_anatomy().lobes if lobe.name in lobes}
     sides = list(dict.fromkeys(homes[name].side for name in lobes))
     at: dict[str, int] = {}
     steps: list[Thought] = []
 
-    def step(level: str, name: str, text: str, box: Box | None, parent: str | None) -> None:
+    def step(level: str, name: str, text: str, box: VoxelBox | None, parent: str | None) -> None:
         at[name] = 1 + len(steps)  # the whole scan is step 0
         within = (0 if parent is None else at[parent],)
         steps.append(Thought(level=level, structure=name, text=text, box=box, within=within))
@@ -211,7 +213,7 @@ def _steps(
         text = f"It lies in the {side} lung."
         if len(sides) > 1:
             text = f"It lies in both lungs, here in the {side} one."
-        step("lung", f"{side} lung", text, joined([organs.lung_box(side), *own]), None)
+        step("lung", f"{side} lung", text, join_boxes([organs.lung_box(side), *own]), None)
     for name, box in lobes.items():
         part = "" if len(lobes) == 1 else "a part of "
         step("lobe", name, f"The {name} holds {part}it.", box, f"{homes[name].side} lung")
@@ -222,13 +224,13 @@ def _steps(
     return steps
 
 
-def _reached(
+def _structure_boxes(
     labels: NDArray[np.uint8],
     names: Sequence[str],
     chosen: Sequence[int],
     marked: NDArray[np.bool_],
-    boxes: Mapping[str, Box],
-) -> dict[str, Box | None]:
+    boxes: Mapping[str, VoxelBox],
+) -> dict[str, VoxelBox | None]:
     """Boxes of the chosen places, the largest widened by what reaches out of all of them."""
     numbers = np.array([n + 1 for n in chosen], np.intp)
     found = {names[n]: boxes.get(names[n]) for n in chosen}
@@ -236,33 +238,33 @@ def _reached(
     if outside is not None:
         counts = np.bincount(labels[marked], minlength=len(names) + 1)[numbers]
         most = names[chosen[int(counts.argmax())]]
-        found[most] = joined([found[most], outside])
+        found[most] = join_boxes([found[most], outside])
     return found
 
 
-def _told(text: str) -> list[Thought]:
+def _steps_from_text(text: str) -> list[Thought]:
     """What the sentence says of the place, without boxes, where there are no organ masks."""
-    main = main_statement(stated(text))
+    main = find_main_statement(cached_statements(text))
     if main is None:
         return []
-    known = lungs()
-    lobes: dict[str, Box | None] = {known.by_code[code].name: None for code in main.lobes}
+    known = lung_anatomy()
+    lobes: dict[str, VoxelBox | None] = {known.by_code[code].name: None for code in main.lobes}
     names = dict(zip(known.segments, segment_names(), strict=True))
-    segments: dict[str, Box | None] = {}
+    segments: dict[str, VoxelBox | None] = {}
     if len(main.segments) <= 2:
         segments = {names[code]: None for code in main.segments}
     if lobes or segments:
-        return _steps(lobes, segments, _NOWHERE)
+        return _nested_steps(lobes, segments, _NO_ORGANS)
     return [
         Thought(
             level="lung", structure=f"{side} lung", text=f"It lies in the {side} lung.", within=(0,)
         )
-        for side in _told_sides(text)
+        for side in _sides_in_text(text)
     ]
 
 
-def _told_sides(text: str) -> tuple[str, ...]:
-    main = main_statement(stated(text))
+def _sides_in_text(text: str) -> tuple[str, ...]:
+    main = find_main_statement(cached_statements(text))
     side = main.side if main is not None else None
     return ("right", "left") if side == "both" else (side,) if side else ()
 
@@ -275,4 +277,4 @@ class _NoOrgans(Organs):
         self.lobes = None
 
 
-_NOWHERE = _NoOrgans()
+_NO_ORGANS = _NoOrgans()

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
-from overread.build.rexgroundingct.accounting import number_problems, told_problems
-from overread.build.rexgroundingct.phrases import by_rules, states_finding
-from overread.build.rexgroundingct.said import stated
-from overread.build.step import Desk
+from overread.build.item import Change, Drop, Item, Keep, StepResult
+from overread.build.rexgroundingct.accounting import join_problems, number_problems
+from overread.build.rexgroundingct.phrases import phrases_by_rules, states_finding
+from overread.build.rexgroundingct.said import cached_statements
+from overread.build.step import StepContext
 from overread.errors import BadReply
 from overread.language.findings import is_there
-from overread.prompts.replies import json_object
+from overread.prompts.replies import json_parser
 
 PROMPT = "build-rex-phrases"
 
@@ -25,9 +25,9 @@ class Phrases(BaseModel):
     phrases: dict[str, tuple[str, str, str, str]]
 
 
-async def extract(item: Item, desk: Desk) -> Outcome:
+async def extract_phrases(item: Item, desk: StepContext) -> StepResult:
     """Take one phrase for each finding out of the sorted sentences."""
-    coded = coded_of(item)
+    coded = coded_sentences(item)
     changes: list[Change] = []
     if desk.has():
         listed = "\n".join(f"{code}: {text}" for code, text in coded.items())
@@ -35,34 +35,34 @@ async def extract(item: Item, desk: Desk) -> Outcome:
             made = await desk.ask(
                 PROMPT,
                 {"sentences": listed},
-                json_object(Phrases),
-                check=lambda reply: told_problems(phrase_problems(coded, reply.phrases)),
+                json_parser(Phrases),
+                check=lambda reply: join_problems(phrase_problems(coded, reply.phrases)),
             )
         except BadReply as error:
             why = f"no answer of {desk.name()} could be taken: {error.what}"
             changes.append(Change(what="phrases", after="by rules", why=why[:600]))
         else:
             rows = {key: list(row) for key, row in made.phrases.items()}
-            return Kept.model_validate({"data": {"phrases": rows}})
-    told = by_rules(coded)
+            return Keep.model_validate({"data": {"phrases": rows}})
+    told = phrases_by_rules(coded)
     changes += [
         Change(what=code, before=coded[code], why=f"left out: {why}")
         for code, why in told.left_out.items()
     ]
-    return Kept.model_validate({"data": {"phrases": told.phrases}, "changes": tuple(changes)})
+    return Keep.model_validate({"data": {"phrases": told.phrases}, "changes": tuple(changes)})
 
 
-def coded_of(item: Item) -> dict[str, str]:
+def coded_sentences(item: Item) -> dict[str, str]:
     """The sorted sentences of an item: code → text."""
     found = item.data["coded"]
     assert isinstance(found, dict)
     return {code: str(text) for code, text in found.items()}
 
 
-def codes_in(text: str) -> list[str]:
+def parse_codes(text: str) -> list[str]:
     """The sentence codes of a phrase.
 
-    >>> codes_in("L1, I0")
+    >>> parse_codes("L1, I0")
     ['L1', 'I0']
     """
     return [part for part in re.split(r"[,;\s]+", text) if part]
@@ -77,15 +77,15 @@ def phrase_problems(
     for key, (phrase, codes, abnormal, prior) in rows.items():
         found += _form_problems(key, phrase, codes, abnormal, prior, coded)
         if abnormal == "Y":
-            cited.update(codes_in(codes))
-            found += _denied(key, phrase, codes, coded)
+            cited.update(parse_codes(codes))
+            found += _find_denied(key, phrase, codes, coded)
     needed = [code for code, sentence in coded.items() if states_finding(sentence)]
     found += [
         f"{code} tells a finding, and no abnormal phrase names it"
         for code in needed
         if code not in cited
     ]
-    told = [(key, codes_in(codes), phrase) for key, (phrase, codes, _, _) in rows.items()]
+    told = [(key, parse_codes(codes), phrase) for key, (phrase, codes, _, _) in rows.items()]
     return found + number_problems(coded, told, [code for code in needed if code in cited])
 
 
@@ -99,22 +99,24 @@ def _form_problems(
         found.append(f"{key} is empty")
     if abnormal not in ("Y", "N") or prior not in ("Y", "N"):
         found.append(f"{key} says neither Y nor N")
-    strange = [code for code in codes_in(codes) if code not in coded]
-    if strange or not codes_in(codes):
+    strange = [code for code in parse_codes(codes) if code not in coded]
+    if strange or not parse_codes(codes):
         found.append(f"{key} names {', '.join(strange)[:40] or 'no sentence'}, which is no code")
     return found
 
 
-def _denied(key: str, phrase: str, codes: str, coded: Mapping[str, str]) -> list[str]:
+def _find_denied(key: str, phrase: str, codes: str, coded: Mapping[str, str]) -> list[str]:
     """Findings that a phrase says are there and its sentences only deny."""
-    own = [s for code in codes_in(codes) if code in coded for s in stated(coded[code])]
+    own = [
+        s for code in parse_codes(codes) if code in coded for s in cached_statements(coded[code])
+    ]
     there = {s.category for s in own if is_there(s)}
     absent = {s.category for s in own if s.presence == "absent"} - there
-    told = [s for s in stated(phrase) if is_there(s) and s.category in absent]
+    told = [s for s in cached_statements(phrase) if is_there(s) and s.category in absent]
     return [f"{key} says '{s.observation}' is there, and its sentences deny it" for s in told[:1]]
 
 
-async def positives(item: Item, desk: Desk) -> Outcome:
+async def keep_positives(item: Item, desk: StepContext) -> StepResult:
     """Keep the phrases that are abnormal: P1, P2, … → phrase, and the sentences of each."""
     rows = item.data["phrases"]
     assert isinstance(rows, dict)
@@ -125,7 +127,7 @@ async def positives(item: Item, desk: Desk) -> Outcome:
         if row[2] == "Y":
             key = f"P{len(found) + 1}"
             found[key] = str(row[0])
-            codes[key] = codes_in(str(row[1]))
+            codes[key] = parse_codes(str(row[1]))
     if not found:
-        return Dropped(reason="nothing-abnormal", why="no phrase of the report is abnormal")
-    return Kept.model_validate({"data": {"positives": found, "positive_codes": codes}})
+        return Drop(reason="nothing-abnormal", why="no phrase of the report is abnormal")
+    return Keep.model_validate({"data": {"positives": found, "positive_codes": codes}})

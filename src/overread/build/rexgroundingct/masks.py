@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.rexgroundingct.axes import misfit, turned
+from overread.benchmarks.rexgroundingct.axes import describe_misfit, describe_orientation
 from overread.core import Geometry
 from overread.errors import PictureError
-from overread.pixels.masks import layout, read_channel
+from overread.pixels.masks import detect_layout, read_channel
 from overread.pixels.nifti import read_geometry, read_header
 
 Labels = NDArray[np.integer[Any]]
 
 
 @dataclass
-class Returned:
+class ReturnedMasks:
     """The masks of one scan: where each finding's is, and what is wrong with them."""
 
     path: Path
@@ -49,7 +49,7 @@ class Returned:
         """The entity numbers of one finding in the CT's own voxels; all 0 where it has none."""
         shape = self.space.shape
         if self.form == "folder":
-            file = _finding_file(self.path, key)
+            file = _find_file(self.path, key)
             if file is None:
                 return np.zeros(shape, np.uint8)
             return read_channel(file, 0, shape, 1, name=file.name)
@@ -65,7 +65,7 @@ class Returned:
             return np.zeros(shape, np.uint8)
         return read_channel(self.path, at, shape, len(self.channels), name=self.path.name)
 
-    def counted(self) -> dict[str, dict[int, int]]:
+    def count_voxels(self) -> dict[str, dict[int, int]]:
         """Finding → entity → voxels; a mask that is none is a problem, not an error."""
         found: dict[str, dict[int, int]] = {}
         for key in self.keys:
@@ -90,15 +90,17 @@ class Returned:
         return made.hexdigest()[:16]
 
 
-def returned(path: Path, scan: Path, keys: tuple[str, ...], kept: tuple[str, ...]) -> Returned:
+def inspect_masks(
+    path: Path, scan: Path, keys: tuple[str, ...], kept: tuple[str, ...]
+) -> ReturnedMasks:
     """Look at what came back for a scan; `kept` are those of its findings that were not excluded.
 
     Raises PictureError where the CT itself cannot be read.
     """
-    found = Returned(path, read_geometry(scan, name=scan.name), kept)
+    found = ReturnedMasks(path, read_geometry(scan, name=scan.name), kept)
     if path.is_dir():
         found.form = "folder"
-        _look_at_folder(found, keys)
+        _check_folder(found, keys)
         return found
     try:
         header = read_header(path, name=path.name)
@@ -108,27 +110,29 @@ def returned(path: Path, scan: Path, keys: tuple[str, ...], kept: tuple[str, ...
     beside = path.with_name(path.name.removesuffix(".gz").removesuffix(".nii") + ".json")
     if len(header.shape) == 3 and beside.is_file():
         found.form = "values"
-        _look_at_values(found, beside, keys)
-        _look_at_header(found, path)
+        _check_values(found, beside, keys)
+        _check_header(found, path)
         return found
     found.form = "channels"
     for channels in dict.fromkeys((keys, kept)):
         try:
-            layout(header.shape, found.space.shape, len(channels), where=path.name)
+            detect_layout(header.shape, found.space.shape, len(channels), where=path.name)
         except PictureError:
             continue
         found.channels = channels
         break
     else:
-        found.problems.append(": ".join(misfit(header.shape, found.space.shape, len(kept))))
+        found.problems.append(
+            ": ".join(describe_misfit(header.shape, found.space.shape, len(kept)))
+        )
         return found
-    doubt = turned(header.affine, header.shape, found.space)
+    doubt = describe_orientation(header.affine, header.shape, found.space)
     if doubt is not None:
         found.doubts.append(doubt[0])
     return found
 
 
-def _look_at_folder(found: Returned, keys: tuple[str, ...]) -> None:
+def _check_folder(found: ReturnedMasks, keys: tuple[str, ...]) -> None:
     for file in sorted(found.path.iterdir()):
         if not file.name.endswith((".nii", ".nii.gz")) or file.name.startswith((".", "ct.")):
             continue
@@ -137,10 +141,10 @@ def _look_at_folder(found: Returned, keys: tuple[str, ...]) -> None:
             told = f"the findings are {', '.join(keys)}"
             found.problems.append(f"{file.name} is of no known finding; {told}")
             continue
-        _look_at_header(found, file)
+        _check_header(found, file)
 
 
-def _look_at_header(found: Returned, file: Path) -> None:
+def _check_header(found: ReturnedMasks, file: Path) -> None:
     """A mask of three axes has a header that means something: it must be the CT's."""
     try:
         space = read_geometry(file, name=file.name)
@@ -148,21 +152,21 @@ def _look_at_header(found: Returned, file: Path) -> None:
         found.problems.append(str(error))
         return
     if space.shape != found.space.shape:
-        told = ": ".join(misfit(space.shape, found.space.shape, 1))
+        told = ": ".join(describe_misfit(space.shape, found.space.shape, 1))
         found.problems.append(f"{file.name}: {told}")
     elif not np.allclose(space.affine, found.space.affine, rtol=1e-3, atol=0.05):
-        where = f"{space.axes} at {_rounded(space)}, the CT {found.space.axes} at "
+        where = f"{space.axes} at {_format_origin(space)}, the CT {found.space.axes} at "
         found.problems.append(
             f"{file.name} lies elsewhere than the CT: its header says {where}"
-            f"{_rounded(found.space)}"
+            f"{_format_origin(found.space)}"
         )
 
 
-def _rounded(space: Geometry) -> str:
+def _format_origin(space: Geometry) -> str:
     return str(tuple(round(row[3], 1) for row in space.affine[:3]))
 
 
-def _look_at_values(found: Returned, beside: Path, keys: tuple[str, ...]) -> None:
+def _check_values(found: ReturnedMasks, beside: Path, keys: tuple[str, ...]) -> None:
     try:
         told = json.loads(beside.read_text("utf-8"))["segments"]
         values = {int(value): str(key) for value, key in told.items()}
@@ -185,6 +189,6 @@ def _look_at_values(found: Returned, beside: Path, keys: tuple[str, ...]) -> Non
         found.problems.append(f"the values {shown} are of no finding in {beside.name}")
 
 
-def _finding_file(folder: Path, key: str) -> Path | None:
+def _find_file(folder: Path, key: str) -> Path | None:
     places: Iterator[Path] = (folder / f"{key}{end}" for end in (".nii.gz", ".nii"))
     return next((place for place in places if place.is_file()), None)

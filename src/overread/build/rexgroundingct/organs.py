@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.build.rexgroundingct.scans import LABELLED, SINGLE
+from overread.build.rexgroundingct.scans import LABELLED_PARTS, LOBE_FILES
 from overread.core import Geometry
 from overread.errors import PictureError, UsageError
-from overread.ontology import lungs
+from overread.ontology import lung_anatomy
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_header
 
-Box = tuple[int, int, int, int, int, int]
+VoxelBox = tuple[int, int, int, int, int, int]
 """i0, j0, k0, i1, j1, k1 in the stored array, upper ends not included."""
 _SIDES = ("right", "left")
 
@@ -37,28 +37,28 @@ class Organs:
     """1 right pleural space, 2 left."""
     lungs: NDArray[np.uint8] | None = None
     """1 right lung, 2 left, where organs were given."""
-    boxes: dict[str, Box] = field(default_factory=dict)
+    boxes: dict[str, VoxelBox] = field(default_factory=dict)
     """Name of a structure → its box."""
 
     @property
-    def whole(self) -> Box:
+    def scan_box(self) -> VoxelBox:
         """The box of the scan."""
         return (0, 0, 0, *self.space.shape)
 
-    def lung_box(self, side: str) -> Box | None:
+    def lung_box(self, side: str) -> VoxelBox | None:
         """A lung's box: that of the organ and of its lobes together."""
-        names = [lobe.name for lobe in lungs().lobes if lobe.side == side]
-        return joined([self.boxes.get(f"{side} lung"), *(self.boxes.get(n) for n in names)])
+        names = [lobe.name for lobe in lung_anatomy().lobes if lobe.side == side]
+        return join_boxes([self.boxes.get(f"{side} lung"), *(self.boxes.get(n) for n in names)])
 
-    def pleura_box(self, side: str) -> Box | None:
+    def pleura_box(self, side: str) -> VoxelBox | None:
         """The box of a pleural space and of the lung in it."""
-        return joined([self.boxes.get(f"{side} pleural space"), self.lung_box(side)])
+        return join_boxes([self.boxes.get(f"{side} pleural space"), self.lung_box(side)])
 
 
-def joined(boxes: Iterable[Box | None]) -> Box | None:
+def join_boxes(boxes: Iterable[VoxelBox | None]) -> VoxelBox | None:
     """The smallest box that holds all of them; None where there is none.
 
-    >>> joined([(0, 0, 0, 2, 2, 2), None, (1, 1, 1, 5, 3, 2)])
+    >>> join_boxes([(0, 0, 0, 2, 2, 2), None, (1, 1, 1, 5, 3, 2)])
     (0, 0, 0, 5, 3, 2)
     """
     there = [box for box in boxes if box is not None]
@@ -69,7 +69,7 @@ def joined(boxes: Iterable[Box | None]) -> Box | None:
     return low[0], low[1], low[2], high[0], high[1], high[2]
 
 
-def box_of(mask: NDArray[np.bool_]) -> Box | None:
+def box_of(mask: NDArray[np.bool_]) -> VoxelBox | None:
     """The box of what is marked; None where nothing is."""
     low, high = [], []
     for axis in range(3):
@@ -82,7 +82,7 @@ def box_of(mask: NDArray[np.bool_]) -> Box | None:
     return low[0], low[1], low[2], high[0], high[1], high[2]
 
 
-def label_boxes(labels: NDArray[Any], count: int) -> list[Box | None]:
+def label_boxes(labels: NDArray[Any], count: int) -> list[VoxelBox | None]:
     """The boxes of the labels 1 to `count`; None where one has no voxel."""
     from scipy.ndimage import find_objects
 
@@ -101,14 +101,14 @@ def segment_names() -> tuple[str, ...]:
     """
     return tuple(
         f"{segment.name} segment of the {lobe.name}"
-        for lobe in lungs().lobes
+        for lobe in lung_anatomy().lobes
         for segment in lobe.segments
     )
 
 
 def lobe_names() -> tuple[str, ...]:
     """The lobes, in the ontology's order."""
-    return tuple(lobe.name for lobe in lungs().lobes)
+    return tuple(lobe.name for lobe in lung_anatomy().lobes)
 
 
 def read_organs(paths: dict[str, Path], folder: Path | None, space: Geometry) -> Organs:
@@ -116,24 +116,24 @@ def read_organs(paths: dict[str, Path], folder: Path | None, space: Geometry) ->
     found = Organs(space)
     if not paths or folder is None:
         return found
-    if set(paths) & set(LABELLED):
+    if set(paths) & set(LABELLED_PARTS):
         names = _label_names(folder)
         for part, path in paths.items():
-            labels = _volume(path, space)
+            labels = _read_labels(path, space)
             given = names.get(part, {})
             if part == "lobes":
-                found.lobes = _renumbered(labels, given, lobe_names())
+                found.lobes = _renumber(labels, given, lobe_names())
             elif part == "segments":
-                found.segments = _renumbered(labels, given, segment_names())
+                found.segments = _renumber(labels, given, segment_names())
             else:
                 spaces = tuple(f"{side} pleural space" for side in _SIDES)
-                found.pleura = _renumbered(labels, given, spaces)
-                found.lungs = _renumbered(labels, given, tuple(f"{side} lung" for side in _SIDES))
+                found.pleura = _renumber(labels, given, spaces)
+                found.lungs = _renumber(labels, given, tuple(f"{side} lung" for side in _SIDES))
     else:
         found.lobes = np.zeros(space.shape, np.uint8)
         for part, path in paths.items():
-            number = lobe_names().index(SINGLE[part]) + 1
-            found.lobes[_volume(path, space) > 0] = number
+            number = lobe_names().index(LOBE_FILES[part]) + 1
+            found.lobes[_read_labels(path, space) > 0] = number
     _add_boxes(found)
     return found
 
@@ -169,7 +169,7 @@ def _label_names(folder: Path) -> dict[str, dict[int, str]]:
         ) from None
 
 
-def _volume(path: Path, space: Geometry) -> NDArray[Any]:
+def _read_labels(path: Path, space: Geometry) -> NDArray[Any]:
     header = read_header(path, name=path.name)
     if header.shape != space.shape or not np.allclose(
         header.affine, space.affine, rtol=1e-3, atol=0.05
@@ -183,7 +183,7 @@ def _volume(path: Path, space: Geometry) -> NDArray[Any]:
     return read_channel(path, 0, space.shape, 1, name=path.name)
 
 
-def _renumbered(
+def _renumber(
     labels: NDArray[Any], given: dict[int, str], names: tuple[str, ...]
 ) -> NDArray[np.uint8]:
     """The labels as the ontology numbers them; what it has no name for is nothing."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from overread.build.rexgroundingct.accounting import number_problems
-from overread.build.rexgroundingct.said import stated
-from overread.language.findings import sides_fit, told_fit
-from overread.language.numerals import numerals
-from overread.language.principal import main_statement
+from overread.build.rexgroundingct.said import cached_statements
+from overread.language.findings import places_fit, sides_fit
+from overread.language.numerals import find_numerals
+from overread.language.principal import find_main_statement
 from overread.language.statements import Statement
 from overread.language.text import Span
 from overread.language.vocabulary import vocabulary
@@ -26,7 +26,7 @@ _PRIOR = re.compile(
 )
 _DENIES = re.compile(r"\b(?:no|not|without|nor)\b|;", re.IGNORECASE)
 _COMPONENT = re.compile(r"[\s-]{1,2}(?:component|attenuation|density|character)", re.IGNORECASE)
-_KIN = (frozenset(("1e", "2d")), frozenset(("2a", "2b")), frozenset(("1d", "2a", "2f")))
+_KIN_CATEGORIES = (frozenset(("1e", "2d")), frozenset(("2a", "2b")), frozenset(("1d", "2a", "2f")))
 """Categories between which an impression may call a finding by its wider name."""
 _DOUBTFUL = re.compile(
     r"\?|exclu|rule|question|query|whether|likely|differential|versus|\bvs\b|consider|evaluat"
@@ -35,7 +35,7 @@ _DOUBTFUL = re.compile(
 )
 """Cues of doubt that ask whether a thing is there; "in favor of" and "suspicious" show one."""
 _ADVICE = re.compile(r"\b(?:recommend|advis|correlat)", re.IGNORECASE)
-_ASIDE = re.compile(r"[\s,]*\([^()]*\?\)?$")
+_CLOSING_QUESTION = re.compile(r"[\s,]*\([^()]*\?\)?$")
 _DECIMALS = re.compile(r"(?<![\d.,])(\d{1,4}[.,]\d{1,3})(?=\s{0,2}(mm|cm)\b)", re.IGNORECASE)
 
 
@@ -51,17 +51,17 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Extracted:
+class PhraseTable:
     """The phrases of a report in the published form, and what was left out and why."""
 
     phrases: dict[str, list[str]]
     left_out: dict[str, str]
 
 
-def by_rules(coded: Mapping[str, str]) -> Extracted:
+def phrases_by_rules(coded: Mapping[str, str]) -> PhraseTable:
     """All phrases of a report: S1, S2, … → [phrase, codes, abnormal, refers to a prior].
 
-    >>> told = by_rules({"L0": "A 5 mm nodule in the left lung.", "I0": "Left lung nodule."})
+    >>> told = phrases_by_rules({"L0": "A 5 mm nodule in the left lung.", "I0": "Left lung nodule."})
     >>> told.phrases
     {'S1': ['A 5 mm nodule in the left lung', 'L0,I0', 'Y', 'N']}
     """
@@ -72,41 +72,44 @@ def by_rules(coded: Mapping[str, str]) -> Extracted:
         if why:
             left_out[code] = why
         for phrase in made:
-            if not _joined(phrase, found):
+            if not _merge_repeat(phrase, found):
                 found.append(phrase)
     rows = {
         f"S{n}": [p.text, ",".join(p.codes), "YN"[not p.abnormal], "YN"[not p.prior]]
         for n, p in enumerate(found, 1)
     }
-    return Extracted(rows, left_out)
+    return PhraseTable(rows, left_out)
 
 
 def sentence_phrases(code: str, sentence: str) -> tuple[list[Phrase], str]:
     """The phrases of one sentence; none, and the reason, where it only asks or recommends."""
-    shown = without_question(sentence)
-    told = stated(shown)
+    shown = strip_question(sentence)
+    told = cached_statements(shown)
     prior = bool(_PRIOR.search(sentence))
-    bare = rounded(shown.rstrip(" .;"))
-    there = positive_in(sentence)
+    bare = round_sizes(shown.rstrip(" .;"))
+    there = positive_statements(sentence)
     if not there:
         asks = {one.presence for one in told} & {"uncertain", "recommended"}
         if asks and not any(one.presence in ("absent", "historical") for one in told):
             return [], "speculation, a question or a recommendation"
         historical = any(one.presence == "historical" for one in told)
         return [Phrase(bare, [code], abnormal=False, prior=prior or historical)], ""
-    groups = _groups(shown, there)
+    groups = _group_statements(shown, there)
     if len(groups) == 1 and not any(one.presence == "absent" for one in told):
-        return [_phrase(bare, code, groups[0], prior=prior)], ""
+        return [_make_phrase(bare, code, groups[0], prior=prior)], ""
     spots = [one.span for one in told]
-    made = [_phrase(_composed(shown, group, spots), code, group, prior=prior) for group in groups]
-    _complete(made, code, shown, bare, groups)
+    made = [
+        _make_phrase(_compose_phrase(shown, group, spots), code, group, prior=prior)
+        for group in groups
+    ]
+    _restore_numbers(made, code, shown, bare, groups)
     return made, ""
 
 
-def rounded(text: str) -> str:
+def round_sizes(text: str) -> str:
     """Sizes as the benchmark writes them: millimetres whole, centimetres with one decimal.
 
-    >>> rounded("12.4 mm and 1.25 cm, 5.5 mm")
+    >>> round_sizes("12.4 mm and 1.25 cm, 5.5 mm")
     '12 mm and 1.3 cm, 6 mm'
     """
 
@@ -121,16 +124,16 @@ def rounded(text: str) -> str:
     return _DECIMALS.sub(written, text)
 
 
-def positive_in(sentence: str) -> list[Statement]:
+def positive_statements(sentence: str) -> list[Statement]:
     """What a sentence says is there; where nothing surely is, what it shows with mild doubt.
 
-    >>> [one.observation for one in positive_in("Findings in favor of atelectasis.")]
+    >>> [one.observation for one in positive_statements("Findings in favor of atelectasis.")]
     ['atelectasis']
-    >>> positive_in("A nodule cannot be excluded.")
+    >>> positive_statements("A nodule cannot be excluded.")
     []
     """
-    shown = without_question(sentence)
-    told = stated(shown)
+    shown = strip_question(sentence)
+    told = cached_statements(shown)
     sure = [one for one in told if one.presence == "present"]
     if sure or _ADVICE.search(shown):
         return sure
@@ -139,38 +142,38 @@ def positive_in(sentence: str) -> list[Statement]:
         for one in told
         if one.presence == "uncertain"
         and "presence" in one.evidence
-        and not _DOUBTFUL.search(one.evidence["presence"].of(shown))
+        and not _DOUBTFUL.search(one.evidence["presence"].extract(shown))
     ]
 
 
-def without_question(sentence: str) -> str:
+def strip_question(sentence: str) -> str:
     """A sentence less a question in brackets at its end, which asks for a cause, unless it counts.
 
-    >>> without_question("A 5 mm nodule (granuloma?)"), without_question("Nodule? (5 mm?)")
+    >>> strip_question("A 5 mm nodule (granuloma?)"), strip_question("Nodule? (5 mm?)")
     ('A 5 mm nodule', 'Nodule? (5 mm?)')
     """
-    found = _ASIDE.search(sentence)
-    if found is None or not found.start() or numerals(found.group()):
+    found = _CLOSING_QUESTION.search(sentence)
+    if found is None or not found.start() or find_numerals(found.group()):
         return sentence
     return sentence[: found.start()]
 
 
 def states_finding(sentence: str) -> bool:
     """Whether a sentence says that something is there."""
-    return bool(positive_in(sentence))
+    return bool(positive_statements(sentence))
 
 
-def _phrase(text: str, code: str, group: Sequence[Statement], *, prior: bool) -> Phrase:
-    main = main_statement(group) or group[0]
+def _make_phrase(text: str, code: str, group: Sequence[Statement], *, prior: bool) -> Phrase:
+    main = find_main_statement(group) or group[0]
     compared = any(one.comparison is not None for one in group)
     return Phrase(text, [code], abnormal=True, prior=prior or compared, statement=main)
 
 
-def _groups(sentence: str, there: Sequence[Statement]) -> list[list[Statement]]:
+def _group_statements(sentence: str, there: Sequence[Statement]) -> list[list[Statement]]:
     """Statements of one sentence that speak of the same finding under several names."""
     groups: list[list[Statement]] = []
     for one in sorted(there, key=lambda one: _is_trait(sentence, one)):
-        home = next((g for g in groups if any(_same(other, one) for other in g)), None)
+        home = next((g for g in groups if any(_is_same_finding(other, one) for other in g)), None)
         if home is None and _is_trait(sentence, one):
             home = next((g for g in groups if g[0].category[0] in "12"), None)
         if home is None:
@@ -185,19 +188,19 @@ def _is_trait(sentence: str, one: Statement) -> bool:
     return one.category in ("5c", "12") or bool(_COMPONENT.match(sentence, one.span.end))
 
 
-def _same(a: Statement, b: Statement) -> bool:
+def _is_same_finding(a: Statement, b: Statement) -> bool:
     """Whether two names in one sentence are of one finding."""
     if a.finding is not None and a.finding == b.finding:
         return True
     if a.category == b.category:
         return a.side == b.side or not (a.side and b.side) or a.category[0] not in "12"
-    more, less = main_statement([a, b]), main_statement([b, a])
+    more, less = find_main_statement([a, b]), find_main_statement([b, a])
     assert more is not None
     assert less is not None
     return more.observation == b.observation or less.observation == a.observation
 
 
-def _composed(text: str, group: Sequence[Statement], spots: Sequence[Span]) -> str:
+def _compose_phrase(text: str, group: Sequence[Statement], spots: Sequence[Span]) -> str:
     """The words of one finding: from its first to its last, less what names another."""
     own = {one.span.start for one in group}
     strange = [spot for spot in spots if spot.start not in own]
@@ -210,25 +213,25 @@ def _composed(text: str, group: Sequence[Statement], spots: Sequence[Span]) -> s
     merged = [spans[0]]
     for start, end in spans[1:]:
         low, high = merged[-1]
-        if start <= high or _joins(text, high, start, strange):
+        if start <= high or _belongs(text, high, start, strange):
             merged[-1] = (low, max(high, end))
         else:
             merged.append((start, end))
-    if _joins(text, 0, merged[0][0], strange):
+    if _belongs(text, 0, merged[0][0], strange):
         merged[0] = (0, merged[0][1])
-    if _joins(text, merged[-1][1], len(text), strange):
+    if _belongs(text, merged[-1][1], len(text), strange):
         merged[-1] = (merged[-1][0], len(text))
     said = ", ".join(text[start:end].strip(" ,;.") for start, end in merged)
-    return rounded(said[:1].upper() + said[1:])
+    return round_sizes(said[:1].upper() + said[1:])
 
 
-def _joins(text: str, start: int, end: int, strange: Sequence[Span]) -> bool:
+def _belongs(text: str, start: int, end: int, strange: Sequence[Span]) -> bool:
     """Whether a stretch belongs to what stands beside it: it names and denies nothing else."""
     named = any(start < spot.end and spot.start < end for spot in strange)
     return not named and not _DENIES.search(text, start, end)
 
 
-def _complete(
+def _restore_numbers(
     made: list[Phrase], code: str, text: str, bare: str, groups: Sequence[Sequence[Statement]]
 ) -> None:
     """Let no number go: where the pieces lost one, the phrase next to it is the whole sentence."""
@@ -238,7 +241,7 @@ def _complete(
         made[lung].text = bare
 
 
-def _joined(phrase: Phrase, found: Sequence[Phrase]) -> bool:
+def _merge_repeat(phrase: Phrase, found: Sequence[Phrase]) -> bool:
     """Whether a phrase is told already; then the earlier one takes its codes and what it adds.
 
     Within the findings only the same words are a repetition: two nodules are two. What the
@@ -252,11 +255,11 @@ def _joined(phrase: Phrase, found: Sequence[Phrase]) -> bool:
         return False
     earlier = [p for p in found if p.statement is not None and not p.codes[0].startswith("I")]
     homes: list[Phrase] = []
-    for alike in (_same_name, _same_label, _same_category, _kin):
-        homes = homes or [p for p in earlier if alike(p, phrase) and _fits(p, phrase)]
+    for alike in (_same_name, _same_label, _same_category, _same_kin):
+        homes = homes or [p for p in earlier if alike(p, phrase) and _can_be_one(p, phrase)]
     if not homes:
         return False
-    if not _told_by(homes, phrase):
+    if not _numbers_covered(homes, phrase):
         homes[0].text += f" ({phrase.text[:1].lower()}{phrase.text[1:]})"
     for home in homes:
         home.codes += [code for code in phrase.codes if code not in home.codes]
@@ -264,7 +267,7 @@ def _joined(phrase: Phrase, found: Sequence[Phrase]) -> bool:
     return True
 
 
-def _told_by(homes: Sequence[Phrase], phrase: Phrase) -> bool:
+def _numbers_covered(homes: Sequence[Phrase], phrase: Phrase) -> bool:
     """Whether the findings tell every number of what the impression says of them."""
     rows = [("S1", ["x"], "; ".join(home.text for home in homes))]
     problems = number_problems({"x": phrase.text}, rows, ["x"])
@@ -272,28 +275,33 @@ def _told_by(homes: Sequence[Phrase], phrase: Phrase) -> bool:
 
 
 def _same_name(a: Phrase, b: Phrase) -> bool:
-    return _of(a).observation == _of(b).observation
+    return _statement_of(a).observation == _statement_of(b).observation
 
 
 def _same_label(a: Phrase, b: Phrase) -> bool:
     known = vocabulary().observations
-    return bool(set(known[_of(a).observation].ctrate) & set(known[_of(b).observation].ctrate))
+    return bool(
+        set(known[_statement_of(a).observation].ctrate)
+        & set(known[_statement_of(b).observation].ctrate)
+    )
 
 
 def _same_category(a: Phrase, b: Phrase) -> bool:
-    return _of(a).category == _of(b).category
+    return _statement_of(a).category == _statement_of(b).category
 
 
-def _kin(a: Phrase, b: Phrase) -> bool:
-    return any({_of(a).category, _of(b).category} <= kin for kin in _KIN)
+def _same_kin(a: Phrase, b: Phrase) -> bool:
+    return any(
+        {_statement_of(a).category, _statement_of(b).category} <= kin for kin in _KIN_CATEGORIES
+    )
 
 
-def _fits(a: Phrase, b: Phrase) -> bool:
+def _can_be_one(a: Phrase, b: Phrase) -> bool:
     """Whether two phrases can be of one finding: no side and no place speaks against it."""
-    one, two = _of(a), _of(b)
-    return sides_fit(one.side, two.side) and told_fit(one.lobes, two.lobes)
+    one, two = _statement_of(a), _statement_of(b)
+    return sides_fit(one.side, two.side) and places_fit(one.lobes, two.lobes)
 
 
-def _of(phrase: Phrase) -> Statement:
+def _statement_of(phrase: Phrase) -> Statement:
     assert phrase.statement is not None
     return phrase.statement

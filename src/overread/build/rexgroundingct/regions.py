@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
-from overread.build.item import Change, Item, Kept, Outcome
+from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.rexgroundingct.accounting import (
+    join_problems,
     may_be_left_out,
     rewrite_problems,
-    told_problems,
 )
-from overread.build.rexgroundingct.said import stated
-from overread.build.rexgroundingct.settings import setting
-from overread.build.step import Desk
+from overread.build.rexgroundingct.said import cached_statements
+from overread.build.rexgroundingct.settings import read_setting
+from overread.build.step import StepContext
 from overread.errors import BadReply
-from overread.language.phrases import words_of
-from overread.language.places import locate
+from overread.language.phrases import drop_joiners
+from overread.language.places import find_places
 from overread.language.statements import Statement
-from overread.language.tokens import tokens
+from overread.language.tokens import tokenise
 from overread.language.vocabulary import vocabulary
 from overread.ontology import report_regions
-from overread.prompts.replies import json_object
+from overread.prompts.replies import json_parser
 
 PROMPT = "build-rex-regions"
 
@@ -53,10 +53,10 @@ class Rewrite(BaseModel):
     left_out: list[str] = Field(default_factory=list)
 
 
-async def sort(item: Item, desk: Desk) -> Outcome:
+async def sort_sentences(item: Item, desk: StepContext) -> StepResult:
     """Rewrite the sentences and sort them into regions; all of them must be accounted for."""
     sentences = sentences_of(item)
-    wording = setting(desk.settings, "wording")
+    wording = read_setting(desk.settings, "wording")
     changes: list[Change] = []
     if desk.has():
         listed = "\n".join(f"{code}: {text}" for code, text in sentences.items())
@@ -64,15 +64,15 @@ async def sort(item: Item, desk: Desk) -> Outcome:
             made = await desk.ask(
                 PROMPT,
                 {"sentences": listed, "regions": region_list()},
-                json_object(Rewrite),
-                check=lambda reply: told_problems(reply_problems(sentences, reply)),
+                json_parser(Rewrite),
+                check=lambda reply: join_problems(reply_problems(sentences, reply)),
             )
         except BadReply as error:
             why = f"no answer of {desk.name()} could be taken: {error.what}"
             changes.append(Change(what="regions", after="by rules", why=why[:600]))
         else:
-            return _kept(sentences, made, desk.name())
-    return _kept(sentences, by_rules(sentences, wording=wording), "rules", changes)
+            return _keep_report(sentences, made, desk.name())
+    return _keep_report(sentences, sort_by_rules(sentences, wording=wording), "rules", changes)
 
 
 def sentences_of(item: Item) -> dict[str, str]:
@@ -108,26 +108,26 @@ def reply_problems(sentences: Mapping[str, str], made: Rewrite) -> list[str]:
     return found + swapped + rewrite_problems(kept, rows)
 
 
-def by_rules(sentences: Mapping[str, str], *, wording: str = "keep") -> Rewrite:
+def sort_by_rules(sentences: Mapping[str, str], *, wording: str = "keep") -> Rewrite:
     """The sentences as they are, or with a translator's words replaced, each in its region."""
     found: dict[str, list[Sorted]] = {region.code: [] for region in report_regions().item}
     impressions: list[Sorted] = []
     last = "L"
     for code, text in sentences.items():
-        said = american(text) if wording == "american" else text
+        said = to_american(text) if wording == "american" else text
         one = Sorted.model_validate({"from": [code], "text": said})
         if code.startswith("I"):
             impressions.append(one)
             continue
-        last = region_of(text, last)
+        last = find_region(text, last)
         found[last].append(one)
     return Rewrite(findings=found, impressions=impressions)
 
 
-def american(text: str) -> str:
+def to_american(text: str) -> str:
     """A sentence with the words of machine translation replaced; as it was where that would tell.
 
-    >>> american("Calibration of the aorta is natural.")
+    >>> to_american("Calibration of the aorta is natural.")
     'Caliber of the aorta is normal.'
     """
     said = text
@@ -137,28 +137,28 @@ def american(text: str) -> str:
     return said if not rewrite_problems({"F0": text}, [(["F0"], said)]) else text
 
 
-def region_of(sentence: str, before: str = "L") -> str:
+def find_region(sentence: str, before: str = "L") -> str:
     """The region of a sentence: of what it states, of the places it names, or of the one before.
 
-    >>> region_of("Small hiatal hernia."), region_of("Calibration of the aorta is natural.")
+    >>> find_region("Small hiatal hernia."), find_region("Calibration of the aorta is natural.")
     ('M', 'H')
     """
-    told = stated(sentence)
+    told = cached_statements(sentence)
     there = [one for one in told if one.presence not in ("absent", "recommended")]
     if there and not all(one.category.startswith(("3a", "11")) for one in there):
-        counts = Counter(_region(one) for one in there)
+        counts = Counter(_report_region(one) for one in there)
         return max(counts, key=lambda code: counts[code])
     # What is absent, nodes and devices are where the sentence looks: "no stenosis of the trachea".
-    words = words_of(tokens(sentence, 0, len(sentence)))
-    places = vocabulary().anatomy.find(words)
+    words = drop_joiners(tokenise(sentence, 0, len(sentence)))
+    places = vocabulary().anatomy_phrases.find(words)
     if places:
         return str(vocabulary().regions[places[0].value])
     if told:
-        return _region(told[0])
-    return "L" if locate(words) else before
+        return _report_region(told[0])
+    return "L" if find_places(words) else before
 
 
-def _region(statement: Statement) -> str:
+def _report_region(statement: Statement) -> str:
     """Where a report sorts it: lymph nodes of the axilla are not those of the mediastinum."""
     regions = vocabulary().regions
     if statement.region in "MC" and statement.places:
@@ -166,9 +166,9 @@ def _region(statement: Statement) -> str:
     return statement.region
 
 
-def _kept(
+def _keep_report(
     sentences: Mapping[str, str], made: Rewrite, by: str, before: Sequence[Change] = ()
-) -> Kept:
+) -> Keep:
     """The coded sentences, where each came from, and what was reworded or left out."""
     coded: dict[str, str] = {}
     origins: dict[str, list[str]] = {}
@@ -191,4 +191,4 @@ def _kept(
     told = {region: [one.text for one in part] for region, part in order}
     report = {"Findings": told, "Impressions": " ".join(one.text for one in made.impressions)}
     data = {"coded": coded, "origins": origins, "regions": report}
-    return Kept.model_validate({"data": data, "changes": tuple(changes)})
+    return Keep.model_validate({"data": data, "changes": tuple(changes)})

@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks import write
-from overread.benchmarks.fields import RowReader
-from overread.benchmarks.made import MadeRelease
+from overread.benchmarks.fields import RowFields
+from overread.benchmarks.made import MemoryRelease
 from overread.benchmarks.rexgroundingct.release import MASKS, SPLITS, read_scan
-from overread.benchmarks.writing import copied
+from overread.benchmarks.writing import copy_bytes
 from overread.build.item import Change, Item
-from overread.build.rexgroundingct.annotation import returned_masks
-from overread.build.rexgroundingct.scans import name_of, scan_path
-from overread.build.rexgroundingct.settings import setting
+from overread.build.rexgroundingct.annotation import load_masks
+from overread.build.rexgroundingct.scans import scan_name, scan_path
+from overread.build.rexgroundingct.settings import read_setting
 from overread.build.rexgroundingct.thinking import annotated_of
-from overread.build.step import Desk
+from overread.build.step import StepContext
 from overread.core import Entry
 from overread.errors import NotThere, OverreadError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 
 _SCRATCH = ".masks"
 
 
-def release(items: Sequence[Item], out: Path, desk: Desk) -> list[Change]:
+def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> list[Change]:
     """Write all scans that are left, split by split, through the benchmark's own writer."""
     scans = [item for item in items if annotated_of(item)]
-    copying = setting(desk.settings, "copy-cts") == "yes"
+    copying = read_setting(desk.settings, "copy-cts") == "yes"
     scratch = out / _SCRATCH
     counts: dict[str, int] = {}
     try:
@@ -39,8 +39,8 @@ def release(items: Sequence[Item], out: Path, desk: Desk) -> list[Change]:
             own = [item for item in scans if item.data["split"] == split]
             if not own:
                 continue
-            entries = [_entry(item, n, desk) for n, item in enumerate(own, 1)]
-            places = {name_of(item): scan_path(desk, name_of(item)) for item in own}
+            entries = [_make_entry(item, n, desk) for n, item in enumerate(own, 1)]
+            places = {scan_name(item): scan_path(desk, scan_name(item)) for item in own}
 
             def find(file: str, places: dict[str, Path | None] = places) -> Path:
                 place = scratch / file.removeprefix(f"{MASKS}/") if "/" in file else places[file]
@@ -48,66 +48,66 @@ def release(items: Sequence[Item], out: Path, desk: Desk) -> list[Change]:
                     raise NotThere(f"there is no file {file}", where=str(out))
                 return place
 
-            made = MadeRelease("rexgroundingct", split, entries, find, count=len(own))
+            made = MemoryRelease("rexgroundingct", split, entries, find, count=len(own))
             write(made, out, pictures=copying)
             if not copying:
                 for item in own:
-                    copied(scratch / name_of(item), out / MASKS / name_of(item))
+                    copy_bytes(scratch / scan_name(item), out / MASKS / scan_name(item))
             counts[split] = len(own)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    _json(out / "anatomical_cot.json", {name_of(item): _chains(item) for item in scans})
-    _json(out / "reports_dataset.json", {name_of(item): _report(item) for item in scans})
+    _write_json(out / "anatomical_cot.json", {scan_name(item): _chains(item) for item in scans})
+    _write_json(out / "reports_dataset.json", {scan_name(item): _report(item) for item in scans})
     told = ", ".join(f"{split} {count}" for split, count in counts.items()) or "no scan"
     return [Change(what="dataset.json", after=told, why="what was left after all steps")]
 
 
-def _keys(item: Item) -> dict[str, str]:
+def _release_keys(item: Item) -> dict[str, str]:
     """Key of a finding during the build → its key in the release."""
     return {key: str(n) for n, key in enumerate(annotated_of(item))}
 
 
-def _entry(item: Item, number: int, desk: Desk) -> Entry:
+def _make_entry(item: Item, number: int, desk: StepContext) -> Entry:
     """The row of a scan, as the loader reads it."""
     found = annotated_of(item)
-    keys = _keys(item)
+    keys = _release_keys(item)
     row: dict[str, Any] = {
-        "name": name_of(item),
+        "name": scan_name(item),
         "findings": {keys[key]: f["text"] for key, f in found.items()},
         "categories": {keys[key]: f["category"] for key, f in found.items()},
         "entity_counts": {keys[key]: f["entities"] for key, f in found.items()},
         "pixels": {keys[key]: f["voxels"] for key, f in found.items()},
         "shape": item.data["shape"],
-        "protocol": setting(desk.settings, "protocol"),
+        "protocol": read_setting(desk.settings, "protocol"),
     }
-    reader = RowReader(row, file="dataset.json", number=number)
+    reader = RowFields(row, file="dataset.json", number=number)
     entry = read_scan(reader, split=str(item.data["split"]), withheld=False)
     if entry is None or reader.defects:
         raise OverreadError(f"{item.id} makes no row: {reader.defects[0]}")
     return entry
 
 
-def _write_masks(item: Item, desk: Desk, scratch: Path) -> None:
+def _write_masks(item: Item, desk: StepContext, scratch: Path) -> None:
     """The masks of a scan as the benchmark stores them, with the CT's own affine."""
     import numpy as np
 
     from overread.pixels.masks import write_mask
 
     keys = tuple(annotated_of(item))
-    masks = returned_masks(item, desk, keys)
+    masks = load_masks(item, desk, keys)
     if masks is None or masks.digest() != item.data["mask"]:
         raise OverreadError(
             f"the mask or the CT of {item.id} was changed or taken away since it was checked",
             remedy="build again",
         )
     channels = [masks.labels(key) for key in keys]
-    write_mask(scratch / name_of(item), channels, np.asarray(masks.space.affine))
+    write_mask(scratch / scan_name(item), channels, np.asarray(masks.space.affine))
 
 
 def _chains(item: Item) -> dict[str, Any]:
     chains = item.data["chains"]
     assert isinstance(chains, dict)
-    return {new: chains[key] for key, new in _keys(item).items()}
+    return {new: chains[key] for key, new in _release_keys(item).items()}
 
 
 def _report(item: Item) -> dict[str, Any]:
@@ -116,6 +116,6 @@ def _report(item: Item) -> dict[str, Any]:
     return {name: item.data[name] for name in fields}
 
 
-def _json(path: Path, value: object) -> None:
-    with written(path) as stream:
+def _write_json(path: Path, value: object) -> None:
+    with open_atomic(path) as stream:
         stream.write(json.dumps(value, ensure_ascii=False).encode("utf-8"))

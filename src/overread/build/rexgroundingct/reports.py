@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from overread.build.item import Data, Item
-from overread.build.rexgroundingct.scans import patient_of, stem
+from overread.build.rexgroundingct.scans import patient_of, scan_stem
 from overread.build.rexgroundingct.settings import columns_of
 from overread.core import Defect
 from overread.errors import OverreadError, UsageError
@@ -26,31 +26,31 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 
 def items(source: Path, settings: Mapping[str, str]) -> Iterator[Item | Defect]:
     """Every report of a source as an item, and every row that makes none as a defect."""
-    table = _table(source)
-    rows = _texts(source) if table is None else _rows(table, columns_of(settings))
+    table = _find_table(source)
+    rows = _read_texts(source) if table is None else _read_rows(table, columns_of(settings))
     seen: dict[str, int] = {}
     for found in rows:
         if isinstance(found, Defect):
             yield found
             continue
         number, file, name, data = found
-        problem = _name_problem(file, number, name, seen)
+        problem = _check_name(file, number, name, seen)
         if problem is not None:
             yield problem
             continue
-        seen[stem(name)] = number
-        full = name if name != stem(name) else f"{name}.nii.gz"
+        seen[scan_stem(name)] = number
+        full = name if name != scan_stem(name) else f"{name}.nii.gz"
         yield Item(
-            id=stem(name),
-            patient=patient_of(name) or stem(name),
+            id=scan_stem(name),
+            patient=patient_of(name) or scan_stem(name),
             data={"name": full, **data},
         )
 
 
-Row = tuple[int, str, str, Data]
+ReportRow = tuple[int, str, str, Data]
 
 
-def _table(source: Path) -> Path | None:
+def _find_table(source: Path) -> Path | None:
     """The table of a source; None where it is a folder of text files."""
     if source.is_file():
         return source
@@ -75,58 +75,60 @@ def _table(source: Path) -> Path | None:
     return next(iter(named or tables), None)
 
 
-def _texts(folder: Path) -> Iterator[Row | Defect]:
+def _read_texts(folder: Path) -> Iterator[ReportRow | Defect]:
     """One report a text file; what stands under 'Impression' is its impression."""
     for number, path in enumerate(sorted(folder.glob("*.txt")), 1):
         try:
-            text = _decoded(path.read_bytes())
+            text = _decode(path.read_bytes())
         except OSError as error:
             why = str(error.strerror)
             yield Defect(
                 code="unreadable-file", file=path.name, expected="a readable file", found=why
             )
             continue
-        if _escaped(text):
-            yield _encoding(path.name, None, text)
+        if _has_bad_bytes(text):
+            yield _encoding_defect(path.name, None, text)
             continue
-        findings, impressions = sections_of(text)
+        findings, impressions = split_sections(text)
         yield number, path.name, path.stem, {"findings": findings, "impressions": impressions}
 
 
-def sections_of(text: str) -> tuple[str, str]:
+def split_sections(text: str) -> tuple[str, str]:
     """Findings and impression of a whole report; all of it is findings where it has no headings.
 
-    >>> sections_of("FINDINGS: A nodule. IMPRESSION: Nodule.")
+    >>> split_sections("FINDINGS: A nodule. IMPRESSION: Nodule.")
     ('A nodule.', 'Nodule.')
     """
-    from overread.language.text import sections
+    from overread.language.text import split_sections
 
     other = ("technique", "procedure", "history", "indication", "indications", "comparison",
              "comparisons", "clinical history", "clinical information", "clinical indication",
              "exam", "examination")  # fmt: skip
     found: list[str] = []
     summed: list[str] = []
-    for heading, span in sections(text):
+    for heading, span in split_sections(text):
         if heading in ("impression", "impressions", "conclusion", "conclusions", "summary"):
-            summed.append(span.of(text).strip())
+            summed.append(span.extract(text).strip())
         elif heading not in other:
-            found.append(span.of(text).strip())
+            found.append(span.extract(text).strip())
     return "\n".join(found), "\n".join(summed)
 
 
-def _rows(table: Path, columns: Mapping[str, str]) -> Iterator[Row | Defect]:
+def _read_rows(table: Path, columns: Mapping[str, str]) -> Iterator[ReportRow | Defect]:
     """The rows of a table; the header must have the columns that are asked for."""
     if table.stat().st_size > _LARGEST_TABLE:
         raise UsageError(
             f"the table has more than {_LARGEST_TABLE:,} bytes", where=str(table), remedy="cut it"
         )
-    text = _decoded(table.read_bytes())
+    text = _decode(table.read_bytes())
     limit = csv.field_size_limit(_LARGEST_FIELD)
     try:
         reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=_delimiter(text, columns["id"]), strict=True
+            io.StringIO(text, newline=""),
+            delimiter=_guess_delimiter(text, columns["id"]),
+            strict=True,
         )
-        header = _header(reader, table, columns)
+        header = _read_header(reader, table, columns)
         at = {key: header.index(column) for key, column in columns.items() if column in header}
         number = 0
         while True:
@@ -143,22 +145,22 @@ def _rows(table: Path, columns: Mapping[str, str]) -> Iterator[Row | Defect]:
             if not any(cell.strip() for cell in row):
                 continue
             number += 1
-            yield _row(row, number, header, at, table.name)
+            yield _parse_row(row, number, header, at, table.name)
     finally:
         csv.field_size_limit(limit)
 
 
-def _row(
+def _parse_row(
     row: list[str], number: int, header: list[str], at: Mapping[str, int], file: str
-) -> Row | Defect:
+) -> ReportRow | Defect:
     if len(row) != len(header):
         found = f"{len(row)} fields; is a text with commas not in quotes?"
         return Defect(
             code="bad-row", file=file, row=number, expected=f"{len(header)} fields", found=found
         )
     joined = "".join(row)
-    if _escaped(joined):
-        return _encoding(file, number, joined)
+    if _has_bad_bytes(joined):
+        return _encoding_defect(file, number, joined)
     used = set(at.values())
     more: Data = {
         name: cell for n, (name, cell) in enumerate(zip(header, row, strict=True)) if n not in used
@@ -168,7 +170,7 @@ def _row(
     return number, file, row[at["id"]].strip(), data
 
 
-def _header(reader: Iterator[list[str]], table: Path, columns: Mapping[str, str]) -> list[str]:
+def _read_header(reader: Iterator[list[str]], table: Path, columns: Mapping[str, str]) -> list[str]:
     try:
         header = [name.strip() for name in next(reader)]
     except (StopIteration, csv.Error):
@@ -185,27 +187,27 @@ def _header(reader: Iterator[list[str]], table: Path, columns: Mapping[str, str]
     return header
 
 
-def _delimiter(text: str, wanted: str) -> str:
+def _guess_delimiter(text: str, wanted: str) -> str:
     """Spreadsheets of other countries part columns by ';', and some tools by tabs."""
     first = text[: text.find("\n") if "\n" in text else len(text)].rstrip("\r")
     parted = [sign for sign in ",;\t" if wanted in first.replace('"', "").split(sign)]
     return parted[0] if parted else ","
 
 
-def _name_problem(file: str, number: int, name: str, seen: Mapping[str, int]) -> Defect | None:
+def _check_name(file: str, number: int, name: str, seen: Mapping[str, int]) -> Defect | None:
     where = {"file": file, "row": number, "field": "id"}
     if not name:
         return Defect(code="missing-field", **where, expected="the name of a scan", found="nothing")
     if not _NAME.fullmatch(name) or ".." in name:
         shown = "".join(c if c.isprintable() else "?" for c in name[:40])
         return Defect(code="refused-file", **where, expected="a plain name", found=f"'{shown}'")
-    if stem(name) in seen:
-        found = f"'{stem(name)}', which row {seen[stem(name)]} has"
+    if scan_stem(name) in seen:
+        found = f"'{scan_stem(name)}', which row {seen[scan_stem(name)]} has"
         return Defect(code="duplicate-id", **where, expected="a name of its own", found=found)
     return None
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     """UTF-8, or what the first bytes say; bytes that are neither are kept apart for the rows."""
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if raw.startswith(mark):
@@ -213,11 +215,11 @@ def _decoded(raw: bytes) -> str:
     return raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
 
 
-def _escaped(text: str) -> bool:
+def _has_bad_bytes(text: str) -> bool:
     return any("\udc80" <= sign <= "\udcff" for sign in text) if not text.isascii() else False
 
 
-def _encoding(file: str, row: int | None, text: str) -> Defect:
+def _encoding_defect(file: str, row: int | None, text: str) -> Defect:
     at = next(n for n, sign in enumerate(text) if "\udc80" <= sign <= "\udcff")
     found = f"byte 0x{ord(text[at]) - 0xDC00:02x}; is it Latin-1 or Windows-1254?"
     return Defect(code="wrong-encoding", file=file, row=row, expected="UTF-8", found=found)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from overread.build.item import Item
-from overread.build.rexgroundingct.settings import folder_of, home_of
-from overread.build.step import Desk
+from overread.build.rexgroundingct.settings import setting_folder, source_folder
+from overread.build.step import StepContext
 from overread.errors import NotThere, Refused
 from overread.pixels.fence import Fence
 
-TASKS, RETURNED = "annotation", "masks"
+TASKS_FOLDER, MASKS_FOLDER = "annotation", "masks"
 """Folders of a build: tasks for annotators go out in one, their masks come back in the other."""
-SINGLE = {
+LOBE_FILES = {
     "lung_upper_lobe_right": "right upper lobe",
     "lung_middle_lobe_right": "right middle lobe",
     "lung_lower_lobe_right": "right lower lobe",
@@ -22,16 +22,16 @@ SINGLE = {
     "lung_lower_lobe_left": "left lower lobe",
 }
 """Files of a segmentation that writes one mask a structure, as TotalSegmentator calls them."""
-LABELLED = ("organs", "lobes", "segments")
+LABELLED_PARTS = ("organs", "lobes", "segments")
 """Folders of organ masks that hold one labelled volume a scan, beside labels.json."""
 
 _FLAT = ("images", "", "ct", "cts", "volumes")
 
 
-def stem(name: str) -> str:
+def scan_stem(name: str) -> str:
     """The name of a scan without what says that it is NIfTI.
 
-    >>> stem("train_1_a_1.nii.gz"), stem("train_1_a_1")
+    >>> scan_stem("train_1_a_1.nii.gz"), scan_stem("train_1_a_1")
     ('train_1_a_1', 'train_1_a_1')
     """
     return re.sub(r"\.nii(\.gz)?$", "", name)
@@ -47,42 +47,42 @@ def patient_of(name: str) -> str | None:
     return found[1] if found else None
 
 
-def name_of(item: Item) -> str:
+def scan_name(item: Item) -> str:
     """The file name of an item's scan."""
     return str(item.data["name"])
 
 
-def scan_path(desk: Desk, name: str) -> Path | None:
+def scan_path(desk: StepContext, name: str) -> Path | None:
     """The CT of that name: in the folder that is set, else beside the reports; None if nowhere."""
-    folder = folder_of(desk.settings, "cts", desk.source) or home_of(desk.source)
-    return _first(folder, _scan_places(name))
+    folder = setting_folder(desk.settings, "cts", desk.source) or source_folder(desk.source)
+    return _find_file(folder, _candidate_paths(name))
 
 
-def mask_path(desk: Desk, name: str) -> Path | None:
+def mask_path(desk: StepContext, name: str) -> Path | None:
     """What came back for a scan: a file of its name, or a folder with one file a finding."""
-    folder = folder_of(desk.settings, "masks", desk.source) or desk.folder / RETURNED
-    own = folder / stem(name)
-    return _first(folder, (name, f"segmentations/{name}")) or (own if own.is_dir() else None)
+    folder = setting_folder(desk.settings, "masks", desk.source) or desk.folder / MASKS_FOLDER
+    own = folder / scan_stem(name)
+    return _find_file(folder, (name, f"segmentations/{name}")) or (own if own.is_dir() else None)
 
 
-def organ_folder(desk: Desk) -> Path | None:
+def organ_folder(desk: StepContext) -> Path | None:
     """The folder of organ masks, where one is set."""
-    return folder_of(desk.settings, "organs", desk.source)
+    return setting_folder(desk.settings, "organs", desk.source)
 
 
-def organ_paths(desk: Desk, name: str) -> dict[str, Path]:
+def organ_paths(desk: StepContext, name: str) -> dict[str, Path]:
     """The organ masks of a scan: 'lobes', 'segments', 'organs', or one file a structure."""
     folder = organ_folder(desk)
     if folder is None:
         return {}
-    found = {part: _first(folder, (f"{part}/{name}",)) for part in LABELLED}
+    found = {part: _find_file(folder, (f"{part}/{name}",)) for part in LABELLED_PARTS}
     if not any(found.values()):
-        places = {part: f"{stem(name)}/{part}.nii.gz" for part in SINGLE}
-        found = {part: _first(folder, (place,)) for part, place in places.items()}
+        places = {part: f"{scan_stem(name)}/{part}.nii.gz" for part in LOBE_FILES}
+        found = {part: _find_file(folder, (place,)) for part, place in places.items()}
     return {part: path for part, path in found.items() if path is not None}
 
 
-def stamp(path: Path | None) -> str | None:
+def file_stamp(path: Path | None) -> str | None:
     """Size and time of a file, or of all files of a folder: another stamp, other content."""
     if path is None:
         return None
@@ -91,7 +91,7 @@ def stamp(path: Path | None) -> str | None:
     return ";".join(f"{name}:{told.st_size}-{told.st_mtime_ns}" for name, told in stats)
 
 
-def _first(folder: Path, places: Iterable[str]) -> Path | None:
+def _find_file(folder: Path, places: Iterable[str]) -> Path | None:
     """The first of some places where there is a file; a link out of the folder is followed."""
     if not folder.is_dir():
         return None
@@ -108,7 +108,7 @@ def _first(folder: Path, places: Iterable[str]) -> Path | None:
     return None
 
 
-def _scan_places(name: str) -> Iterator[str]:
+def _candidate_paths(name: str) -> Iterator[str]:
     """Flat folders first, then CT-RATE's own tree, its corrected volumes before the others."""
     for folder in _FLAT:
         yield f"{folder}/{name}" if folder else name

@@ -1,19 +1,19 @@
-"""A report cut into sentences F0, F1, … and I0, I1, …: the first step, which also turns away.
+"""The first step: cuts a report into sentences F0, F1, … and I0, I1, …, or drops it.
 
-Nothing that tells something may fall between two sentences. A number that the cutting left outside
-goes with the sentence before it.
+No text may fall between two sentences: a number that the cutting left outside goes with the
+sentence before it.
 """
 
 from __future__ import annotations
 
 import re
 
-from overread.build.item import Change, Dropped, Item, Kept, Outcome
-from overread.build.step import Desk
-from overread.language.numerals import numerals
-from overread.language.text import Sentence, sentences
+from overread.build.item import Change, Drop, Item, Keep, StepResult
+from overread.build.step import StepContext
+from overread.language.numerals import find_numerals
+from overread.language.text import Sentence, split_sentences
 
-LONGEST = 60_000
+MAX_REPORT = 60_000
 """Characters of findings and impressions together; the longest real reports have about 7,000."""
 _FEWEST_WORDS = 8
 """Words below which nothing is concluded from the absence of English ones."""
@@ -28,16 +28,16 @@ _SHARE = 0.15
 """Share of such words below which a text is not English."""
 
 
-async def split(item: Item, desk: Desk) -> Outcome:
+async def split_report(item: Item, desk: StepContext) -> StepResult:
     """Cut findings and impressions into sentences, or say why this is no report to work on."""
     findings, impressions = str(item.data["findings"]), str(item.data.get("impressions") or "")
-    refused = _refused(findings, impressions)
+    refused = _refuse_report(findings, impressions)
     if refused is not None:
         return refused
     found: dict[str, str] = {}
     changes: list[Change] = []
     for letter, text in (("F", findings), ("I", impressions)):
-        spans, mended = cut(text)
+        spans, mended = sentence_spans(text)
         for number, (start, end) in enumerate(spans):
             code = f"{letter}{number}"
             found[code] = " ".join(text[start:end].split())
@@ -46,23 +46,23 @@ async def split(item: Item, desk: Desk) -> Outcome:
                 changes.append(Change(what=code, after=found[code], why=why))
     if not found:
         why = "no sentence was found in the report"
-        return Dropped(reason="empty-report", why=why)
-    return Kept(data={"sentences": dict(found)}, changes=tuple(changes))
+        return Drop(reason="empty-report", why=why)
+    return Keep(data={"sentences": dict(found)}, changes=tuple(changes))
 
 
-def cut(text: str) -> tuple[list[tuple[int, int]], set[int]]:
+def sentence_spans(text: str) -> tuple[list[tuple[int, int]], set[int]]:
     """Starts and ends of the sentences, and which of them were widened to keep a number.
 
-    >>> cut("A nodule of 5. Next: 7.")[0]
+    >>> sentence_spans("A nodule of 5. Next: 7.")[0]
     [(0, 14), (15, 23)]
     """
-    parts: list[Sentence] = sentences(text)
+    parts: list[Sentence] = split_sentences(text)
     spans = [(part.start, part.end) for part in parts]
     mended: set[int] = set()
     if not spans:
         return spans, mended
     at = 0
-    for number in numerals(text):
+    for number in find_numerals(text):
         start, end = number.span.start, number.span.end
         while at + 1 < len(spans) and spans[at + 1][0] <= start:
             at += 1
@@ -84,22 +84,22 @@ def cut(text: str) -> tuple[list[tuple[int, int]], set[int]]:
     return whole, grown
 
 
-def _refused(findings: str, impressions: str) -> Dropped | None:
+def _refuse_report(findings: str, impressions: str) -> Drop | None:
     """Why a report cannot be worked on; None where it can."""
     text = f"{findings}\n{impressions}"
     if not any(sign.isalnum() for sign in findings):
-        return Dropped(reason="empty-report", why="the report has no findings")
-    if len(text) > LONGEST:
-        why = f"the report has {len(text):,} characters, and at most {LONGEST:,} are a report"
-        return Dropped(reason="too-long", why=why)
+        return Drop(reason="empty-report", why="the report has no findings")
+    if len(text) > MAX_REPORT:
+        why = f"the report has {len(text):,} characters, and at most {MAX_REPORT:,} are a report"
+        return Drop(reason="too-long", why=why)
     strange = sum(not (sign.isprintable() or sign in "\n\r\t\x0b\x0c\u2028\u2029") for sign in text)
     strange += text.count("\ufffd")
     if strange:
         why = f"{strange} characters of the report are no text (NUL bytes, broken encoding)"
-        return Dropped(reason="unreadable-text", why=why)
+        return Drop(reason="unreadable-text", why=why)
     if not is_english(text):
         why = "the report is not in English, which the rules and prompts are for"
-        return Dropped(reason="not-english", why=why)
+        return Drop(reason="not-english", why=why)
     return None
 
 

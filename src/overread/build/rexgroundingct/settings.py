@@ -1,4 +1,4 @@
-"""What can be set about this recipe, and what it is where nothing is said."""
+"""The settings of this recipe, and their defaults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from overread.errors import UsageError
-from overread.ontology import findings
+from overread.ontology import finding_tree
 
 SETTINGS: dict[str, str] = {
     "columns": "id=VolumeName,findings=Findings_EN,impressions=Impressions_EN",
@@ -35,10 +35,10 @@ FORMATS = ("folder", "redbrick", "label-studio")
 """Forms in which annotation tasks go out."""
 
 
-def setting(settings: Mapping[str, str], name: str) -> str:
+def read_setting(settings: Mapping[str, str], name: str) -> str:
     """The value of one setting, checked where only some values are known.
 
-    >>> setting({}, "others"), setting({"others": "keep"}, "others")
+    >>> read_setting({}, "others"), read_setting({"others": "keep"}, "others")
     ('drop', 'keep')
     """
     value = settings.get(name, SETTINGS[name]).strip()
@@ -56,9 +56,9 @@ def codes_of(settings: Mapping[str, str], name: str) -> tuple[str, ...]:
     >>> codes_of({"scope": "1, 2, 3a"}, "scope")
     ('1', '2', '3a')
     """
-    tree = findings()
+    tree = finding_tree()
     known = {parent.code for parent in tree.parents} | set(tree.categories)
-    told = tuple(part.strip() for part in setting(settings, name).split(",") if part.strip())
+    told = tuple(part.strip() for part in read_setting(settings, name).split(",") if part.strip())
     strange = [code for code in told if code not in known]
     if strange or not told:
         raise UsageError(
@@ -68,18 +68,18 @@ def codes_of(settings: Mapping[str, str], name: str) -> tuple[str, ...]:
     return told
 
 
-def covered(code: str, listed: tuple[str, ...]) -> bool:
+def is_covered(code: str, listed: tuple[str, ...]) -> bool:
     """Whether a category is in a list, by itself or by its parent.
 
-    >>> covered("2d", ("1", "2", "3a")), covered("3b", ("1", "2", "3a"))
+    >>> is_covered("2d", ("1", "2", "3a")), is_covered("3b", ("1", "2", "3a"))
     (True, False)
     """
-    return code in listed or findings().parent_of(code).code in listed
+    return code in listed or finding_tree().parent_of(code).code in listed
 
 
 def formats_of(settings: Mapping[str, str]) -> tuple[str, ...]:
     """The forms in which annotation tasks are wanted."""
-    told = [part.strip() for part in setting(settings, "task-formats").split(",")]
+    told = [part.strip() for part in read_setting(settings, "task-formats").split(",")]
     strange = [part for part in told if part not in FORMATS]
     if strange:
         raise UsageError(
@@ -96,7 +96,7 @@ def columns_of(settings: Mapping[str, str]) -> dict[str, str]:
     {'id': 'AccessionNo', 'findings': 'report_text'}
     """
     named: dict[str, str] = {}
-    for part in setting(settings, "columns").split(","):
+    for part in read_setting(settings, "columns").split(","):
         key, _, column = (word.strip() for word in part.partition("="))
         if key and column:
             named[key] = column
@@ -109,34 +109,34 @@ def columns_of(settings: Mapping[str, str]) -> dict[str, str]:
     return named
 
 
-def folder_of(settings: Mapping[str, str], name: str, source: Path) -> Path | None:
+def setting_folder(settings: Mapping[str, str], name: str, source: Path) -> Path | None:
     """The folder that a setting names, in the source or where one stands; None where unset."""
-    told = setting(settings, name)
+    told = read_setting(settings, name)
     if not told:
         return None
-    home = home_of(source)
+    home = source_folder(source)
     for folder in (home / told, Path(told)):
         if folder.is_dir():
             return folder
     raise UsageError(
-        f"the setting {name} names a folder that is not there: {told}",
+        f"the setting {name} names a folder that does not exist: {told}",
         where=str(home),
         remedy="give a path, absolute or relative to the source",
     )
 
 
-def home_of(source: Path) -> Path:
+def source_folder(source: Path) -> Path:
     """The folder of a source, which may be named by its table."""
     return source if source.is_dir() else source.parent
 
 
-def shares_of(settings: Mapping[str, str]) -> tuple[float, float, float] | None:
+def parse_shares(settings: Mapping[str, str]) -> tuple[float, float, float] | None:
     """Shares of train, val and test; None where the names of the scans tell the split.
 
-    >>> shares_of({"splits": "70/10/20"})
+    >>> parse_shares({"splits": "70/10/20"})
     (0.7, 0.1, 0.2)
     """
-    told = setting(settings, "splits")
+    told = read_setting(settings, "splits")
     if told == "name":
         return None
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})/(\d{1,3})", told)

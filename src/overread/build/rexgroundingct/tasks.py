@@ -17,12 +17,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from overread.build.item import Item, Kept, Outcome
-from overread.build.rexgroundingct.scans import RETURNED, TASKS, name_of, scan_path, stem
-from overread.build.rexgroundingct.settings import formats_of, setting
-from overread.build.step import Desk
-from overread.ontology import findings
-from overread.pixels.files import written
+from overread.build.item import Item, Keep, StepResult
+from overread.build.rexgroundingct.scans import (
+    MASKS_FOLDER,
+    TASKS_FOLDER,
+    scan_name,
+    scan_path,
+    scan_stem,
+)
+from overread.build.rexgroundingct.settings import formats_of, read_setting
+from overread.build.step import StepContext
+from overread.ontology import finding_tree
+from overread.pixels.files import open_atomic
 
 EXCLUSIONS = ("not localisable", "too diffuse", "normal", "out of scope")
 """Why annotators may leave a finding without a mask."""
@@ -41,26 +47,31 @@ _PAGE = """<View>
 """
 
 
-async def hand_out(items: Sequence[Item], desk: Desk) -> Mapping[str, Outcome]:
+async def write_tasks(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
     """Write the tasks of all scans that are left, and go on."""
-    place = desk.folder / TASKS
+    place = desk.folder / TASKS_FOLDER
     forms = formats_of(desk.settings)
-    scans = [(item, scan_path(desk, name_of(item))) for item in items]
+    scans = [(item, scan_path(desk, scan_name(item))) for item in items]
     if "redbrick" in forms:
-        _json(place / "redbrick.json", [redbrick_task(item, path) for item, path in scans])
+        _write_json(place / "redbrick.json", [redbrick_task(item, path) for item, path in scans])
     if "label-studio" in forms:
-        _json(place / "label-studio.json", [studio_task(item, path) for item, path in scans])
+        _write_json(place / "label-studio.json", [studio_task(item, path) for item, path in scans])
         choices = "\n".join(f'      <Choice value="{why}"/>' for why in EXCLUSIONS)
-        _text(place / "label-studio.xml", _PAGE % choices)
+        _write_text(place / "label-studio.xml", _PAGE % choices)
     if "folder" in forms:
         for item, path in scans:
-            _folder(place / stem(name_of(item)), item, path, setting(desk.settings, "protocol"))
-    return {item.id: Kept(data={}) for item in items}
+            _write_folder(
+                place / scan_stem(scan_name(item)),
+                item,
+                path,
+                read_setting(desk.settings, "protocol"),
+            )
+    return {item.id: Keep(data={}) for item in items}
 
 
-def scan_now(item: Item, desk: Desk) -> JsonValue:
+def scan_state(item: Item, desk: StepContext) -> JsonValue:
     """Where a scan is now: tasks are written again when it comes."""
-    path = scan_path(desk, name_of(item))
+    path = scan_path(desk, scan_name(item))
     return None if path is None else str(path)
 
 
@@ -80,7 +91,7 @@ def redbrick_task(item: Item, scan: Path | None) -> dict[str, Any]:
     told = targets_of(item)
     return {
         "name": item.id,
-        "series": [{"name": item.id, "items": _link(item, scan)}],
+        "series": [{"name": item.id, "items": _scan_link(item, scan)}],
         "metaData": {f"finding {key}": t["text"] for key, t in told.items()}
         | {f"category {key}": t["category"] for key, t in told.items()},
     }
@@ -88,36 +99,36 @@ def redbrick_task(item: Item, scan: Path | None) -> dict[str, Any]:
 
 def studio_task(item: Item, scan: Path | None) -> dict[str, Any]:
     """A task as Label Studio's importer takes it; it shows no volumes, so the scan is a link."""
-    rows = [{"key": key, **_shown(target)} for key, target in targets_of(item).items()]
-    return {"data": {"name": item.id, "link": _link(item, scan), "findings": rows}}
+    rows = [{"key": key, **_target_row(target)} for key, target in targets_of(item).items()]
+    return {"data": {"name": item.id, "link": _scan_link(item, scan), "findings": rows}}
 
 
 def plain_task(item: Item, protocol: str) -> dict[str, Any]:
     """A task for people with any tool: what to mark, and how to hand it back."""
-    told = {key: _shown(target) for key, target in targets_of(item).items()}
+    told = {key: _target_row(target) for key, target in targets_of(item).items()}
     limit = " (at most three)" if protocol == "protocol1" else ""
     return {
-        "scan": name_of(item),
+        "scan": scan_name(item),
         "findings": told,
         "mark": f"every entity of each finding{limit}, numbered 1, 2, 3, … in the CT's own voxels",
-        "hand back": f"{RETURNED}/{item.id}/KEY.nii.gz, one file for each finding",
-        "or": f"{RETURNED}/{name_of(item)}, one (findings, H, W, D) file",
+        "hand back": f"{MASKS_FOLDER}/{item.id}/KEY.nii.gz, one file for each finding",
+        "or": f"{MASKS_FOLDER}/{scan_name(item)}, one (findings, H, W, D) file",
         "leave out": list(EXCLUSIONS),
     }
 
 
-def _shown(target: Mapping[str, str]) -> dict[str, str]:
-    name = findings().categories[target["category"]].name
+def _target_row(target: Mapping[str, str]) -> dict[str, str]:
+    name = finding_tree().categories[target["category"]].name
     return {"text": target["text"], "category": target["category"], "category name": name}
 
 
-def _link(item: Item, scan: Path | None) -> str:
+def _scan_link(item: Item, scan: Path | None) -> str:
     """Where the scan is; its bare name where it is not here, to be found by the importer."""
-    return str(scan) if scan is not None else name_of(item)
+    return str(scan) if scan is not None else scan_name(item)
 
 
-def _folder(place: Path, item: Item, scan: Path | None, protocol: str) -> None:
-    _json(place / "task.json", plain_task(item, protocol))
+def _write_folder(place: Path, item: Item, scan: Path | None, protocol: str) -> None:
+    _write_json(place / "task.json", plain_task(item, protocol))
     if scan is None:
         return
     link = place / ("ct.nii" + (".gz" if scan.name.endswith(".gz") else ""))
@@ -127,10 +138,10 @@ def _folder(place: Path, item: Item, scan: Path | None, protocol: str) -> None:
         link.symlink_to(scan.resolve())
 
 
-def _json(path: Path, value: object) -> None:
-    _text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+def _write_json(path: Path, value: object) -> None:
+    _write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
-def _text(path: Path, text: str) -> None:
-    with written(path) as stream:
+def _write_text(path: Path, text: str) -> None:
+    with open_atomic(path) as stream:
         stream.write(text.encode("utf-8"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-REWARDED = 0.75
+REWARD_IOU = 0.75
 """The mean IoU above which GEMeX-ThinkVG rewards the boxes of an answer."""
 
 
@@ -65,10 +65,10 @@ def mean_overlap(likeness: ArrayLike) -> float:
     return float(sum(table[pair] for pair in best_pairs(table)) / most)
 
 
-def rewarded(likeness: ArrayLike, *, above: float = REWARDED) -> bool:
+def is_rewarded(likeness: ArrayLike, *, above: float = REWARD_IOU) -> bool:
     """Whether there are as many boxes as there should be, and their mean IoU is above the bar.
 
-    >>> rewarded([[0.8]]), rewarded([[0.75]]), rewarded([[0.8], [0.0]])
+    >>> is_rewarded([[0.8]]), is_rewarded([[0.75]]), is_rewarded([[0.8], [0.0]])
     (True, False, False)
     """
     table = np.asarray(likeness, np.float64)

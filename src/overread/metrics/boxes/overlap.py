@@ -70,10 +70,12 @@ def centres(boxes: ArrayLike) -> NDArray[np.float64]:
     return np.asarray((rows[:, :2] + rows[:, 2:]) / 2)
 
 
-def holds(boxes: ArrayLike, points: ArrayLike, *, margin: float = 0.0) -> NDArray[np.bool_]:
+def contains_points(
+    boxes: ArrayLike, points: ArrayLike, *, margin: float = 0.0
+) -> NDArray[np.bool_]:
     """Whether each box (a row) holds each point (a column); the edges belong to the box.
 
-    >>> holds([[0, 0, 4, 4]], [[4, 2], [5, 2]])
+    >>> contains_points([[0, 0, 4, 4]], [[4, 2], [5, 2]])
     array([[ True, False]])
     """
     rows = _rows(boxes)
@@ -87,7 +89,7 @@ def _rows(boxes: ArrayLike) -> Corners:
     rows = np.asarray(boxes, np.float64)
     if rows.size and (rows.ndim != 2 or rows.shape[1] != 4):
         raise UsageError(
-            f"boxes of shape {rows.shape} are none",
+            f"an array of shape {rows.shape} is not a list of boxes",
             remedy="give one row of left, top, right, bottom for each box",
         )
     # Numbers that no picture has would overflow when they are multiplied.

@@ -41,10 +41,10 @@ _WITHIN: dict[str, tuple[str, ...]] = {
 _AND = re.compile(r",|;|/|&|\+|\band\b", re.I)
 
 
-def regions_named(label: str | None) -> tuple[str, ...]:
+def find_regions(label: str | None) -> tuple[str, ...]:
     """The regions that a label names; none where it names nothing we know.
 
-    >>> regions_named("right lung, left hilum")
+    >>> find_regions("right lung, left hilum")
     ('right lung', 'left hilar structures')
     """
     words = (label or "").strip()
@@ -59,15 +59,15 @@ def regions_named(label: str | None) -> tuple[str, ...]:
     return tuple(name for name in known.names if name in found)
 
 
-def place_named(label: str | None) -> str:
+def canonical_place(label: str | None) -> str:
     """One wording for all labels of a place; "" where there is no label.
 
-    >>> place_named("Lungs"), place_named("both lungs"), place_named("the left hilum")
+    >>> canonical_place("Lungs"), canonical_place("both lungs"), canonical_place("the left hilum")
     ('lung region', 'lung region', 'left hilar structures')
-    >>> place_named("Left  kidney")
+    >>> canonical_place("Left  kidney")
     'left kidney'
     """
-    names = regions_named(label)
+    names = find_regions(label)
     if not names:
         return re.sub(r"[^a-z0-9]+", " ", (label or "").lower()).strip().removeprefix("the ")
     if len(names) == 1:
@@ -83,17 +83,17 @@ def place_named(label: str | None) -> str:
 
 def major_region(names: Iterable[str]) -> str | None:
     """The major region that several regions make up, or None."""
-    filled = within(names)
+    filled = expand_regions(names)
     for group in xray_regions().groups:
-        if len(group.members) > 1 and within(group.members) == filled:
+        if len(group.members) > 1 and expand_regions(group.members) == filled:
             return group.name
     return None
 
 
-def within(names: Iterable[str]) -> frozenset[str]:
+def expand_regions(names: Iterable[str]) -> frozenset[str]:
     """The regions themselves and all that lies within them.
 
-    >>> sorted(within(["left upper lung zone"]))
+    >>> sorted(expand_regions(["left upper lung zone"]))
     ['left apical zone', 'left upper lung zone']
     """
     found: set[str] = set()

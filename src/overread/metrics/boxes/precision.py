@@ -28,14 +28,14 @@ THRESHOLDS: Numbers = np.linspace(0.5, 0.95, 10)
 """The IoUs at which a box is a hit: .50, .55, …, .95."""
 LEVELS: Numbers = np.linspace(0.0, 1.0, 101)
 """The levels of recall at which precision is read."""
-MOST = 100
+MAX_BOXES = 100
 """Boxes of a class that count in one picture, the highest scores first."""
 _AT_ONCE = 4_000_000
 """Numbers that are held at once: draws are taken in blocks of this size."""
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedBoxes:
     """All found boxes of one class, the highest score first."""
 
     rows: NDArray[np.intp]
@@ -48,7 +48,7 @@ class Ranked:
     """For every row, how many true boxes of the class there are."""
 
 
-def hits(
+def match_hits(
     found: ArrayLike, scores: ArrayLike, truth: ArrayLike, thresholds: ArrayLike = THRESHOLDS
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The found boxes of one class in one picture by falling score, and where each is a hit.
@@ -57,11 +57,11 @@ def hits(
     keep their order, and of two equally good true boxes the later one is taken.
 
     >>> boxes = [[0, 0, 10, 10], [0, 0, 10, 9]]
-    >>> order, hit = hits(boxes, [0.2, 0.9], [[0, 0, 10, 10]], [0.5, 0.95])
+    >>> order, hit = match_hits(boxes, [0.2, 0.9], [[0, 0, 10, 10]], [0.5, 0.95])
     >>> order.tolist(), hit.tolist()
     ([1, 0], [[True, False], [False, True]])
     """
-    order = np.argsort(-np.asarray(scores, np.float64), kind="stable")[:MOST]
+    order = np.argsort(-np.asarray(scores, np.float64), kind="stable")[:MAX_BOXES]
     bars = np.minimum(np.asarray(thresholds, np.float64), 1 - 1e-10)
     overlap = iou(found, truth)
     count = overlap.shape[1]
@@ -78,7 +78,7 @@ def hits(
     return order, hit
 
 
-def ranked(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, Ranked]:
+def rank_boxes(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, RankedBoxes]:
     """Class → its found boxes over all rows, for classes that have a true box anywhere.
 
     A row has 'truths' {class: number} and 'found' {class: [[score, hits], …]}, where bit n of
@@ -95,7 +95,7 @@ def ranked(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, Ranked]:
         ends = np.arange(len(order))
         if ties == "together" and len(order):
             ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-        out[name] = Ranked(
+        out[name] = RankedBoxes(
             rows=np.array([box[0] for box in boxes], np.intp)[order],
             hits=(bits[None] >> np.arange(len(THRESHOLDS))[:, None] & 1).astype(bool),
             ends=ends,
@@ -104,7 +104,7 @@ def ranked(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, Ranked]:
     return out
 
 
-def average_precision(boxes: Ranked, weights: Numbers, thresholds: Sequence[int]) -> Numbers:
+def average_precision(boxes: RankedBoxes, weights: Numbers, thresholds: Sequence[int]) -> Numbers:
     """Average precision of one class: a line a draw, a column a threshold; NaN without truth.
 
     `weights` says how often each draw (a line) has drawn each row (a column).
@@ -114,15 +114,15 @@ def average_precision(boxes: Ranked, weights: Numbers, thresholds: Sequence[int]
     step = max(1, _AT_ONCE // max(1, len(boxes.rows)))
     for first in range(0, len(weights), step):
         block = slice(first, first + step)
-        places = _running(boxes, weights[block], np.ones(len(boxes.rows)))
+        places = _cumulate(boxes, weights[block], np.ones(len(boxes.rows)))
         for column, threshold in enumerate(thresholds):
-            right = _running(boxes, weights[block], boxes.hits[threshold].astype(np.float64))
-            out[block, column] = _area(right, places, truths[block])
+            right = _cumulate(boxes, weights[block], boxes.hits[threshold].astype(np.float64))
+            out[block, column] = _mean_precision(right, places, truths[block])
     out[truths == 0] = np.nan
     return out
 
 
-def _running(boxes: Ranked, weights: Numbers, worth: Numbers) -> Numbers:
+def _cumulate(boxes: RankedBoxes, weights: Numbers, worth: Numbers) -> Numbers:
     """What the boxes up to each end are worth together, a line a draw."""
     steps = len(boxes.ends)
     if steps * 4 > len(boxes.rows):
@@ -133,7 +133,7 @@ def _running(boxes: Ranked, weights: Numbers, worth: Numbers) -> Numbers:
     return np.asarray((weights @ table).cumsum(axis=1))
 
 
-def _area(right: Numbers, places: Numbers, truths: Numbers) -> Numbers:
+def _mean_precision(right: Numbers, places: Numbers, truths: Numbers) -> Numbers:
     """Precision averaged over the levels of recall, from running counts of hits and of boxes."""
     precision = np.zeros(right.shape)
     np.divide(right, places, out=precision, where=places > 0)
@@ -158,7 +158,7 @@ def mean_average_precision(
     array([0.75])
     """
     total, classes = np.zeros(sample.draws), np.zeros(sample.draws)
-    for boxes in ranked(sample.rows, ties=ties).values():
+    for boxes in rank_boxes(sample.rows, ties=ties).values():
         # The mean over thresholds is NaN for a draw without this class: such draws leave it out.
         one = average_precision(boxes, sample.weights, thresholds).mean(axis=1)
         there = ~np.isnan(one)

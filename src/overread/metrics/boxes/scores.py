@@ -15,15 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Box, Finding, Trace
-from overread.metrics.boxes.matching import REWARDED, best_pairs, mean_overlap, rewarded
-from overread.metrics.boxes.overlap import centres, corners, holds, iou
-from overread.metrics.boxes.places import place_named
-from overread.metrics.boxes.precision import MOST, THRESHOLDS, hits, mean_average_precision
+from overread.metrics.boxes.matching import REWARD_IOU, best_pairs, is_rewarded, mean_overlap
+from overread.metrics.boxes.overlap import centres, contains_points, corners, iou
+from overread.metrics.boxes.places import canonical_place
+from overread.metrics.boxes.precision import (
+    MAX_BOXES,
+    THRESHOLDS,
+    match_hits,
+    mean_average_precision,
+)
 from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.shares import share
+from overread.metrics.shares import share_metric
 
 
-def boxes_of(trace: Trace | None, findings: Iterable[Finding]) -> list[Box]:
+def collect_boxes(trace: Trace | None, findings: Iterable[Finding]) -> list[Box]:
     """The boxes that a reading or a truth commits to, in their order, each once."""
     steps = trace.steps if trace else ()
     for regions in (
@@ -41,24 +46,24 @@ def boxes_of(trace: Trace | None, findings: Iterable[Finding]) -> list[Box]:
 
 
 def _key(box: Box) -> tuple[object, ...]:
-    return box.picture, box.x1, box.y1, box.x2, box.y2, place_named(box.label)
+    return box.picture, box.x1, box.y1, box.x2, box.y2, canonical_place(box.label)
 
 
-def asked_and_found(subject: Subject) -> tuple[list[Box], list[Box]] | None:
+def true_and_found_boxes(subject: Subject) -> tuple[list[Box], list[Box]] | None:
     """The true boxes and the reader's; None where the truth tells no places of any sort."""
-    truth, reading = subject.entry.truth, subject.answered
+    truth, reading = subject.entry.truth, subject.usable_reading
     if truth is None:
         return None
-    told = boxes_of(truth.trace, truth.findings)
+    told = collect_boxes(truth.trace, truth.findings)
     if not told and truth.trace is None:
         return None
-    found = boxes_of(reading.trace, reading.findings or ()) if reading else []
+    found = collect_boxes(reading.trace, reading.findings or ()) if reading else []
     # A reader that repeats a broken true box is not to blame for it.
     broken = {_key(box) for box in told if not box.is_proper}
     return [box for box in told if box.is_proper], [b for b in found if _key(b) not in broken]
 
 
-def overlaps(found: Sequence[Box], truth: Sequence[Box]) -> NDArray[np.float64]:
+def iou_table(found: Sequence[Box], truth: Sequence[Box]) -> NDArray[np.float64]:
     """IoU of every found box (a row) with every true one; 0 in different pictures."""
     table = iou(corners(found), corners(truth))
     for row, box in enumerate(found):
@@ -68,44 +73,46 @@ def overlaps(found: Sequence[Box], truth: Sequence[Box]) -> NDArray[np.float64]:
     return table
 
 
-def pointed(found: Sequence[Box], truth: Sequence[Box], *, margin: float = 0.0) -> dict[str, bool]:
+def point_hits(
+    found: Sequence[Box], truth: Sequence[Box], *, margin: float = 0.0
+) -> dict[str, bool]:
     """Place → whether the centre of the first box found for it lies in a true box of it.
 
     >>> heart = Box(picture="xray", x1=4, y1=4, x2=8, y2=8, label="heart")
     >>> near = Box(picture="xray", x1=3, y1=3, x2=7, y2=7, label="cardiac silhouette")
-    >>> pointed([near], [heart])
+    >>> point_hits([near], [heart])
     {'cardiac silhouette': True}
     """
     first: dict[str, Box] = {}
     for box in found:
-        first.setdefault(place_named(box.label), box)
+        first.setdefault(canonical_place(box.label), box)
     out: dict[str, bool] = {}
     for box in truth:
-        place = place_named(box.label)
+        place = canonical_place(box.label)
         own = first.get(place)
         there = own is not None and own.is_proper and own.picture == box.picture
-        inside = there and own is not None and _inside(box, own, margin)
+        inside = there and own is not None and _centre_inside(box, own, margin)
         out[place] = out.get(place, False) or inside
     return out
 
 
-def _inside(box: Box, other: Box, margin: float) -> bool:
-    return bool(holds(corners([box]), centres(corners([other])), margin=margin)[0, 0])
+def _centre_inside(box: Box, other: Box, margin: float) -> bool:
+    return bool(contains_points(corners([box]), centres(corners([other])), margin=margin)[0, 0])
 
 
 def measure_boxes(subject: Subject) -> Measured:
     """One row a case: the mean IoU of the best partners, the reward, the points that hit."""
-    told = asked_and_found(subject)
+    told = true_and_found_boxes(subject)
     if told is None or not told[0]:
         return {}
     truth, found = told
-    table = overlaps(found, truth)
-    points = pointed(found, truth)
+    table = iou_table(found, truth)
+    points = point_hits(found, truth)
     return {
         "": {
             "cases": 1,
             "iou": mean_overlap(table),
-            "reward": int(rewarded(table)),
+            "reward": int(is_rewarded(table)),
             "true_boxes": len(truth),
             "found_boxes": len(found),
             "ious": [float(table[pair]) for pair in best_pairs(table)],
@@ -121,24 +128,24 @@ def measure_ranked_boxes(subject: Subject) -> Measured:
 
     Boxes have no scores of their own: the first one that is told is the surest, the n-th has 1/n.
     """
-    told = asked_and_found(subject)
+    told = true_and_found_boxes(subject)
     if told is None:
         return {}
     truth, found = told
     truths: dict[str, int] = {}
     for box in truth:
-        place = place_named(box.label)
+        place = canonical_place(box.label)
         truths[place] = truths.get(place, 0) + 1
     # One (picture, class) at a time: boxes of different pictures or classes never meet.
     groups: dict[tuple[str, str], tuple[list[Box], list[float]]] = {}
     for n, box in enumerate(found, 1):
-        boxes, scores = groups.setdefault((box.picture, place_named(box.label)), ([], []))
+        boxes, scores = groups.setdefault((box.picture, canonical_place(box.label)), ([], []))
         boxes.append(box)
         scores.append(1 / n)
     listed: dict[str, list[list[Any]]] = {}
     for (picture, place), (boxes, scores) in groups.items():
-        own = [b for b in truth if b.picture == picture and place_named(b.label) == place]
-        order, hit = hits(corners(boxes), scores, corners(own))
+        own = [b for b in truth if b.picture == picture and canonical_place(b.label) == place]
+        order, hit = match_hits(corners(boxes), scores, corners(own))
         bits = (hit * (1 << np.arange(len(THRESHOLDS)))[:, None]).sum(axis=0)
         pairs = zip(order.tolist(), bits.tolist(), strict=True)
         listed.setdefault(place, []).extend([scores[n], bit] for n, bit in pairs)
@@ -151,7 +158,7 @@ _WHOSE: dict[str, Any] = {
 }
 _CLASSES = "labels in the wording of the regions in use; boxes without label are a class"
 
-_share = partial(share, needs=("boxes",), measure=measure_boxes)
+_share = partial(share_metric, needs=("boxes",), measure=measure_boxes)
 
 BOX_IOU = _share(
     "box_iou",
@@ -174,7 +181,7 @@ BOX_REWARD = _share(
     "share of cases with the right number of boxes and a mean IoU above .75",
     top="reward",
     reference="GEMeX-ThinkVG's grounding reward, every pairing tried out",
-    settings={**_WHOSE, "pairs": "optimal", "above": REWARDED, "mean": "cases"},
+    settings={**_WHOSE, "pairs": "optimal", "above": REWARD_IOU, "mean": "cases"},
     symmetric=True,
 )
 
@@ -196,7 +203,7 @@ def _precision_metric(name: str, about: str, thresholds: tuple[int, ...]) -> Met
             "iou": [round(float(THRESHOLDS[n]), 2) for n in thresholds],
             "score": "1/n for the n-th box that is told",
             "ties": "together",
-            "boxes a picture and class": MOST,
+            "boxes a picture and class": MAX_BOXES,
         },
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from overread.errors import UsageError
 from overread.language.labels import CHEXPERT
-from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.sample import Numbers, Sample, safe_divide
 
 CLASSES = (*CHEXPERT[1:], CHEXPERT[0])
 """The 14 classes in CheXbert's order: 'No Finding' is the last."""
@@ -66,19 +66,19 @@ def labels_f1(
     """
     hits, either = _counts(sample, classes)
     if average == "micro":
-        return divided(2 * hits.sum(axis=1), either.sum(axis=1))
-    each = divided(2 * hits, either)
+        return safe_divide(2 * hits.sum(axis=1), either.sum(axis=1))
+    each = safe_divide(2 * hits, either)
     known = ~np.isnan(each)
     total = np.where(known, each, 0.0).sum(axis=1)
     if absent == "left out":
-        return divided(total, known.sum(axis=1).astype(np.float64))
+        return safe_divide(total, known.sum(axis=1).astype(np.float64))
     mean: Numbers = np.where(sample.weights.any(axis=1), total / each.shape[1], np.nan)
     return mean
 
 
-def classes_told(sample: Sample, *, classes: int = 14) -> Numbers:
+def reference_class_share(sample: Sample, *, classes: int = 14) -> Numbers:
     """Share of the classes that a reference has: what a perfect reader's macro F1 is."""
-    chosen = _chosen(classes)
+    chosen = _class_columns(classes)
     told = np.array([row["reference_labels"] for row in sample.rows], np.float64)
     there = sample.weights @ told.reshape(-1, len(CLASSES))[:, chosen] > 0
     share: Numbers = np.where(sample.weights.any(axis=1), there.mean(axis=1), np.nan)
@@ -87,7 +87,7 @@ def classes_told(sample: Sample, *, classes: int = 14) -> Numbers:
 
 def _counts(sample: Sample, classes: int) -> tuple[Numbers, Numbers]:
     """Hits, and positives of both sides together; one line a draw, one column a class."""
-    chosen = _chosen(classes)
+    chosen = _class_columns(classes)
     ours = np.array([row["reference_labels"] for row in sample.rows], np.float64)
     theirs = np.array([row["labels"] for row in sample.rows], np.float64)
     ours = ours.reshape(-1, len(CLASSES))[:, chosen]
@@ -95,5 +95,5 @@ def _counts(sample: Sample, classes: int) -> tuple[Numbers, Numbers]:
     return sample.weights @ (ours * theirs), sample.weights @ (ours + theirs)
 
 
-def _chosen(classes: int) -> list[int]:
+def _class_columns(classes: int) -> list[int]:
     return [n for n, name in enumerate(CLASSES) if classes == len(CLASSES) or name in FIVE]

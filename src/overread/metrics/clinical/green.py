@@ -74,18 +74,18 @@ def parse_green(reply: str) -> GreenCounts:
     >>> counts.score, counts.significant["b"]
     (0.75, 1)
     """
-    sections = _sections(reply)
+    sections = _split_sections(reply)
     for name in (_SIGNIFICANT, _MATCHED):
         if name not in sections:
-            raise _unreadable(f"has no section [{name.title()}]")
+            raise _unreadable_error(f"has no section [{name.title()}]")
     return GreenCounts(
-        matched=_matched(sections[_MATCHED]),
-        significant=_errors(sections[_SIGNIFICANT], _SIGNIFICANT),
-        insignificant=_errors(sections.get(_INSIGNIFICANT, "none"), _INSIGNIFICANT),
+        matched=_parse_matched(sections[_MATCHED]),
+        significant=_parse_errors(sections[_SIGNIFICANT], _SIGNIFICANT),
+        insignificant=_parse_errors(sections.get(_INSIGNIFICANT, "none"), _INSIGNIFICANT),
     )
 
 
-def _sections(reply: str) -> dict[str, str]:
+def _split_sections(reply: str) -> dict[str, str]:
     """Heading → what stands under it; the first of two equal headings counts."""
     heads = list(_HEADING.finditer(reply))
     found: dict[str, str] = {}
@@ -95,34 +95,34 @@ def _sections(reply: str) -> dict[str, str]:
     return found
 
 
-def _matched(text: str) -> int:
+def _parse_matched(text: str) -> int:
     first = _FIRST.match(text)
     if first:
         return int(first.group(1))
     if _NOTHING.match(text):
         return 0
-    raise _unreadable("does not say how many findings matched")
+    raise _unreadable_error("does not say how many findings matched")
 
 
-def _errors(text: str, section: str) -> dict[str, int]:
+def _parse_errors(text: str, section: str) -> dict[str, int]:
     counts = dict.fromkeys(ERRORS, 0)
     lines = _LINE.findall(text)
     if not lines:
         if _NOTHING.match(text):
             return counts
-        raise _unreadable(f"counts nothing under [{section.title()}]")
+        raise _unreadable_error(f"counts nothing under [{section.title()}]")
     seen = set()
     for mark, rest in lines:
         letter = mark if mark in ERRORS else list(ERRORS)[int(mark) - 1]
         count = _COUNT.search(rest)
         if count is None:
-            raise _unreadable(f"gives no number for ({mark}) under [{section.title()}]")
+            raise _unreadable_error(f"gives no number for ({mark}) under [{section.title()}]")
         if letter in seen:
-            raise _unreadable(f"counts ({mark}) twice under [{section.title()}]")
+            raise _unreadable_error(f"counts ({mark}) twice under [{section.title()}]")
         seen.add(letter)
         counts[letter] = int(count.group(1))
     return counts
 
 
-def _unreadable(what: str) -> OverreadError:
+def _unreadable_error(what: str) -> OverreadError:
     return OverreadError(f"the reply of the GREEN judge {what}", remedy="let it judge again")

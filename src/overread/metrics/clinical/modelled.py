@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from overread.metrics.clinical.chexbert import classes_told, labels_f1
+from overread.metrics.clinical.chexbert import labels_f1, reference_class_share
 from overread.metrics.clinical.models.bertscore import EMPTY, LAYER
 from overread.metrics.clinical.models.green import LONGEST
 from overread.metrics.clinical.radcliq import VERSIONS
 from overread.metrics.clinical.ratescore import NO_ENTITY
 from overread.metrics.clinical.scoring import (
-    Score,
+    PairScore,
     measure_chexbert,
     measure_pairs,
     score_bertscore,
@@ -28,10 +28,10 @@ from overread.metrics.clinical.scoring import (
     score_sembscore,
 )
 from overread.metrics.contract import Metric
-from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part
 
-NOTHING = {"radgraph_combined": 0.0, "bertscore": EMPTY, "sembscore": -1.0, "bleu2": 0.0}
+EMPTY_COMPONENTS = {"radgraph_combined": 0.0, "bertscore": EMPTY, "sembscore": -1.0, "bleu2": 0.0}
 """RadCliQ's components where nothing was handed in."""
 _GRAPH = {
     "radgraph_e": "tokens and label",
@@ -47,7 +47,7 @@ def mean(sample: Sample, name: str) -> Numbers:
     >>> mean(Sample([{"green": 0.5}, {"green": 1.0}]), "green")
     array([0.75])
     """
-    return divided(sample.total(name), sample.weights.sum(axis=1))
+    return safe_divide(sample.total(name), sample.weights.sum(axis=1))
 
 
 def ratio(sample: Sample, top: str, bottom: str) -> Numbers:
@@ -57,7 +57,7 @@ def ratio(sample: Sample, top: str, bottom: str) -> Numbers:
 
 def mean_radcliq(sample: Sample, version: str) -> Numbers:
     """The mean RadCliQ over cases, one number a draw."""
-    return VERSIONS[version].mean_of(sample)
+    return VERSIONS[version].sample_mean(sample)
 
 
 @cache
@@ -66,13 +66,19 @@ def model_metrics(part: Part = "report") -> dict[str, Metric]:
 
     Those of the report have plain names; others end in the part ('radgraph_e_findings').
     """
-    made = [*_graph(part), *_labels(part), *_likenesses(part), *_radcliq(part), *_judged(part)]
-    tail = _tail(part)
+    made = [
+        *_radgraph_metrics(part),
+        *_chexbert_metrics(part),
+        *_similarity_metrics(part),
+        *_radcliq_metrics(part),
+        *_green_metrics(part),
+    ]
+    tail = _part_suffix(part)
     return {metric.name.removesuffix(tail): metric for metric in made}
 
 
-def _graph(part: Part) -> list[Metric]:
-    measure = _pairs(part, score_radgraph, dict.fromkeys(_GRAPH, 0.0))
+def _radgraph_metrics(part: Part) -> list[Metric]:
+    measure = _pair_measure(part, score_radgraph, dict.fromkeys(_GRAPH, 0.0))
     settings = {"model": "radgraph-xl", "empty side": 0}
     return [
         _metric(
@@ -88,7 +94,7 @@ def _graph(part: Part) -> list[Metric]:
     ]
 
 
-def _labels(part: Part) -> list[Metric]:
+def _chexbert_metrics(part: Part) -> list[Metric]:
     measure = partial(measure_chexbert, part=part)
     made = []
     for classes in (14, 5):
@@ -114,7 +120,7 @@ def _labels(part: Part) -> list[Metric]:
                 "f1chexbert 0.0.2; scikit-learn f1_score",
                 combine=partial(labels_f1, classes=classes, average="macro", absent="zero"),
                 settings={**told, "average": "macro", "class of neither side": 0},
-                ceiling=ceiling + _tail(part),
+                ceiling=ceiling + _part_suffix(part),
                 symmetric=True,
             ),
             _metric(
@@ -123,7 +129,7 @@ def _labels(part: Part) -> list[Metric]:
                 f"what {name}_macro gives a perfect reader: the classes that references have",
                 measure,
                 "scikit-learn f1_score of the references against themselves",
-                combine=partial(classes_told, classes=classes),
+                combine=partial(reference_class_share, classes=classes),
                 settings=told,
                 worst=math.nan,
             ),
@@ -131,13 +137,13 @@ def _labels(part: Part) -> list[Metric]:
     return made
 
 
-def _likenesses(part: Part) -> list[Metric]:
+def _similarity_metrics(part: Part) -> list[Metric]:
     return [
         _metric(
             part,
             "bertscore",
             "likeness of the words in their context, mean of cases",
-            _pairs(part, score_bertscore, {"bertscore": EMPTY}),
+            _pair_measure(part, score_bertscore, {"bertscore": EMPTY}),
             "bert-score 0.3.13",
             worst=EMPTY,
             settings=_BERT,
@@ -147,7 +153,7 @@ def _likenesses(part: Part) -> list[Metric]:
             part,
             "sembscore",
             "cosine of CheXbert's vectors of both texts, mean of cases",
-            _pairs(part, score_sembscore, {"sembscore": -1.0}),
+            _pair_measure(part, score_sembscore, {"sembscore": -1.0}),
             "CXR-Report-Metric",
             worst=-1.0,
             settings={"model": "CheXbert"},
@@ -157,7 +163,7 @@ def _likenesses(part: Part) -> list[Metric]:
             part,
             "ratescore",
             "likeness of the medical entities, weighted by type, mean of cases",
-            _pairs(part, score_ratescore, {"ratescore": 0.0}),
+            _pair_measure(part, score_ratescore, {"ratescore": 0.0}),
             "RaTEScore 0.6.0",
             settings={
                 "models": "RaTE-NER-Deberta, BioLORD-2023-C",
@@ -170,8 +176,8 @@ def _likenesses(part: Part) -> list[Metric]:
     ]
 
 
-def _radcliq(part: Part) -> list[Metric]:
-    measure = _pairs(part, score_radcliq, NOTHING)
+def _radcliq_metrics(part: Part) -> list[Metric]:
+    measure = _pair_measure(part, score_radcliq, EMPTY_COMPONENTS)
     return [
         _metric(
             part,
@@ -181,8 +187,8 @@ def _radcliq(part: Part) -> list[Metric]:
             "CXR-Report-Metric",
             better="lower",
             combine=partial(mean_radcliq, version=version),
-            best=constants.of(dict.fromkeys(NOTHING, 1.0)),
-            worst=constants.of(NOTHING),
+            best=constants.value(dict.fromkeys(EMPTY_COMPONENTS, 1.0)),
+            worst=constants.value(EMPTY_COMPONENTS),
             settings={
                 "radgraph": "radgraph, (entity F1 + relation F1) / 2",
                 "bertscore": _BERT,
@@ -194,8 +200,8 @@ def _radcliq(part: Part) -> list[Metric]:
     ]
 
 
-def _judged(part: Part) -> list[Metric]:
-    measure = _pairs(part, score_green, {"asked": 0, "parsed": 1, "green": 0.0})
+def _green_metrics(part: Part) -> list[Metric]:
+    measure = _pair_measure(part, score_green, {"asked": 0, "parsed": 1, "green": 0.0})
     settings = {
         "judge": "GREEN model of the models' folder",
         "decoding": f"likeliest token, {LONGEST} tokens with the prompt",
@@ -226,7 +232,7 @@ def _judged(part: Part) -> list[Metric]:
     ]
 
 
-def _pairs(part: Part, score: Score, nothing: dict[str, Any]) -> Any:
+def _pair_measure(part: Part, score: PairScore, nothing: dict[str, Any]) -> Any:
     return partial(measure_pairs, part=part, score=score, nothing=nothing)
 
 
@@ -236,7 +242,7 @@ def _metric(
     """A metric from 0 to 1 that is the mean of the statistic of its name, but for the changes."""
     settings = {"part": part, **changes.pop("settings")}
     plain = Metric(
-        name=name + _tail(part),
+        name=name + _part_suffix(part),
         about=about,
         better="higher",
         needs=(part,),
@@ -250,7 +256,7 @@ def _metric(
     return replace(plain, **changes)
 
 
-def _tail(part: Part) -> str:
+def _part_suffix(part: Part) -> str:
     return "" if part == "report" else f"_{part}"
 
 

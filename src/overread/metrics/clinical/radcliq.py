@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from overread.errors import UsageError
-from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.sample import Numbers, Sample, safe_divide
 
 COMPONENTS = ("radgraph_combined", "bertscore", "sembscore", "bleu2")
 """The order in which the published models take their inputs."""
@@ -29,12 +29,12 @@ class Radcliq:
     coef: tuple[float, ...]
     intercept: float
 
-    def of(self, components: Mapping[str, float]) -> float:
+    def value(self, components: Mapping[str, float]) -> float:
         """The value of one report.
 
-        >>> round(V1.of(dict.fromkeys(COMPONENTS, 1.0)), 4)
+        >>> round(V1.value(dict.fromkeys(COMPONENTS, 1.0)), 4)
         -1.4407
-        >>> round(V1.of(dict.fromkeys(COMPONENTS, 0.0)), 4)
+        >>> round(V1.value(dict.fromkeys(COMPONENTS, 0.0)), 4)
         2.4501
         """
         missing = [name for name in COMPONENTS if name not in components]
@@ -45,14 +45,14 @@ class Radcliq:
             coef * (components[name] - mean) / scale for name, mean, scale, coef in parts
         )
 
-    def mean_of(self, sample: Sample) -> Numbers:
+    def sample_mean(self, sample: Sample) -> Numbers:
         """The mean over cases, one number a draw: the value of the mean components."""
         cases = sample.weights.sum(axis=1)
         total = np.full(sample.draws, self.intercept)
         for name, mean, scale, coef in zip(
             COMPONENTS, self.mean, self.scale, self.coef, strict=True
         ):
-            total += coef * (divided(sample.total(name), cases) - mean) / scale
+            total += coef * (safe_divide(sample.total(name), cases) - mean) / scale
         return total
 
 

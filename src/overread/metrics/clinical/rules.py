@@ -8,12 +8,12 @@ from functools import cache, partial
 import numpy as np
 
 from overread.language.compare import compare_statements
-from overread.language.labels import chexpert
-from overread.language.statements import Statement, statements
+from overread.language.labels import chexpert_labels
+from overread.language.statements import Statement, find_statements
 from overread.metrics.clinical.chexbert import CLASSES, labels_f1
 from overread.metrics.clinical.findings import count_findings
 from overread.metrics.contract import Measured, Metric, Subject
-from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part, text_pairs
 
 
@@ -21,7 +21,7 @@ def measure_rules(subject: Subject, part: Part) -> Measured:
     """Counts, disagreements and labels of one case; each text is read once."""
     measured = {}
     for unit, reference, written in text_pairs(subject, part):
-        ours, theirs = statements(reference), statements(written)
+        ours, theirs = find_statements(reference), find_statements(written)
         measured[unit] = {
             **count_findings(compare_statements(ours, theirs)),
             "reference_labels": _labels(ours),
@@ -52,7 +52,7 @@ def f1(sample: Sample, hit: str, reference: str, other: str) -> Numbers:
     >>> f1(Sample([{"found": 1, "reference": 2, "other": 1}]), "found", "reference", "other")
     array([0.66666667])
     """
-    return divided(2 * sample.total(hit), sample.total(reference) + sample.total(other))
+    return safe_divide(2 * sample.total(hit), sample.total(reference) + sample.total(other))
 
 
 @cache
@@ -116,7 +116,7 @@ def rule_metrics(part: Part = "report") -> dict[str, Metric]:
 
 
 def _labels(told: list[Statement]) -> list[int]:
-    marks = chexpert(told)
+    marks = chexpert_labels(told)
     return [marks[name] for name in CLASSES]
 
 

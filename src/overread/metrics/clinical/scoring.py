@@ -27,11 +27,13 @@ from overread.metrics.contract import Measured, Subject
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words import radcliq_bleu2
 
-Score: TypeAlias = Callable[[str, str], dict[str, Any]]
+PairScore: TypeAlias = Callable[[str, str], dict[str, Any]]
 """(reference, what was written) → statistics."""
 
 
-def measure_pairs(subject: Subject, part: Part, score: Score, nothing: dict[str, Any]) -> Measured:
+def measure_pairs(
+    subject: Subject, part: Part, score: PairScore, nothing: dict[str, Any]
+) -> Measured:
     """The scores of each pair of texts of a case; `nothing` where the reader wrote nothing."""
     return {
         unit: score(reference, written) if written.strip() else dict(nothing)

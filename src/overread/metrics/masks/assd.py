@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 
 from overread.metrics.masks.components import Floats
-from overread.metrics.masks.outlines import COLUMN, Bits, Outline, Spacing, gathered
+from overread.metrics.masks.outlines import COLUMN, Bits, Outline, Spacing, group_into_cells
 from overread.metrics.masks.runs import Ints
 from overread.metrics.masks.settings import Assd
 
@@ -31,14 +31,15 @@ _MOST_WORDS = 1 << 20
 """So many words of a surface are laid over the other at once."""
 
 
-class Meeting:
-    """Two lesions whose average symmetric surface distance is asked for, within a limit in mm.
+class SurfacePair:
+    """A pair of lesions and their average symmetric surface distance (ASSD), computed only as far
+    as the limit in mm needs.
 
-    >>> from overread.metrics.masks.outlines import outline
-    >>> from overread.metrics.masks.runs import Runs
+    >>> from overread.metrics.masks.outlines import draw_outline
+    >>> from overread.metrics.masks.runs import VoxelRuns
     >>> ends = (np.array([n, n + 2])[:, None] for n in (0, 64))
-    >>> two = [outline(Runs((8, 8, 8), *both, label=np.ones(1))) for both in ends]
-    >>> meeting = Meeting(*two, (1.0, 1.0, 2.0), variant="pooled", limit=3.0)
+    >>> two = [draw_outline(VoxelRuns((8, 8, 8), *both, label=np.ones(1))) for both in ends]
+    >>> meeting = SurfacePair(*two, (1.0, 1.0, 2.0), variant="pooled", limit=3.0)
     >>> meeting.may_be_near, meeting.distance()
     (True, 2.0)
     """
@@ -46,7 +47,10 @@ class Meeting:
     def __init__(
         self, one: Outline, other: Outline, spacing: Spacing, *, variant: Assd, limit: float
     ) -> None:
-        self._here, self._there = _Search(one, other, spacing), _Search(other, one, spacing)
+        self._forward, self._backward = (
+            _DistanceSearch(one, other, spacing),
+            _DistanceSearch(other, one, spacing),
+        )
         self._sizes = (one.size, other.size)
         self._variant: Assd = variant
         self._limit = limit
@@ -54,12 +58,12 @@ class Meeting:
     @cached_property
     def may_be_near(self) -> bool:
         """Whether it can still be within the limit, when all short distances are known."""
-        here, there = self._here, self._there
+        here, there = self._forward, self._backward
         for search, back in ((here, there), (there, here)):
             if not back.least:
                 ends = back.target.low[None], back.target.high[None]
-                back.least = float(to_boxes(back.points, *ends, back.spacing)[0])
-            if not search.look_around(self._allowed(search, back.least)):
+                back.least = float(box_distance_bounds(back.points, *ends, back.spacing)[0])
+            if not search.find_near(self._allowed(search, back.least)):
                 return False
         return True
 
@@ -67,41 +71,41 @@ class Meeting:
         """Whether it is within the limit; None where only the distance itself can tell."""
         if not self.may_be_near:
             return False
-        sides = (self._here, self._there)
+        sides = (self._forward, self._backward)
         for cell in (0, 4, 2):
             (low, high), (low_back, high_back) = (side.bounds(cell) for side in sides)
-            if averaged(high, high_back, *self._sizes, self._variant) <= self._limit:
+            if mean_distance(high, high_back, *self._sizes, self._variant) <= self._limit:
                 return True
-            if averaged(low, low_back, *self._sizes, self._variant) > self._limit:
+            if mean_distance(low, low_back, *self._sizes, self._variant) > self._limit:
                 return False
         return None
 
     def distance(self) -> float | None:
         """The distance; None where it is beyond the limit."""
-        here, there = self._here, self._there
+        here, there = self._forward, self._backward
         if not self.may_be_near:
             return None
         for search, back in ((here, there), (there, here)):
-            if not search.look_further(self._allowed(search, back.least)):
+            if not search.find_rest(self._allowed(search, back.least)):
                 return None
-        return averaged(here.total, there.total, *self._sizes, self._variant)
+        return mean_distance(here.total, there.total, *self._sizes, self._variant)
 
-    def _allowed(self, search: _Search, back: float) -> float:
+    def _allowed(self, search: _DistanceSearch, back: float) -> float:
         """What the distances of one side may sum up to, given what the other's do at least."""
-        one, other = self._sizes if search is self._here else self._sizes[::-1]
+        one, other = self._sizes if search is self._forward else self._sizes[::-1]
         if self._variant == "pooled":
             return self._limit * (one + other) - back
         return (2 * self._limit - back / other) * one
 
 
-def averaged(here: float, there: float, one: int, other: int, variant: Assd) -> float:
+def mean_distance(here: float, there: float, one: int, other: int, variant: Assd) -> float:
     """The mean of the distances of both surfaces, from their sums and their numbers of voxels."""
     if variant == "pooled":
         return (here + there) / (one + other)
     return (here / one + there / other) / 2
 
 
-def to_boxes(points: Outline, low: Ints, high: Ints, spacing: Spacing) -> Floats:
+def box_distance_bounds(points: Outline, low: Ints, high: Ints, spacing: Spacing) -> Floats:
     """For each box: less than what the distances of the surface voxels to it sum up to."""
     least = np.zeros(len(low))
     for axis, (after, far_after, before, far_before) in enumerate(points.sums):
@@ -146,7 +150,7 @@ def _shells(spacing: Spacing) -> tuple[tuple[_Shell, ...], tuple[int, int, int],
     return shells, (reach[0], reach[1], reach[2]), radius
 
 
-class _Search:
+class _DistanceSearch:
     """The distances from each surface voxel of one lesion to the surface of another."""
 
     def __init__(self, points: Outline, target: Outline, spacing: Spacing) -> None:
@@ -158,7 +162,7 @@ class _Search:
         self.beyond = self.radius  # each of their distances is at least this
         self.least = 0.0  # what all distances sum up to at least
 
-    def look_around(self, allowed: float) -> bool:
+    def find_near(self, allowed: float) -> bool:
         """Find all short distances; False once the sum is known to exceed what is allowed."""
         columns, rows, slices = (
             range(
@@ -191,12 +195,12 @@ class _Search:
         piece = width * words
         corner = (slices.start, rows.start - aside, columns.start - 1)
         active = np.zeros((len(slices), width, words), dtype="<u2")
-        own, into = _shared(self.points, (slices, rows, columns), corner)
+        own, into = _overlap_slices(self.points, (slices, rows, columns), corner)
         active[into] = self.points.bits[own]
         room = np.zeros((len(slices) + 2 * up + 2, width, words), dtype="<u2")
         corner = (slices.start - up - 1, *corner[1:])
         around = [range(n, n + size) for n, size in zip(corner, room.shape, strict=True)]
-        taken, placed = _shared(self.target, around, corner)
+        taken, placed = _overlap_slices(self.target, around, corner)
         room[placed] = self.target.bits[taken]
         flat, laid = active.reshape(-1), room.reshape(-1)
         # Voxels of another part may be near; those of none are farther away than any place.
@@ -213,7 +217,7 @@ class _Search:
             seen: list[Bits] = []
             for along, over, level in shell.places:
                 if along not in moved:
-                    moved[along] = _moved(laid, along)
+                    moved[along] = _shift_bits(laid, along)
                 begin = (up + 1 + level) * piece + over * words
                 there = moved[along][begin : begin + len(flat)]
                 seen = [np.bitwise_or(seen[0], there, out=hit) if seen else there]
@@ -240,14 +244,14 @@ class _Search:
             high = np.maximum(self.points.high, self.target.high)
             longest = float(np.linalg.norm((high - low) * self.spacing))
             return self.least, self.total + self.left * longest
-        places, counts = gathered(self.points.points(self.rest), cell)
+        places, counts = group_into_cells(self.points.points(self.rest), cell)
         rough = self.target.cells(self.spacing, cell).query(places * self.spacing)[0]
         # Middles of cells are apart what the voxels are, but for where in their cells these lie.
         within = (cell - 1) * float(np.linalg.norm(self.spacing))
         least = float((counts * np.maximum(rough - within, self.beyond)).sum())
         return self.total + least, self.total + float((counts * (rough + within)).sum())
 
-    def look_further(self, allowed: float) -> bool:
+    def find_rest(self, allowed: float) -> bool:
         """Find the distances that are left; False where the sum exceeds what is allowed."""
         if self.left:
             points = self.points.points(self.rest)
@@ -267,7 +271,7 @@ def _count(bits: Bits) -> int:
     return int(np.bitwise_count(bits.view("<u8")).sum(dtype=np.uint32))
 
 
-def _shared(
+def _overlap_slices(
     outline: Outline, window: Sequence[range], corner: tuple[int, ...]
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """The part of an outline in a window, and its place in an array that begins at the corner."""
@@ -281,7 +285,7 @@ def _shared(
     return tuple(own), tuple(into)
 
 
-def _moved(bits: Bits, along: int) -> Bits:
+def _shift_bits(bits: Bits, along: int) -> Bits:
     """Bits moved along the rows to both sides; each row has an empty word at both ends."""
     if not along:
         return bits

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.metrics.masks.runs import Ints, Runs
+from overread.metrics.masks.runs import Ints, VoxelRuns
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class Instances:
     """The lesions of one finding: entities as drawn, or components as they hang together."""
 
-    runs: Runs
+    runs: VoxelRuns
     """All runs of the finding."""
     of_run: Ints
     """Which lesion each run belongs to; -1 where it belongs to none that counts."""
@@ -37,23 +37,23 @@ class Instances:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def kept(self, which: NDArray[np.intp]) -> Instances:
+    def select(self, which: NDArray[np.intp]) -> Instances:
         """Only some of the lesions, in the order asked for."""
         new = np.full(len(self) + 1, -1, dtype=np.int64)
         new[which] = np.arange(len(which))
         return Instances(self.runs, new[self.of_run], self.numbers[which], self.sizes[which])
 
-    def part(self) -> tuple[Runs, Ints]:
+    def counted_runs(self) -> tuple[VoxelRuns, Ints]:
         """The runs that belong to some lesion, and to which."""
         inside = self.of_run >= 0
         if inside.all():
             return self.runs, self.of_run
-        return self.runs.taken(inside), self.of_run[inside]
+        return self.runs.select(inside), self.of_run[inside]
 
     @cached_property
     def centroids(self) -> Floats:
         """The mean voxel index of each lesion, one line a lesion."""
-        runs, of_run = self.part()
+        runs, of_run = self.counted_runs()
         h, w, d = coordinates(runs)
         length = (runs.stop - runs.start).astype(np.float64)
         sums = [
@@ -65,7 +65,7 @@ class Instances:
     @cached_property
     def boxes(self) -> tuple[Ints, Ints]:
         """The lowest and the highest voxel index of each lesion along each axis."""
-        runs, of_run = self.part()
+        runs, of_run = self.counted_runs()
         h, w, d = coordinates(runs)
         low = np.full((3, len(self)), np.iinfo(h.dtype).max, dtype=h.dtype)
         high = np.full((3, len(self)), -1, dtype=h.dtype)
@@ -77,14 +77,14 @@ class Instances:
         return low.T.astype(np.int64), high.T.astype(np.int64)
 
 
-def coordinates(runs: Runs) -> tuple[Ints, Ints, Ints]:
+def coordinates(runs: VoxelRuns) -> tuple[Ints, Ints, Ints]:
     """The voxel index of the first voxel of each run, axis by axis."""
     row = runs.row
     slices = row // runs.shape[1]
     return runs.start - row * runs.shape[0], row - slices * runs.shape[1], slices
 
 
-def entities(runs: Runs) -> Instances:
+def entities(runs: VoxelRuns) -> Instances:
     """One lesion for each label."""
     counts = np.bincount(runs.label, weights=runs.stop - runs.start)
     numbers = np.flatnonzero(counts)
@@ -93,18 +93,18 @@ def entities(runs: Runs) -> Instances:
     return Instances(runs, place[runs.label], numbers, counts[numbers].astype(np.int64))
 
 
-def components(runs: Runs, connectivity: int = 18) -> Instances:
+def components(runs: VoxelRuns, connectivity: int = 18) -> Instances:
     """One lesion for each connected component, whatever the labels.
 
     They are numbered from 1 by their first voxel in the order in which numpy walks an (H, W, D)
     array, the last axis fastest: as scipy and scikit-image number them.
 
     >>> ends = np.array([0, 5]), np.array([2, 6])  # voxels 0, 1 of row 0 and 1 of row 1
-    >>> components(Runs((4, 2, 1), *ends, label=np.array([1, 2]))).sizes
+    >>> components(VoxelRuns((4, 2, 1), *ends, label=np.array([1, 2]))).sizes
     array([3])
     """
-    whole, into = runs.joined()
-    count, found = _connected(whole, connectivity)
+    whole, into = runs.join_touching()
+    count, found = _label_runs(whole, connectivity)
     h, w, d = (axis.astype(np.int64) for axis in coordinates(whole))
     scan = (h * runs.shape[1] + w) * runs.shape[2] + d
     firsts = np.full(count, np.iinfo(np.int64).max)
@@ -119,15 +119,15 @@ def components(runs: Runs, connectivity: int = 18) -> Instances:
 def overlap(one: Instances, other: Instances) -> Ints:
     """Voxels that each lesion of one shares with each lesion of the other."""
     table = np.zeros((len(one), len(other)), dtype=np.int64)
-    mine, of_mine = one.part()
-    theirs, of_theirs = other.part()
+    mine, of_mine = one.counted_runs()
+    theirs, of_theirs = other.counted_runs()
     if not table.size:
         return table
     if mine is theirs:
         length = mine.stop - mine.start
         counted = np.bincount(of_mine * len(other) + of_theirs, length, minlength=table.size)
         return counted.astype(np.int64).reshape(table.shape)
-    first, count = _reached(mine.start, mine.stop, theirs.start, theirs.stop)
+    first, count = _find_overlapped(mine.start, mine.stop, theirs.start, theirs.stop)
     i, j = _pairs(first, count)
     shared = np.minimum(mine.stop[i], theirs.stop[j]) - np.maximum(mine.start[i], theirs.start[j])
     cells = of_mine[i] * len(other) + of_theirs[j]
@@ -135,7 +135,7 @@ def overlap(one: Instances, other: Instances) -> Ints:
     return counted.astype(np.int64).reshape(table.shape)
 
 
-def _connected(runs: Runs, connectivity: int) -> tuple[int, Ints]:
+def _label_runs(runs: VoxelRuns, connectivity: int) -> tuple[int, Ints]:
     """How many components there are, and which each run belongs to.
 
     First within slices, where rows are joined one to the next; then the pieces of slices, of
@@ -144,36 +144,36 @@ def _connected(runs: Runs, connectivity: int) -> tuple[int, Ints]:
     count = len(runs)
     if not count:
         return 0, np.zeros(0, dtype=np.int64)
-    begin, end, row = _spread(runs)
+    begin, end, row = _pad_rows(runs)
     above = row * (runs.shape[1] + 2)
     reach = 0 if connectivity == 6 else 1
-    beside = _touching(begin, end, row, reach)
-    links = [_touching(begin, end, above, reach)]
+    beside = _find_touching(begin, end, row, reach)
+    links = [_find_touching(begin, end, above, reach)]
     if connectivity == 18:
-        left, right, over = _covered(begin, end, row, beside, above, links[0])
-        links.append(_touching(begin, end, above + row, 0, ~(right | over)))
-        links.append(_touching(begin, end, above - row, 0, ~(left | over)))
+        left, right, over = _find_covered(begin, end, row, beside, above, links[0])
+        links.append(_find_touching(begin, end, above + row, 0, ~(right | over)))
+        links.append(_find_touching(begin, end, above - row, 0, ~(left | over)))
     elif connectivity == 26:
-        links += [_touching(begin, end, above + side, 1) for side in (row, -row)]
-    pieces, piece = _grouped(*beside, count)
-    joined = [_distinct(piece[i] * pieces + piece[j]) for i, j in links]
-    number, group = _grouped(*np.divmod(np.concatenate(joined), pieces), pieces)
+        links += [_find_touching(begin, end, above + side, 1) for side in (row, -row)]
+    pieces, piece = _connect_nodes(*beside, count)
+    joined = [_drop_repeats(piece[i] * pieces + piece[j]) for i, j in links]
+    number, group = _connect_nodes(*np.divmod(np.concatenate(joined), pieces), pieces)
     return number, group[piece]
 
 
-def _touching(
+def _find_touching(
     begin: Ints, end: Ints, shift: int, reach: int, some: NDArray[np.bool_] | None = None
 ) -> tuple[Ints, Ints]:
     """Each run (or some) with those it touches in the row so far away, up to `reach` beyond it."""
     low, high = begin + (shift - reach), end + (shift + reach)
     if some is None:
-        return _pairs(*_reached(low, high, begin, end))
+        return _pairs(*_find_overlapped(low, high, begin, end))
     which = np.flatnonzero(some)
-    i, j = _pairs(*_reached(low[which], high[which], begin, end))
+    i, j = _pairs(*_find_overlapped(low[which], high[which], begin, end))
     return which[i], j
 
 
-def _covered(
+def _find_covered(
     begin: Ints, end: Ints, row: int, beside: tuple[Ints, Ints], above: int, over: tuple[Ints, Ints]
 ) -> list[NDArray[np.bool_]]:
     """Which runs lie wholly beside one run of the row before, of the row after, or above.
@@ -189,14 +189,14 @@ def _covered(
     return marks
 
 
-def _distinct(links: Ints) -> Ints:
+def _drop_repeats(links: Ints) -> Ints:
     """Without what comes twice in a row: runs follow each other, and so do equal links."""
     new = np.ones(len(links), dtype=bool)
     np.not_equal(links[1:], links[:-1], out=new[1:])
     return links[new]
 
 
-def _spread(runs: Runs) -> tuple[Ints, Ints, int]:
+def _pad_rows(runs: VoxelRuns) -> tuple[Ints, Ints, int]:
     """Ends of the runs where rows have room around them, so that no shift meets a wrong row."""
     height, width, depth = (n + 2 for n in runs.shape)
     kind: Any = np.int32 if height * width * (depth + 1) < 1 << 30 else np.int64
@@ -205,7 +205,7 @@ def _spread(runs: Runs) -> tuple[Ints, Ints, int]:
     return runs.start.astype(kind) + shift, runs.stop.astype(kind) + shift, height
 
 
-def _reached(low: Ints, high: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _find_overlapped(low: Ints, high: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     """For each stretch low to high: the first run that it overlaps, and how many it does.
 
     The runs are sorted and apart, so those that are overlapped follow each other; counting them
@@ -231,7 +231,7 @@ def _pairs(first: Ints, many: Ints) -> tuple[Ints, Ints]:
     return i, np.arange(len(i)) + np.repeat(first - before, many)
 
 
-def _grouped(one: Ints, other: Ints, count: int) -> tuple[int, Ints]:
+def _connect_nodes(one: Ints, other: Ints, count: int) -> tuple[int, Ints]:
     """Connected components of a graph of `count` nodes, given by its edges."""
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import connected_components

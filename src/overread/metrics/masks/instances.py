@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.metrics.masks.components import Instances, components, overlap
-from overread.metrics.masks.runs import Ints, Runs
+from overread.metrics.masks.runs import Ints, VoxelRuns
 from overread.metrics.masks.settings import MaskSettings
 
 Matches = tuple[tuple[int, int, float], ...]
@@ -17,7 +17,7 @@ Matches = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True)
-class Judged:
+class MaskMatch:
     """One finding by the official rule."""
 
     truth: Instances
@@ -35,18 +35,18 @@ class Judged:
     matches: Matches
 
 
-def counting(runs: Runs, settings: MaskSettings) -> tuple[Instances, Instances]:
+def select_components(runs: VoxelRuns, settings: MaskSettings) -> tuple[Instances, Instances]:
     """All components of a prediction, and those that count: not too small, not too many."""
     everything = components(runs, settings.connectivity)
     large = np.flatnonzero(everything.sizes >= settings.min_voxels)
     # A stable sort leaves equal ones in scan order, so the first of them are kept.
     by_size = large[np.argsort(-everything.sizes[large], kind="stable")]
-    return everything, everything.kept(np.sort(by_size[: settings.max_instances]))
+    return everything, everything.select(np.sort(by_size[: settings.max_instances]))
 
 
-def judged(truth: Instances, predicted: Runs, settings: MaskSettings) -> Judged:
-    """Hold the entities of one finding against a prediction."""
-    everything, kept = counting(predicted, settings)
+def match_finding(truth: Instances, predicted: VoxelRuns, settings: MaskSettings) -> MaskMatch:
+    """Match the entities of one finding with the predicted lesions, by the official rule."""
+    everything, kept = select_components(predicted, settings)
     # One table for both modes: what does not count is put into a column of its own.
     place = np.full(len(everything), len(kept), dtype=np.int64)
     place[kept.numbers - 1] = np.arange(len(kept))
@@ -58,14 +58,14 @@ def judged(truth: Instances, predicted: Runs, settings: MaskSettings) -> Judged:
     sizes = (entities, int(kept.sizes.sum()))
     raw = (entities, int(everything.sizes.sum()))
     dice = pair_dice(shared, truth.sizes, kept.sizes, settings)
-    return Judged(
+    return MaskMatch(
         truth=truth,
         predicted=kept,
         shared=shared,
         dice=settings.dice(int(shared.sum()), *sizes),
         raw_dice=settings.dice(int(table.sum()), *raw),
         raw_shared=int(table.sum()),
-        matches=greedy(-dice, dice >= settings.match_threshold, values=dice),
+        matches=match_greedily(-dice, dice >= settings.match_threshold, values=dice),
     )
 
 
@@ -78,11 +78,13 @@ def pair_dice(
     return (2.0 * shared + above) / (truth[:, None] + predicted[None, :] + below)
 
 
-def greedy(cost: NDArray[Any], allowed: NDArray[np.bool_], *, values: NDArray[Any]) -> Matches:
+def match_greedily(
+    cost: NDArray[Any], allowed: NDArray[np.bool_], *, values: NDArray[Any]
+) -> Matches:
     """One to one, the cheapest pair first; of equal ones the lower entity, then the lower lesion.
 
     >>> cost = np.array([[0.2, 0.1], [0.1, 0.5]])
-    >>> greedy(cost, cost < 0.4, values=cost)
+    >>> match_greedily(cost, cost < 0.4, values=cost)
     ((0, 1, 0.1), (1, 0, 0.1))
     """
     one, other = np.nonzero(allowed)

@@ -18,12 +18,12 @@ from overread.core import Finding, Geometry, Mask, Volume
 from overread.errors import OverreadError, PictureError, UsageError
 from overread.metrics.contract import Files, Measured, Subject
 from overread.metrics.masks.components import coordinates, entities
-from overread.metrics.masks.distances import near_matches
-from overread.metrics.masks.instances import Judged, judged
-from overread.metrics.masks.runs import Runs, read_runs, united
+from overread.metrics.masks.distances import match_by_distance
+from overread.metrics.masks.instances import MaskMatch, match_finding
+from overread.metrics.masks.runs import VoxelRuns, read_runs, unite_masks
 from overread.metrics.masks.settings import MaskSettings
-from overread.metrics.masks.turning import LOW, better_turn
-from overread.ontology import findings as ontology
+from overread.metrics.masks.turning import LOW_DICE, find_better_turn
+from overread.ontology import finding_tree as ontology
 from overread.pixels.masks import Shape
 from overread.pixels.nifti import read_header
 
@@ -31,7 +31,7 @@ DEFAULT = MaskSettings()
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _TruthMask:
     """One finding of the truth."""
 
     unit: str
@@ -53,15 +53,15 @@ def measure_masks(
     Without the CT there is no spacing: what is measured in millimetres is left out, and
     `no_spacing` is 1. With `surfaces` the surface statistics of each finding are there too.
     """
-    asked = _asked(subject)
+    asked = _truth_masks(subject)
     if not asked:
         return {}
     if subject.truth_files is None:
         raise UsageError("this subject came without the files of its release")
-    space = _space(subject, asked[0].region)
-    shape = space.shape if space is not None else _shape(subject, asked[0].region)
-    truth = _Reader(subject.truth_files, shape, binary=False)
-    predicted = _Predictions(subject, shape)
+    space = _ct_geometry(subject, asked[0].region)
+    shape = space.shape if space is not None else _ct_shape(subject, asked[0].region)
+    truth = _MaskFiles(subject.truth_files, shape, binary=False)
+    predicted = _PredictedMasks(subject, shape)
     rows: dict[str, dict[str, Any]] = {}
     for one in asked:
         runs = truth.runs(one.region)
@@ -69,17 +69,21 @@ def measure_masks(
         row = _row(runs, found, one, space, settings)
         if problem:
             row["problem"] = problem
-        turn = better_turn(runs, found) if found is not None and row["raw_dice"] < LOW else None
+        turn = (
+            find_better_turn(runs, found)
+            if found is not None and row["raw_dice"] < LOW_DICE
+            else None
+        )
         if turn is not None:
             row["turn"], row["turn_dice"] = turn
         if surfaces and space is not None:
-            row |= _surfaces(runs, found, space)
+            row |= _surface_row(runs, found, space)
         rows[one.unit] = row
-    _share(rows)
+    _add_case_shares(rows)
     return rows
 
 
-def _asked(subject: Subject) -> list[_Asked]:
+def _truth_masks(subject: Subject) -> list[_TruthMask]:
     """The findings of the truth that have a mask."""
     found = []
     for place, finding in enumerate(subject.entry.truth.findings if subject.entry.truth else ()):
@@ -91,11 +95,11 @@ def _asked(subject: Subject) -> list[_Asked]:
                 remedy="a finding has one channel, and entities are its labels",
             )
         if masks:
-            found.append(_Asked(finding.query or str(place), finding, masks[0]))
+            found.append(_TruthMask(finding.query or str(place), finding, masks[0]))
     return found
 
 
-def _space(subject: Subject, region: Mask) -> Geometry | None:
+def _ct_geometry(subject: Subject, region: Mask) -> Geometry | None:
     """The geometry of the CT; None where it is not there. Mask headers are not believed."""
     try:
         return subject.geometry(subject.entry.case.picture(region.picture))
@@ -103,7 +107,7 @@ def _space(subject: Subject, region: Mask) -> Geometry | None:
         return None
 
 
-def _shape(subject: Subject, region: Mask) -> Shape:
+def _ct_shape(subject: Subject, region: Mask) -> Shape:
     """The shape of a CT that is not there: as the release states it, or as the mask has it."""
     picture = subject.entry.case.picture(region.picture)
     if isinstance(picture, Volume) and picture.shape is not None:
@@ -113,20 +117,20 @@ def _shape(subject: Subject, region: Mask) -> Shape:
     if len(found) == 4 and found[0] == region.channels:
         return (found[1], found[2], found[3])
     raise PictureError(
-        f"the shape of the CT is nowhere to be had, and a mask of shape {found} does not tell it",
+        f"the shape of the CT is unknown, and cannot be taken from a mask of shape {found}",
         where=region.file,
         remedy="name the folder of the CTs",
     )
 
 
-class _Reader:
+class _MaskFiles:
     """Runs of mask channels; a file is read when it is first asked for, and once."""
 
     def __init__(self, files: Files, shape: Shape, *, binary: bool) -> None:
         self._files, self._shape, self._binary = files, shape, binary
-        self._read: dict[tuple[str, int], list[Runs] | OverreadError] = {}
+        self._read: dict[tuple[str, int], list[VoxelRuns] | OverreadError] = {}
 
-    def runs(self, region: Mask) -> Runs:
+    def runs(self, region: Mask) -> VoxelRuns:
         """The runs of one region; raises again what was raised when its file was read."""
         key = (region.file, region.channels)
         if key not in self._read:
@@ -145,14 +149,14 @@ class _Reader:
                 f"channel {region.channel} was asked of {len(found)}", where=region.file
             )
         runs = found[region.channel]
-        return runs if region.entity is None else runs.taken(runs.label == region.entity)
+        return runs if region.entity is None else runs.select(runs.label == region.entity)
 
 
-class _Predictions:
+class _PredictedMasks:
     """What the reader marked for each finding, or why there is nothing that can be judged."""
 
     def __init__(self, subject: Subject, shape: Shape) -> None:
-        reading = subject.answered
+        reading = subject.usable_reading
         self._answered = reading is not None
         self._regions: dict[str, list[Mask]] = {}
         for finding in (reading.findings or ()) if reading else ():
@@ -163,9 +167,9 @@ class _Predictions:
         if known and files is None:
             raise UsageError("this subject came without the files of its reading")
         binary = all(region.entity is None for region in known)
-        self._reader = _Reader(files, shape, binary=binary) if files is not None else None
+        self._reader = _MaskFiles(files, shape, binary=binary) if files is not None else None
 
-    def runs(self, asked: _Asked) -> tuple[Runs | None, str]:
+    def runs(self, asked: _TruthMask) -> tuple[VoxelRuns | None, str]:
         """The runs marked for a finding; or None, and a sentence where something is wrong."""
         if not self._answered:
             return None, ""
@@ -176,43 +180,43 @@ class _Predictions:
         if strange:
             return None, f"finding {asked.unit} was marked in '{strange[0]}', where it is not"
         try:
-            return united([self._reader.runs(region) for region in regions]), ""
+            return unite_masks([self._reader.runs(region) for region in regions]), ""
         except OverreadError as error:
             return None, str(error)
 
 
 def _row(
-    truth: Runs,
-    predicted: Runs | None,
-    asked: _Asked,
+    truth: VoxelRuns,
+    predicted: VoxelRuns | None,
+    asked: _TruthMask,
     space: Geometry | None,
     settings: MaskSettings,
 ) -> dict[str, Any]:
     """The statistics of one finding, but for the share it has in its case."""
     drawn = entities(truth)
-    best = judged(drawn, truth, settings)
+    best = match_finding(drawn, truth, settings)
     row: dict[str, Any] = {"findings": 1, "judged": int(predicted is not None)}
     if predicted is None:
-        row |= _missing(len(drawn))
+        row |= _worst_counts(len(drawn))
         row |= {"predicted_voxels": 0, "shared_voxels": 0}
     else:
-        ours = judged(drawn, predicted, settings)
-        row |= _scores(ours, settings)
+        ours = match_finding(drawn, predicted, settings)
+        row |= _official_counts(ours, settings)
         row |= {"predicted_voxels": predicted.voxels, "shared_voxels": ours.raw_shared}
     row |= {"truth_voxels": truth.voxels, "truth_instances": len(drawn)}
-    row |= {f"ceiling_{name}": value for name, value in _scores(best, settings).items()}
+    row |= {f"ceiling_{name}": value for name, value in _official_counts(best, settings).items()}
     row["no_spacing"] = int(space is None)
     if space is None:
         return row
     row |= {"spaced": 1, "focal": int(asked.focal)}
-    ceiling = _near(best, space, settings, focal=asked.focal)
+    ceiling = _distance_counts(best, space, settings, focal=asked.focal)
     row |= {f"ceiling_{name}": value for name, value in ceiling.items()}
     if predicted is None:
         return row | {"distance_tp": 0, "distance_fp": 0, "distance_fn": len(drawn)}
-    return row | _near(ours, space, settings, focal=asked.focal)
+    return row | _distance_counts(ours, space, settings, focal=asked.focal)
 
 
-def _scores(ours: Judged, settings: MaskSettings) -> dict[str, Any]:
+def _official_counts(ours: MaskMatch, settings: MaskSettings) -> dict[str, Any]:
     """What the official rule says of one finding."""
     true = len(ours.matches)
     shared = sum(dice for _, _, dice in ours.matches)
@@ -233,16 +237,18 @@ def _scores(ours: Judged, settings: MaskSettings) -> dict[str, Any]:
     }
 
 
-def _missing(instances: int) -> dict[str, Any]:
+def _worst_counts(instances: int) -> dict[str, Any]:
     """What is said of a finding that cannot be judged: nothing could be worse."""
     worst: dict[str, Any] = dict.fromkeys(("dice", "raw_dice", "matched_dice_sum"), 0.0)
     worst |= dict.fromkeys(("hit", "raw_hit", "tp", "fp"), 0)
     return worst | {"fn": instances, "matched_dice": 0.0, "matched_counted": 1}
 
 
-def _near(ours: Judged, space: Geometry, settings: MaskSettings, *, focal: bool) -> dict[str, Any]:
+def _distance_counts(
+    ours: MaskMatch, space: Geometry, settings: MaskSettings, *, focal: bool
+) -> dict[str, Any]:
     """What the challenge's distances say of one finding."""
-    pairs = near_matches(
+    pairs = match_by_distance(
         ours.truth, ours.predicted, ours.shared, space.spacing, settings, focal=focal
     )
     return {
@@ -252,7 +258,7 @@ def _near(ours: Judged, space: Geometry, settings: MaskSettings, *, focal: bool)
     }
 
 
-def _share(rows: Mapping[str, dict[str, Any]]) -> None:
+def _add_case_shares(rows: Mapping[str, dict[str, Any]]) -> None:
     """Add what makes a mean of case means a ratio of sums: each finding's share in its case."""
     number = sum(row["judged"] for row in rows.values())
     for row in rows.values():
@@ -269,7 +275,7 @@ def _share(rows: Mapping[str, dict[str, Any]]) -> None:
             row["spaced_judged"] = row["judged"]
 
 
-def _surfaces(truth: Runs, predicted: Runs | None, space: Geometry) -> dict[str, Any]:
+def _surface_row(truth: VoxelRuns, predicted: VoxelRuns | None, space: Geometry) -> dict[str, Any]:
     """The surface statistics of one finding, on the box around both masks."""
     from overread.metrics.masks.surfaces import surface_statistics, worst_statistics
 
@@ -277,15 +283,15 @@ def _surfaces(truth: Runs, predicted: Runs | None, space: Geometry) -> dict[str,
     if predicted is None:
         millilitres = truth.voxels * float(np.prod(space.spacing)) / 1000
         return worst_statistics(diagonal, truth_ml=millilitres)
-    one, other = cropped(truth, predicted)
+    one, other = crop_masks(truth, predicted)
     return surface_statistics(one, other, space.spacing, diagonal=diagonal)
 
 
-def cropped(*masks: Runs) -> list[NDArray[np.bool_]]:
+def crop_masks(*masks: VoxelRuns) -> list[NDArray[np.bool_]]:
     """Masks as arrays, cut to the box around all of them.
 
-    >>> whole = Runs((9, 9, 9), np.array([40]), np.array([42]), np.array([1]))
-    >>> [array.shape for array in cropped(whole, whole.taken(np.array([], int)))]
+    >>> whole = VoxelRuns((9, 9, 9), np.array([40]), np.array([42]), np.array([1]))
+    >>> [array.shape for array in crop_masks(whole, whole.select(np.array([], int)))]
     [(2, 1, 1), (2, 1, 1)]
     """
     places = [coordinates(runs) for runs in masks]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.metrics.masks.components import Instances, coordinates
-from overread.metrics.masks.runs import Ints, Runs
+from overread.metrics.masks.runs import Ints, VoxelRuns
 
 Bits = NDArray[Any]
 """Words of 16 bits."""
@@ -44,10 +44,10 @@ class Outline:
     @cached_property
     def size(self) -> int:
         """How many surface voxels there are."""
-        return int(self.counted[2].sum())
+        return int(self.counts[2].sum())
 
     @cached_property
-    def counted(self) -> tuple[Ints, Ints, Ints]:
+    def counts(self) -> tuple[Ints, Ints, Ints]:
         """Surface voxels in each column of 16, in each row number and in each slice."""
         ones = np.bitwise_count(self.bits)
         flat = np.add.reduce(ones, axis=0, dtype=np.uint32)  # long rows first: far quicker
@@ -61,8 +61,8 @@ class Outline:
         Then the same before it. In voxels; along rows in columns.
         """
         found = []
-        for counts in self.counted:
-            after, before = (_behind(side) for side in (counts[::-1], counts))
+        for counts in self.counts:
+            after, before = (_count_before(side) for side in (counts[::-1], counts))
             found.append((after[0][::-1], after[1][::-1], *before))
         return found
 
@@ -73,7 +73,7 @@ class Outline:
     def tree(self, spacing: Spacing) -> Any:
         """The surface in millimetres as a KD-tree, made once."""
         if spacing not in self._trees:
-            self._trees[spacing] = plain_tree(self.points() * spacing)
+            self._trees[spacing] = make_tree(self.points() * spacing)
         return self._trees[spacing]
 
     def cells(self, spacing: Spacing, side: int) -> Any:
@@ -92,7 +92,7 @@ class Outline:
             # Every second or fourth bit tells of those after it.
             words &= np.uint16(0x5555 if side == 2 else 0x1111)
             middles = self._places(words, (1, side, side)) + (side - 1) / 2
-            self._trees[spacing, side] = plain_tree(middles * spacing)
+            self._trees[spacing, side] = make_tree(middles * spacing)
         return self._trees[spacing, side]
 
     def _places(self, bits: Bits, steps: tuple[int, int, int]) -> Ints:
@@ -110,20 +110,20 @@ class Outline:
         return points
 
 
-def _behind(counts: Ints) -> tuple[Ints, Ints]:
+def _count_before(counts: Ints) -> tuple[Ints, Ints]:
     """How many come before each place, and the sum of their distances from it."""
     number = np.cumsum(counts) - counts
     return number, np.cumsum(number)
 
 
-def plain_tree(places: NDArray[np.float64]) -> Any:
+def make_tree(places: NDArray[np.float64]) -> Any:
     """A KD-tree that is built, and asked for points nearby, quicker than the usual one."""
     from scipy.spatial import cKDTree
 
     return cKDTree(places, leafsize=32, balanced_tree=False, compact_nodes=False)
 
 
-def gathered(points: Ints, side: int) -> tuple[NDArray[np.float64], Ints]:
+def group_into_cells(points: Ints, side: int) -> tuple[NDArray[np.float64], Ints]:
     """Middles of the cells of 2³ or 4³ voxels that hold points, and how many each holds."""
     size = points.max(axis=0) // side + 1
     cell = points // side
@@ -134,7 +134,7 @@ def gathered(points: Ints, side: int) -> tuple[NDArray[np.float64], Ints]:
     return np.stack([h, w, d], axis=1) * side + (side - 1) / 2, counts
 
 
-def outlines(lesions: Instances, which: Ints) -> dict[int, Outline]:
+def draw_outlines(lesions: Instances, which: Ints) -> dict[int, Outline]:
     """The surfaces of some lesions, by their place among all of them; each is drawn once."""
     wanted = np.zeros(len(lesions) + 1, dtype=bool)
     wanted[which] = True
@@ -145,16 +145,16 @@ def outlines(lesions: Instances, which: Ints) -> dict[int, Outline]:
     new = np.flatnonzero(wanted)
     edges = np.searchsorted(lesions.of_run[order], [*new.tolist(), len(lesions)]).tolist()
     for place, number in enumerate(new.tolist()):
-        part = lesions.runs.taken(order[edges[place] : edges[place + 1]])
-        lesions.outlines[number] = outline(part)
+        part = lesions.runs.select(order[edges[place] : edges[place + 1]])
+        lesions.outlines[number] = draw_outline(part)
     return {number: lesions.outlines[number] for number in which.tolist()}
 
 
-def outline(runs: Runs) -> Outline:
+def draw_outline(runs: VoxelRuns) -> Outline:
     """The surface of what the runs hold.
 
     >>> rows = np.arange(0, 27, 3)
-    >>> outline(Runs((3, 3, 3), rows, rows + 3, label=np.ones(9, int))).size  # all but the middle
+    >>> draw_outline(VoxelRuns((3, 3, 3), rows, rows + 3, label=np.ones(9, int))).size  # all but the middle
     26
     """
     h, w, d = (axis.astype(np.int64) for axis in coordinates(runs))
@@ -166,7 +166,7 @@ def outline(runs: Runs) -> Outline:
     width, depth = int(high[1] - low[1]) + 1, int(high[2] - low[2]) + 1
     bits: NDArray[Any] = np.zeros((depth + 2, width + 2, words), dtype="<u8")
     rows = ((d - low[2] + 1) * (width + 2) + w - low[1] + 1) * words
-    _paint(bits.reshape(-1), rows, h - edge, last - edge)
+    _set_bits(bits.reshape(-1), rows, h - edge, last - edge)
     middle = np.ascontiguousarray(bits[1:-1, 1:-1])
     inner = middle & bits[1:-1, :-2]
     inner &= bits[1:-1, 2:]
@@ -183,7 +183,7 @@ def outline(runs: Runs) -> Outline:
     return Outline(outer, (edge, int(low[1]), int(low[2])), low, high)
 
 
-def _paint(words: NDArray[Any], rows: Ints, first: Ints, last: Ints) -> None:
+def _set_bits(words: NDArray[Any], rows: Ints, first: Ints, last: Ints) -> None:
     """Set the bits `first` to `last` of rows, each given by its first word."""
     begin, end = first >> 6, last >> 6
     many = end - begin + 1

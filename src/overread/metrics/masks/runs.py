@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import Refused
-from overread.pixels.bytestream import ByteStream, opened
-from overread.pixels.masks import Shape, as_labels, layout
-from overread.pixels.nifti import MAX_BYTES, NiftiHeader, start
+from overread.pixels.bytestream import ByteStream, open_stream
+from overread.pixels.masks import Shape, as_labels, detect_layout
+from overread.pixels.nifti import MAX_BYTES, NiftiHeader, read_stream_header
 
 Ints = NDArray[Any]
 """Whole numbers, of 32 bits where these are enough."""
@@ -35,7 +35,7 @@ MAX_RUNS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Runs:
+class VoxelRuns:
     """The runs of one finding, in the order of the file.
 
     A run lies in one row: voxels `start` to `stop` (excluded), counted through the volume with
@@ -61,15 +61,15 @@ class Runs:
         """The row of each run, counted with the second axis running fastest."""
         return self.start // self.shape[0]
 
-    def taken(self, which: NDArray[Any]) -> Runs:
+    def select(self, which: NDArray[Any]) -> VoxelRuns:
         """Some of the runs."""
-        return Runs(self.shape, self.start[which], self.stop[which], self.label[which])
+        return VoxelRuns(self.shape, self.start[which], self.stop[which], self.label[which])
 
-    def joined(self) -> tuple[Runs, Ints]:
+    def join_touching(self) -> tuple[VoxelRuns, Ints]:
         """The runs whatever their label, touching ones made one; and where each run went.
 
         >>> ends = np.array([0, 2, 5]), np.array([2, 4, 6])
-        >>> runs, into = Runs((8, 1, 1), *ends, label=np.array([1, 2, 1])).joined()
+        >>> runs, into = VoxelRuns((8, 1, 1), *ends, label=np.array([1, 2, 1])).join_touching()
         >>> runs.start.tolist(), runs.stop.tolist(), into.tolist()
         ([0, 5], [4, 6], [0, 0, 1])
         """
@@ -79,14 +79,14 @@ class Runs:
         last = np.ones(len(self), dtype=bool)
         last[:-1] = first[1:]
         begin, end = self.start[first], self.stop[last]
-        return Runs(self.shape, begin, end, np.ones_like(begin)), into
+        return VoxelRuns(self.shape, begin, end, np.ones_like(begin)), into
 
 
-def united(parts: Sequence[Runs]) -> Runs:
+def unite_masks(parts: Sequence[VoxelRuns]) -> VoxelRuns:
     """What is in any of several masks, whatever the labels.
 
-    >>> parts = [Runs((9, 1, 1), *np.array([[0, 5], [4, 6]]), label=np.array([1, 1]))] * 2
-    >>> united(parts).start.tolist(), united(parts).voxels
+    >>> parts = [VoxelRuns((9, 1, 1), *np.array([[0, 5], [4, 6]]), label=np.array([1, 1]))] * 2
+    >>> unite_masks(parts).start.tolist(), unite_masks(parts).voxels
     ([0, 5], 5)
     """
     if len(parts) == 1:
@@ -99,7 +99,7 @@ def united(parts: Sequence[Runs]) -> Runs:
     first = np.ones(len(begin), dtype=bool)
     first[1:] = begin[1:] >= reach[:-1]
     last = np.append(first[1:], np.ones(min(1, len(begin)), dtype=bool))
-    return Runs(parts[0].shape, begin[first], reach[last], np.ones_like(begin[first]))
+    return VoxelRuns(parts[0].shape, begin[first], reach[last], np.ones_like(begin[first]))
 
 
 def read_runs(
@@ -110,23 +110,23 @@ def read_runs(
     name: str = "",
     binary: bool = False,
     chunk: int = CHUNK,
-) -> list[Runs]:
+) -> list[VoxelRuns]:
     """The runs of every finding of a mask file, which is read once and to its end.
 
     With `binary` any label counts as 1. Raises what `overread.pixels.masks` raises: a wrong
     shape, a value that is no label, a damaged or cut file.
     """
-    with opened(source, name=name) as stream:
-        header = start(stream)
+    with open_stream(source, name=name) as stream:
+        header = read_stream_header(stream)
         where = name or "a mask"
-        kind = layout(header.shape, ct, findings, where=where)
+        kind = detect_layout(header.shape, ct, findings, where=where)
         voxels = math.prod(ct)
         if voxels * 4 > MAX_BYTES:
             raise Refused(f"a mask of {voxels:,} voxels is more than overread reads", where=where)
         step = findings if kind == "FHWD" else 1
         plain = header.dtype == np.uint8 and not header.is_scaled
         find = _byte_changes if plain else _label_changes
-        places, labels = _gathered(find(stream, header, step, chunk), header, where=where)
+        places, labels = _collect_changes(find(stream, header, step, chunk), header, where=where)
         stream.finish()
     if kind == "FHWD":
         at = places // findings
@@ -138,11 +138,11 @@ def read_runs(
         labels = (labels != 0).astype(np.uint8)
     volume = voxels * (findings if kind == "HWDF" else 1)
     parts = [channels == channel for channel in range(step)]
-    runs = [_runs(ct, at[part], labels[part], volume) for part in parts]
-    return runs if kind != "HWDF" else _by_finding(runs[0], findings)
+    runs = [_runs_from_changes(ct, at[part], labels[part], volume) for part in parts]
+    return runs if kind != "HWDF" else _split_findings(runs[0], findings)
 
 
-def _gathered(
+def _collect_changes(
     changes: Iterator[tuple[Ints, NDArray[Any]]], header: NiftiHeader, *, where: str
 ) -> tuple[Ints, NDArray[Any]]:
     """Where values change in the whole file, and what they change to."""
@@ -228,7 +228,7 @@ def _label_changes(
         values[:step] = values[there : there + step].copy()
 
 
-def _runs(ct: Shape, at: Ints, labels: NDArray[Any], volume: int) -> Runs:
+def _runs_from_changes(ct: Shape, at: Ints, labels: NDArray[Any], volume: int) -> VoxelRuns:
     """Runs of one finding from the changes of its values."""
     real = np.ones(len(at), dtype=bool)
     real[:1] = labels[:1] != 0
@@ -248,10 +248,10 @@ def _runs(ct: Shape, at: Ints, labels: NDArray[Any], volume: int) -> Runs:
         begin = np.maximum(np.repeat(begin, rows), at_row).astype(kind)
         end = np.minimum(np.repeat(end, rows), at_row + ct[0]).astype(kind)
         label = np.repeat(label, rows)
-    return Runs(ct, begin, end, label)
+    return VoxelRuns(ct, begin, end, label)
 
 
-def _by_finding(runs: Runs, findings: int) -> list[Runs]:
+def _split_findings(runs: VoxelRuns, findings: int) -> list[VoxelRuns]:
     """Runs of findings that lie behind each other, each counted from its own first voxel."""
     voxels = math.prod(runs.shape)
     edges = np.searchsorted(runs.start, np.arange(findings + 1) * voxels)
@@ -261,5 +261,5 @@ def _by_finding(runs: Runs, findings: int) -> list[Runs]:
         part = slice(edges[channel], edges[channel + 1])
         begin = (runs.start[part] - channel * voxels).astype(kind)
         end = (runs.stop[part] - channel * voxels).astype(kind)
-        found.append(Runs(runs.shape, begin, end, runs.label[part]))
+        found.append(VoxelRuns(runs.shape, begin, end, runs.label[part]))
     return found

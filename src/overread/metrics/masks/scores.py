@@ -21,29 +21,31 @@ import numpy as np
 from overread.metrics.contract import Metric, by_name
 from overread.metrics.masks.measure import measure_masks
 from overread.metrics.masks.settings import MaskSettings
-from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.sample import Numbers, Sample, safe_divide
 
 Combine = Callable[[Sample], Numbers]
 
 REFERENCE = "the public ReXGroundingCT script's rule, by brute force with scipy.ndimage.label"
 DISTANCE_REFERENCE = "the MICCAI 2026 challenge page's rule, by brute force with scipy's cdist"
-ZERO = 0.0
+ZERO_DENOMINATOR = 0.0
 """Precision, recall and F1 where there is nothing to divide by."""
 
 
-def share(top: str, bottom: str, sample: Sample) -> Numbers:
+def combine_share(top: str, bottom: str, sample: Sample) -> Numbers:
     """One sum over another."""
     return sample.ratio(top, bottom)
 
 
-def counted(kind: str, true: str, false: tuple[str, ...], judged: str, sample: Sample) -> Numbers:
+def combine_counts(
+    kind: str, true: str, false: tuple[str, ...], judged: str, sample: Sample
+) -> Numbers:
     """Precision, recall or F1 over the lesions of all findings together.
 
     NaN where there is no finding at all; 0 where there is no lesion to divide by.
     """
     found = sample.total(true) * (2.0 if kind == "f1" else 1.0)
     wrong = np.sum([sample.total(name) for name in false], axis=0)
-    value = np.where(found + wrong > 0, divided(found, found + wrong), ZERO)
+    value = np.where(found + wrong > 0, safe_divide(found, found + wrong), ZERO_DENOMINATOR)
     return np.where(sample.total(judged) > 0, value, np.nan)
 
 
@@ -54,23 +56,27 @@ def _combines(prefix: str, end: str, judged: str) -> dict[str, Combine]:
         true, surplus = f"{prefix}{stem}tp", f"{prefix}{stem}fp"
         missed = f"{prefix}{stem}fn{end}"
         false = {"precision": (surplus,), "recall": (missed,), "f1": (surplus, missed)}[kind]
-        return partial(counted, kind, true, false, present)
+        return partial(combine_counts, kind, true, false, present)
 
     case = f"{end}_share" if end else "_share"
     shares = "judged_share" if end else "case_share"
     found: dict[str, Combine] = {
-        "mean_global_dice_per_finding": partial(share, f"{prefix}dice", judged),
-        "mean_global_dice_per_case": partial(share, f"{prefix}dice{case}", shares),
-        "hit_rate": partial(share, f"{prefix}hit", judged),
+        "mean_global_dice_per_finding": partial(combine_share, f"{prefix}dice", judged),
+        "mean_global_dice_per_case": partial(combine_share, f"{prefix}dice{case}", shares),
+        "hit_rate": partial(combine_share, f"{prefix}hit", judged),
         "overall_instance_precision": lesions("precision", "", judged),
         "overall_instance_recall": lesions("recall", "", judged),
         "overall_instance_f1": lesions("f1", "", judged),
         "mean_matched_dice_per_finding": partial(
-            share, f"{prefix}matched_dice", f"{prefix}matched_counted{end}"
+            combine_share, f"{prefix}matched_dice", f"{prefix}matched_counted{end}"
         ),
-        "global_only_mean_global_dice_per_finding": partial(share, f"{prefix}raw_dice", judged),
-        "global_only_mean_global_dice_per_case": partial(share, f"{prefix}raw_dice{case}", shares),
-        "global_only_hit_rate": partial(share, f"{prefix}raw_hit", judged),
+        "global_only_mean_global_dice_per_finding": partial(
+            combine_share, f"{prefix}raw_dice", judged
+        ),
+        "global_only_mean_global_dice_per_case": partial(
+            combine_share, f"{prefix}raw_dice{case}", shares
+        ),
+        "global_only_hit_rate": partial(combine_share, f"{prefix}raw_hit", judged),
     }
     for kind in ("precision", "recall", "f1"):
         found[f"distance_{kind}"] = lesions(kind, "distance_", f"spaced{end}")
@@ -124,35 +130,37 @@ def mask_metrics(settings: MaskSettings | None = None) -> tuple[Metric, ...]:
             best=1.0,
             worst=0.0,
             reference=DISTANCE_REFERENCE if name.startswith("distance_") else REFERENCE,
-            settings=_told(chosen, prefix, name),
+            settings=_metric_settings(chosen, prefix, name),
             ceiling=f"ceiling_{name}",
             drops_missing=not prefix,
             counts="cases" if name.endswith("_per_case") else "units",
             binary="" if prefix == "ceiling_" else _BINARY.get(name, ""),
-            retuned=retuned_masks,
+            retune=retune_masks,
         )
         for prefix, combines in groups.items()
         for name, combine in combines.items()
     )
 
 
-def retuned_masks(settings: Mapping[str, Any]) -> tuple[Metric, ...]:
+def retune_masks(settings: Mapping[str, Any]) -> tuple[Metric, ...]:
     """All mask metrics with the settings of one, some of them changed."""
-    return mask_metrics(chosen_settings(settings))
+    return mask_metrics(pick_mask_settings(settings))
 
 
-def chosen_settings(settings: Mapping[str, Any]) -> MaskSettings:
+def pick_mask_settings(settings: Mapping[str, Any]) -> MaskSettings:
     """The mask settings among all settings of a metric."""
     own = {field.name for field in fields(MaskSettings)}
     return MaskSettings(**{key: value for key, value in settings.items() if key in own})
 
 
-def _told(settings: MaskSettings, prefix: str, name: str) -> dict[str, Any]:
+def _metric_settings(settings: MaskSettings, prefix: str, name: str) -> dict[str, Any]:
     mode = "global only" if name.startswith("global_only_") else "full"
     missing = {"": "left out", "honest_": "worst", "ceiling_": "not asked"}[prefix]
     told = settings.as_settings() | {"mode": mode, "missing": missing}
     return told | (
-        {"zero_denominator": ZERO} if name.endswith(("precision", "recall", "f1")) else {}
+        {"zero_denominator": ZERO_DENOMINATOR}
+        if name.endswith(("precision", "recall", "f1"))
+        else {}
     )
 
 

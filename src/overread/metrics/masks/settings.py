@@ -52,7 +52,7 @@ class MaskSettings:
             )
         if self.eps_place not in ("both", "denominator", "none"):
             raise UsageError(
-                f"eps cannot stand in '{self.eps_place}'", remedy="use both, denominator or none"
+                f"eps_place cannot be '{self.eps_place}'", remedy="use both, denominator or none"
             )
         if self.assd not in ("pooled", "mean_of_means"):
             raise UsageError(

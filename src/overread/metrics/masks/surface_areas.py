@@ -49,14 +49,14 @@ def _triangles() -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     for code in range(1, 255):
         inside = frozenset(corner for bit, corner in enumerate(CORNERS) if code >> bit & 1)
         fewer = inside if len(inside) <= 4 else frozenset(CORNERS) - inside
-        for group in _touching(fewer):
+        for group in _face_groups(fewer):
             found = _normals_around(group)
             codes += [code] * len(found)
             normals += found
     return np.array(codes), np.array(normals)
 
 
-def _touching(corners: frozenset[Corner]) -> Iterator[frozenset[Corner]]:
+def _face_groups(corners: frozenset[Corner]) -> Iterator[frozenset[Corner]]:
     """The corners in groups that hang together by faces."""
     left = set(corners)
     while left:

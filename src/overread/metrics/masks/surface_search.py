@@ -164,7 +164,7 @@ def _by_steps(box: _Box, searches: Sequence[Search]) -> tuple[Numbers, Indices]:
     unit, grows = (side**2, 1.0) if box.whole else (1.0, side**2)
     line, column = box.lines([targets for _, targets in searches])
     targets = len(line)
-    field = _swept(box, len(searches), line * columns + column)
+    field = _first_axis_squares(box, len(searches), line * columns + column)
     line, column = box.lines([queries for queries, _ in searches])
     near: Numbers = field.reshape(-1).take(line * columns + column) * unit
     left = np.flatnonzero(near > 0)
@@ -184,13 +184,13 @@ def _by_steps(box: _Box, searches: Sequence[Search]) -> tuple[Numbers, Indices]:
         stepping = field.size * (min(steps, rows) - taken) * STEP_CELL[field.itemsize]
         if stepping > _tree_seconds(len(left), targets):
             break
-        _step(field, range(taken + 1, min(steps, rows - 1) + 1), grows)
+        _second_axis_steps(field, range(taken + 1, min(steps, rows - 1) + 1), grows)
         taken = steps
         reach = min(int(steps * side / across), columns - 1)
         line = (plane * rows + row) * columns
         for begin in range(0, len(left), QUERIES):
             some = slice(begin, begin + QUERIES)
-            best[some] = _looked_up(
+            best[some] = _third_axis_squares(
                 field, line[some], column[some], best[some], unit, across, reach
             )
         near[left] = best
@@ -199,7 +199,7 @@ def _by_steps(box: _Box, searches: Sequence[Search]) -> tuple[Numbers, Indices]:
     return near, left
 
 
-def _swept(box: _Box, boxes: int, targets: Indices) -> NDArray[Any]:
+def _first_axis_squares(box: _Box, boxes: int, targets: Indices) -> NDArray[Any]:
     """For each cell the squared distance to the nearest target in its line along the first axis."""
     planes, rows, columns = box.shape
     dtype, never = (np.uint16, 1 << 14) if box.whole else (np.float64, np.inf)
@@ -220,7 +220,7 @@ def _swept(box: _Box, boxes: int, targets: Indices) -> NDArray[Any]:
     return field.reshape(planes * boxes, rows, columns)
 
 
-def _step(field: NDArray[Any], steps: range, grows: float) -> None:
+def _second_axis_steps(field: NDArray[Any], steps: range, grows: float) -> None:
     """Carry distances along the second axis."""
     height = max(1, CHUNK // field[0].size)
     further = np.empty((min(height, len(field)), *field.shape[1:]), field.dtype)
@@ -235,7 +235,7 @@ def _step(field: NDArray[Any], steps: range, grows: float) -> None:
             np.minimum(to_right, from_left, out=to_right)
 
 
-def _looked_up(
+def _third_axis_squares(
     field: NDArray[Any],
     line: Indices,
     column: Indices,

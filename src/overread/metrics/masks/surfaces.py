@@ -79,7 +79,7 @@ def surface_statistics(
     >>> {name: round(found[name], 3) for name in ("nsd_1mm", "hd95", "asd_truth_to_predicted")}
     {'nsd_1mm': 0.836, 'hd95': 2.0, 'asd_truth_to_predicted': 0.322}
     """
-    sides = _checked(truth, predicted, spacing, tolerances)
+    sides = _check_arguments(truth, predicted, spacing, tolerances)
     if diagonal is None:
         diagonal = float(np.linalg.norm(np.multiply(truth.shape, sides)))
     # Along the memory, whichever way round the arrays lie: no number depends on the order of axes.
@@ -91,7 +91,10 @@ def surface_statistics(
     volumes = _volumes(counts[0] * millilitres, counts[1] * millilitres)
     if not all(counts):
         agree = not any(counts)
-        return _alike(0.0 if agree else diagonal, 1.0 if agree else 0.0, tolerances) | volumes
+        return (
+            _uniform_statistics(0.0 if agree else diagonal, 1.0 if agree else 0.0, tolerances)
+            | volumes
+        )
     areas = surface_areas(sides)
     one, other = (_Surface.of(mask, areas) for mask in masks)
     there, back, voxels_there, voxels_back = nearest_distances(
@@ -127,10 +130,10 @@ def worst_statistics(
     volumes = _volumes(truth_ml, 0.0)
     # Nothing handed in is not right even where there is nothing to find.
     volumes["volume_error"], volumes["volume_bias"] = 1.0, -1.0
-    return _alike(float(diagonal), 0.0, tolerances) | volumes
+    return _uniform_statistics(float(diagonal), 0.0, tolerances) | volumes
 
 
-def _checked(
+def _check_arguments(
     truth: NDArray[Any],
     predicted: NDArray[Any],
     spacing: Sequence[float],
@@ -180,7 +183,9 @@ DISTANCES = (
 )
 
 
-def _alike(distance: float, nsd: float, tolerances: Sequence[float]) -> dict[str, float]:
+def _uniform_statistics(
+    distance: float, nsd: float, tolerances: Sequence[float]
+) -> dict[str, float]:
     """Statistics of which all distances are the same."""
     return (
         {"surface_count": 1}
@@ -286,7 +291,7 @@ class _Surface:
 
     @classmethod
     def of(cls, mask: Mask, areas: Numbers) -> _Surface:
-        found = list(_pieces(mask))
+        found = list(_iter_slabs(mask))
         codes = np.concatenate([piece[1] for piece in found])
         _, rows, columns = mask.shape
         places, voxels = (
@@ -303,7 +308,7 @@ def _points(places: Indices, rows: int, columns: int) -> Points:
     return planes, lines - planes * rows, places - lines * columns
 
 
-def _pieces(mask: Mask) -> Iterator[tuple[Indices, NDArray[np.uint8], Indices]]:
+def _iter_slabs(mask: Mask) -> Iterator[tuple[Indices, NDArray[np.uint8], Indices]]:
     """Slab by slab: places of surface elements, codes of their neighbourhoods, surface voxels.
 
     A slab is laid out with one empty column after each row and one empty row after each plane, so

@@ -1,11 +1,11 @@
-"""COULD THAT BE CHANCE? Intervals, paired comparison, power and ranks, with patients kept whole.
+"""Statistics on stored measurements: intervals, paired comparison, power and ranks; patients are
+resampled whole.
 
-All of it works on stored statistics (what `measure` gave) and draws those again; nothing is
-measured twice. Seeds are arguments, and the order of rows does not matter.
+Nothing is measured again. Seeds are arguments, and the order of rows does not matter.
 """
 
 from overread.metrics.statistics.bootstrap import (
-    Draws,
+    BootstrapDraws,
     Interval,
     breakdown,
     cluster_key,
@@ -17,8 +17,8 @@ from overread.metrics.statistics.paired import Difference, McNemar, difference, 
 from overread.metrics.statistics.ranks import Ranking, Significance, rank_ranges, significance
 
 __all__ = [
+    "BootstrapDraws",
     "Difference",
-    "Draws",
     "Interval",
     "McNemar",
     "Ranking",

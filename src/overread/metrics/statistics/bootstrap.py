@@ -1,4 +1,4 @@
-"""How far a number may be from the truth: bootstrap intervals that draw whole patients."""
+"""Bootstrap confidence intervals that resample whole patients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from overread.errors import UsageError
 from overread.metrics.contract import Statistics
 from overread.metrics.sample import Numbers, Sample
-from overread.metrics.statistics.result import Result, finite, number
+from overread.metrics.statistics.result import Result, finite_or_none, format_number
 
 Combine: TypeAlias = Callable[[Sample], Numbers]
 """Takes a sample to one number a draw; NaN where it is undefined."""
@@ -26,7 +26,7 @@ Places: TypeAlias = Sequence[int] | NDArray[np.int64]
 
 CELLS = 4_000_000
 """Draws × rows that are held at once as weights (32 MB)."""
-KEPT = 16_000_000
+MAX_CACHED_COUNTS = 16_000_000
 """Draws × clusters up to which drawn counts are kept rather than drawn again (32 MB)."""
 
 
@@ -52,22 +52,24 @@ class Interval(Result):
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{number(self.value)} (no interval: {self.note}; n = {self.n})"
-        text = f"{number(self.value)} ({100 * self.level:g} % {self.low:.3f} to {self.high:.3f}"
+            return f"{format_number(self.value)} (no interval: {self.note}; n = {self.n})"
+        text = (
+            f"{format_number(self.value)} ({100 * self.level:g} % {self.low:.3f} to {self.high:.3f}"
+        )
         text += f"; n = {self.n}, {self.clusters} clusters, {self.draws} draws"
         if self.undefined:
             text += f", {self.undefined} of them undefined"
         return f"{text}; {self.note})" if self.note else f"{text})"
 
 
-class Draws:
+class BootstrapDraws:
     """Which clusters each draw drew: made once, and shared by all numbers that are compared.
 
     Each draw takes as many clusters as there are, with replacement; all rows of a cluster come
     along as often as it was drawn. Clusters are sorted by name first, so the order of rows
     does not matter, and the first 1,000 of 2,000 draws are those of 1,000 draws.
 
-    >>> draws = Draws(["ann", "bob", "ann"], draws=3, seed=1)
+    >>> draws = BootstrapDraws(["ann", "bob", "ann"], draws=3, seed=1)
     >>> draws.weights().astype(int).tolist()
     [[1, 1, 1], [0, 2, 0], [2, 0, 2]]
     """
@@ -88,7 +90,7 @@ class Draws:
         self.clusters = len(names)
         self.draws = draws
         self.seed = seed
-        self._kept: NDArray[np.uint32] | None = None
+        self._cached_counts: NDArray[np.uint32] | None = None
 
     def weights(self, subset: Places | None = None) -> Numbers:
         """All draws at once: one line a draw, one column a row (or a row of the subset)."""
@@ -102,7 +104,7 @@ class Draws:
         for counts in self._counts(max(1, CELLS // max(1, len(codes), self.clusters))):
             yield counts[:, codes].astype(np.float64)
 
-    def without_one(self, subset: Places | None = None) -> Iterator[Numbers]:
+    def leave_one_out(self, subset: Places | None = None) -> Iterator[Numbers]:
         """Weights that leave out one cluster after the other, for the jackknife.
 
         Clusters without a row in the subset are not gone through: without them nothing changes.
@@ -120,16 +122,16 @@ class Draws:
         """How often each cluster was drawn, in blocks of draws."""
         if not self.clusters or not self.draws:
             return
-        if self._kept is None and self.draws * self.clusters <= KEPT:
+        if self._cached_counts is None and self.draws * self.clusters <= MAX_CACHED_COUNTS:
             step = max(1, CELLS // self.clusters)
-            self._kept = np.concatenate(list(self._drawn(step)))
-        if self._kept is None:
-            yield from self._drawn(at_once)
+            self._cached_counts = np.concatenate(list(self._draw_counts(step)))
+        if self._cached_counts is None:
+            yield from self._draw_counts(at_once)
             return
         for start in range(0, self.draws, at_once):
-            yield self._kept[start : start + at_once]
+            yield self._cached_counts[start : start + at_once]
 
-    def _drawn(self, at_once: int) -> Iterator[NDArray[np.uint32]]:
+    def _draw_counts(self, at_once: int) -> Iterator[NDArray[np.uint32]]:
         size, random = self.clusters, np.random.default_rng(self.seed)
         for start in range(0, self.draws, at_once):
             lines = min(at_once, self.draws - start)
@@ -151,7 +153,7 @@ def cluster_key(case: str, patient: str | None) -> str:
 
 def draw_weights(clusters: Sequence[str], draws: int, seed: int) -> Numbers:
     """How often each draw counts each row (draws × rows); see `Draws`, also for blocks of it."""
-    return Draws(clusters, draws=draws, seed=seed).weights()
+    return BootstrapDraws(clusters, draws=draws, seed=seed).weights()
 
 
 def interval(
@@ -172,14 +174,14 @@ def interval(
     >>> print(interval(lambda s: s.ratio("right", "asked"), rows, [str(i) for i in range(200)]))
     0.750 (95 % 0.690 to 0.810; n = 200, 200 clusters, 1000 draws)
     """
-    drawn = Draws(clusters, draws=draws, seed=seed)
+    drawn = BootstrapDraws(clusters, draws=draws, seed=seed)
     return intervals({"": combine}, rows, drawn, level=level, method=method)[""]
 
 
 def intervals(
     combines: Mapping[str, Combine],
     rows: Sequence[Statistics],
-    draws: Draws,
+    draws: BootstrapDraws,
     *,
     level: float = 0.95,
     method: Method = "percentile",
@@ -192,7 +194,7 @@ def intervals(
 def breakdown(
     combines: Mapping[str, Combine],
     rows: Sequence[Statistics],
-    draws: Draws,
+    draws: BootstrapDraws,
     groups: Mapping[str, Places],
     *,
     level: float = 0.95,
@@ -221,7 +223,7 @@ def breakdown(
         once = evaluate(combines, part, np.ones((1, len(part))))
         left_out = _jackknife(combines, part, draws, places) if method == "bca" else {}
         results[name] = {
-            metric: settle(
+            metric: make_interval(
                 float(once[metric][0]),
                 np.concatenate([*values, np.zeros(0)]),
                 n=len(part),
@@ -251,7 +253,7 @@ def evaluate(
     return results
 
 
-def settle(
+def make_interval(
     value: float,
     drawn: Numbers,
     *,
@@ -260,7 +262,9 @@ def settle(
     level: float,
     left_out: Numbers | None = None,
 ) -> Interval:
-    """The interval of a number from its draws; by BCa where values without each cluster come."""
+    """The interval of a number from its draws: percentiles, or BCa where `left_out` (jackknife
+    values) is given.
+    """
     known = drawn[~np.isnan(drawn)]
     low = high = None
     method: Method = "percentile"
@@ -280,14 +284,14 @@ def settle(
         if known.min() == known.max():
             note = "every draw gives the same number"
         elif left_out is not None:
-            corrected = _corrected(value, known, left_out, ends)
+            corrected = _bca_percentiles(value, known, left_out, ends)
             if corrected is None:
                 note = "BCa is not possible here, plain percentiles instead"
             else:
                 ends, method = corrected, "bca"
         low, high = (float(end) for end in np.quantile(known, ends))
     return Interval(
-        value=finite(value),
+        value=finite_or_none(value),
         low=low,
         high=high,
         n=n,
@@ -308,7 +312,7 @@ def check_level(level: float, method: Method = "percentile") -> None:
         raise UsageError(f"no method {method!r}", remedy="'percentile' or 'bca'")
 
 
-def check_rows(rows: Sequence[Statistics], draws: Draws) -> None:
+def check_rows(rows: Sequence[Statistics], draws: BootstrapDraws) -> None:
     """Refuse rows that do not fit the draws, and statistics that are not numbers at all."""
     if len(rows) != len(draws.codes):
         raise UsageError(
@@ -327,12 +331,12 @@ def check_rows(rows: Sequence[Statistics], draws: Draws) -> None:
 def _jackknife(
     combines: Mapping[str, Combine],
     rows: Sequence[Statistics],
-    draws: Draws,
+    draws: BootstrapDraws,
     places: Places,
 ) -> dict[str, Numbers]:
     """Each metric without each cluster."""
     found: dict[str, list[Numbers]] = {name: [] for name in combines}
-    for weights in draws.without_one(places):
+    for weights in draws.leave_one_out(places):
         for name, values in evaluate(combines, rows, weights).items():
             found[name].append(values)
     whole = evaluate(combines, rows, np.ones((1, len(rows))))
@@ -343,7 +347,9 @@ def _jackknife(
     return results
 
 
-def _corrected(value: float, known: Numbers, left_out: Numbers, ends: Numbers) -> Numbers | None:
+def _bca_percentiles(
+    value: float, known: Numbers, left_out: Numbers, ends: Numbers
+) -> Numbers | None:
     """Which percentiles to take instead; None where bias or skew cannot be told."""
     from scipy.special import ndtr, ndtri
 

@@ -11,17 +11,17 @@ from overread.errors import UsageError
 from overread.metrics.contract import Statistics
 from overread.metrics.sample import Numbers
 from overread.metrics.statistics.bootstrap import (
+    BootstrapDraws,
     Combine,
-    Draws,
     Interval,
     Method,
     check_level,
     check_rows,
     evaluate,
-    settle,
+    make_interval,
 )
-from overread.metrics.statistics.pairing import Key, Units, line_up
-from overread.metrics.statistics.result import Result, finite, number, p_value
+from overread.metrics.statistics.pairing import Key, UnitChoice, pair_units
+from overread.metrics.statistics.result import Result, finite_or_none, format_number, format_p
 
 FEW = 20
 """Clusters below which a bootstrap is too sure of itself; the result then says so."""
@@ -42,8 +42,8 @@ class Difference(Result):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        text = f"{number(self.first)} against {number(self.second)}, difference {self.difference}"
-        return "; ".join([f"{text}, {p_value(self.p)}", *self.notes])
+        text = f"{format_number(self.first)} against {format_number(self.second)}, difference {self.difference}"
+        return "; ".join([f"{text}, {format_p(self.p)}", *self.notes])
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class McNemar(Result):
         text = (
             f"{self.n} units, first alone right {self.first_only}, "
             f"second alone {self.second_only}, both {self.both}, neither {self.neither}: "
-            f"exact {p_value(self.exact_p)}"
+            f"exact {format_p(self.exact_p)}"
         )
         return "; ".join([text, *self.notes])
 
@@ -82,7 +82,7 @@ def difference(
     second: Mapping[Key, Statistics],
     *,
     clusters: Mapping[Key, str] | None = None,
-    units: Units = "same",
+    units: UnitChoice = "same",
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
@@ -117,7 +117,7 @@ def differences(
     second: Mapping[Key, Statistics],
     *,
     clusters: Mapping[Key, str] | None = None,
-    units: Units = "same",
+    units: UnitChoice = "same",
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
@@ -125,8 +125,8 @@ def differences(
 ) -> dict[str, Difference]:
     """The same for several metrics at once."""
     check_level(level, method)
-    lined = line_up({"first": first, "second": second}, clusters, units=units)
-    drawn = Draws(lined.clusters, draws=draws, seed=seed)
+    lined = pair_units({"first": first, "second": second}, clusters, units=units)
+    drawn = BootstrapDraws(lined.clusters, draws=draws, seed=seed)
     pair = (lined.rows["first"], lined.rows["second"])
     for rows in pair:
         check_rows(rows, drawn)
@@ -136,17 +136,17 @@ def differences(
         return {name: one[name] - two[name] for name in combines}
 
     pieces = [apart(weights) for weights in drawn.blocks()]
-    bared = [apart(weights) for weights in drawn.without_one()] if method == "bca" else []
+    bared = [apart(weights) for weights in drawn.leave_one_out()] if method == "bca" else []
     once = np.ones((1, len(lined.clusters)))
     values = [evaluate(combines, rows, once) for rows in pair]
     notes = []
     if 1 < drawn.clusters < FEW:
-        notes.append(f"only {drawn.clusters} clusters: interval and p are too sure of themselves")
+        notes.append(f"only {drawn.clusters} clusters: the interval is too narrow and p too small")
     results = {}
     for name in combines:
         one, two = (float(value[name][0]) for value in values)
         moved = np.concatenate([*(piece[name] for piece in pieces), np.zeros(0)])
-        found = settle(
+        found = make_interval(
             one - two,
             moved,
             n=len(lined.clusters),
@@ -155,8 +155,8 @@ def differences(
             left_out=np.concatenate([piece[name] for piece in bared]) if bared else None,
         )
         results[name] = Difference(
-            first=finite(one),
-            second=finite(two),
+            first=finite_or_none(one),
+            second=finite_or_none(two),
             difference=found,
             p=None if found.low is None else centred_p(one - two, moved),
             left_out=(lined.left_out["first"], lined.left_out["second"]),
@@ -182,7 +182,7 @@ def mcnemar(
     second: Mapping[Key, bool | int],
     *,
     clusters: Mapping[Key, str] | None = None,
-    units: Units = "same",
+    units: UnitChoice = "same",
 ) -> McNemar:
     """McNemar's test of who is right more often: unit → right or wrong, for two readers.
 
@@ -196,7 +196,7 @@ def mcnemar(
     """
     from scipy.stats import binom, chi2
 
-    lined = line_up({"first": first, "second": second}, clusters, units=units)
+    lined = pair_units({"first": first, "second": second}, clusters, units=units)
     for name, own in lined.rows.items():
         for value in own:
             if value not in (0, 1):

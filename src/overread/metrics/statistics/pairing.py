@@ -1,4 +1,4 @@
-"""The same units under several readers: lined up, and never fewer than was said."""
+"""Pairs the units of several readers in one order; missing units are refused or left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from overread.errors import UsageError
 
-Units: TypeAlias = Literal["same", "common"]
+UnitChoice: TypeAlias = Literal["same", "common"]
 """'same': all readers must have the same units; 'common': only those that all of them have."""
 
 Key = TypeVar("Key", bound=Hashable)
@@ -16,7 +16,7 @@ Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
-class LineUp(Generic[Thing]):
+class PairedUnits(Generic[Thing]):
     """What each reader has for each unit, in one order."""
 
     rows: dict[str, list[Thing]]
@@ -25,15 +25,15 @@ class LineUp(Generic[Thing]):
     """Units of each reader that not all the others have."""
 
 
-def line_up(
+def pair_units(
     readers: Mapping[str, Mapping[Key, Thing]],
     clusters: Mapping[Key, str] | None = None,
     *,
-    units: Units = "same",
-) -> LineUp[Thing]:
+    units: UnitChoice = "same",
+) -> PairedUnits[Thing]:
     """Line up the units of several readers; without clusters each unit is a cluster of its own.
 
-    >>> line_up({"a": {"1": 0.5}, "b": {"1": 0.25, "2": 1.0}}, units="common").left_out
+    >>> pair_units({"a": {"1": 0.5}, "b": {"1": 0.25, "2": 1.0}}, units="common").left_out
     {'a': 0, 'b': 1}
     """
     if units not in ("same", "common"):
@@ -62,4 +62,4 @@ def line_up(
                 )
         names = [clusters[unit] for unit in order]
     rows = {name: [own[unit] for unit in order] for name, own in readers.items()}
-    return LineUp(rows=rows, clusters=names, left_out=left_out)
+    return PairedUnits(rows=rows, clusters=names, left_out=left_out)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from overread.errors import UsageError
-from overread.metrics.statistics.result import Result, number
+from overread.metrics.statistics.result import Result, format_number
 
 Question: TypeAlias = Literal["proportion", "paired proportions", "paired means"]
 
 
 @dataclass(frozen=True)
-class Width(Result):
+class IntervalWidth(Result):
     """The half width that the interval of one proportion has with n cases."""
 
     n: int
@@ -32,12 +32,12 @@ class Width(Result):
     def __str__(self) -> str:
         return (
             f"{self.n} cases give a proportion of {self.proportion:g} "
-            f"to within {number(self.half_width)} ({100 * self.level:g} %)"
+            f"to within {format_number(self.half_width)} ({100 * self.level:g} %)"
         )
 
 
 @dataclass(frozen=True)
-class Plan(Result):
+class PowerPlan(Result):
     """With n cases, a true difference is found with this power."""
 
     question: Question
@@ -53,15 +53,15 @@ class Plan(Result):
     def __str__(self) -> str:
         word = "sd" if self.question == "paired means" else "discordant share"
         return (
-            f"{self.n} cases find a difference of {number(self.difference)} "
-            f"with a power of {number(self.power)} "
+            f"{self.n} cases find a difference of {format_number(self.difference)} "
+            f"with a power of {format_number(self.power)} "
             f"({self.question}, {word} {self.spread:g}, level {self.level:g})"
         )
 
 
 def proportion_width(
     n: int, *, proportion: float = 0.5, level: float = 0.95, design_effect: float = 1.0
-) -> Width:
+) -> IntervalWidth:
     """The half width of a proportion's interval with n cases: z·√(p(1 − p)/n).
 
     >>> print(proportion_width(720, proportion=0.75))
@@ -69,12 +69,12 @@ def proportion_width(
     """
     _check(n=n, level=level, design_effect=design_effect, proportion=proportion)
     half = _z(level) * math.sqrt(proportion * (1 - proportion) * design_effect / n)
-    return Width(n, half, proportion, level, design_effect)
+    return IntervalWidth(n, half, proportion, level, design_effect)
 
 
 def proportion_cases(
     half_width: float, *, proportion: float = 0.5, level: float = 0.95, design_effect: float = 1.0
-) -> Width:
+) -> IntervalWidth:
     """The fewest cases with which a proportion's interval is no wider than asked to either side.
 
     >>> proportion_cases(0.05).n
@@ -94,7 +94,7 @@ def paired_proportions_power(
     *,
     level: float = 0.95,
     design_effect: float = 1.0,
-) -> Plan:
+) -> PowerPlan:
     """The power to tell two readers apart on the same cases (McNemar's test, uncorrected).
 
     `first_only` and `second_only` are the shares of cases on which that reader alone is right,
@@ -106,8 +106,8 @@ def paired_proportions_power(
     spread = _discordant(first_only, second_only)
     _check(n=n, level=level, design_effect=design_effect)
     apart = first_only - second_only
-    power = _proportions(apart, spread, level)(n / design_effect)
-    return Plan("paired proportions", n, apart, power, spread, level, design_effect)
+    power = _proportions_power(apart, spread, level)(n / design_effect)
+    return PowerPlan("paired proportions", n, apart, power, spread, level, design_effect)
 
 
 def paired_proportions_cases(
@@ -117,7 +117,7 @@ def paired_proportions_cases(
     power: float = 0.8,
     level: float = 0.95,
     design_effect: float = 1.0,
-) -> Plan:
+) -> PowerPlan:
     """The fewest cases that tell two readers apart with the power asked for (McNemar's test).
 
     >>> paired_proportions_cases(0.10, 0.06).n
@@ -126,7 +126,7 @@ def paired_proportions_cases(
     spread = _discordant(first_only, second_only)
     apart = first_only - second_only
     _check(level=level, power=power, design_effect=design_effect, difference=apart)
-    n = _fewest(_proportions(apart, spread, level), power, design_effect)
+    n = _fewest_cases(_proportions_power(apart, spread, level), power, design_effect)
     return paired_proportions_power(
         n, first_only, second_only, level=level, design_effect=design_effect
     )
@@ -134,7 +134,7 @@ def paired_proportions_cases(
 
 def paired_means_power(
     n: int, difference: float, sd: float, *, level: float = 0.95, design_effect: float = 1.0
-) -> Plan:
+) -> PowerPlan:
     """The power to find a mean difference of two readers; sd is that of case-wise differences.
 
     >>> round(paired_means_power(100, 0.03, 0.1).power, 3)
@@ -143,8 +143,8 @@ def paired_means_power(
     _check(n=n, level=level, design_effect=design_effect, sd=sd)
     if not math.isfinite(difference):
         raise UsageError(f"the difference is {difference}", remedy="it must be a number")
-    power = _means(difference, sd, level)(n / design_effect)
-    return Plan("paired means", n, difference, power, sd, level, design_effect)
+    power = _means_power(difference, sd, level)(n / design_effect)
+    return PowerPlan("paired means", n, difference, power, sd, level, design_effect)
 
 
 def paired_means_cases(
@@ -154,14 +154,14 @@ def paired_means_cases(
     power: float = 0.8,
     level: float = 0.95,
     design_effect: float = 1.0,
-) -> Plan:
+) -> PowerPlan:
     """The fewest cases that show a mean difference of two readers with the power asked for.
 
     >>> paired_means_cases(0.03, 0.1).n
     88
     """
     _check(level=level, power=power, design_effect=design_effect, sd=sd, difference=difference)
-    n = _fewest(_means(difference, sd, level), power, design_effect)
+    n = _fewest_cases(_means_power(difference, sd, level), power, design_effect)
     return paired_means_power(n, difference, sd, level=level, design_effect=design_effect)
 
 
@@ -173,7 +173,7 @@ def minimal_difference(
     power: float = 0.8,
     level: float = 0.95,
     design_effect: float = 1.0,
-) -> Plan:
+) -> PowerPlan:
     """The smallest difference of two readers that n cases show with the power asked for.
 
     Give the `sd` of case-wise differences for means, or the `discordant` share (cases on which
@@ -194,23 +194,23 @@ def minimal_difference(
         # Far beyond what either tail leaves open.
         question, spread, most = "paired means", sd, 60 * sd / math.sqrt(worth)
 
-        def reached(apart: float) -> float:
-            return _means(apart, spread, level)(worth) - power
+        def excess_power(apart: float) -> float:
+            return _means_power(apart, spread, level)(worth) - power
 
     else:
         assert discordant is not None
         question, spread, most = "paired proportions", _discordant(discordant, 0), discordant
 
-        def reached(apart: float) -> float:
-            return _proportions(apart, spread, level)(worth) - power
+        def excess_power(apart: float) -> float:
+            return _proportions_power(apart, spread, level)(worth) - power
 
-    if reached(most) < 0:
+    if excess_power(most) < 0:
         raise UsageError(
             f"{n} cases with a discordant share of {spread:g} never reach a power of {power:g}",
             remedy="more cases, or a lower power",
         )
-    apart = float(brentq(reached, 0.0, most, xtol=1e-12))
-    return Plan(question, n, apart, reached(apart) + power, spread, level, design_effect)
+    apart = float(brentq(excess_power, 0.0, most, xtol=1e-12))
+    return PowerPlan(question, n, apart, excess_power(apart) + power, spread, level, design_effect)
 
 
 def design_effect(cases_per_patient: float, correlation: float) -> float:
@@ -234,7 +234,7 @@ def _z(level: float) -> float:
     return float(ndtri((1 + level) / 2))
 
 
-def _tails(shift: float, spread: float, null_spread: float, level: float) -> float:
+def _tail_probability(shift: float, spread: float, null_spread: float, level: float) -> float:
     """The chance that a normal variable is beyond the critical value on either side."""
     from scipy.special import ndtr
 
@@ -244,18 +244,18 @@ def _tails(shift: float, spread: float, null_spread: float, level: float) -> flo
     return float(ndtr((shift - critical) / spread) + ndtr((-shift - critical) / spread))
 
 
-def _means(apart: float, sd: float, level: float) -> Callable[[float], float]:
+def _means_power(apart: float, sd: float, level: float) -> Callable[[float], float]:
     """The power as a function of what the cases are worth."""
-    return lambda worth: _tails(apart * math.sqrt(worth), sd, sd, level)
+    return lambda worth: _tail_probability(apart * math.sqrt(worth), sd, sd, level)
 
 
-def _proportions(apart: float, share: float, level: float) -> Callable[[float], float]:
+def _proportions_power(apart: float, share: float, level: float) -> Callable[[float], float]:
     """The same for McNemar: under the null the variance is the discordant share alone."""
     null, own = math.sqrt(share), math.sqrt(max(0.0, share - apart**2))
-    return lambda worth: _tails(apart * math.sqrt(worth), own, null, level)
+    return lambda worth: _tail_probability(apart * math.sqrt(worth), own, null, level)
 
 
-def _fewest(reaches: Callable[[float], float], power: float, design_effect: float) -> int:
+def _fewest_cases(reaches: Callable[[float], float], power: float, design_effect: float) -> int:
     """The smallest n with the power: doubled until enough, then halved in between."""
 
     def enough(n: int) -> bool:

@@ -14,14 +14,14 @@ from overread.errors import UsageError
 from overread.metrics.contract import Statistics
 from overread.metrics.sample import Numbers
 from overread.metrics.statistics.bootstrap import (
+    BootstrapDraws,
     Combine,
-    Draws,
     check_level,
     check_rows,
     evaluate,
 )
-from overread.metrics.statistics.pairing import Key, Units, line_up
-from overread.metrics.statistics.result import Result, number, p_value
+from overread.metrics.statistics.pairing import Key, UnitChoice, pair_units
+from overread.metrics.statistics.result import Result, format_number, format_p
 
 Better: TypeAlias = Literal["higher", "lower"]
 Ties: TypeAlias = Literal["mean", "min"]
@@ -48,7 +48,7 @@ class RankRange(Result):
     """Share of the draws in which no other reader is better."""
 
     def __str__(self) -> str:
-        text = f"{self.rank:g}. {self.reader} {number(self.value)}"
+        text = f"{self.rank:g}. {self.reader} {format_number(self.value)}"
         return text if self.low is None else f"{text} (rank {self.low:g} to {self.high:g})"
 
 
@@ -92,11 +92,11 @@ class PairTest(Result):
 
     def __str__(self) -> str:
         ahead = f"{self.ahead} ahead" if self.ahead else "neither ahead"
-        return f"{self.first} and {self.second}: {ahead}, Holm {p_value(self.adjusted)}"
+        return f"{self.first} and {self.second}: {ahead}, Holm {format_p(self.adjusted)}"
 
 
 @dataclass(frozen=True)
-class Group(Result):
+class RankGroup(Result):
     """Readers whom equally many others beat significantly; rank 1 is beaten by none."""
 
     rank: int
@@ -111,7 +111,7 @@ class Significance(Result):
     """Which readers differ by more than chance, pair by pair, and the groups that follow."""
 
     tests: tuple[PairTest, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[RankGroup, ...]
     ranges: Mapping[str, tuple[int, int]]
     """Reader → best and worst rank that the significant differences leave open."""
     better: Better
@@ -130,7 +130,7 @@ def rank_ranges(
     *,
     better: Better,
     clusters: Mapping[Key, str] | None = None,
-    units: Units = "same",
+    units: UnitChoice = "same",
     ties: Ties = "mean",
     draws: int = 1000,
     seed: int = 0,
@@ -149,8 +149,8 @@ def rank_ranges(
     """
     check_level(level)
     _check_choice(better, ties)
-    lined = line_up(readers, clusters, units=units)
-    drawn = Draws(lined.clusters, draws=draws, seed=seed)
+    lined = pair_units(readers, clusters, units=units)
+    drawn = BootstrapDraws(lined.clusters, draws=draws, seed=seed)
     for rows in lined.rows.values():
         check_rows(rows, drawn)
 
@@ -163,7 +163,7 @@ def rank_ranges(
     if np.isnan(once).any():
         lost = names[int(np.argmax(np.isnan(once[0])))]
         raise UsageError(f"the metric of {lost!r} is undefined", remedy="rank without this reader")
-    rank = _ranked(once, better, ties)[0]
+    rank = _rank_values(once, better, ties)[0]
     note, low, high = "", None, None
     pieces = [values(weights) for weights in drawn.blocks()]
     known = np.concatenate([*pieces, np.zeros((0, len(names)))])
@@ -173,11 +173,11 @@ def rank_ranges(
     elif not len(known):
         note = "no ranges: nothing was drawn, or every draw is undefined"
     else:
-        again = _ranked(known, better, ties)
+        again = _rank_values(known, better, ties)
         low = np.quantile(again, (1 - level) / 2, axis=0, method="lower")
         high = np.quantile(again, (1 + level) / 2, axis=0, method="higher")
         mean = again.mean(axis=0)
-        first = (_ranked(known, better, "min") == 1).mean(axis=0)
+        first = (_rank_values(known, better, "min") == 1).mean(axis=0)
     order = sorted(range(len(names)), key=lambda i: (rank[i], names[i]))
     return Ranking(
         ranks=tuple(
@@ -209,7 +209,7 @@ def significance(
     *,
     better: Better,
     clusters: Mapping[Key, str] | None = None,
-    units: Units = "same",
+    units: UnitChoice = "same",
     level: float = 0.95,
 ) -> Significance:
     """Test every pair of readers on their scores case by case (Wilcoxon signed-rank, Holm).
@@ -224,7 +224,7 @@ def significance(
     """
     check_level(level)
     _check_choice(better, "mean")
-    lined = line_up(scores, clusters, units=units)
+    lined = pair_units(scores, clusters, units=units)
     table = {}
     notes = []
     codes = (
@@ -259,7 +259,7 @@ def significance(
             beats[test.ahead] += 1
             beaten[test.second if test.ahead == test.first else test.first] += 1
     groups = [
-        Group(losses + 1, tuple(sorted(name for name in table if beaten[name] == losses)))
+        RankGroup(losses + 1, tuple(sorted(name for name in table if beaten[name] == losses)))
         for losses in sorted(set(beaten.values()))
     ]
     return Significance(
@@ -324,7 +324,7 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _ranked(values: Numbers, better: Better, ties: Ties) -> Numbers:
+def _rank_values(values: Numbers, better: Better, ties: Ties) -> Numbers:
     """Ranks along each line, 1 for the best."""
     from scipy.stats import rankdata
 

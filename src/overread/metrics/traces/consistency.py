@@ -12,10 +12,10 @@ from typing import Any
 
 from overread.core import Trace
 from overread.language.compare import compare_statements
-from overread.language.findings import Finding, sides_fit
+from overread.language.findings import ReportFinding, sides_fit
 from overread.metrics.contract import Measured, Metric, Subject, by_name
-from overread.metrics.shares import ceiling_of, share
-from overread.metrics.traces.looks import stated, traces_of, words_of
+from overread.metrics.shares import ceiling_metric, share_metric
+from overread.metrics.traces.looks import cached_statements, step_words, trace_pair
 
 
 @dataclass(frozen=True)
@@ -60,31 +60,31 @@ def consistency(steps: str, report: str) -> Consistency:
     not in the report: cardiomegaly
     not in the steps: nodule
     """
-    both = compare_statements(stated(steps), stated(report))
+    both = compare_statements(cached_statements(steps), cached_statements(report))
     common = 0
     wrong: list[tuple[str, str]] = []
     for match in both.matches:
         one, two = match.reference, match.other
-        if one.there != two.there:
-            wrong.append(("presence", _name(one if one.there else two)))
-        elif match.found and not sides_fit(one.statement.side, two.statement.side):
+        if one.is_there != two.is_there:
+            wrong.append(("presence", _name(one if one.is_there else two)))
+        elif match.both_present and not sides_fit(one.statement.side, two.statement.side):
             wrong.append(("side", _name(one)))
-        elif match.found:
+        elif match.both_present:
             common += 1
-        elif one.there:
+        elif one.is_there:
             wrong += [("not in the report", _name(one)), ("not in the steps", _name(two))]
     wrong += [("not in the report", _name(finding)) for finding in both.omissions]
     wrong += [("not in the steps", _name(finding)) for finding in both.additions]
     return Consistency(common, both.reference_count, both.other_count, tuple(wrong))
 
 
-def _name(finding: Finding) -> str:
+def _name(finding: ReportFinding) -> str:
     return finding.statement.observation
 
 
 def _row(trace: Trace | None, report: str | None) -> dict[str, Any]:
     """Statistics of one reading; all 0 where it has no words before its report, or no report."""
-    words = words_of(trace)
+    words = step_words(trace)
     if not words.strip() or not (report or "").strip():
         return {"cases": 1, "precision": 0.0, "recall": 0.0, "f1": 0.0}
     told = consistency(words, report or "")
@@ -102,8 +102,8 @@ def _row(trace: Trace | None, report: str | None) -> dict[str, Any]:
 
 def measure_consistency(subject: Subject) -> Measured:
     """One row a case whose reference has steps and a report; a missing reading scores 0."""
-    reading = subject.answered
-    if not _asked(subject):
+    reading = subject.usable_reading
+    if not _can_be_judged(subject):
         return {}
     return {"": _row(reading.trace if reading else None, reading.report if reading else None)}
 
@@ -111,12 +111,12 @@ def measure_consistency(subject: Subject) -> Measured:
 def measure_reference_consistency(subject: Subject) -> Measured:
     """The same of the reference's own steps and report."""
     truth = subject.entry.truth
-    return {"": _row(truth.trace, truth.report)} if truth and _asked(subject) else {}
+    return {"": _row(truth.trace, truth.report)} if truth and _can_be_judged(subject) else {}
 
 
-def _asked(subject: Subject) -> bool:
+def _can_be_judged(subject: Subject) -> bool:
     truth = subject.entry.truth
-    return bool(truth and truth.report and words_of(traces_of(subject)[0]).strip())
+    return bool(truth and truth.report and step_words(trace_pair(subject)[0]).strip())
 
 
 _ABOUT = {
@@ -128,7 +128,7 @@ _ABOUT = {
 
 def _metrics(kind: str) -> tuple[Metric, Metric]:
     """The metric, and what the reference itself gets."""
-    metric = share(
+    metric = share_metric(
         f"trace_consistency_{kind}",
         _ABOUT[kind],
         needs=("trace", "report"),
@@ -144,7 +144,7 @@ def _metrics(kind: str) -> tuple[Metric, Metric]:
         ceiling=f"ceiling_trace_consistency_{kind}",
     )
     about = f"what the reference traces themselves get for consistency ({kind})"
-    return metric, ceiling_of(metric, about, measure_reference_consistency)
+    return metric, ceiling_metric(metric, about, measure_reference_consistency)
 
 
 TRACE_CONSISTENCY_PRECISION, CEILING_TRACE_CONSISTENCY_PRECISION = _metrics("precision")

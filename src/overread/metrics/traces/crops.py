@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from overread.core import Box, Image, Trace
 from overread.errors import OverreadError, PictureError
 from overread.metrics.contract import Files, Measured, Metric, Subject, by_name
-from overread.metrics.shares import ceiling_of, share
-from overread.metrics.traces.looks import Look, looks_of, traces_of
+from overread.metrics.shares import ceiling_metric, share_metric
+from overread.metrics.traces.looks import TraceLook, collect_looks, trace_pair
 from overread.pixels.draw import crop
 from overread.pixels.flat import read_image
 
@@ -29,10 +29,10 @@ Frame = Literal["own"] | int
 Grey = NDArray[np.float32]
 
 FRAMES: tuple[Frame, ...] = ("own", 336)
-ALIKE = 0.95
+MIN_CORRELATION = 0.95
 """The least correlation. On 50 real films, made small and stored as JPEG, every true crop had more
 (.977 and up), 4 % of boxes with IoU .75 to the true one, and 1 in 1,500 of those with IoU .5."""
-STRETCH = 0.05
+MAX_STRETCH = 0.05
 """How far the proportions of a crop may be off, beside one pixel of rounding."""
 SIDE = 64
 """The side of the squares that are correlated."""
@@ -40,7 +40,7 @@ _FAR = 1e9
 
 
 @dataclass(frozen=True)
-class Shown:
+class CropVerdict:
     """What came of one look."""
 
     agrees: bool
@@ -62,7 +62,7 @@ def likeness(one: NDArray[Any], two: NDArray[Any]) -> float:
     >>> round(likeness(ramp, 200 - 2 * ramp), 6), likeness(ramp, ramp * 0)
     (-1.0, 0.0)
     """
-    a, b = _shrunk(grey(one)), _shrunk(grey(two))
+    a, b = _shrink(grey(one)), _shrink(grey(two))
     a, b = a - a.mean(), b - b.mean()
     size = float(np.sqrt((a * a).sum() * (b * b).sum()))
     if size > 1e-6:
@@ -76,21 +76,21 @@ def grey(picture: NDArray[Any]) -> Grey:
     return flat.astype(np.float32)
 
 
-def _shrunk(picture: Grey) -> NDArray[np.float64]:
+def _shrink(picture: Grey) -> NDArray[np.float64]:
     from PIL import Image as Pillow
 
     small = Pillow.fromarray(picture).resize((SIDE, SIDE), Pillow.Resampling.BILINEAR)
     return np.asarray(small, np.float64)
 
 
-def shown(film: NDArray[Any], box: Box, cutout: NDArray[Any], frame: Frame) -> Shown:
-    """Hold a crop against the film at the box, which is given in a frame.
+def judge_crop(film: NDArray[Any], box: Box, cutout: NDArray[Any], frame: Frame) -> CropVerdict:
+    """Compare a crop with the film cut at the box, where the box is given in a frame.
 
     >>> film = np.random.default_rng(0).random((40, 40)).cumsum(axis=0)
     >>> box = Box(picture="xray", x1=5, y1=10, x2=25, y2=20)
-    >>> shown(film, box, film[10:20, 5:25], "own").agrees
+    >>> judge_crop(film, box, film[10:20, 5:25], "own").agrees
     True
-    >>> shown(film, box, film[10:20, 15:35], "own").agrees
+    >>> judge_crop(film, box, film[10:20, 15:35], "own").agrees
     False
     """
     height, width = film.shape[:2]
@@ -100,43 +100,43 @@ def shown(film: NDArray[Any], box: Box, cutout: NDArray[Any], frame: Frame) -> S
     try:
         cut = crop(film, box.model_copy(update=scaled))
     except PictureError:
-        return Shown(agrees=False, why="the box holds no pixel of the film")
+        return CropVerdict(agrees=False, why="the box holds no pixel of the film")
     tall, wide = cutout.shape[:2]
     # The crop may come from the film, or from the film that was stretched to the frame.
     shapes = [(cut.shape[1], cut.shape[0]), (cut.shape[1] / across, cut.shape[0] / down)]
-    proportions = any(_like_shape(wide, tall, w, h) for w, h in shapes)
+    proportions = any(_same_proportions(wide, tall, w, h) for w, h in shapes)
     alike = likeness(cut, cutout)
-    return Shown(
-        agrees=proportions and alike >= ALIKE,
+    return CropVerdict(
+        agrees=proportions and alike >= MIN_CORRELATION,
         likeness=alike,
         proportions=proportions,
-        same_size=any(_like_size(wide, w) and _like_size(tall, h) for w, h in shapes),
+        same_size=any(_same_size(wide, w) and _same_size(tall, h) for w, h in shapes),
     )
 
 
-def _like_shape(wide: float, tall: float, width: float, height: float) -> bool:
+def _same_proportions(wide: float, tall: float, width: float, height: float) -> bool:
     """Whether two rectangles have the same proportions, within a stretch and a pixel."""
     small = min(wide / width, tall / height)
     large = max(wide / width, tall / height)
-    return small * (1 + STRETCH) * (1 + 1 / min(wide, width) + 1 / min(tall, height)) >= large
+    return small * (1 + MAX_STRETCH) * (1 + 1 / min(wide, width) + 1 / min(tall, height)) >= large
 
 
-def _like_size(side: float, expected: float) -> bool:
-    return abs(side - expected) <= 1 + STRETCH * expected
+def _same_size(side: float, expected: float) -> bool:
+    return abs(side - expected) <= 1 + MAX_STRETCH * expected
 
 
 def judge_crops(
-    looks: Sequence[Look],
+    looks: Sequence[TraceLook],
     films: dict[str, NDArray[Any]],
     files: Files | None,
     *,
     frames: Sequence[Frame] = FRAMES,
-) -> tuple[Frame, list[Shown]]:
+) -> tuple[Frame, list[CropVerdict]]:
     """Every look that names a crop, in the frame in which most of them agree."""
-    named = [(look, _opened(look, files)) for look in looks if look.crop]
-    best: tuple[Frame, list[Shown]] | None = None
+    named = [(look, _read_crop(look, files)) for look in looks if look.crop]
+    best: tuple[Frame, list[CropVerdict]] | None = None
     for frame in frames:
-        verdicts = [_judged(look, cutout, films, frame) for look, cutout in named]
+        verdicts = [_judge_look(look, cutout, films, frame) for look, cutout in named]
         if best is None or _rank(verdicts) > _rank(best[1]):
             best = frame, verdicts
     if best is None:
@@ -144,11 +144,11 @@ def judge_crops(
     return best
 
 
-def _rank(verdicts: Sequence[Shown]) -> tuple[int, float]:
+def _rank(verdicts: Sequence[CropVerdict]) -> tuple[int, float]:
     return sum(v.agrees for v in verdicts), sum(v.likeness or 0.0 for v in verdicts)
 
 
-def _opened(look: Look, files: Files | None) -> NDArray[Any] | None:
+def _read_crop(look: TraceLook, files: Files | None) -> NDArray[Any] | None:
     """The pixels of a crop; None where they cannot be had, whatever the reason."""
     if files is None or look.crop is None:
         return None
@@ -158,19 +158,19 @@ def _opened(look: Look, files: Files | None) -> NDArray[Any] | None:
         return None
 
 
-def _judged(
-    look: Look, cutout: NDArray[Any] | None, films: dict[str, NDArray[Any]], frame: Frame
-) -> Shown:
+def _judge_look(
+    look: TraceLook, cutout: NDArray[Any] | None, films: dict[str, NDArray[Any]], frame: Frame
+) -> CropVerdict:
     if look.box is None:
-        return Shown(agrees=False, why="the look has no box")
+        return CropVerdict(agrees=False, why="the look has no box")
     if look.box.picture not in films:
-        return Shown(agrees=False, why="the box lies in no picture of the case")
+        return CropVerdict(agrees=False, why="the box lies in no picture of the case")
     if cutout is None:
-        return Shown(agrees=False, why="the crop cannot be read")
-    return shown(films[look.box.picture], look.box, cutout, frame)
+        return CropVerdict(agrees=False, why="the crop cannot be read")
+    return judge_crop(films[look.box.picture], look.box, cutout, frame)
 
 
-def _films(subject: Subject, looks: Sequence[Look]) -> dict[str, NDArray[Any]]:
+def _films(subject: Subject, looks: Sequence[TraceLook]) -> dict[str, NDArray[Any]]:
     """The radiographs that looks with a crop lie in."""
     wanted = {look.box.picture for look in looks if look.crop and look.box is not None}
     if wanted and subject.truth_files is None:
@@ -185,7 +185,7 @@ def _films(subject: Subject, looks: Sequence[Look]) -> dict[str, NDArray[Any]]:
 def _row(
     subject: Subject, trace: Trace | None, files: Files | None, frames: Sequence[Frame]
 ) -> dict[str, Any]:
-    looks = looks_of(trace)
+    looks = collect_looks(trace)
     row: dict[str, Any] = {"cases": 1, "agree": 0.0, "crops": 0}
     if not any(look.crop for look in looks):
         return row
@@ -200,16 +200,16 @@ def _row(
 
 def measure_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRAMES) -> Measured:
     """One row a case whose reference shows crops; a reading without a crop scores 0."""
-    truth, own = traces_of(subject)
-    if not any(look.crop for look in looks_of(truth)):
+    truth, own = trace_pair(subject)
+    if not any(look.crop for look in collect_looks(truth)):
         return {}
     return {"": _row(subject, own, subject.reading_files, frames)}
 
 
 def measure_reference_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRAMES) -> Measured:
     """The same of the reference's own crops."""
-    truth, _ = traces_of(subject)
-    if not any(look.crop for look in looks_of(truth)):
+    truth, _ = trace_pair(subject)
+    if not any(look.crop for look in collect_looks(truth)):
         return {}
     return {"": _row(subject, truth, subject.truth_files, frames)}
 
@@ -217,7 +217,7 @@ def measure_reference_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRA
 def crop_metrics(frames: tuple[Frame, ...] = FRAMES) -> tuple[Metric, Metric]:
     """The metric and its ceiling, with boxes taken in these frames."""
     own = frames == FRAMES
-    metric = share(
+    metric = share_metric(
         "trace_crop_agreement",
         "share of crops that show what is in the box of their look",
         needs=("crops",),
@@ -226,8 +226,8 @@ def crop_metrics(frames: tuple[Frame, ...] = FRAMES) -> tuple[Metric, Metric]:
         reference="numpy.corrcoef, and crops cut in the tests",
         settings={
             "frames": [str(frame) for frame in frames],
-            "correlation": ALIKE,
-            "proportions": STRETCH,
+            "correlation": MIN_CORRELATION,
+            "proportions": MAX_STRETCH,
             "side": SIDE,
             "size": "free: a crop may be enlarged",
             "unreadable crop": 0,
@@ -235,7 +235,7 @@ def crop_metrics(frames: tuple[Frame, ...] = FRAMES) -> tuple[Metric, Metric]:
         },
         ceiling="ceiling_trace_crop_agreement",
     )
-    return metric, ceiling_of(
+    return metric, ceiling_metric(
         metric,
         "what the reference traces themselves get for crop agreement",
         measure_reference_crops if own else partial(measure_reference_crops, frames=frames),

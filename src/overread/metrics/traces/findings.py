@@ -12,11 +12,11 @@ from typing import Any
 
 from overread.language.compare import compare_statements
 from overread.metrics.contract import Measured, Subject, by_name
-from overread.metrics.shares import share
-from overread.metrics.traces.looks import Look, looks_of, stated, traces_of
+from overread.metrics.shares import share_metric
+from overread.metrics.traces.looks import TraceLook, cached_statements, collect_looks, trace_pair
 
 
-def said_of(looks: Sequence[Look]) -> dict[str, str]:
+def words_by_region(looks: Sequence[TraceLook]) -> dict[str, str]:
     """Region → what was said after the looks at it."""
     said: dict[str, list[str]] = {}
     for look in looks:
@@ -24,13 +24,17 @@ def said_of(looks: Sequence[Look]) -> dict[str, str]:
     return {place: "\n".join(words) for place, words in said.items()}
 
 
-def region_findings(looks: Sequence[Look], reference: Sequence[Look]) -> tuple[int, int, int]:
+def region_findings(
+    looks: Sequence[TraceLook], reference: Sequence[TraceLook]
+) -> tuple[int, int, int]:
     """Findings in common, those of the reader, those of the reference, region by region."""
-    mine, theirs = said_of(looks), said_of(reference)
+    mine, theirs = words_by_region(looks), words_by_region(reference)
     common = own = asked = 0
     for place in dict.fromkeys([*theirs, *mine]):
-        both = compare_statements(stated(theirs.get(place, "")), stated(mine.get(place, "")))
-        common += both.found
+        both = compare_statements(
+            cached_statements(theirs.get(place, "")), cached_statements(mine.get(place, ""))
+        )
+        common += both.found_count
         own += both.other_count
         asked += both.reference_count
     return common, own, asked
@@ -41,8 +45,8 @@ def measure_region_findings(subject: Subject) -> Measured:
 
     Where neither has a finding, the reader is right.
     """
-    truth, own = traces_of(subject)
-    reference, looks = looks_of(truth), looks_of(own)
+    truth, own = trace_pair(subject)
+    reference, looks = collect_looks(truth), collect_looks(own)
     if not any(look.words.strip() for look in reference):
         return {}
     common, mine, asked = region_findings(looks, reference)
@@ -56,7 +60,7 @@ def measure_region_findings(subject: Subject) -> Measured:
 
 
 _share = partial(
-    share,
+    share_metric,
     needs=("trace",),
     measure=measure_region_findings,
     reference="language.compare region by region, counted by hand in the tests",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from overread.core import Box, Step, Trace
-from overread.language.statements import Statement, statements
+from overread.language.statements import Statement, find_statements
 from overread.language.vocabulary import Vocabulary, vocabulary
-from overread.metrics.boxes.places import place_named
+from overread.metrics.boxes.places import canonical_place
 from overread.metrics.contract import Subject
 from overread.ontology import xray_regions
 
@@ -21,7 +21,7 @@ _LONGEST = 6
 
 
 @dataclass(frozen=True)
-class Look:
+class TraceLook:
     """One look of a trace."""
 
     place: str
@@ -36,14 +36,14 @@ class Look:
     """What the step right after it says."""
 
 
-def looks_of(trace: Trace | None) -> list[Look]:
+def collect_looks(trace: Trace | None) -> list[TraceLook]:
     """The looks of a trace, in order.
 
     A look whose box has no label takes the region that the words before it name last.
 
     >>> box = Box(picture="xray", x1=1, y1=2, x2=3, y2=4)
     >>> said, look = Step(kind="say", text="Now the left lung."), Step(kind="look", regions=(box,))
-    >>> [(look.place, look.box is box) for look in looks_of(Trace(steps=(said, look)))]
+    >>> [(look.place, look.box is box) for look in collect_looks(Trace(steps=(said, look)))]
     [('left lung', True)]
     """
     steps = trace.steps if trace else ()
@@ -54,38 +54,40 @@ def looks_of(trace: Trace | None) -> list[Look]:
         boxes = [region for region in step.regions if isinstance(region, Box)]
         label = next((box.label for box in boxes if box.label), None)
         if label is None:
-            label = _named_last(_before(steps, n))
+            label = _last_named_region(_words_before(steps, n))
         following = steps[n + 1] if n + 1 < len(steps) else None
         words = following.text if following is not None and following.kind == "say" else ""
         box = boxes[0] if boxes else None
-        found.append(Look(place_named(label), label, box, step.crop, _without_boxes(words)))
+        found.append(
+            TraceLook(canonical_place(label), label, box, step.crop, _without_boxes(words))
+        )
     return found
 
 
-def words_of(trace: Trace | None) -> str:
+def step_words(trace: Trace | None) -> str:
     """All that the steps say before the conclusion, without its boxes and image marks."""
     steps = trace.steps if trace else ()
     return _without_boxes("".join(step.text for step in steps if step.kind != "conclude"))
 
 
-def stated(text: str) -> tuple[Statement, ...]:
-    """What a text states; kept, because several metrics ask it of the same words."""
-    return _stated(text, vocabulary())
+def cached_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a text, cached, because several metrics need those of the same words."""
+    return _cached_statements(text, vocabulary())
 
 
 @lru_cache(maxsize=4096)
-def _stated(text: str, _words: Vocabulary) -> tuple[Statement, ...]:
+def _cached_statements(text: str, _words: Vocabulary) -> tuple[Statement, ...]:
     """The vocabulary in use is part of the key, for one's own may be taken up at any time."""
-    return tuple(statements(text))
+    return tuple(find_statements(text))
 
 
-def traces_of(subject: Subject) -> tuple[Trace | None, Trace | None]:
+def trace_pair(subject: Subject) -> tuple[Trace | None, Trace | None]:
     """The reference trace and the reader's; None for what is not there."""
-    truth, reading = subject.entry.truth, subject.answered
+    truth, reading = subject.entry.truth, subject.usable_reading
     return (truth.trace if truth else None), (reading.trace if reading else None)
 
 
-def _before(steps: Sequence[Step], n: int) -> str:
+def _words_before(steps: Sequence[Step], n: int) -> str:
     """The words right before a look."""
     return steps[n - 1].text if n and steps[n - 1].kind == "say" else ""
 
@@ -94,7 +96,7 @@ def _without_boxes(words: str) -> str:
     return _BOX.sub(" ", words).replace(_IMAGE, " ")
 
 
-def _named_last(words: str) -> str | None:
+def _last_named_region(words: str) -> str | None:
     """The region that is named last in the words, as long a name as possible."""
     row = re.findall(r"[\w/-]+", words[-400:])
     for end in range(len(row), 0, -1):

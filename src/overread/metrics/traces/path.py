@@ -9,10 +9,10 @@ from typing import Any
 
 from overread.core import Box
 from overread.metrics.boxes.matching import best_pairs
-from overread.metrics.boxes.scores import overlaps
+from overread.metrics.boxes.scores import iou_table
 from overread.metrics.contract import Measured, Subject, by_name
-from overread.metrics.shares import share
-from overread.metrics.traces.looks import Look, looks_of, traces_of
+from overread.metrics.shares import share_metric
+from overread.metrics.traces.looks import TraceLook, collect_looks, trace_pair
 
 
 def coverage(looked: Sequence[str], reference: Sequence[str]) -> tuple[float, float, float]:
@@ -28,12 +28,12 @@ def coverage(looked: Sequence[str], reference: Sequence[str]) -> tuple[float, fl
     return common / len(mine), common / len(theirs), 2 * common / (len(mine) + len(theirs))
 
 
-def kept_order(looked: Sequence[str], reference: Sequence[str]) -> float | None:
+def order_agreement(looked: Sequence[str], reference: Sequence[str]) -> float | None:
     """Share of pairs of common regions that are first looked at in the reference's order.
 
     This is (1 + Kendall's tau) / 2; None with fewer than two common regions.
 
-    >>> kept_order(["heart", "lungs", "spine"], ["spine", "heart", "lungs"])
+    >>> order_agreement(["heart", "lungs", "spine"], ["spine", "heart", "lungs"])
     0.3333333333333333
     """
     first = {place: n for n, place in reversed(list(enumerate(looked)))}
@@ -42,7 +42,7 @@ def kept_order(looked: Sequence[str], reference: Sequence[str]) -> float | None:
     return sum(a < b for a, b in pairs) / len(pairs) if pairs else None
 
 
-def step_overlaps(looks: Sequence[Look], reference: Sequence[Look]) -> list[float]:
+def step_overlaps(looks: Sequence[TraceLook], reference: Sequence[TraceLook]) -> list[float]:
     """For each reference look with a box, the IoU of the reader's look at the same region, or 0.
 
     Where the reference looks n times at a region, the reader's first n boxes there are paired with
@@ -55,7 +55,7 @@ def step_overlaps(looks: Sequence[Look], reference: Sequence[Look]) -> list[floa
     out: list[float] = []
     for place, boxes in asked.items():
         own = [k.box for k in looks if k.place == place and k.box is not None and k.box.is_proper]
-        table = overlaps(own[: len(boxes)], boxes)
+        table = iou_table(own[: len(boxes)], boxes)
         best = {column: float(table[row, column]) for row, column in best_pairs(table)}
         out += [best.get(n, 0.0) for n in range(len(boxes))]
     return out
@@ -67,9 +67,9 @@ def measure_path(subject: Subject) -> Measured:
     Regions without a name are not asked for and do not count against a reader. The order is judged
     where the reference names two regions or more; who shares fewer than two of them kept none.
     """
-    truth, own = traces_of(subject)
-    asked = looks_of(truth)
-    looks = looks_of(own)
+    truth, own = trace_pair(subject)
+    asked = collect_looks(truth)
+    looks = collect_looks(own)
     reference = list(dict.fromkeys(look.place for look in asked if look.place))
     looked = list(dict.fromkeys(look.place for look in looks if look.place))
     row: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def measure_path(subject: Subject) -> Measured:
             "beside": [place for place in looked if place not in reference],
         }
     if len(reference) > 1:
-        row |= {"ordered": 1, "order": kept_order(looked, reference) or 0.0}
+        row |= {"ordered": 1, "order": order_agreement(looked, reference) or 0.0}
     ious = step_overlaps(looks, asked)
     if ious:
         row |= {"boxed": 1, "iou": sum(ious) / len(ious), "ious": ious}
@@ -99,7 +99,7 @@ _REGIONS: dict[str, Any] = {
     "mean": "cases",
 }
 _share = partial(
-    share,
+    share_metric,
     needs=("trace",),
     measure=measure_path,
     reference="counted over sets in the tests",

@@ -14,52 +14,52 @@ from typing import Any
 
 from overread.core import Trace
 from overread.language.regions import xray_regions_of
-from overread.language.segments import BOTH
+from overread.language.segments import SIDES_OF
 from overread.language.statements import Statement
-from overread.metrics.boxes.places import major_region, regions_named, within
+from overread.metrics.boxes.places import expand_regions, find_regions, major_region
 from overread.metrics.contract import Measured, Subject, by_name
-from overread.metrics.shares import ceiling_of, share
-from overread.metrics.traces.looks import Look, looks_of, stated, traces_of
+from overread.metrics.shares import ceiling_metric, share_metric
+from overread.metrics.traces.looks import TraceLook, cached_statements, collect_looks, trace_pair
 from overread.ontology import xray_regions
 
 
-def speaks_of(statement: Statement, regions: Sequence[str]) -> bool | None:
+def is_about(statement: Statement, regions: Sequence[str]) -> bool | None:
     """Whether a statement is about the regions; None where it, or they, have no known place.
 
-    >>> (told,) = stated("Consolidation in the left upper lobe.")
-    >>> [speaks_of(told, [name]) for name in ("left lung", "left apical zone", "right lung")]
+    >>> (told,) = cached_statements("Consolidation in the left upper lobe.")
+    >>> [is_about(told, [name]) for name in ("left lung", "left apical zone", "right lung")]
     [True, True, False]
     """
-    told = _told(statement)
+    told = _statement_regions(statement)
     if not told or not regions:
         return None
-    held = within(told)
+    held = expand_regions(told)
     # A major region is one place; of a pair, or of several regions, each is a place of its own.
     parts = [set(regions)] if major_region(regions) else [{name} for name in regions]
-    return any(not told.isdisjoint(within(part)) or part <= held for part in parts)
+    return any(not told.isdisjoint(expand_regions(part)) or part <= held for part in parts)
 
 
-def _told(statement: Statement) -> set[str]:
+def _statement_regions(statement: Statement) -> set[str]:
     """The regions of a statement; what is of the pleura also shows where the pleura is seen."""
     found = set(xray_regions_of(statement))
     pleural = statement.observation.startswith(("pleural", "pneumothorax"))
     if found and pleural:
-        for side in BOTH.get(statement.side or "", ("right", "left")):
+        for side in SIDES_OF.get(statement.side or "", ("right", "left")):
             found.update(xray_regions().find(f"{side} costophrenic angle"))
     return found
 
 
-def judged(look: Look) -> bool | None:
+def judge_look(look: TraceLook) -> bool | None:
     """Whether the words after a look speak of its region; None where that cannot be judged."""
-    regions = regions_named(look.label)
-    verdicts = [speaks_of(statement, regions) for statement in stated(look.words)]
+    regions = find_regions(look.label)
+    verdicts = [is_about(statement, regions) for statement in cached_statements(look.words)]
     known = [verdict for verdict in verdicts if verdict is not None]
     return any(known) if known else None
 
 
 def _row(trace: Trace | None) -> dict[str, Any]:
     """How many looks are judged and how many agree, and the regions of those that do not."""
-    verdicts = [(look.place, judged(look)) for look in looks_of(trace)]
+    verdicts = [(look.place, judge_look(look)) for look in collect_looks(trace)]
     known = [verdict for _, verdict in verdicts if verdict is not None]
     return {
         "cases": 1,
@@ -71,17 +71,17 @@ def _row(trace: Trace | None) -> dict[str, Any]:
 
 def measure_region_words(subject: Subject) -> Measured:
     """One row a case in which a look of the reference can be judged; 0 where none of ours can."""
-    truth, own = traces_of(subject)
+    truth, own = trace_pair(subject)
     return {"": _row(own)} if _row(truth)["judged"] else {}
 
 
 def measure_reference_region_words(subject: Subject) -> Measured:
     """The same of the reference trace."""
-    row = _row(traces_of(subject)[0])
+    row = _row(trace_pair(subject)[0])
     return {"": row} if row["judged"] else {}
 
 
-TRACE_REGION_WORDS = share(
+TRACE_REGION_WORDS = share_metric(
     "trace_region_words",
     "share of looks after which the words speak of the region that was looked at",
     needs=("trace",),
@@ -96,7 +96,7 @@ TRACE_REGION_WORDS = share(
     },
     ceiling="ceiling_trace_region_words",
 )
-CEILING_TRACE_REGION_WORDS = ceiling_of(
+CEILING_TRACE_REGION_WORDS = ceiling_metric(
     TRACE_REGION_WORDS,
     "what the reference traces themselves get for region words",
     measure_reference_region_words,

@@ -80,7 +80,7 @@ def _runs(words: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[first : first + size]) for first in range(len(words) - size + 1))
 
 
-def added_up(counts: Iterable[BleuCounts], order: int = 4) -> BleuCounts:
+def add_counts(counts: Iterable[BleuCounts], order: int = 4) -> BleuCounts:
     """The counts of many texts as those of one."""
     rows = [(one.words, one.truth_words, *one.shared, *one.runs) for one in counts]
     total = [sum(column) for column in zip(*rows, strict=True)] or [0] * (2 + 2 * order)
@@ -159,7 +159,7 @@ def corpus_bleu(
         cut = [bleu_words(text, tokenizer, lowercase=lowercase) for text in (own, *texts)]
         counted.append(bleu_counts(cut[1:], cut[0], order))
     return bleu_of_counts(
-        added_up(counted, order),
+        add_counts(counted, order),
         smoothing=smoothing,
         smoothing_value=smoothing_value,
         effective_order=effective_order,

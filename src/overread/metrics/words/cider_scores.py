@@ -30,10 +30,10 @@ def cider_words(text: str) -> list[str]:
     >>> cider_words("Nodule (3.5 mm), stable.")
     ['nodule', '3.5', 'mm', 'stable']
     """
-    return spoken(bleu_words(text))
+    return keep_words(bleu_words(text))
 
 
-def spoken(words: Sequence[str]) -> list[str]:
+def keep_words(words: Sequence[str]) -> list[str]:
     """Those of the words that have a letter or a digit, in lower case."""
     return [word.lower() for word in words if word.isalnum() or any(map(str.isalnum, word))]
 

@@ -19,11 +19,11 @@ from typing import Any, Literal
 import numpy as np
 
 from overread.metrics.contract import Measured, Subject
-from overread.metrics.sample import Numbers, Sample, divided
+from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words.bleu_scores import BleuCounts, Smoothing, bleu_counts, bleu_of_counts
-from overread.metrics.words.cider_scores import cider_of_ids, spoken
-from overread.metrics.words.memory import Memory
+from overread.metrics.words.cider_scores import cider_of_ids, keep_words
+from overread.metrics.words.memory import WordCache
 from overread.metrics.words.overlap import overlap
 from overread.metrics.words.tokens import Tokenizer, bleu_words, rouge_words
 
@@ -32,7 +32,7 @@ Average = Literal["units", "cases"]
 RougeScore = Literal["fmeasure", "precision", "recall"]
 
 _ORDER = 4
-_SIGNS = 8
+_HASH_LENGTH = 8
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ def measure_words(subject: Subject, cutting: Cutting) -> Measured:
     """
     measured: dict[str, dict[str, Any]] = {}
     for unit, reference, written in text_pairs(subject, cutting.part):
-        row = _counted(reference, written, cutting)
+        row = _count_pair(reference, written, cutting)
         if row["rouge_truth_words"]:
             measured[unit] = row
     return {unit: row | {"units": len(measured)} for unit, row in measured.items()}
 
 
-def _counted(reference: str, written: str, cutting: Cutting) -> dict[str, Any]:
+def _count_pair(reference: str, written: str, cutting: Cutting) -> dict[str, Any]:
     cut = [rouge_words(text, stemmed=cutting.stemmed) for text in (reference, written)]
     row: dict[str, Any] = {f"rouge_{k}": v for k, v in overlap(*cut)._asdict().items()}
     truth, own = (
@@ -73,25 +73,25 @@ def _counted(reference: str, written: str, cutting: Cutting) -> dict[str, Any]:
     row |= {f"bleu_shared{size}": hits for size, hits in enumerate(counts.shared, 1)}
     if cutting.tokenizer != "13a":
         truth, own = bleu_words(reference), bleu_words(written)
-    row["cider_words"] = _signed(spoken(own))
-    row["cider_truth_words"] = _signed(spoken(truth))
+    row["cider_words"] = _hash_words(keep_words(own))
+    row["cider_truth_words"] = _hash_words(keep_words(truth))
     return row
 
 
-def _sign(word: str) -> str:
+def _hash_word(word: str) -> str:
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=6).digest()
     return base64.b64encode(digest).decode("ascii")
 
 
-_signs = Memory(_sign)
+_word_hashes = WordCache(_hash_word)
 
 
-def _signed(words: Iterable[str]) -> str:
-    return "".join(map(_signs.__getitem__, words))
+def _hash_words(words: Iterable[str]) -> str:
+    return "".join(map(_word_hashes.__getitem__, words))
 
 
 @cache
-def measure_of(cutting: Cutting) -> partial[Measured]:
+def make_measure(cutting: Cutting) -> partial[Measured]:
     """The one `measure` of all metrics that cut the texts of a part alike."""
     return partial(measure_words, cutting=cutting)
 
@@ -159,10 +159,10 @@ def combine_cider(sample: Sample, *, average: Average = "units", perfect: bool =
     texts = [*(truths if perfect else (row["cider_words"] for row in sample.rows)), *truths]
     words = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint64)  # eight bytes, one word
     ids = np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    lengths = np.array([len(text) // _SIGNS for text in texts], dtype=np.int64)
+    lengths = np.array([len(text) // _HASH_LENGTH for text in texts], dtype=np.int64)
     return _mean(sample, cider_of_ids(ids, lengths, np.arange(len(truths))), average)
 
 
 def _mean(sample: Sample, values: Numbers, average: Average) -> Numbers:
     counted = np.ones(len(values)) if average == "units" else 1 / sample.column("units")
-    return divided(sample.weights @ (values * counted), sample.weights @ counted)
+    return safe_divide(sample.weights @ (values * counted), sample.weights @ counted)

@@ -1,4 +1,4 @@
-"""A dictionary that works out what it is asked for, and remembers it up to a bound."""
+"""A dictionary that computes missing values with a function and caches them up to a bound."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MOST_WORDS = 200_000
 LONGEST_WORD = 64
 
 
-class Memory(dict[str, Value], Generic[Value]):
+class WordCache(dict[str, Value], Generic[Value]):
     """What a function makes of a word: looked up at the speed of a dictionary after the first time.
 
-    >>> sizes = Memory(len)
+    >>> sizes = WordCache(len)
     >>> sizes["effusion"], "effusion" in sizes
     (8, True)
     """

@@ -56,7 +56,7 @@ def overlap(truth: Sequence[str], own: Sequence[str]) -> Overlap:
             free[word] = rest & (rest - 1)
     # Sums carry beyond the last word; what lies there is not asked for.
     in_order = len(truth) - (row & full).bit_count()
-    return Overlap(len(own), len(truth), shared1, _at_most_there(pairs), in_order)
+    return Overlap(len(own), len(truth), shared1, _clip_counts(pairs), in_order)
 
 
 def shared_runs(truth: Sequence[str], own: Sequence[str], longest: int) -> list[int]:
@@ -81,10 +81,10 @@ def shared_runs(truth: Sequence[str], own: Sequence[str], longest: int) -> list[
                 break
             runs[len(ends)].append(end)
             ends.append(end)
-    return [_at_most_there(found) for found in runs]
+    return [_clip_counts(found) for found in runs]
 
 
-def _at_most_there(found: list[int]) -> int:
+def _clip_counts(found: list[int]) -> int:
     """How many of the runs that were found are in the reference as often as they were found."""
     if len(set(found)) == len(found):
         return len(found)

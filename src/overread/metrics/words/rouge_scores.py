@@ -42,7 +42,7 @@ def rouge(
     scores: dict[str, Rouge] = {}
     for kind in kinds:
         if kind in KINDS:
-            scores[kind] = of_overlap(common, kind)
+            scores[kind] = rouge_from_overlap(common, kind)
         elif kind == "rougeLsum":
             lines = [
                 [rouge_words(line, stemmed=stemmed) for line in text.split("\n") if line]
@@ -61,10 +61,10 @@ def rouge(
     return scores
 
 
-def of_overlap(common: Overlap, kind: str) -> Rouge:
+def rouge_from_overlap(common: Overlap, kind: str) -> Rouge:
     """One of `KINDS`, from what the two texts have in common.
 
-    >>> of_overlap(Overlap(words=4, truth_words=5, shared1=3, shared2=1, in_order=3), "rougeL")
+    >>> rouge_from_overlap(Overlap(words=4, truth_words=5, shared1=3, shared2=1, in_order=3), "rougeL")
     Rouge(precision=0.75, recall=0.6, fmeasure=0.6666666666666665)
     """
     words, truth_words, shared1, shared2, in_order = common

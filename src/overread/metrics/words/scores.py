@@ -16,7 +16,7 @@ from overread.metrics.words.counting import (
     combine_cider,
     combine_rouge,
     combine_rouge2_ceiling,
-    measure_of,
+    make_measure,
 )
 from overread.metrics.words.tokens import Tokenizer
 
@@ -32,7 +32,7 @@ _OF: dict[Part, str] = {
 }
 
 
-def _named(part: Part, name: str) -> str:
+def _metric_name(part: Part, name: str) -> str:
     return name if part == "report" else f"{part}_{name}"
 
 
@@ -51,11 +51,11 @@ def rouge_metric(
     'rougeL'
     """
     return Metric(
-        name=name or _named(part, kind),
+        name=name or _metric_name(part, kind),
         about=f"{_WHAT[kind]}: {_OF[part]}, mean",
         better="higher",
         needs=(part,),
-        measure=measure_of(Cutting(part, stemmed=stemmed)),
+        measure=make_measure(Cutting(part, stemmed=stemmed)),
         combine=partial(combine_rouge, kind=kind, score=score, average=average),
         best=1.0,
         worst=0.0,
@@ -68,7 +68,7 @@ def rouge_metric(
             "stemmer": "porter (nltk)" if stemmed else "none",
             "wordless_reference": "not judged",
         },
-        ceiling=f"ceiling_{_named(part, 'rouge2')}" if kind == "rouge2" else "",
+        ceiling=f"ceiling_{_metric_name(part, 'rouge2')}" if kind == "rouge2" else "",
         symmetric=score == "fmeasure",
     )
 
@@ -88,11 +88,11 @@ def bleu_metric(
     'findings_bleu4'
     """
     return Metric(
-        name=name or _named(part, f"bleu{order}"),
+        name=name or _metric_name(part, f"bleu{order}"),
         about=f"Corpus BLEU, runs of up to {order} word{'s' * (order > 1)}: {_OF[part]}",
         better="higher",
         needs=(part,),
-        measure=measure_of(Cutting(part, tokenizer=tokenizer, lowercase=lowercase)),
+        measure=make_measure(Cutting(part, tokenizer=tokenizer, lowercase=lowercase)),
         combine=partial(combine_bleu, order=order, smoothing=smoothing),
         best=1.0,
         worst=0.0,
@@ -113,17 +113,17 @@ def bleu_metric(
 def cider_metric(part: Part, *, average: Average = "units", name: str = "") -> Metric:
     """CIDEr-D of one part of a reading, averaged."""
     return Metric(
-        name=name or _named(part, "cider"),
+        name=name or _metric_name(part, "cider"),
         about=f"Runs of words in common with the reference, rare ones most: {_OF[part]}, mean",
         better="higher",
         needs=(part,),
-        measure=measure_of(Cutting(part)),
+        measure=make_measure(Cutting(part)),
         combine=partial(combine_cider, average=average),
         best=10.0,
         worst=0.0,
         reference="pycocoevalcap 1.2 Cider (CIDEr-D)",
         settings=_cider_settings(part, average),
-        ceiling=f"ceiling_{_named(part, 'cider')}",
+        ceiling=f"ceiling_{_metric_name(part, 'cider')}",
     )
 
 
@@ -144,13 +144,13 @@ def _cider_settings(part: Part, average: Average) -> dict[str, object]:
 
 def rouge2_ceiling(part: Part, *, average: Average = "units", name: str = "") -> Metric:
     """What ROUGE-2 leaves a perfect reading: a reference of one word has no pair to be met."""
-    own = name or f"ceiling_{_named(part, 'rouge2')}"
+    own = name or f"ceiling_{_metric_name(part, 'rouge2')}"
     return Metric(
         name=own,
         about=f"ROUGE-2 of the references against themselves: {_OF[part]}, mean",
         better="higher",
         needs=(part,),
-        measure=measure_of(Cutting(part)),
+        measure=make_measure(Cutting(part)),
         combine=partial(combine_rouge2_ceiling, average=average),
         best=1.0,
         worst=float("nan"),
@@ -162,13 +162,13 @@ def rouge2_ceiling(part: Part, *, average: Average = "units", name: str = "") ->
 
 def cider_ceiling(part: Part, *, average: Average = "units", name: str = "") -> Metric:
     """What CIDEr-D leaves a perfect reading: what every reference says weighs nothing."""
-    own = name or f"ceiling_{_named(part, 'cider')}"
+    own = name or f"ceiling_{_metric_name(part, 'cider')}"
     return Metric(
         name=own,
         about=f"CIDEr-D of the references against themselves: {_OF[part]}, mean",
         better="higher",
         needs=(part,),
-        measure=measure_of(Cutting(part)),
+        measure=make_measure(Cutting(part)),
         combine=partial(combine_cider, average=average, perfect=True),
         best=10.0,
         worst=float("nan"),
@@ -181,7 +181,7 @@ def cider_ceiling(part: Part, *, average: Average = "units", name: str = "") -> 
 # ---- the catalog ---------------------------------------------------------------------------
 
 
-def _all_of(part: Part) -> tuple[Metric, ...]:
+def _part_metrics(part: Part) -> tuple[Metric, ...]:
     return (
         *(rouge_metric(part, kind) for kind in ("rouge1", "rouge2", "rougeL")),
         *(bleu_metric(part, order) for order in (1, 2, 3, 4)),
@@ -191,4 +191,6 @@ def _all_of(part: Part) -> tuple[Metric, ...]:
     )
 
 
-METRICS = by_name(*_all_of("report"), *_all_of("findings"), rouge_metric("discussion", "rougeL"))
+METRICS = by_name(
+    *_part_metrics("report"), *_part_metrics("findings"), rouge_metric("discussion", "rougeL")
+)

@@ -58,8 +58,8 @@ def stem(word: str) -> str:
     word = _without_participle(_without_plural(word))
     if word.endswith("y") and len(word) > 2 and _shape(word)[-2] == "c":
         word = word[:-1] + "i"
-    word = _replaced(_derived(word), _FURTHER, 5, more_than=0)
-    return _tidied(_replaced(word, _LAST, 5, more_than=1))
+    word = _replace_ending(_strip_derivation(word), _FURTHER, 5, more_than=0)
+    return _strip_last_letter(_replace_ending(word, _LAST, 5, more_than=1))
 
 
 _KIND = defaultdict(lambda: "c", {ord(vowel): "v" for vowel in "aeiou"})
@@ -76,7 +76,7 @@ def _shape(word: str) -> str:
     return shape
 
 
-def _measure(word: str) -> int:
+def _porter_measure(word: str) -> int:
     """How often a consonant follows a vowel: Porter's m, which stands for syllables."""
     return _shape(word).count("vc")
 
@@ -99,7 +99,7 @@ def _without_participle(word: str) -> str:
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        return word[:-1] if _porter_measure(word[:-3]) > 0 else word
     cut = 2 if word.endswith("ed") else 3 if word.endswith("ing") else 0
     root = word[: len(word) - cut]
     if not cut or "v" not in _shape(root):
@@ -108,34 +108,34 @@ def _without_participle(word: str) -> str:
         return root + "e"
     if root[-1] == root[-2:-1] and _shape(root)[-1] == "c":
         return root if root[-1] in "lsz" else root[:-1]
-    return root + "e" if _measure(root) == 1 and _is_short(root) else root
+    return root + "e" if _porter_measure(root) == 1 and _is_short(root) else root
 
 
-def _derived(word: str) -> str:
-    if word.endswith("alli") and _measure(word[:-4]) > 0:
+def _strip_derivation(word: str) -> str:
+    if word.endswith("alli") and _porter_measure(word[:-4]) > 0:
         word = word[:-2]
     if word.endswith("logi"):  # the l counts as part of the root, for the sake of 'geology'
-        return word[:-1] if _measure(word[:-3]) > 0 else word
-    return _replaced(word, _DERIVED, 7, more_than=0)
+        return word[:-1] if _porter_measure(word[:-3]) > 0 else word
+    return _replace_ending(word, _DERIVED, 7, more_than=0)
 
 
-def _replaced(word: str, rules: dict[str, str], longest: int, *, more_than: int) -> str:
+def _replace_ending(word: str, rules: dict[str, str], longest: int, *, more_than: int) -> str:
     """The word with its longest known ending exchanged, if enough stands before it."""
     for size in range(min(longest, len(word)), 1, -1):
         new = rules.get(word[-size:])
         if new is None:
             continue
         root = word[:-size]
-        enough = _measure(root) > more_than
+        enough = _porter_measure(root) > more_than
         if word.endswith("ion") and rules is _LAST:
             enough = enough and root[-1] in "st"
         return root + new if enough else word
     return word
 
 
-def _tidied(word: str) -> str:
+def _strip_last_letter(word: str) -> str:
     if word.endswith("e"):
-        measure = _measure(word[:-1])
+        measure = _porter_measure(word[:-1])
         if measure > 1 or (measure == 1 and not _is_short(word[:-1])):
             word = word[:-1]
-    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+    return word[:-1] if word.endswith("ll") and _porter_measure(word[:-1]) > 1 else word

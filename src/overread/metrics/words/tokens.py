@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Literal
 
 from overread.errors import UnknownName
-from overread.metrics.words.memory import Memory
+from overread.metrics.words.memory import WordCache
 from overread.metrics.words.stems import stem
 
 Tokenizer = Literal["13a", "intl", "none"]
@@ -23,14 +23,14 @@ _PLAIN = re.compile(r"[a-z0-9]+")
 _SHORTEST_STEMMED = 4
 
 
-def _stemmed(word: str) -> str:
+def _stem_word(word: str) -> str:
     # Interned, so that comparing two equal stems compares two addresses.
     return sys.intern(stem(word) if len(word) >= _SHORTEST_STEMMED else word)
 
 
-_stems = Memory(_stemmed)
-_plain_pieces = Memory(lambda piece: tuple(map(sys.intern, _PLAIN.findall(piece.lower()))))
-_stemmed_pieces = Memory(lambda piece: tuple(_stems[word] for word in _plain_pieces[piece]))
+_stems = WordCache(_stem_word)
+_plain_pieces = WordCache(lambda piece: tuple(map(sys.intern, _PLAIN.findall(piece.lower()))))
+_stemmed_pieces = WordCache(lambda piece: tuple(_stems[word] for word in _plain_pieces[piece]))
 
 
 def rouge_words(text: str, *, stemmed: bool = True) -> list[str]:
@@ -86,7 +86,7 @@ def _cut_intl(text: str) -> list[str]:
     return text.split()
 
 
-_pieces_13a = Memory(_cut_13a)
+_pieces_13a = WordCache(_cut_13a)
 
 
 def bleu_words(text: str, tokenizer: Tokenizer = "13a", *, lowercase: bool = False) -> list[str]:

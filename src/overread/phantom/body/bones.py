@@ -7,19 +7,24 @@ from itertools import pairwise
 import numpy as np
 
 from overread.phantom.body.boxes import template_box
-from overread.phantom.body.canvas import NUMBER, Canvas
-from overread.phantom.body.lungs import SPINE, LungField
-from overread.phantom.body.shapes import capsule, ellipsoid, profile, union
-from overread.phantom.body.wall import RIB_GAP, RIB_TOP, cortex
+from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas
+from overread.phantom.body.lungs import SPINE_CURVE, LungShape
+from overread.phantom.body.shapes import (
+    capsule_distance,
+    ellipsoid_depth,
+    interpolate_profile,
+    union_depth,
+)
+from overread.phantom.body.wall import RIB_GAP, RIB_TOP, bone_hu
 
 
-def paint_spine(canvas: Canvas, lungs: LungField, marrow: float, spurs: float) -> None:
+def paint_spine(canvas: Canvas, lungs: LungShape, marrow: float, spurs: float) -> None:
     """Vertebrae with discs, arches and processes; one for each rib, and the next ones."""
     for cut, (x, y, z) in template_box(
         canvas.grid, lungs.habitus, (-52, -125, -240), (52, -15, 180)
     ):
-        back = profile(z, SPINE, 1)
-        u, v = x - lungs.sway(z), y - back
+        back = interpolate_profile(z, SPINE_CURVE, 1)
+        u, v = x - lungs.spine_offset(z), y - back
         # A rib joins the upper edge of its vertebra; the disc lies between two of them.
         level = np.mod(RIB_TOP + RIB_GAP / 2 - 4 - z, RIB_GAP)
         to_disc = np.minimum(level, RIB_GAP - level)
@@ -30,8 +35,8 @@ def paint_spine(canvas: Canvas, lungs: LungField, marrow: float, spurs: float) -
         body = ((1 - r) * deep).astype(np.float32)
         disc = np.minimum(body - 1, 2.4 - to_disc)
         blur = canvas.grid.blur
-        value = lungs.habitus.bone * cortex(np.minimum(body, to_disc - 2), 1.2, 480, marrow, blur)
-        canvas.paint(cut, body, value, label=NUMBER["vertebrae"])
+        value = lungs.habitus.bone * bone_hu(np.minimum(body, to_disc - 2), 1.2, 480, marrow, blur)
+        canvas.paint(cut, body, value, label=ORGAN_NUMBERS["vertebrae"])
         canvas.paint(cut, disc.astype(np.float32), 82.0)
         # The arch: a ring round the canal, a spine to the back, wings to the sides.
         ring = np.sqrt((u / 1.2) ** 2 + (v + 22) ** 2)
@@ -45,36 +50,37 @@ def paint_spine(canvas: Canvas, lungs: LungField, marrow: float, spurs: float) -
         wings = np.minimum(wings, 5 - np.abs(level - 7.5))
         # They lie behind the pleura, however far round the lungs reach.
         wings = np.where(canvas.lobes[cut] == 0, wings, np.float32(-9))
-        joints = union(
-            arch.astype(np.float32), union(spinous.astype(np.float32), wings.astype(np.float32))
+        joints = union_depth(
+            arch.astype(np.float32),
+            union_depth(spinous.astype(np.float32), wings.astype(np.float32)),
         )
         canvas.paint(
             cut,
             joints,
-            lungs.habitus.bone * cortex(joints, 1.3, 540, 180, blur),
-            label=NUMBER["vertebrae"],
+            lungs.habitus.bone * bone_hu(joints, 1.3, 540, 180, blur),
+            label=ORGAN_NUMBERS["vertebrae"],
         )
         cord = (8.0 - ring).astype(np.float32)
         canvas.paint(cut, cord, 22.0)
         canvas.paint(cut, (4.4 - np.sqrt((u / 1.3) ** 2 + (v + 22) ** 2)).astype(np.float32), 38.0)
 
 
-def paint_front(canvas: Canvas, lungs: LungField) -> None:
+def paint_sternum(canvas: Canvas, lungs: LungShape) -> None:
     """The sternum: handle, body and tip."""
     for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, (-40, 20, -110), (40, 130, 100)):
         # It rides on the front of the cavity.
-        cavity, _ = lungs.cavity(np.zeros_like(x), y, z)
+        cavity, _ = lungs.cavity_depth(np.zeros_like(x), y, z)
         ahead = -cavity - 8
         half = np.interp(z, [-85, -62, -30, 30, 38, 44, 62, 68], [3, 12, 17, 13, 13, 22, 26, 20])
         plate = (1 - np.sqrt((x / half) ** 2 + (ahead / 6.2) ** 2)) * 6.2
         plate = np.minimum(plate, np.minimum(z + 88, 68 - z) * 0.7)
         joint = np.abs(z - 40) - 1.5
         plate = np.minimum(plate, joint).astype(np.float32)
-        rim = cortex(plate, 1.6, 420, 50, canvas.grid.blur)
-        canvas.paint(cut, plate, rim, label=NUMBER["sternum"])
+        rim = bone_hu(plate, 1.6, 420, 50, canvas.grid.blur)
+        canvas.paint(cut, plate, rim, label=ORGAN_NUMBERS["sternum"])
 
 
-def paint_shoulders(canvas: Canvas, lungs: LungField) -> None:
+def paint_shoulders(canvas: Canvas, lungs: LungShape) -> None:
     """Collar bones, and the heads of raised arms."""
     for sign in (1, -1):
         curve = (
@@ -87,13 +93,13 @@ def paint_shoulders(canvas: Canvas, lungs: LungField) -> None:
             low = tuple(min(a, b) - 12 for a, b in zip(start, end, strict=True))
             high = tuple(max(a, b) + 12 for a, b in zip(start, end, strict=True))
             for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, low, high):
-                far, _ = capsule(x, y, z, start, end)
+                far, _ = capsule_distance(x, y, z, start, end)
                 depth = 6.3 - far
-                rim = cortex(depth, 1.8, 680, 140, canvas.grid.blur)
-                canvas.paint(cut, depth, rim, label=NUMBER["clavicles"])
+                rim = bone_hu(depth, 1.8, 680, 140, canvas.grid.blur)
+                canvas.paint(cut, depth, rim, label=ORGAN_NUMBERS["clavicles"])
         for cut, (x, y, z) in template_box(
             canvas.grid, lungs.habitus, (sign * 148 - 34, -60, 80), (sign * 148 + 34, 30, 160)
         ):
-            depth = ellipsoid(x, y, z, (sign * 148, -18, 120), (23, 23, 26))
-            rim = cortex(depth, 1.6, 520, 110, canvas.grid.blur)
-            canvas.paint(cut, depth, rim, label=NUMBER["humeri"])
+            depth = ellipsoid_depth(x, y, z, (sign * 148, -18, 120), (23, 23, 26))
+            rim = bone_hu(depth, 1.6, 520, 110, canvas.grid.blur)
+            canvas.paint(cut, depth, rim, label=ORGAN_NUMBERS["humeri"])

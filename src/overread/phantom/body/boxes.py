@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 
 from overread.phantom.body.canvas import Cut, Grid
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import Floats, Place
+from overread.phantom.body.shapes import Coordinates, Floats
 
 
 def template_box(
-    grid: Grid, habitus: Habitus, low: Place, high: Place
+    grid: Grid, habitus: Habitus, low: Coordinates, high: Coordinates
 ) -> Iterator[tuple[Cut, tuple[Floats, Floats, Floats]]]:
     """The part of the arrays that holds a box of the template, and its points in the template.
 
     It comes a few slices at a time, or not at all where the scan does not reach it.
     """
-    corners = habitus.patient(np.array(list(itertools.product(*zip(low, high, strict=True)))))
-    box = grid.cut(corners.min(axis=0), corners.max(axis=0))
-    for cut in grid.slabs(box) if box is not None else ():
-        yield cut, habitus.template(*grid.at(cut))
+    corners = habitus.to_patient(np.array(list(itertools.product(*zip(low, high, strict=True)))))
+    box = grid.box_between(corners.min(axis=0), corners.max(axis=0))
+    for cut in grid.iterate_slabs(box) if box is not None else ():
+        yield cut, habitus.to_template(*grid.coordinates(cut))
 
 
-def box_of(mask: NDArray[np.bool_]) -> Cut | None:
+def bounding_box(mask: NDArray[np.bool_]) -> Cut | None:
     """The smallest part that holds every set voxel; None where there is none."""
     slices = []
     for axis in range(3):
@@ -38,7 +38,7 @@ def box_of(mask: NDArray[np.bool_]) -> Cut | None:
     return slices[0], slices[1], slices[2]
 
 
-def nested(outer: Cut, inner: Cut) -> Cut:
+def to_outer(outer: Cut, inner: Cut) -> Cut:
     """A part of a part, as a part of the whole."""
     z, y, x = (
         slice(o.start + i.start, o.start + i.stop) for o, i in zip(outer, inner, strict=True)
@@ -46,7 +46,7 @@ def nested(outer: Cut, inner: Cut) -> Cut:
     return z, y, x
 
 
-def relative(inner: Cut, outer: Cut) -> Cut:
+def to_inner(inner: Cut, outer: Cut) -> Cut:
     """A part of the whole, as a part of the larger part that holds it."""
     z, y, x = (
         slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True)
@@ -54,7 +54,7 @@ def relative(inner: Cut, outer: Cut) -> Cut:
     return z, y, x
 
 
-def overlap(one: Cut, other: Cut) -> Cut | None:
+def intersect(one: Cut, other: Cut) -> Cut | None:
     """What two parts share; None where they share nothing."""
     z, y, x = (
         slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, other, strict=True)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Geometry
-from overread.phantom.body.shapes import Floats, Place, Point, soft
-from overread.pixels.geometry import geometry
+from overread.phantom.body.shapes import Coordinates, Floats, Point, soft_cover
+from overread.pixels.geometry import make_geometry
 
 Cut = tuple[slice, slice, slice]
 """A part of the arrays: slices along z, y and x, both ends given."""
@@ -61,13 +61,13 @@ class Grid:
         return max(0.9, sum(self.step) / 3)
 
     @cached_property
-    def space(self) -> Geometry:
+    def geometry(self) -> Geometry:
         """Geometry of the arrays as they are stored: LPS."""
         affine = np.diag([-self.step[0], -self.step[1], self.step[2], 1.0])
         affine[:3, 3] = [axis[0] for axis in self.axes]
-        return geometry(self.counts, affine, where="the phantom")
+        return make_geometry(self.counts, affine, where="the phantom")
 
-    def cut(self, low: Place, high: Place) -> Cut | None:
+    def box_between(self, low: Coordinates, high: Coordinates) -> Cut | None:
         """The part of the arrays that holds a box of the patient; None where it holds none."""
         slices = []
         for axis, lo, hi in zip(self.axes, low, high, strict=True):
@@ -81,12 +81,12 @@ class Grid:
             slices.append(slice(first, last))
         return slices[2], slices[1], slices[0]
 
-    def at(self, cut: Cut) -> tuple[Floats, Floats, Floats]:
+    def coordinates(self, cut: Cut) -> tuple[Floats, Floats, Floats]:
         """x, y and z of the voxels of a part, shaped so that they combine to its shape."""
         x, y, z = self.axes
         return x[None, None, cut[2]], y[None, cut[1], None], z[cut[0], None, None]
 
-    def nearest(self, points: Floats) -> tuple[Voxels, NDArray[np.bool_]]:
+    def nearest_voxels(self, points: Floats) -> tuple[Voxels, NDArray[np.bool_]]:
         """The voxels next to points of the patient, (…, 3), and which points the grid holds."""
         index, held = [], np.ones(points.shape[:-1], bool)
         for n, (axis, step) in enumerate(zip(self.axes, self.step, strict=True)):
@@ -96,7 +96,7 @@ class Grid:
             index.append(at.clip(0, len(axis) - 1))
         return (index[2], index[1], index[0]), held
 
-    def slabs(self, cut: Cut | None = None) -> Iterator[Cut]:
+    def iterate_slabs(self, cut: Cut | None = None) -> Iterator[Cut]:
         """The whole or a part of it, a few slices at a time."""
         z, y, x = cut or (slice(0, n) for n in self.shape)
         deep = max(1, _SLAB_VOXELS // max((y.stop - y.start) * (x.stop - x.start), 1))
@@ -141,7 +141,7 @@ class Canvas:
         strength: float = 1.0,
     ) -> None:
         """Fill a shape, given by its depth in a part of the volume, with a value."""
-        cover = soft(depth, self.grid.blur)
+        cover = soft_cover(depth, self.grid.blur)
         if strength != 1:
             cover *= np.float32(strength)
         view = self.hu[cut]
@@ -180,4 +180,4 @@ ORGANS: tuple[str, ...] = (
 )
 """Organs in the order of their numbers, 1 the first."""
 
-NUMBER = {name: number for number, name in enumerate(ORGANS, 1)}
+ORGAN_NUMBERS = {name: number for number, name in enumerate(ORGANS, 1)}

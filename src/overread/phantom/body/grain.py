@@ -12,7 +12,7 @@ from overread.phantom.body.canvas import Cut
 from overread.phantom.body.shapes import Floats
 
 
-class Grain:
+class NoiseTile:
     """A tile of noise with mean 0 and deviation 1, as a function of place."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Grain:
         tile /= tile.std() + np.float32(1e-9)
         self._tile: Floats = tile
 
-    def over(self, cut: Cut, shape: tuple[int, int, int]) -> Floats:
+    def sample(self, cut: Cut, shape: tuple[int, int, int]) -> Floats:
         """The noise over a part of a volume of the given shape."""
         z, y, x = (
             np.arange(*s.indices(n)) % size

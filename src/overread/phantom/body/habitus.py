@@ -55,7 +55,7 @@ class Habitus:
     liver: float = 58.0
     """HU of the liver."""
 
-    def template(self, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
+    def to_template(self, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
         """Points of this patient, in RAS+ millimetres, as points of the template."""
         cos, sin = np.float32(np.cos(self.turn)), np.float32(np.sin(self.turn))
         return (
@@ -64,7 +64,7 @@ class Habitus:
             z / np.float32(self.tall),
         )
 
-    def patient(self, points: Floats) -> NDArray[np.float64]:
+    def to_patient(self, points: Floats) -> NDArray[np.float64]:
         """Points of the template, (…, 3), as points of this patient."""
         scaled = np.asarray(points, np.float64) * (self.wide, self.deep, self.tall)
         cos, sin = np.cos(self.turn), np.sin(self.turn)

@@ -8,15 +8,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.ontology import lungs as lung_names
+from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import Floats, ellipsoid, oval, profile, union
+from overread.phantom.body.shapes import (
+    Floats,
+    ellipsoid_depth,
+    interpolate_profile,
+    oval_depth,
+    union_depth,
+)
 
 LOBES = tuple(lobe.code for lobe in lung_names().lobes)
 SEGMENTS = tuple(lung_names().segments)
 
 # height: half width, half depth, middle
-_CAVITY = (
+_CAVITY_OUTLINE = (
     (121, 12, 10, -32),
     (117, 32, 21, -31),
     (110, 50, 32, -28),
@@ -31,7 +37,7 @@ _CAVITY = (
     (-185, 127, 91, -1),
 )
 # height: middle (x, y), half width, half depth of what lies between the lungs besides the heart
-_COLUMN = (
+_MEDIASTINUM_OUTLINE = (
     (130, 2, -5, 37, 60),
     (105, 2, -6, 34, 50),
     (80, 1, -4, 32, 48),
@@ -43,12 +49,12 @@ _COLUMN = (
     (-90, -8, -36, 22, 22),
     (-150, -6, -36, 22, 22),
 )
-SPINE = ((130, -42), (90, -51), (40, -55), (0, -55), (-60, -53), (-120, -51), (-185, -45))
-HEART = (-20.0, 20.0, -72.0)
+SPINE_CURVE = ((130, -42), (90, -51), (40, -55), (0, -55), (-60, -53), (-120, -51), (-185, -45))
+HEART_CENTRE = (-20.0, 20.0, -72.0)
 HEART_AXIS = (-0.72, 0.45, -0.53)
 
 # Where the middle of each segment lies; a point of a lobe belongs to the nearest one.
-_SEEDS: dict[str, tuple[float, float, float]] = {
+_SEGMENT_CENTRES: dict[str, tuple[float, float, float]] = {
     "RS1": (50, -18, 78),
     "RS2": (74, -50, 34),
     "RS3": (68, 42, 24),
@@ -70,7 +76,7 @@ _SEEDS: dict[str, tuple[float, float, float]] = {
 }
 
 
-class LungField:
+class LungShape:
     """The lungs of one patient as functions of template points."""
 
     def __init__(self, habitus: Habitus, rng: np.random.Generator) -> None:
@@ -90,21 +96,27 @@ class LungField:
         self._bend = rng.normal(0, 1, 4)
         self._seeds = {
             code: np.asarray(at, np.float32) + rng.normal(0, 5, 3).astype(np.float32)
-            for code, at in _SEEDS.items()
+            for code, at in _SEGMENT_CENTRES.items()
         }
 
-    def cavity(self, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats]:
+    def cavity_depth(self, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats]:
         """Depth inside the ribs, and how far round from the spine (0) to the sternum (1)."""
-        v = y - profile(z, _CAVITY, 3)
+        v = y - interpolate_profile(z, _CAVITY_OUTLINE, 3)
         # Squarer at the back, where the lungs fill the gutters beside the spine.
         square = np.where(v < 0, np.float32(0.115), np.float32(0.055))
-        depth = oval(x, v, profile(z, _CAVITY, 1), profile(z, _CAVITY, 2), square)
+        depth = oval_depth(
+            x,
+            v,
+            interpolate_profile(z, _CAVITY_OUTLINE, 1),
+            interpolate_profile(z, _CAVITY_OUTLINE, 2),
+            square,
+        )
         # Above the apex there is no cavity, whatever the last oval says.
         depth = np.minimum(depth, np.float32(121) - z)
         far = np.sqrt(x * x + v * v) + np.float32(1e-3)
         return depth, np.arccos(np.clip(-v / far, -1, 1)) / np.float32(np.pi)
 
-    def diaphragm(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    def diaphragm_height(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Height of the diaphragm over each point, and the cosine of its slope."""
         heights, slopes = [], []
         for cx, cy, a, b, top in self._domes:
@@ -116,47 +128,47 @@ class LungField:
             heights.append((top - drop * rr * (0.45 + 0.55 * rr)).astype(np.float32))
             slopes.append(drop * np.sqrt(rr) * (0.9 + 2.2 * rr) / a)
         left = heights[1] > heights[0]
-        height = union(heights[0], heights[1], blend=14)
+        height = union_depth(heights[0], heights[1], blend=14)
         steep = np.where(left, slopes[1], slopes[0])
         return height, (1 / np.sqrt(1 + steep * steep)).astype(np.float32)
 
-    def between(self, x: Floats, y: Floats, z: Floats) -> Floats:
+    def mediastinum_depth(self, x: Floats, y: Floats, z: Floats) -> Floats:
         """Depth in the mediastinum: everything between the lungs."""
-        column = oval(
-            x - profile(z, _COLUMN, 1),
-            y - profile(z, _COLUMN, 2),
-            profile(z, _COLUMN, 3),
-            profile(z, _COLUMN, 4),
+        column = oval_depth(
+            x - interpolate_profile(z, _MEDIASTINUM_OUTLINE, 1),
+            y - interpolate_profile(z, _MEDIASTINUM_OUTLINE, 2),
+            interpolate_profile(z, _MEDIASTINUM_OUTLINE, 3),
+            interpolate_profile(z, _MEDIASTINUM_OUTLINE, 4),
             0.05,
         )
-        depth = union(column, self.heart(x, y, z) + 3, blend=12)
+        depth = union_depth(column, self.heart_depth(x, y, z) + 3, blend=12)
         # The front septum: thin where the lungs meet behind the sternum, wider in fat above and
         # beside the heart.
         width = 1.5 + 6 * np.exp(-(((z - 55) / 28) ** 2)) + 6 * np.exp(-(((z + 95) / 40) ** 2))
         width = width + np.maximum(y - 62, 0) * (0.25 + 0.012 * self.habitus.fat)
         front = np.minimum(width - np.abs(x + 2), y + 10)
-        depth = union(depth, front.astype(np.float32), blend=10)
-        back = y - profile(z, SPINE, 1)
-        spine = 20 - np.sqrt((x - self.sway(z)) ** 2 + (back * np.float32(1.1)) ** 2)
+        depth = union_depth(depth, front.astype(np.float32), blend=10)
+        back = y - interpolate_profile(z, SPINE_CURVE, 1)
+        spine = 20 - np.sqrt((x - self.spine_offset(z)) ** 2 + (back * np.float32(1.1)) ** 2)
         # Behind the vertebral bodies the lungs reach further in on both sides than the ribs' oval.
-        arch = np.minimum(16 - np.abs(x - self.sway(z)), -back)
-        spine = union(spine, arch.astype(np.float32), blend=6)
-        depth = union(depth, spine, blend=10)
+        arch = np.minimum(16 - np.abs(x - self.spine_offset(z)), -back)
+        spine = union_depth(spine, arch.astype(np.float32), blend=6)
+        depth = union_depth(depth, spine, blend=10)
         # The aortic arch bulges to the left above the hilum, the descending part beside the spine.
-        knob = ellipsoid(x, y, z, (-22, -12, 27), (21, 34, 17))
+        knob = ellipsoid_depth(x, y, z, (-22, -12, 27), (21, 34, 17))
         aorta = (17 * self.habitus.aorta) - np.sqrt((x + 22) ** 2 + (y + 44) ** 2)
-        depth = union(depth, np.minimum(aorta, 30 - z), blend=8)
+        depth = union_depth(depth, np.minimum(aorta, 30 - z), blend=8)
         # The lower cava stands between the heart and the liver, with the lung only at its side.
         cava = 12.5 - np.sqrt((x - 18) ** 2 + (y - 2) ** 2)
-        depth = union(depth, np.minimum(cava, -60 - z), blend=12)
-        return union(depth, knob, blend=6)
+        depth = union_depth(depth, np.minimum(cava, -60 - z), blend=12)
+        return union_depth(depth, knob, blend=6)
 
-    def heart(self, x: Floats, y: Floats, z: Floats) -> Floats:
+    def heart_depth(self, x: Floats, y: Floats, z: Floats) -> Floats:
         """Depth in the heart with its four chambers."""
         s = self.habitus.heart
         # A large heart grows forward, down and to the left; the bronchi behind it stay.
         x, y, z = x + 15 * (s - 1), y - 18 * (s - 1), z + 34 * (s - 1)
-        cx, cy, cz = HEART
+        cx, cy, cz = HEART_CENTRE
         u, v, w = x - cx, y - cy, z - cz
         ax, ay, az = HEART_AXIS
         along = u * ax + v * ay + w * az
@@ -166,27 +178,27 @@ class LungField:
         b_here = b * (1 - np.float32(0.0022) * along)
         r = np.sqrt((along / a) ** 2 + (across / b_here) ** 2)
         depth = ((1 - r) * b).astype(np.float32)
-        right = ellipsoid(x, y, z, (22 * s + 8, 8, -66), (27 * s, 32 * s, 36 * s))
-        depth = union(depth, right, blend=10)
-        left = ellipsoid(x, y, z, (-4, -16, -54), (31 * s, 17 * s, 22 * s))
-        depth = union(depth, left, blend=8)
-        outflow = ellipsoid(x, y, z, (-10, 38, -36), (22, 22, 30))
-        return union(depth, outflow, blend=10)
+        right = ellipsoid_depth(x, y, z, (22 * s + 8, 8, -66), (27 * s, 32 * s, 36 * s))
+        depth = union_depth(depth, right, blend=10)
+        left = ellipsoid_depth(x, y, z, (-4, -16, -54), (31 * s, 17 * s, 22 * s))
+        depth = union_depth(depth, left, blend=8)
+        outflow = ellipsoid_depth(x, y, z, (-10, 38, -36), (22, 22, 30))
+        return union_depth(depth, outflow, blend=10)
 
-    def sway(self, z: Floats) -> Floats:
+    def spine_offset(self, z: Floats) -> Floats:
         """How far the spine lies beside the midline at a height."""
         bent: Floats = np.float32(self.habitus.sway) * np.sin((z + 30) / np.float32(75))
         return bent.astype(np.float32)
 
-    def depth(self, x: Floats, y: Floats, z: Floats) -> Floats:
+    def lung_depth(self, x: Floats, y: Floats, z: Floats) -> Floats:
         """Millimetres from the pleura, inside a lung; negative outside both."""
-        cavity, _ = self.cavity(x, y, z)
-        height, cosine = self.diaphragm(x, y)
-        lung = np.minimum(cavity - 1, -self.between(x, y, z))
+        cavity, _ = self.cavity_depth(x, y, z)
+        height, cosine = self.diaphragm_height(x, y)
+        lung = np.minimum(cavity - 1, -self.mediastinum_depth(x, y, z))
         inside: Floats = np.minimum(lung, (z - height) * cosine)
         return inside
 
-    def fissures(self, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats]:
+    def fissure_distances(self, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats]:
         """Millimetres in front of the major fissure, and above the minor one (right lung only)."""
         right = x > 0
         top = np.where(right, self._major["right"][0], self._major["left"][0])
@@ -201,15 +213,15 @@ class LungField:
         level = middle + tilt * (x - 60) + 2 * b[1] * np.sin(y / 24) - 0.0012 * (x - 55) ** 2
         return major.astype(np.float32), (z - level).astype(np.float32)
 
-    def lobe(self, x: Floats, y: Floats, z: Floats) -> NDArray[np.uint8]:
+    def lobe_number(self, x: Floats, y: Floats, z: Floats) -> NDArray[np.uint8]:
         """Number of the lobe, 1 to 5 as in `LOBES`, of points that lie in a lung."""
-        major, minor = self.fissures(x, y, z)
+        major, minor = self.fissure_distances(x, y, z)
         right = np.where(major < 0, 3, np.where(minor > 0, 1, 2))
         left = np.where(major < 0, 5, 4)
         number: NDArray[np.uint8] = np.where(x > 0, right, left).astype(np.uint8)
         return number
 
-    def segment(
+    def segment_number(
         self, x: Floats, y: Floats, z: Floats, lobe: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
         """Number of the segment, 1 to 18 as in `SEGMENTS`, of points whose lobe is known."""
@@ -226,6 +238,6 @@ class LungField:
             number[closer] = n
         return number
 
-    def seed(self, segment: str) -> NDArray[np.float32]:
+    def segment_centre(self, segment: str) -> NDArray[np.float32]:
         """A point in the middle of a segment."""
         return self._seeds[segment]

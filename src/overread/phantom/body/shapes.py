@@ -17,23 +17,23 @@ Floats = NDArray[np.floating[Any]]
 Points = NDArray[np.float64]
 """(n, 3), or one of them: places that are reckoned with before any voxel is."""
 Point = tuple[float, float, float]
-Place = Sequence[float] | Floats
+Coordinates = Sequence[float] | Floats
 
 
-def as_point(values: Place) -> Point:
+def to_point(values: Coordinates) -> Point:
     """Three numbers as a point."""
     x, y, z = values
     return float(x), float(y), float(z)
 
 
-def profile(z: Floats, knots: Sequence[Sequence[float]], column: int) -> Floats:
+def interpolate_profile(z: Floats, knots: Sequence[Sequence[float]], column: int) -> Floats:
     """A number that changes with height: one column of rows (z, …), given from top to bottom."""
     rows = np.asarray(knots, np.float64)[::-1]
     at: Floats = np.interp(z, rows[:, 0], rows[:, column]).astype(np.float32)
     return at
 
 
-def ellipsoid(x: Floats, y: Floats, z: Floats, centre: Point, radii: Point) -> Floats:
+def ellipsoid_depth(x: Floats, y: Floats, z: Floats, centre: Point, radii: Point) -> Floats:
     """Depth in an ellipsoid along the axes."""
     a, b, c = (np.float32(r) for r in radii)
     u, v, w = (x - centre[0]) / a, (y - centre[1]) / b, (z - centre[2]) / c
@@ -45,7 +45,7 @@ def ellipsoid(x: Floats, y: Floats, z: Floats, centre: Point, radii: Point) -> F
     return np.where(r < 0.3, near_middle, depth).astype(np.float32, copy=False)
 
 
-def oval(
+def oval_depth(
     x: Floats, y: Floats, a: Floats | float, b: Floats | float, square: Floats | float
 ) -> Floats:
     """Depth in an ellipse whose four corners are pushed out by the share `square`."""
@@ -57,7 +57,9 @@ def oval(
     return depth
 
 
-def capsule(x: Floats, y: Floats, z: Floats, start: Place, end: Place) -> tuple[Floats, Floats]:
+def capsule_distance(
+    x: Floats, y: Floats, z: Floats, start: Coordinates, end: Coordinates
+) -> tuple[Floats, Floats]:
     """Distance from a straight line's piece, and how far along it, 0 to 1, the nearest point is."""
     s, e = np.asarray(start, np.float32), np.asarray(end, np.float32)
     along = e - s
@@ -70,7 +72,7 @@ def capsule(x: Floats, y: Floats, z: Floats, start: Place, end: Place) -> tuple[
     return np.sqrt(u * u + v * v + w * w), t
 
 
-def union(a: Floats, b: Floats, *, blend: float = 0.0) -> Floats:
+def union_depth(a: Floats, b: Floats, *, blend: float = 0.0) -> Floats:
     """Depth in either of two shapes, with their seam filled over `blend` millimetres."""
     larger = np.maximum(a, b)
     if blend <= 0:
@@ -80,7 +82,7 @@ def union(a: Floats, b: Floats, *, blend: float = 0.0) -> Floats:
     return joined
 
 
-def soft(depth: Floats, width: float) -> Floats:
+def soft_cover(depth: Floats, width: float) -> Floats:
     """How much of each voxel is inside, 0 to 1: an edge as wide as a voxel."""
     cover: Floats = depth / np.float32(width)
     cover += np.float32(0.5)

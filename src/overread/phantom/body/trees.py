@@ -12,21 +12,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from overread.ontology import lungs as lung_names
-from overread.phantom.body.lungs import LOBES, SEGMENTS, LungField
-from overread.phantom.body.shapes import Point, Points, as_point
+from overread.ontology import lung_anatomy as lung_names
+from overread.phantom.body.lungs import LOBES, SEGMENTS, LungShape
+from overread.phantom.body.shapes import Point, Points, to_point
 
 _TRACHEA = ((2.0, 8.0, 140.0), (2.0, 2.0, 80.0), (3.0, -8.0, 30.0), (4.0, -14.0, 4.0))
 _CARINA = (4.0, -14.0, 4.0)
 # Where the airway of each lobe begins, and the way to it from the carina.
-_WAYS: dict[str, tuple[Point, ...]] = {
+_LOBE_AIRWAYS: dict[str, tuple[Point, ...]] = {
     "RUL": ((20, -19, -10), (40, -18, -6)),
     "RML": ((20, -19, -10), (36, -26, -30), (48, -6, -46)),
     "RLL": ((20, -19, -10), (36, -26, -30), (45, -37, -54)),
     "LUL": ((-22, -23, -16), (-42, -28, -28), (-54, -12, -24)),
     "LLL": ((-22, -23, -16), (-42, -28, -28), (-48, -39, -52)),
 }
-_VEINS = {
+_VEIN_ROOTS = {
     "RUL": (40, -12, -30), "RML": (42, -8, -40), "RLL": (44, -36, -70),
     "LUL": (-42, -10, -30), "LLL": (-44, -36, -70),
 }  # fmt: skip
@@ -59,9 +59,9 @@ class Trees:
     veins: tuple[Branch, ...]
 
 
-def grow(lungs: LungField, rng: np.random.Generator, *, ends: int = 2300) -> Trees:
+def grow_trees(lungs: LungShape, rng: np.random.Generator, *, ends: int = 2300) -> Trees:
     """Grow the trees of a patient, with about `ends` ends of arteries, fewer of veins."""
-    targets = _targets(lungs, rng, ends)
+    targets = _scatter_ends(lungs, rng, ends)
     airways: list[Branch] = []
     arteries: list[Branch] = []
     veins: list[Branch] = []
@@ -77,31 +77,31 @@ def grow(lungs: LungField, rng: np.random.Generator, *, ends: int = 2300) -> Tre
         scattered = np.concatenate(own)
         scattered = scattered[rng.random(len(scattered)) < 0.75]
         scattered = scattered + rng.normal(0, 5, scattered.shape)
-        root = np.asarray(_VEINS[lobe], float)
-        _split(veins, root, scattered, rng, order=2, segment=0, parent=-1, scale=0.45)
+        root = np.asarray(_VEIN_ROOTS[lobe], float)
+        _grow_branches(veins, root, scattered, rng, order=2, segment=0, parent=-1, scale=0.45)
     return Trees(tuple(airways), tuple(arteries), tuple(veins))
 
 
-def _targets(lungs: LungField, rng: np.random.Generator, ends: int) -> dict[int, Points]:
+def _scatter_ends(lungs: LungShape, rng: np.random.Generator, ends: int) -> dict[int, Points]:
     """Points scattered through the lungs, by segment; none too near to the pleura."""
     count = ends * 9
     low, high = np.array([-132, -95, -175]), np.array([132, 95, 122])
     cloud = rng.uniform(low, high, (count, 3)).astype(np.float32)
     x, y, z = cloud.T
-    depth = lungs.depth(x, y, z)
+    depth = lungs.lung_depth(x, y, z)
     cloud = cloud[depth > 3.0][:ends]
     x, y, z = cloud.T
-    number = lungs.segment(x, y, z, lungs.lobe(x, y, z))
+    number = lungs.segment_number(x, y, z, lungs.lobe_number(x, y, z))
     found = {n: cloud[number == n].astype(np.float64) for n in range(1, len(SEGMENTS) + 1)}
     # A segment that got no point still has a branch.
     return {
-        n: points if len(points) else lungs.seed(SEGMENTS[n - 1])[None].astype(np.float64)
+        n: points if len(points) else lungs.segment_centre(SEGMENTS[n - 1])[None].astype(np.float64)
         for n, points in found.items()
     }
 
 
 def _grow_lobe(
-    lungs: LungField,
+    lungs: LungShape,
     rng: np.random.Generator,
     lobe: str,
     targets: dict[int, Points],
@@ -111,7 +111,7 @@ def _grow_lobe(
 ) -> None:
     """The way to a lobe, then a tree for each of its segments."""
     at, parent = _CARINA, carina
-    way = _WAYS[lobe]
+    way = _LOBE_AIRWAYS[lobe]
     for step, point in enumerate(way):
         radius = (6.4, 5.2, 4.6)[step] if len(way) == 3 else (6.4, 4.6)[step]
         same = [n for n, b in enumerate(airways) if b.start == at and b.end == point]
@@ -126,12 +126,12 @@ def _grow_lobe(
         if lung_names().by_code[SEGMENTS[n - 1]].code != lobe:
             continue
         twigs: list[Branch] = []
-        _split(twigs, root, points, rng, order=4, segment=n, parent=-1, scale=0.45)
+        _grow_branches(twigs, root, points, rng, order=4, segment=n, parent=-1, scale=0.45)
         arteries.extend(twigs)
-        _airways_beside(twigs, airways, parent, rng)
+        _add_airways(twigs, airways, parent, rng)
 
 
-def _airways_beside(
+def _add_airways(
     twigs: list[Branch], airways: list[Branch], root: int, rng: np.random.Generator
 ) -> None:
     """Airways along the larger arteries, each shifted to lie beside its artery."""
@@ -145,12 +145,12 @@ def _airways_beside(
         shift = aside * (twig.radius + lumen + 0.7)
         parent = placed[twig.parent] if twig.parent >= 0 else root
         start = airways[parent].end
-        end = as_point(np.asarray(twig.end) + shift)
+        end = to_point(np.asarray(twig.end) + shift)
         airways.append(Branch(start, end, lumen, twig.order, twig.segment, twig.leaves, parent))
         placed[n] = len(airways) - 1
 
 
-def _split(
+def _grow_branches(
     out: list[Branch],
     start: Points,
     points: Points,
@@ -172,7 +172,7 @@ def _split(
         if not single:
             end = end + rng.normal(0, 0.06 * np.linalg.norm(middle - at) + 0.2, 3)
         radius = scale * len(group) ** 0.36
-        out.append(Branch(as_point(at), as_point(end), radius, level, segment, len(group), above))
+        out.append(Branch(to_point(at), to_point(end), radius, level, segment, len(group), above))
         if single:
             continue
         here = len(out) - 1

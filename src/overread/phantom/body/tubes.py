@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overread.phantom.body.canvas import NUMBER, Canvas, Cut
+from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas, Cut
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import Floats, Point, as_point, capsule
+from overread.phantom.body.shapes import Floats, Point, capsule_distance, to_point
 from overread.phantom.body.trees import Branch
 
 _PASSABLE = np.zeros(256, bool)
 for _name in ("right lung", "left lung", "mediastinum", "pulmonary artery", "trachea and bronchi"):
-    _PASSABLE[NUMBER[_name]] = True
+    _PASSABLE[ORGAN_NUMBERS[_name]] = True
 
 
 @dataclass(frozen=True)
-class Piece:
+class TubePiece:
     """A straight piece of a tube in the patient: ends and radius in millimetres."""
 
     start: Point
@@ -26,10 +26,10 @@ class Piece:
     radius: float
 
 
-def piece(habitus: Habitus, branch: Branch) -> Piece:
+def place_branch(habitus: Habitus, branch: Branch) -> TubePiece:
     """A branch as it lies in the patient."""
-    start, end = habitus.patient(np.array([branch.start, branch.end]))
-    return Piece(as_point(start), as_point(end), branch.radius)
+    start, end = habitus.to_patient(np.array([branch.start, branch.end]))
+    return TubePiece(to_point(start), to_point(end), branch.radius)
 
 
 def paint_branches(
@@ -49,19 +49,19 @@ def paint_branches(
     if not branches:
         return
     blur = canvas.grid.blur
-    ends = habitus.patient(np.array([(b.start, b.end) for b in branches]))
+    ends = habitus.to_patient(np.array([(b.start, b.end) for b in branches]))
     radii = np.array([b.radius for b in branches])
     radii = radii * (1 + widen[1]) + widen[0]
     wide = np.maximum(radii, blur / 2)
     # An edge is half outside; a hundredth more for the rounding of places.
-    cuts = _cuts(canvas, ends, wide + 0.5 * blur + 0.01)
+    cuts = _piece_boxes(canvas, ends, wide + 0.5 * blur + 0.01)
     strength = np.minimum(1.0, (radii / wide) ** 2)
     if walls:
         strength[radii < blur] *= 0.5  # a wall this thin is mostly lost between voxels
     for n, cut in enumerate(cuts):
         if cut is None:
             continue
-        far, _ = capsule(*canvas.grid.at(cut), ends[n, 0], ends[n, 1])
+        far, _ = capsule_distance(*canvas.grid.coordinates(cut), ends[n, 0], ends[n, 1])
         depth = np.float32(wide[n]) - far
         if branches[n].order > 3:
             # A branch may take a short cut through the heart; it is not seen there.
@@ -70,7 +70,7 @@ def paint_branches(
         canvas.paint(cut, depth, hu, label=own, strength=float(strength[n]))
 
 
-def _cuts(canvas: Canvas, ends: Floats, pad: Floats) -> list[Cut | None]:
+def _piece_boxes(canvas: Canvas, ends: Floats, pad: Floats) -> list[Cut | None]:
     """The box of each piece, all at once: asking the grid one by one takes longer than painting."""
     grid = canvas.grid
     first = np.array([axis[0] for axis in grid.axes], float)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.phantom.body.canvas import NUMBER, Canvas, Cut
-from overread.phantom.body.grain import Grain
+from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas, Cut
+from overread.phantom.body.grain import NoiseTile
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import Floats, ellipsoid, oval, profile, soft, union
+from overread.phantom.body.shapes import (
+    Floats,
+    ellipsoid_depth,
+    interpolate_profile,
+    oval_depth,
+    soft_cover,
+    union_depth,
+)
 
 # height: half width, half depth, middle of the body without its fat
-_OUTLINE = (
+_BODY_OUTLINE = (
     (140, 92, 56, -26),
     (128, 122, 62, -24),
     (112, 146, 70, -20),
@@ -27,9 +34,9 @@ RIB_TOP, RIB_GAP = 90.0, 23.3
 
 def body_depth(habitus: Habitus, x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats]:
     """Depth under the skin, and under the fat."""
-    v = y - profile(z, _OUTLINE, 3)
-    a, b = profile(z, _OUTLINE, 1), profile(z, _OUTLINE, 2)
-    lean = oval(x, v, a, b, 0.06)
+    v = y - interpolate_profile(z, _BODY_OUTLINE, 3)
+    a, b = interpolate_profile(z, _BODY_OUTLINE, 1), interpolate_profile(z, _BODY_OUTLINE, 2)
+    lean = oval_depth(x, v, a, b, 0.06)
     # More fat in front and at the sides than over the spine and the shoulders.
     far = np.sqrt(x * x + v * v) + np.float32(1)
     side = np.abs(x) / far
@@ -44,10 +51,10 @@ def body_depth(habitus: Habitus, x: Floats, y: Floats, z: Floats) -> tuple[Float
     if habitus.sex == "female":
         size = 0.8 + habitus.fat / 45
         for sign in (1, -1):
-            breast = ellipsoid(
+            breast = ellipsoid_depth(
                 x, y, z, (sign * 74, 84 + 0.4 * habitus.fat, -48), (52 * size, 34 * size, 52 * size)
             )
-            outer = union(outer, breast, blend=14)
+            outer = union_depth(outer, breast, blend=14)
     return outer.astype(np.float32), lean.astype(np.float32)
 
 
@@ -55,8 +62,8 @@ def paint_wall(
     canvas: Canvas,
     cut: Cut,
     habitus: Habitus,
-    grain: Grain,
-    bellies: Grain,
+    grain: NoiseTile,
+    bellies: NoiseTile,
     xyz: tuple[Floats, Floats, Floats],
     cavity: Floats,
     around: Floats,
@@ -64,24 +71,26 @@ def paint_wall(
     """Everything outside the ribs' inner surface, in one slab."""
     x, y, z = xyz
     outer, lean = body_depth(habitus, x, y, z)
-    canvas.paint(cut, outer, 20.0, label=NUMBER["skin"])
-    texture = grain.over(cut, canvas.grid.shape)
-    canvas.paint(cut, outer - np.float32(1.8), habitus.fat_hu + 9 * texture, label=NUMBER["fat"])
+    canvas.paint(cut, outer, 20.0, label=ORGAN_NUMBERS["skin"])
+    texture = grain.sample(cut, canvas.grid.shape)
+    canvas.paint(
+        cut, outer - np.float32(1.8), habitus.fat_hu + 9 * texture, label=ORGAN_NUMBERS["fat"]
+    )
     if habitus.sex == "female":
         _paint_glands(canvas, cut, habitus, xyz, texture, lean)
     outside = -cavity
-    thickness = _muscles(habitus, around, x, z)
+    thickness = _muscle_thickness(habitus, around, x, z)
     muscle = np.minimum(lean, thickness + 11 - outside)
     # Sheets of fat between the muscles: where a slow random field changes its sign.
-    sheet = 0.5 + 0.05 * habitus.fat - 13 * np.abs(bellies.over(cut, canvas.grid.shape))
+    sheet = 0.5 + 0.05 * habitus.fat - 13 * np.abs(bellies.sample(cut, canvas.grid.shape))
     sheet = np.where(outside > 11, sheet, np.float32(-9))
     value = habitus.muscle_hu + 6 * texture
-    value = value + (-98 - value) * soft(sheet.astype(np.float32), canvas.grid.blur)
-    canvas.paint(cut, muscle.astype(np.float32), value, label=NUMBER["muscle"])
+    value = value + (-98 - value) * soft_cover(sheet.astype(np.float32), canvas.grid.blur)
+    canvas.paint(cut, muscle.astype(np.float32), value, label=ORGAN_NUMBERS["muscle"])
     _paint_ribs(canvas, cut, habitus, texture, xyz, outside, around)
 
 
-def _muscles(habitus: Habitus, around: Floats, x: Floats, z: Floats) -> Floats:
+def _muscle_thickness(habitus: Habitus, around: Floats, x: Floats, z: Floats) -> Floats:
     """Thickness of the muscles over the ribs: pectorals, serratus and latissimus, erectors."""
     chest = 15 * np.exp(-(((around - 0.74) / 0.13) ** 2)) * np.exp(-(((z - 35) / 42) ** 2))
     side = 11 * np.exp(-(((around - 0.44) / 0.16) ** 2))
@@ -104,7 +113,7 @@ def _paint_glands(
     if float(np.max(z)) < -100 or float(np.min(z)) > 20:
         return
     for sign in (1, -1):
-        place = ellipsoid(x, y, z, (sign * 78, 98 + 0.3 * habitus.fat, -50), (34, 20, 32))
+        place = ellipsoid_depth(x, y, z, (sign * 78, 98 + 0.3 * habitus.fat, -50), (34, 20, 32))
         strands = np.minimum(place, 3 * (texture - 0.2 - 0.012 * (habitus.age - 50)))
         strands = np.minimum(strands, -lean - 4)
         canvas.paint(cut, strands.astype(np.float32), 28.0)
@@ -144,11 +153,11 @@ def _paint_ribs(
     values, labels = hu[shell], canvas.organs[cut][shell]
     blur = canvas.grid.blur
     dense = habitus.bone * (1 + 0.16 * texture[shell])
-    edge = dense * cortex(bone, 1.6, 620, 110, blur)
-    values += (edge - values) * soft(bone.astype(np.float32), blur)
-    values += (105 - values) * soft(gristle.astype(np.float32), blur)
-    labels[bone > 0] = NUMBER["ribs"]
-    labels[gristle > 0] = NUMBER["costal cartilage"]
+    edge = dense * bone_hu(bone, 1.6, 620, 110, blur)
+    values += (edge - values) * soft_cover(bone.astype(np.float32), blur)
+    values += (105 - values) * soft_cover(gristle.astype(np.float32), blur)
+    labels[bone > 0] = ORGAN_NUMBERS["ribs"]
+    labels[gristle > 0] = ORGAN_NUMBERS["costal cartilage"]
     # The blade: a thin plate over the upper ribs, a triangle that points down.
     span = np.clip((zs + 38) / 120, 0, 1)
     inner, outer = 0.36 - 0.17 * span, 0.36 + 0.14 * span
@@ -157,15 +166,15 @@ def _paint_ribs(
     rim = np.clip(3 - blade * 0.25, 0, 3) * 0.5
     blade = np.minimum(blade, 2.0 + rim - np.abs(far - 17 - 3 * np.sin(h * 9)))
     blade = np.where(np.abs(xs) > 40, blade, -9)
-    values += (dense * cortex(blade, 1.2, 580, 150, blur) - values) * soft(
+    values += (dense * bone_hu(blade, 1.2, 580, 150, blur) - values) * soft_cover(
         blade.astype(np.float32), blur
     )
-    labels[blade > 0] = NUMBER["scapulae"]
+    labels[blade > 0] = ORGAN_NUMBERS["scapulae"]
     hu[shell] = values
     canvas.organs[cut][shell] = labels
 
 
-def cortex(depth: Floats, thick: float, hard: float, marrow: float, blur: float) -> Floats:
+def bone_hu(depth: Floats, thick: float, hard: float, marrow: float, blur: float) -> Floats:
     """HU of a bone at a depth: a hard rim, marrow within."""
     inner = np.clip((depth - thick) / max(blur, 0.8) + 0.5, 0, 1)
     value: Floats = (hard + (marrow - hard) * inner).astype(np.float32)

@@ -10,143 +10,147 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from overread.phantom.case.changing import told_change, told_changes
-from overread.phantom.case.course import Change
-from overread.phantom.case.slices import Slice
-from overread.phantom.film.saying import say
-from overread.phantom.film.sign import FRONTAL, Sight, Sign
+from overread.phantom.case.changing import write_change, write_changes
+from overread.phantom.case.course import FindingChange
+from overread.phantom.case.slices import CaseSlice
+from overread.phantom.film.saying import write_sign_sentence
+from overread.phantom.film.sign import FRONTAL, FilmContents, Sign
 from overread.phantom.film.wording import Stance
-from overread.phantom.illness.draft import Draft, Look
+from overread.phantom.illness.draft import Draft, PictureSpec
 from overread.phantom.places import pick
-from overread.phantom.sentences import sentence
+from overread.phantom.sentences import write_sentence
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Visit
 
 _WINDOWS = {"lung": "lung", "mediastinum": "mediastinal", "bone": "bone"}
-_CT = (
+_CT_HEADS = (
     "{Plane} CT of the chest in the {window} window {level}",
     "{Plane} chest CT, {window} window, {level}",
     "{Plane} CT image ({window} window) {level}",
 )
-_FILMS = {
+_FILM_HEADS = {
     "PA": ("PA chest radiograph", "Frontal chest radiograph (PA)", "Posteroanterior chest film"),
     "AP supine": ("Supine AP chest radiograph", "Bedside chest radiograph (AP, supine)"),
     "lateral": ("Lateral chest radiograph", "Lateral chest film"),
 }
-_FIRST = ("at presentation", "at the first examination")
-_CLEAR = (
+_FIRST_TIMES = ("at presentation", "at the first examination")
+_CLEAR_SLICE = (
     "Nothing abnormal is seen at this level.",
     "This slice shows nothing out of the ordinary.",
     "No abnormality is seen on this slice.",
 )
-_PLAIN_FILM = (
+_CLEAR_FILM = (
     "No abnormality is seen on this film.",
     "The film shows nothing out of the ordinary.",
 )
-_NO_CT = "CT of the chest shows no abnormality of lung or pleura."
+_CLEAR_CT = "CT of the chest shows no abnormality of lung or pleura."
 
 
-def ct_caption(
+def write_ct_caption(
     draft: Draft,
-    look: Look,
-    one: Slice,
-    changes: Mapping[str, Change],
+    look: PictureSpec,
+    one: CaseSlice,
+    changes: Mapping[str, FindingChange],
     rng: np.random.Generator,
     *,
     held_out: bool = False,
 ) -> str:
     """The caption of a CT slice; `changes` by the keys of the findings."""
-    head = pick(rng, _CT).format(
+    head = pick(rng, _CT_HEADS).format(
         Plane=one.plane.capitalize(), window=_WINDOWS[one.window], level=one.level
     )
-    said = [f"{head}{_when(draft, look, rng)}."]
-    said += [_said(shown.statement, rng, held_out=held_out) for shown in one.shown]
-    said += [told_change(changes[key], rng) for key in one.gone if key in changes]
+    said = [f"{head}{_time_phrase(draft, look, rng)}."]
+    said += [_finding_sentence(shown.statement, rng, held_out=held_out) for shown in one.shown]
+    said += [write_change(changes[key], rng) for key in one.gone if key in changes]
     if len(said) == 1 and one.clear and one.window == "lung":
-        said.append(pick(rng, _CLEAR))
+        said.append(pick(rng, _CLEAR_SLICE))
     return " ".join(said)
 
 
-def film_caption(
+def write_film_caption(
     draft: Draft,
-    look: Look,
-    sight: Sight | None,
+    look: PictureSpec,
+    sight: FilmContents | None,
     rng: np.random.Generator,
     *,
     held_out: bool = False,
 ) -> str:
     """The caption of a film; of a lateral one nothing is claimed."""
     assert look.view is not None
-    said = [f"{pick(rng, _FILMS[look.view])}{_when(draft, look, rng)}."]
+    said = [f"{pick(rng, _FILM_HEADS[look.view])}{_time_phrase(draft, look, rng)}."]
     if sight is not None:
-        signs = film_sentences(sight, rng, held_out=held_out)
-        said += signs or [pick(rng, _PLAIN_FILM)]
+        signs = write_film_sentences(sight, rng, held_out=held_out)
+        said += signs or [pick(rng, _CLEAR_FILM)]
     return " ".join(said)
 
 
-def film_sentences(sight: Sight, rng: np.random.Generator, *, held_out: bool = False) -> list[str]:
+def write_film_sentences(
+    sight: FilmContents, rng: np.random.Generator, *, held_out: bool = False
+) -> list[str]:
     """What a frontal film shows, and what it may show, each as a sentence."""
     told: list[str] = []
-    for sign in _seen(sight.signs):
+    for sign in _visible_signs(sight.signs):
         stance: Stance = "positive" if sign.seen == "seen" else "hedged"
-        made = say(sign, sight, rng, stance=stance, style="radiologist", held_out=held_out)
-        told.append(_closed(made.text))
+        made = write_sign_sentence(
+            sign, sight, rng, stance=stance, style="radiologist", held_out=held_out
+        )
+        told.append(_to_sentence(made.text))
     return told
 
 
-def imaging_findings(
+def write_imaging_findings(
     draft: Draft,
     days: Sequence[Visit],
-    sights: Mapping[str, Sight | None],
-    changes: Sequence[Change],
+    sights: Mapping[str, FilmContents | None],
+    changes: Sequence[FindingChange],
     rng: np.random.Generator,
     *,
     held_out: bool = False,
 ) -> str:
     """The findings of all pictures together: films, CT, and what became of them."""
     parts: list[str] = []
-    for look in draft.looks:
+    for look in draft.pictures:
         sight = sights.get(look.id)
         if look.time == 0 and look.view in FRONTAL and sight is not None:
-            told = film_sentences(sight, rng, held_out=held_out)
-            parts.append(f"Chest radiograph: {_lower(' '.join(told or [_PLAIN_FILM[0]]))}")
+            told = write_film_sentences(sight, rng, held_out=held_out)
+            parts.append(f"Chest radiograph: {_lower_first(' '.join(told or [_CLEAR_FILM[0]]))}")
     statements = [finding.statement for finding in days[0].findings]
-    statements += [other.statement for other in days[0].beyond]
-    said = [_said(one, rng, held_out=held_out) for one in statements]
+    statements += [other.statement for other in days[0].extrapulmonary]
+    said = [_finding_sentence(one, rng, held_out=held_out) for one in statements]
     lung = any(True for _ in days[0].findings)
-    parts.append(f"CT: {_lower(' '.join(said))}" if lung else " ".join([_NO_CT, *said]))
+    parts.append(f"CT: {_lower_first(' '.join(said))}" if lung else " ".join([_CLEAR_CT, *said]))
     if len(days) > 1:
-        parts.append(told_changes(changes, rng, interval=draft.interval))
+        parts.append(write_changes(changes, rng, interval=draft.interval))
         parts += [
-            _said(change.after, rng, held_out=held_out)
+            _finding_sentence(change.after, rng, held_out=held_out)
             for change in changes
             if change.turn == "new" and change.after is not None
         ]
     return "\n".join(parts)
 
 
-def _when(draft: Draft, look: Look, rng: np.random.Generator) -> str:
+def _time_phrase(draft: Draft, look: PictureSpec, rng: np.random.Generator) -> str:
     """When it was taken, where there are two time points."""
     if draft.interval is None:
         return ""
     if look.time == 0:
-        return f" {pick(rng, _FIRST)}"
+        return f" {pick(rng, _FIRST_TIMES)}"
     return pick(rng, (f", {draft.interval} later", f" at follow-up after {draft.interval}"))
 
 
-def _said(statement: Statement, rng: np.random.Generator, *, held_out: bool) -> str:
+def _finding_sentence(statement: Statement, rng: np.random.Generator, *, held_out: bool) -> str:
     """One finding as a sentence that names its place."""
-    return _closed(sentence(statement, rng, held_out=held_out, name_place=True).text)
+    return _to_sentence(write_sentence(statement, rng, held_out=held_out, name_place=True).text)
 
 
-def _seen(signs: Iterable[Sign]) -> list[Sign]:
+def _visible_signs(signs: Iterable[Sign]) -> list[Sign]:
     return [sign for sign in signs if sign.seen != "hidden"]
 
 
-def _closed(text: str) -> str:
+def _to_sentence(text: str) -> str:
     text = text[0].upper() + text[1:]
     return text if text.endswith(".") else f"{text}."
 
 
-def _lower(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]

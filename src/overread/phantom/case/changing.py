@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from overread.phantom.case.course import Change
+from overread.phantom.case.course import FindingChange
 from overread.phantom.illness.draft import Turn
-from overread.phantom.illness.telling import noun, where
+from overread.phantom.illness.telling import describe_place, finding_noun
 from overread.phantom.places import pick
 from overread.phantom.statement import Statement
 
-_SIZED: dict[Turn, tuple[str, ...]] = {
+_SIZE_CHANGES: dict[Turn, tuple[str, ...]] = {
     "larger": (
         "{thing} {has} grown from {before} to {after} mm",
         "{thing} {has} increased in size from {before} to {after} mm",
@@ -27,7 +27,7 @@ _SIZED: dict[Turn, tuple[str, ...]] = {
         "{thing} {has} diminished from {before} to {after} mm",
     ),
 }
-_SIZED_MANY: dict[Turn, tuple[str, ...]] = {
+_SIZE_CHANGES_PLURAL: dict[Turn, tuple[str, ...]] = {
     "larger": (
         "{thing} {has} grown, the largest from {before} to {after} mm",
         "{thing} {is} larger than before, the largest up from {before} to {after} mm",
@@ -39,7 +39,7 @@ _SIZED_MANY: dict[Turn, tuple[str, ...]] = {
         "{thing} {has} diminished, the largest from {before} to {after} mm",
     ),
 }
-_PLAIN: dict[Turn, tuple[str, ...]] = {
+_EXTENT_CHANGES: dict[Turn, tuple[str, ...]] = {
     "larger": (
         "{thing} {has} increased in extent",
         "{thing} {is} larger than before",
@@ -63,57 +63,57 @@ _PLAIN: dict[Turn, tuple[str, ...]] = {
         "{thing} {has} cleared completely",
     ),
 }
-_NEW = ("there {is} {fresh}", "{indefinite} {has} newly appeared", "{indefinite} {is} new")
+_NEW_FINDINGS = ("there {is} {fresh}", "{indefinite} {has} newly appeared", "{indefinite} {is} new")
 
 
-def told_change(change: Change, rng: np.random.Generator) -> str:
+def write_change(change: FindingChange, rng: np.random.Generator) -> str:
     """What became of one finding, as a whole sentence."""
     statement = change.before if change.turn == "gone" else change.statement
     assert statement is not None
-    name, plural = noun(statement)
-    place = where(statement)
-    forms = _forms(name, place, plural=plural)
-    return _sentence(_template(change, statement, rng, plural=plural), forms)
+    name, plural = finding_noun(statement)
+    place = describe_place(statement)
+    forms = _noun_forms(name, place, plural=plural)
+    return _fill_template(_choose_template(change, statement, rng, plural=plural), forms)
 
 
-def told_changes(
-    changes: Sequence[Change], rng: np.random.Generator, *, interval: str | None = None
+def write_changes(
+    changes: Sequence[FindingChange], rng: np.random.Generator, *, interval: str | None = None
 ) -> str:
     """All that has changed, and that the rest has not; led by the time between, where told."""
     moved = [change for change in changes if change.turn != "same"]
-    said = [told_change(change, rng) for change in moved]
+    said = [write_change(change, rng) for change in moved]
     still = [change for change in changes if change.turn == "same"]
     # What the body is built like is not worth a word here.
     still = [change for change in still if change.plan is not None]
     if still and moved:
         ways = ("The other findings are unchanged.", "The remaining findings are stable.")
-        said.append(pick(rng, ways) if len(still) > 1 else told_change(still[0], rng))
+        said.append(pick(rng, ways) if len(still) > 1 else write_change(still[0], rng))
     elif not moved:
         said.append("The findings are unchanged.")
     if interval is not None:
-        said[0] = f"{_led(interval, rng)} {said[0][0].lower()}{said[0][1:]}"
+        said[0] = f"{_follow_up_phrase(interval, rng)} {said[0][0].lower()}{said[0][1:]}"
     return " ".join(said)
 
 
-def _led(interval: str, rng: np.random.Generator) -> str:
+def _follow_up_phrase(interval: str, rng: np.random.Generator) -> str:
     return pick(rng, ("After {},", "At follow-up after {},", "On follow-up {} later,")).format(
         interval
     )
 
 
-def _template(
-    change: Change, statement: Statement, rng: np.random.Generator, *, plural: bool
+def _choose_template(
+    change: FindingChange, statement: Statement, rng: np.random.Generator, *, plural: bool
 ) -> str:
     if change.turn == "new":
-        return pick(rng, _NEW)
-    sizes = _sizes(change)
-    if sizes is not None and change.turn in _SIZED:
-        table = _SIZED_MANY if plural else _SIZED
-        return pick(rng, table[change.turn]).format_map(_Kept(before=sizes[0], after=sizes[1]))
-    return pick(rng, _PLAIN[change.turn])
+        return pick(rng, _NEW_FINDINGS)
+    sizes = _size_change(change)
+    if sizes is not None and change.turn in _SIZE_CHANGES:
+        table = _SIZE_CHANGES_PLURAL if plural else _SIZE_CHANGES
+        return pick(rng, table[change.turn]).format_map(_OpenSlots(before=sizes[0], after=sizes[1]))
+    return pick(rng, _EXTENT_CHANGES[change.turn])
 
 
-def _sizes(change: Change) -> tuple[int, int] | None:
+def _size_change(change: FindingChange) -> tuple[int, int] | None:
     """Both sizes, where they were measured and tell the same as the volumes."""
     if change.before is None or change.after is None:
         return None
@@ -123,14 +123,14 @@ def _sizes(change: Change) -> tuple[int, int] | None:
     return one, two
 
 
-class _Kept(dict[str, object]):
-    """Slots that are not filled yet stay."""
+class _OpenSlots(dict[str, object]):
+    """Format arguments that leave unknown slots as they are, to be filled later."""
 
     def __missing__(self, key: str) -> str:
         return "{" + key + "}"
 
 
-def _forms(name: str, place: str, *, plural: bool) -> dict[str, str]:
+def _noun_forms(name: str, place: str, *, plural: bool) -> dict[str, str]:
     bare = re.sub(r"^(?:an?|the) ", "", name)
     at = f" {place}" if place else ""
     return {
@@ -143,6 +143,6 @@ def _forms(name: str, place: str, *, plural: bool) -> dict[str, str]:
     }
 
 
-def _sentence(template: str, forms: dict[str, str]) -> str:
+def _fill_template(template: str, forms: dict[str, str]) -> str:
     text = template.format_map(forms)
     return f"{text[0].upper()}{text[1:]}."

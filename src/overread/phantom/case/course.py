@@ -1,8 +1,9 @@
-"""The course of an illness: a patient on one or two days, and what has changed between them.
+"""The days of a case: a patient on one or two days, and what has changed between them.
 
-What a draft plans is drawn, and what has changed is then measured, never taken from the plan. A
-finding that is there on both days is the same one: drawn again at its place, as large as before or
-to a measurably other volume (see `again`).
+The findings that a draft plans are drawn, and the changes are then measured, never taken from
+the
+plan. A finding that is there on both days is the same one: redrawn at its place, as large as before
+or to a measurably other volume (see `redraw`).
 """
 
 from __future__ import annotations
@@ -14,33 +15,33 @@ import numpy as np
 
 from overread.core import Record
 from overread.errors import OverreadError
-from overread.phantom.findings.beyond import PLAIN
-from overread.phantom.findings.scan import Drawn, Former
+from overread.phantom.findings.beyond import CONSPICUOUS_NAMES
+from overread.phantom.findings.scan import DrawnFinding, EarlierFinding
 from overread.phantom.illness.draft import Draft, Turn
 from overread.phantom.lexicon import Style
-from overread.phantom.population import Plan, stream
+from overread.phantom.population import FindingPlan, seed_for
 from overread.phantom.statement import Statement
-from overread.phantom.visit import Person, Visit
+from overread.phantom.visit import PatientBody, Visit
 
-RATIOS: dict[Turn, tuple[float, float]] = {
+VOLUME_RATIOS: dict[Turn, tuple[float, float]] = {
     "smaller": (0.15, 0.7),
     "same": (0.9, 1.1),
     "larger": (1.4, 4.0),
 }
 """Volume on the second day over that on the first, for what is there on both."""
 
-LEAST_CHANGE = 1.25
+MIN_VOLUME_RATIO = 1.25
 """Below this ratio of volumes, either way, nothing is said to have changed."""
 
-_FACTORS = {
+_SCALE_FACTORS = {
     "larger": {3: 1.33, 2: 1.55, 1: 1.8},
     "smaller": {3: 0.68, 2: 0.57, 1: 0.45},
 }
-_POWERS = {"2d": 3, "2h": 3, "effusion": 1, "pneumothorax": 1}
+_VOLUME_POWERS = {"2d": 3, "2h": 3, "effusion": 1, "pneumothorax": 1}
 """About which power of its scale the volume of a category or kind is; 2 where it is not here."""
 
 
-class Change(Record):
+class FindingChange(Record):
     """What became of one finding between two days, as the voxels have it."""
 
     plan: int | None = None
@@ -62,18 +63,18 @@ class Change(Record):
 
 
 def draw_days(
-    person: Person, draft: Draft, *, style: Style = "radiologist", first_only: bool = False
+    person: PatientBody, draft: Draft, *, style: Style = "radiologist", first_only: bool = False
 ) -> tuple[Visit, ...]:
     """The patient on the day or the two days of a draft, with the body that the person has."""
     seed = person.settings.seed
     days: list[Visit] = []
     last = int(draft.longitudinal and not first_only)
     for day in range(last + 1):
-        visit = person.visit(
-            _plans(draft, day, days),
-            _names(draft, day),
-            np.random.default_rng(stream(seed, draft.patient, "case", "beyond")),
-            np.random.default_rng(stream(seed, draft.patient, "case", "words", day)),
+        visit = person.draw_visit(
+            _plans_of_day(draft, day, days),
+            _extrapulmonary_of_day(draft, day),
+            np.random.default_rng(seed_for(seed, draft.patient, "case", "beyond")),
+            np.random.default_rng(seed_for(seed, draft.patient, "case", "words", day)),
             style,
             last=day == last,
         )
@@ -81,77 +82,83 @@ def draw_days(
     return tuple(days)
 
 
-def changes(first: Visit, second: Visit, draft: Draft) -> tuple[Change, ...]:
+def measure_changes(first: Visit, second: Visit, draft: Draft) -> tuple[FindingChange, ...]:
     """What became of every finding, in the order of the draft's plans; measured on the voxels."""
-    found: list[Change] = []
+    found: list[FindingChange] = []
     for number in range(len(draft.plans)):
-        (one, before), (two, after) = (_finding(visit, number) for visit in (first, second))
+        (one, before), (two, after) = (_finding_of_plan(visit, number) for visit in (first, second))
         if before is None and after is None:
             continue
         ratio = two.voxels / one.voxels if one is not None and two is not None else None
         found.append(
-            Change(
+            FindingChange(
                 plan=number,
-                turn=_turn(before, after, ratio),
+                turn=_classify_change(before, after, ratio),
                 before=before,
                 after=after,
                 ratio=None if ratio is None else round(ratio, 3),
             )
         )
-    for name in dict.fromkeys(one.statement.kind for one in (*first.beyond, *second.beyond)):
-        before, after = (_other(visit, name) for visit in (first, second))
-        found.append(Change(turn=_turn(before, after, None), before=before, after=after))
+    for name in dict.fromkeys(
+        one.statement.kind for one in (*first.extrapulmonary, *second.extrapulmonary)
+    ):
+        before, after = (_extrapulmonary_statement(visit, name) for visit in (first, second))
+        found.append(
+            FindingChange(turn=_classify_change(before, after, None), before=before, after=after)
+        )
     return tuple(found)
 
 
-def _plans(draft: Draft, day: int, days: Sequence[Visit]) -> list[Plan]:
+def _plans_of_day(draft: Draft, day: int, days: Sequence[Visit]) -> list[FindingPlan]:
     """The plans as they are on a day; their numbers are those of the draft."""
     unchanged: Turn = "same"
     turns = draft.turns or (unchanged,) * len(draft.plans)
     if len(turns) != len(draft.plans):
         raise OverreadError("a draft with two time points has not one turn for each of its plans")
-    earlier = [] if not days else sorted(days[0].drawn, key=lambda one: one.order)
+    earlier = [] if not days else sorted(days[0].drawn_findings, key=lambda one: one.order)
     found = []
     for number, (plan, turn) in enumerate(zip(draft.plans, turns, strict=True)):
-        later = plan.scale * factor(plan, turn)
+        later = plan.scale * scale_factor(plan, turn)
         span = (min(plan.scale, later), max(plan.scale, later))
         plan = replace(plan, span=span)
         if turn == ("gone" if day else "new"):
             plan = replace(plan, count=(0, 0), needed=False)
         elif day and turn != "new":
-            former = _former(earlier, number, turn)
+            former = _find_earlier(earlier, number, turn)
             # What could not be drawn on the first day was not there, and is not there now.
-            plan = replace(plan, scale=later, former=former)
+            plan = replace(plan, scale=later, earlier=former)
             plan = plan if former is not None else replace(plan, count=(0, 0), needed=False)
         found.append(plan)
     return found
 
 
-def _former(earlier: Sequence[Drawn], number: int, turn: Turn) -> Former | None:
+def _find_earlier(
+    earlier: Sequence[DrawnFinding], number: int, turn: Turn
+) -> EarlierFinding | None:
     for place, drawn in enumerate(earlier):
         if drawn.plan == number:
-            return Former(drawn, tuple(earlier[:place]), RATIOS[turn])
+            return EarlierFinding(drawn, tuple(earlier[:place]), VOLUME_RATIOS[turn])
     return None
 
 
-def factor(plan: Plan, turn: Turn) -> float:
+def scale_factor(plan: FindingPlan, turn: Turn) -> float:
     """By how much a plan's scale is changed first, for its volume to change as it should."""
-    if turn not in _FACTORS:
+    if turn not in _SCALE_FACTORS:
         return 1.0
-    power = _POWERS.get(plan.kind, _POWERS.get(plan.category, 2))
-    return _FACTORS[turn][power]
+    power = _VOLUME_POWERS.get(plan.kind, _VOLUME_POWERS.get(plan.category, 2))
+    return _SCALE_FACTORS[turn][power]
 
 
-def _names(draft: Draft, day: int) -> list[str]:
+def _extrapulmonary_of_day(draft: Draft, day: int) -> list[str]:
     """What there is beyond the lung on a day.
 
     Those of both days come first, so that the others do not change what is drawn of them.
     """
-    turns = draft.beyond_turns or ("same",) * len(draft.beyond)
+    turns = draft.extrapulmonary_turns or ("same",) * len(draft.extrapulmonary)
     # What belongs to the illness is drawn plainly.
     asked = [
-        PLAIN.get(name, name) if number < draft.illness_beyond else name
-        for number, name in enumerate(draft.beyond)
+        CONSPICUOUS_NAMES.get(name, name) if number < draft.illness_extrapulmonary else name
+        for number, name in enumerate(draft.extrapulmonary)
     ]
     both = [n for n, t in zip(asked, turns, strict=True) if t not in ("gone", "new")]
     absent = "gone" if day else "new"
@@ -159,20 +166,22 @@ def _names(draft: Draft, day: int) -> list[str]:
     return both + some
 
 
-def _finding(visit: Visit, plan: int) -> tuple[Drawn | None, Statement | None]:
-    for drawn, finding in zip(visit.drawn, visit.findings, strict=True):
+def _finding_of_plan(visit: Visit, plan: int) -> tuple[DrawnFinding | None, Statement | None]:
+    for drawn, finding in zip(visit.drawn_findings, visit.findings, strict=True):
         if drawn.plan == plan:
             return drawn, finding.statement
     return None, None
 
 
-def _other(visit: Visit, name: str) -> Statement | None:
-    return next((one.statement for one in visit.beyond if one.statement.kind == name), None)
+def _extrapulmonary_statement(visit: Visit, name: str) -> Statement | None:
+    return next((one.statement for one in visit.extrapulmonary if one.statement.kind == name), None)
 
 
-def _turn(before: Statement | None, after: Statement | None, ratio: float | None) -> Turn:
+def _classify_change(
+    before: Statement | None, after: Statement | None, ratio: float | None
+) -> Turn:
     if before is None or after is None:
         return "new" if before is None else "gone"
-    if ratio is None or 1 / LEAST_CHANGE < ratio < LEAST_CHANGE:
+    if ratio is None or 1 / MIN_VOLUME_RATIO < ratio < MIN_VOLUME_RATIO:
         return "same"
     return "larger" if ratio > 1 else "smaller"

@@ -1,4 +1,4 @@
-"""How much of a finding every slice of a plane holds, and how much a slice must hold to show it."""
+"""The area of a finding in every slice of a plane, and the area that a slice must hold to show it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.phantom.body.canvas import Grid
-from overread.phantom.case.levels import Plane, axis_of
-from overread.phantom.findings.scan import Drawn, Entity
+from overread.phantom.case.levels import Plane, plane_axis
+from overread.phantom.findings.scan import DrawnFinding, Entity
 
-Profile = NDArray[np.float64]
+SliceAreas = NDArray[np.float64]
 """Square millimetres of a finding in each slice of a plane."""
 
-LEAST_MM2 = {"focal": 20.0, "fine": 40.0, "wide": 60.0}
+MIN_VISIBLE_MM2 = {"focal": 20.0, "fine": 40.0, "wide": 60.0}
 """What a slice must hold of a finding to show it: of something that one would measure or count; of
 bands, bronchi and clusters of small nodules; of everything else."""
 
-PLAIN = 2.0
-"""How much more than that the fullest axial slice must hold of what an illness is told by."""
+CONSPICUOUS_FACTOR = 2.0
+"""The fullest axial slice must hold this many times the visible area of a finding that the illness
+needs.
+"""
 
 
-def least_mm2(drawn: Drawn) -> float:
+def min_visible_mm2(drawn: DrawnFinding) -> float:
     """What a slice must hold of a finding to show it."""
     if drawn.category in ("1a", "1b", "1e", "2a"):
-        return LEAST_MM2["fine"]
-    return LEAST_MM2["focal" if drawn.sized or drawn.countable else "wide"]
+        return MIN_VISIBLE_MM2["fine"]
+    return MIN_VISIBLE_MM2["focal" if drawn.sized or drawn.countable else "wide"]
 
 
-def profile(grid: Grid, entities: Sequence[Entity], plane: Plane) -> Profile:
+def measure_slice_areas(grid: Grid, entities: Sequence[Entity], plane: Plane) -> SliceAreas:
     """How much of some entities each slice of a plane holds."""
-    axis = axis_of(plane)
+    axis = plane_axis(plane)
     others = tuple(a for a in range(3) if a != axis)
     total = np.zeros(grid.shape[axis])
     for entity in entities:
@@ -40,7 +42,7 @@ def profile(grid: Grid, entities: Sequence[Entity], plane: Plane) -> Profile:
     return total * area
 
 
-def is_plain(grid: Grid, drawn: Drawn) -> bool:
-    """Whether an axial slice shows so much of a finding that nobody would overlook it."""
-    most = float(profile(grid, drawn.entities, "axial").max())
-    return most >= PLAIN * least_mm2(drawn)
+def is_conspicuous(grid: Grid, drawn: DrawnFinding) -> bool:
+    """Whether some axial slice holds so much of a finding that it cannot be overlooked."""
+    most = float(measure_slice_areas(grid, drawn.entities, "axial").max())
+    return most >= CONSPICUOUS_FACTOR * min_visible_mm2(drawn)

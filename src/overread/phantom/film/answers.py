@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from overread.core import Record
-from overread.phantom.film.sign import Sight
-from overread.phantom.film.trace import union
+from overread.phantom.film.sign import FilmContents
+from overread.phantom.film.trace import union_of_regions
 from overread.phantom.places import pick
 
 OPEN, CLOSED = "open_ended_questions", "closed_ended_questions"
 SINGLE, MULTIPLE = "single_choice_questions", "multiple_choice_questions"
-SHARES = {OPEN: 62712, CLOSED: 37340, SINGLE: 53905, MULTIPLE: 52114}
+TYPE_COUNTS = {OPEN: 62712, CLOSED: 37340, SINGLE: 53905, MULTIPLE: 52114}
 """How many of each type the published set has."""
 
 LETTERS = "ABCD"
-_LOOKS = (
+_LOOK_SENTENCES = (
     "I look at the {region} {mention}.",
     "The question is about the {region} {mention}.",
     "First I look at the {region} {mention}.",
@@ -26,7 +26,7 @@ _LOOKS = (
 )
 
 
-class Question(Record):
+class FilmQuestion(Record):
     """One question about a film, and its answer."""
 
     question: str
@@ -43,15 +43,15 @@ class Question(Record):
     """What one sees, whatever the words of the question: no two of a type rest on the same."""
 
     @property
-    def likeness(self) -> tuple[str, ...]:
-        """What two questions have in common that ask the same."""
+    def duplicate_key(self) -> tuple[str, ...]:
+        """Key that is equal for two questions that ask the same."""
         return (self.question_type, *sorted(self.seen))
 
-    def boxed(self, sight: Sight) -> bool:
+    def has_boxes(self, sight: FilmContents) -> bool:
         """Whether the film has a box for every region that shows it."""
         return all(name in sight.regions for name in self.regions)
 
-    def row(self, image: str) -> dict[str, Any]:
+    def to_row(self, image: str) -> dict[str, Any]:
         """The row of the layout."""
         return {
             "image_path": image,
@@ -61,8 +61,8 @@ class Question(Record):
         }
 
 
-def chosen_of(
-    sight: Sight,
+def make_choice_question(
+    sight: FilmContents,
     asked: str,
     options: Sequence[str],
     many: int,
@@ -70,26 +70,26 @@ def chosen_of(
     reasons: Sequence[str],
     kind: str,
     rng: np.random.Generator,
-) -> Question:
+) -> FilmQuestion:
     """A question with options, of which the first `many` are right before they are mixed."""
     order = [int(n) for n in rng.permutation(len(options))]
     lines = "".join(f" {letter}. {options[n]}" for letter, n in zip(LETTERS, order, strict=True))
     right = [letter for letter, n in zip(LETTERS, order, strict=True) if n < many]
-    return answered(sight, f"{asked}{lines}", kind, ", ".join(right), looked, reasons, rng)
+    return make_question(sight, f"{asked}{lines}", kind, ", ".join(right), looked, reasons, rng)
 
 
-def answered(
-    sight: Sight,
+def make_question(
+    sight: FilmContents,
     asked: str,
     kind: str,
     answer: str,
     looked: tuple[str, ...],
     reasons: Sequence[str],
     rng: np.random.Generator,
-) -> Question:
+) -> FilmQuestion:
     """The response: a look at each region, what is seen, the answer and where that is."""
-    boxes = [f"[{', '.join(map(str, union(sight, (name,))))}]" for name in looked]
-    opening = pick(rng, _LOOKS)
+    boxes = [f"[{', '.join(map(str, union_of_regions(sight, (name,))))}]" for name in looked]
+    opening = pick(rng, _LOOK_SENTENCES)
     looks = [
         (opening if not n else "I also look at the {region} {mention}.").format(
             region=name, mention=f"({name} {box})"
@@ -103,7 +103,7 @@ def answered(
         f"<think>{' '.join((*looks, *reasons))}</think><response><answer>{answer}</answer>"
         f"<location>{named}{held}</location></response>"
     )
-    return Question(
+    return FilmQuestion(
         question=asked,
         question_type=kind,
         answer=answer,

@@ -17,10 +17,10 @@ from PIL import Image as Pillow
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import Grid
 from overread.phantom.body.shapes import Floats
-from overread.phantom.film.shadows import Slabs, Way
+from overread.phantom.film.shadows import BeamDirection, Slabs
 from overread.phantom.film.sign import View
 
-Window = tuple[slice, slice]
+FilmPart = tuple[slice, slice]
 """A part of a film: rows and columns, both ends given."""
 
 
@@ -43,33 +43,33 @@ class Beam:
     """Millimetres of a pixel on the detector."""
 
     @property
-    def way(self) -> Way:
+    def direction(self) -> BeamDirection:
         """Along which axis of the patient the beam runs."""
         return "side" if self.view == "lateral" else "front"
 
-    def magnified(self, depth: Floats) -> Floats:
+    def magnification(self, depth: Floats) -> Floats:
         """How many times larger than life a thing at a depth along the beam is on the detector."""
         larger: Floats = abs(self.detector - self.source) / np.abs(depth - self.source)
         return larger
 
-    def place(self, points: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def project_points(self, points: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Column and row at which points of the patient, RAS+ millimetres (…, 3), are seen."""
         points = np.asarray(points, np.float64)
-        across, depth = (0, 1) if self.way == "front" else (1, 0)
-        larger = self.magnified(points[..., depth])
+        across, depth = (0, 1) if self.direction == "front" else (1, 0)
+        larger = self.magnification(points[..., depth])
         u = self.aim[0] + (points[..., across] - self.aim[0]) * larger
         v = self.aim[1] + (points[..., 2] - self.aim[1]) * larger
         return (self.edge[0] - u) / self.spacing - 0.5, (self.edge[1] - v) / self.spacing - 0.5
 
-    def lay(
+    def project_sheet(
         self, image: Floats, first: tuple[float, float], step: tuple[float, float], depth: float
-    ) -> tuple[Window, Floats] | None:
+    ) -> tuple[FilmPart, Floats] | None:
         """A sheet of the patient at one depth as it falls on the film; None where it falls beside.
 
         The sheet is (z, across) in the order of voxels: heights rise from `first[1]`, and what lies
         across falls from `first[0]`. Nothing is taken to lie around it.
         """
-        larger = float(self.magnified(np.asarray(depth, np.float64)))
+        larger = float(self.magnification(np.asarray(depth, np.float64)))
         # Where the pixels' edges lie, in voxels of the sheet: edge = start + pace · column.
         pace = self.spacing / larger / step[0], self.spacing / larger / step[1]
         left = self.aim[0] + (self.edge[0] - self.aim[0]) / larger
@@ -101,15 +101,15 @@ class Beam:
         laid = sheet.resize(size, Pillow.Resampling.BILINEAR, box=frame)
         return (rows, columns), np.asarray(laid)
 
-    def lay_slabs(self, pile: Slabs, grid: Grid) -> Floats:
+    def project_slabs(self, pile: Slabs, grid: Grid) -> Floats:
         """The film of a pile of slabs: each magnified for its own depth, all of them added."""
         out = np.zeros((self.rows, self.columns), np.float32)
-        axis = 0 if pile.way == "front" else 1
+        axis = 0 if pile.direction == "front" else 1
         line, heights = grid.axes[axis], grid.axes[2]
         first = float(line[pile.corner[2]]), float(heights[pile.corner[1]])
         step = grid.step[axis], grid.step[2]
         for sheet, depth in zip(pile.sums, pile.middles, strict=True):
-            laid = self.lay(sheet, first, step, float(depth))
+            laid = self.project_sheet(sheet, first, step, float(depth))
             if laid is not None:
                 out[laid[0]] += laid[1]
         return out
@@ -117,11 +117,11 @@ class Beam:
 
 SHORT_SIDE = {"small": 560, "full": 1040}
 """Pixels of a film's shorter side."""
-_AIR_GAP = 25.0
+_AIR_GAP_MM = 25.0
 """Millimetres between the skin and the detector."""
 
 
-def aim(
+def aim_beam(
     body: Body, view: View, reach: tuple[float, float], size: str, rng: np.random.Generator
 ) -> Beam:
     """Set tube, detector and collimator for a patient; `reach` is where the skin lies."""
@@ -132,12 +132,12 @@ def aim(
     across, height = float(rng.normal(0, 5)), (-28 + float(rng.normal(0, 12))) * h.tall
     scale = 1.12 if supine else 1.05
     if view == "PA":
-        detector, source = front + _AIR_GAP, front + _AIR_GAP - far
+        detector, source = front + _AIR_GAP_MM, front + _AIR_GAP_MM - far
     elif supine:
-        detector, source = back - _AIR_GAP, back - _AIR_GAP + far
+        detector, source = back - _AIR_GAP_MM, back - _AIR_GAP_MM + far
     else:
         # The left side lies against the detector.
-        detector = -(150 * h.wide + 1.2 * h.fat + _AIR_GAP)
+        detector = -(150 * h.wide + 1.2 * h.fat + _AIR_GAP_MM)
         source = detector + far
     # At the bedside the plate is often hardly larger than the chest.
     above, below = ((10, 36), (2, 34)) if supine else ((28, 60), (16, 60))

@@ -1,4 +1,6 @@
-"""From the way through the patient to grey levels: beam, scatter, quanta, detector, processing."""
+"""From attenuation along the beam to grey levels: transmission, scatter, noise, detector,
+processing.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from scipy import ndimage
 from overread.phantom.body.shapes import Floats
 from overread.phantom.film.sign import View
 
-WATER = 0.0195
+WATER_PER_MM = 0.0195
 """Attenuation of water for each millimetre, at the mean energy of a chest film's beam."""
 
 
 @dataclass(frozen=True)
-class Technique:
+class ExposureSettings:
     """How one film is exposed and processed."""
 
     scatter: float
@@ -35,10 +37,10 @@ class Technique:
     """Grey of the mediastinum, 0 to 1."""
 
 
-def draw_technique(rng: np.random.Generator, view: View) -> Technique:
+def draw_exposure(rng: np.random.Generator, view: View) -> ExposureSettings:
     """Technique of one film: bedside films have no grid, more scatter and fewer quanta."""
     bedside = view == "AP supine"
-    return Technique(
+    return ExposureSettings(
         scatter=float(rng.uniform(0.55, 0.8) if bedside else rng.uniform(0.18, 0.32)),
         quanta=float(rng.uniform(4e4, 9e4) if bedside else rng.uniform(1.2e5, 2.5e5)),
         latitude=float(rng.uniform(0.7, 0.95)),
@@ -49,9 +51,9 @@ def draw_technique(rng: np.random.Generator, view: View) -> Technique:
     )
 
 
-def light(water_mm: Floats, technique: Technique, spacing: float) -> Floats:
+def compute_transmission(water_mm: Floats, technique: ExposureSettings, spacing: float) -> Floats:
     """Quanta that arrive, as a share of those sent: the direct ones and the scattered."""
-    direct = np.exp(np.float32(-WATER) * water_mm)
+    direct = np.exp(np.float32(-WATER_PER_MM) * water_mm)
     # Scatter is so wide that a coarse picture of it will do.
     coarse = max(1, round(6 / spacing))
     small = direct[::coarse, ::coarse]
@@ -66,7 +68,9 @@ def light(water_mm: Floats, technique: Technique, spacing: float) -> Floats:
     return both
 
 
-def density(arrived: Floats, technique: Technique, noise: np.random.Generator | None) -> Floats:
+def compute_density(
+    arrived: Floats, technique: ExposureSettings, noise: np.random.Generator | None
+) -> Floats:
     """The detector's answer, logarithmic: large where little arrives."""
     if noise is not None:
         grain = noise.standard_normal(arrived.shape, np.float32)
@@ -76,9 +80,9 @@ def density(arrived: Floats, technique: Technique, noise: np.random.Generator | 
     return answer
 
 
-def processed(answer: Floats, technique: Technique, spacing: float) -> Floats:
+def process_density(answer: Floats, technique: ExposureSettings, spacing: float) -> Floats:
     """Evened out over centimetres, and edges lifted, as every digital radiograph is."""
-    slow = _blurred(answer, 18 / spacing)
+    slow = _blur_widely(answer, 18 / spacing)
     fine = ndimage.gaussian_filter(answer, 1.2 / spacing)
     out: Floats = (
         np.float32(technique.latitude) * slow
@@ -88,7 +92,9 @@ def processed(answer: Floats, technique: Technique, spacing: float) -> Floats:
     return out
 
 
-def grey(shown: Floats, levels: tuple[float, float], technique: Technique) -> NDArray[np.uint8]:
+def to_grey_levels(
+    shown: Floats, levels: tuple[float, float], technique: ExposureSettings
+) -> NDArray[np.uint8]:
     """Grey levels by an S-shaped curve through the middle lung and the mediastinum."""
     low, high = levels
     # The curve's own scale at both greys, so that they come out as wished.
@@ -99,7 +105,7 @@ def grey(shown: Floats, levels: tuple[float, float], technique: Technique) -> ND
     return pixels
 
 
-def _blurred(image: Floats, deviation: float) -> Floats:
+def _blur_widely(image: Floats, deviation: float) -> Floats:
     """A wide blur, made on a coarser picture."""
     coarse = max(1, int(deviation / 4))
     if coarse == 1:

@@ -1,7 +1,8 @@
-"""What is true and what is false of a film, one thing at a time: what questions are made from.
+"""Statements that are true or false of a film, from which questions are made.
 
-A thing is true if it is seen. It is false only if nothing of its kind, and nothing that one could
-take for it, is there in any state: of what is doubtful or hidden nothing is asked.
+A statement is true if its sign is seen. It is false only if no sign of its kind, and none that
+could
+be mistaken for it, is there in any state: nothing is asked about doubtful or hidden signs.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from overread.phantom.film.sign import HEART_LIMIT, Sight, Sign
-from overread.phantom.film.wording import kind_of, sign_words
-from overread.phantom.film.zones import SIDES, sides_of
+from overread.phantom.film.sign import HEART_LIMIT, FilmContents, Sign
+from overread.phantom.film.wording import find_sign_words, sign_kind
+from overread.phantom.film.zones import SIDES, sign_sides
 
-Where = Literal["lung", "pleura", "heart", "mediastinum", "aorta"]
+TopicPlace = Literal["lung", "pleura", "heart", "mediastinum", "aorta"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Topic:
     """Kinds or categories of the signs that it is."""
     unlike: tuple[str, ...]
     """Kinds or categories that could be taken for it."""
-    where: Where
+    where: TopicPlace
     """Which regions show it."""
     article: str = ""
     """The article that it needs."""
@@ -71,40 +72,54 @@ TOPICS: tuple[Topic, ...] = (
     Topic("ectatic aorta", ("aortic ectasia",), ("aortic calcification",), "aorta", "an"),
 )
 
-_MIDDLE = {"heart": "cardiac silhouette", "mediastinum": "mediastinum", "aorta": "aortic arch"}
+_MIDLINE_REGIONS = {
+    "heart": "cardiac silhouette",
+    "mediastinum": "mediastinum",
+    "aorta": "aortic arch",
+}
 
 
-def facts(sight: Sight) -> list[Fact]:
+def list_facts(sight: FilmContents) -> list[Fact]:
     """Everything that can be asked about a film, true or false."""
     made: list[Fact] = []
     for topic in TOPICS:
-        if topic.where in _MIDDLE:
-            made += _about_middle(topic, sight)
+        if topic.where in _MIDLINE_REGIONS:
+            made += _midline_facts(topic, sight)
         else:
             for side in SIDES:
-                made += _about_side(topic, side, sight)
+                made += _side_facts(topic, side, sight)
     for side in SIDES:
-        made += _clear(side, sight) + _sharp(side, sight)
-    return made + _normal_heart(sight)
+        made += _clear_lung_facts(side, sight) + _sharp_angle_facts(side, sight)
+    return made + _heart_size_facts(sight)
 
 
-def plain_facts() -> list[Fact]:
-    """What holds of every film of ours: for films of which little else is sure."""
+def list_universal_facts() -> list[Fact]:
+    """Facts that hold for every synthetic film: used where little else is certain."""
     made = [
-        _plain("Trachea in the midline", "Is the trachea in the midline?", "trachea", true=True),
-        _plain("Free air under the diaphragm", "Is there free air?", "abdomen", true=False),
-        _plain("Catheter in the superior vena cava", "Is there a catheter?", "svc", true=False),
+        _universal_fact(
+            "Trachea in the midline", "Is the trachea in the midline?", "trachea", true=True
+        ),
+        _universal_fact(
+            "Free air under the diaphragm", "Is there free air?", "abdomen", true=False
+        ),
+        _universal_fact(
+            "Catheter in the superior vena cava", "Is there a catheter?", "svc", true=False
+        ),
     ]
     for side in SIDES:
         shifted = f"Is the trachea shifted to the {side}?"
-        made.append(_plain(f"Trachea shifted to the {side}", shifted, "trachea", true=False))
+        made.append(
+            _universal_fact(f"Trachea shifted to the {side}", shifted, "trachea", true=False)
+        )
         bone = f"{side} clavicle"
-        made.append(_plain(f"Intact {bone}", f"Is the {bone} intact?", bone, true=True))
-        made.append(_plain(f"Fractured {bone}", f"Is the {bone} fractured?", bone, true=False))
+        made.append(_universal_fact(f"Intact {bone}", f"Is the {bone} intact?", bone, true=True))
+        made.append(
+            _universal_fact(f"Fractured {bone}", f"Is the {bone} fractured?", bone, true=False)
+        )
     return made
 
 
-def _plain(text: str, question: str, region: str, *, true: bool) -> Fact:
+def _universal_fact(text: str, question: str, region: str, *, true: bool) -> Fact:
     seen = {
         "trachea": "The trachea lies in the midline.",
         "abdomen": "I see no free air under the diaphragm.",
@@ -114,35 +129,35 @@ def _plain(text: str, question: str, region: str, *, true: bool) -> Fact:
     return Fact(text, question, true, region, reason, topic=region)
 
 
-def states(sight: Sight, names: tuple[str, ...], side: str | None) -> list[Sign]:
+def matching_signs(sight: FilmContents, names: tuple[str, ...], side: str | None) -> list[Sign]:
     """The signs of some kinds or categories, of one side or wherever they are."""
     return [
         sign
         for sign in sight.signs
-        if {kind_of(sign.statement), sign.statement.category} & set(names)
+        if {sign_kind(sign.statement), sign.statement.category} & set(names)
         and (side is None or _may_touch(sign, side))
     ]
 
 
 def _may_touch(sign: Sign, side: str) -> bool:
     """Whether a side has some of a sign, seen or not."""
-    return sign.statement.side in (None, "both", side) or side in sides_of(sign)
+    return sign.statement.side in (None, "both", side) or side in sign_sides(sign)
 
 
-def _truth(topic: Topic, side: str | None, sight: Sight) -> bool | None:
-    """Whether a topic is true; None where nobody should be asked."""
-    own = states(sight, topic.kinds, side)
-    if any(sign.seen == "seen" and (side is None or side in sides_of(sign)) for sign in own):
+def _topic_truth(topic: Topic, side: str | None, sight: FilmContents) -> bool | None:
+    """Whether a topic is true; None where it is uncertain and must not be asked."""
+    own = matching_signs(sight, topic.kinds, side)
+    if any(sign.seen == "seen" and (side is None or side in sign_sides(sign)) for sign in own):
         return True
-    if own or states(sight, topic.unlike, side):
+    if own or matching_signs(sight, topic.unlike, side):
         return None
     if topic.noun == "enlarged heart" and sight.heart_ratio > HEART_LIMIT[sight.view]:
         return None
     return False
 
 
-def _about_side(topic: Topic, side: str, sight: Sight) -> list[Fact]:
-    true = _truth(topic, side, sight)
+def _side_facts(topic: Topic, side: str, sight: FilmContents) -> list[Fact]:
+    true = _topic_truth(topic, side, sight)
     if true is None:
         return []
     lung = topic.where == "lung"
@@ -166,8 +181,8 @@ def _about_side(topic: Topic, side: str, sight: Sight) -> list[Fact]:
     ]
 
 
-def _about_middle(topic: Topic, sight: Sight) -> list[Fact]:
-    true = _truth(topic, None, sight)
+def _midline_facts(topic: Topic, sight: FilmContents) -> list[Fact]:
+    true = _topic_truth(topic, None, sight)
     if true is None:
         return []
     thing = f"{topic.article} {topic.noun}".strip()
@@ -176,27 +191,27 @@ def _about_middle(topic: Topic, sight: Sight) -> list[Fact]:
             text=f"{topic.noun[0].upper()}{topic.noun[1:]}",
             question=f"Does this radiograph show {thing}?",
             true=true,
-            region=_MIDDLE[topic.where],
+            region=_MIDLINE_REGIONS[topic.where],
             reason=f"There is {thing}." if true else f"I see no {topic.noun}.",
             topic=topic.noun,
         )
     ]
 
 
-def _clear(side: str, sight: Sight) -> list[Fact]:
+def _clear_lung_facts(side: str, sight: FilmContents) -> list[Fact]:
     """Whether a lung is clear."""
     groups = ("lung region", "pleura and diaphragm region")
     here = [
         sign
         for sign in sight.signs
-        if sign_words(kind_of(sign.statement)).group in groups and _may_touch(sign, side)
+        if find_sign_words(sign_kind(sign.statement)).group in groups and _may_touch(sign, side)
     ]
     seen = [
         sign
         for sign in here
         if sign.seen == "seen"
-        and side in sides_of(sign)
-        and sign_words(kind_of(sign.statement)).group == groups[0]
+        and side in sign_sides(sign)
+        and find_sign_words(sign_kind(sign.statement)).group == groups[0]
     ]
     if here and not seen:
         return []
@@ -212,9 +227,9 @@ def _clear(side: str, sight: Sight) -> list[Fact]:
     ]
 
 
-def _sharp(side: str, sight: Sight) -> list[Fact]:
+def _sharp_angle_facts(side: str, sight: FilmContents) -> list[Fact]:
     """Whether a costophrenic angle is sharp; only an upright film can tell."""
-    here = states(sight, ("2e",), side)
+    here = matching_signs(sight, ("2e",), side)
     angle = f"{side} costophrenic angle"
     blunted = [
         sign
@@ -239,8 +254,8 @@ def _sharp(side: str, sight: Sight) -> list[Fact]:
     ]
 
 
-def _normal_heart(sight: Sight) -> list[Fact]:
-    large = _truth(next(t for t in TOPICS if t.noun == "enlarged heart"), None, sight)
+def _heart_size_facts(sight: FilmContents) -> list[Fact]:
+    large = _topic_truth(next(t for t in TOPICS if t.noun == "enlarged heart"), None, sight)
     if large is None:
         return []
     return [

@@ -9,7 +9,7 @@ from PIL import ImageDraw, ImageFont
 
 from overread.phantom.film.sign import View
 
-WORDS: dict[View, tuple[str, ...]] = {
+MARKER_WORDS: dict[View, tuple[str, ...]] = {
     "PA": ("", "", "PA", "PA ERECT", "ERECT"),
     "AP supine": ("AP SUPINE PORTABLE", "PORTABLE\nAP SUPINE", "SUPINE AP", "AP SUPINE"),
     "lateral": ("", "LAT", "LATERAL", "LEFT LATERAL"),
@@ -17,10 +17,10 @@ WORDS: dict[View, tuple[str, ...]] = {
 """What may stand on a film of each kind; a supine one always says so."""
 
 
-def burn_in(pixels: NDArray[np.uint8], view: View, rng: np.random.Generator) -> None:
+def burn_in_markers(pixels: NDArray[np.uint8], view: View, rng: np.random.Generator) -> None:
     """Put the side marker and the words on a film, in the dark corners above the shoulders."""
     rows, columns = pixels.shape
-    words = str(rng.choice(WORDS[view]))
+    words = str(rng.choice(MARKER_WORDS[view]))
     size = rows * float(rng.uniform(0.030, 0.045))
     left_marker = view == "lateral" or bool(rng.random() < 0.6)
     # The patient's left is on the picture's right.
@@ -28,14 +28,14 @@ def burn_in(pixels: NDArray[np.uint8], view: View, rng: np.random.Generator) -> 
     margin = columns * float(rng.uniform(0.03, 0.07))
     down = rows * float(rng.uniform(0.025, 0.06))
     at_right = letter == "L" and view != "lateral"
-    _write(pixels, letter, size * 1.25, margin, down, at_right=at_right, level=245)
+    _burn_words(pixels, letter, size * 1.25, margin, down, at_right=at_right, level=245)
     if words:
         below = down + size * 2 if words.count("\n") or rng.random() < 0.5 else down
         at_right = (not at_right) if below == down else at_right
-        _write(pixels, words, size * 0.62, margin, below, at_right=at_right, level=235)
+        _burn_words(pixels, words, size * 0.62, margin, below, at_right=at_right, level=235)
 
 
-def _write(
+def _burn_words(
     pixels: NDArray[np.uint8],
     words: str,
     size: float,

@@ -1,7 +1,8 @@
-"""What a report of a film denies: the usual negatives, unless something seen or doubtful forbids.
+"""The negative sentences of a film's report: what is said to be normal or absent.
 
-What is hidden may be denied, as a radiologist would who cannot see it. An effusion or a
-pneumothorax may not, on its side: a reader who knows the patient would call that wrong.
+A line is left out where a seen or doubtful sign contradicts it. A hidden sign may be denied, as
+a
+radiologist would who cannot see it; but an effusion or a pneumothorax is never denied on its side.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import numpy as np
 from pydantic import Field
 
 from overread.core import Record
-from overread.phantom.film.sign import HEART_LIMIT, Sight, Sign, View
-from overread.phantom.film.wording import kind_of, sign_words
-from overread.phantom.film.zones import SIDES, sides_of
-from overread.phantom.lexicon import alternatives, is_held_out, read_words
+from overread.phantom.film.sign import HEART_LIMIT, FilmContents, Sign, View
+from overread.phantom.film.wording import find_sign_words, sign_kind
+from overread.phantom.film.zones import SIDES, sign_sides
+from overread.phantom.lexicon import expand_choices, is_held_out, read_wordings_file
 from overread.phantom.places import pick
 
 NEVER_DENIED = ("2e:effusion", "2g:pneumothorax")
@@ -23,7 +24,7 @@ NEVER_DENIED = ("2e:effusion", "2g:pneumothorax")
 _LUNG, _PLEURA = "lung region", "pleura and diaphragm region"
 
 
-class Line(Record):
+class NegativeLine(Record):
     """One thing that can be said of a normal part, and when."""
 
     unless: tuple[str, ...] = ()
@@ -33,7 +34,7 @@ class Line(Record):
     sided: bool = False
     """Whether it speaks of the one {side} on which nothing of `unless` is."""
     kept: bool = False
-    """Whether it stands in where nothing else is said of a region."""
+    """Whether it is only a fallback for a region of which nothing else is said."""
     views: tuple[View, ...] = ()
     """The views on which it is said; empty for all."""
     often: float = 0.85
@@ -46,19 +47,19 @@ class Line(Record):
     """Nouns that are set into the frames of denial."""
 
 
-class _Topic(Record):
+class _NegativeTopic(Record):
     group: str
     """Major region."""
-    lines: tuple[Line, ...] = Field(alias="line")
+    lines: tuple[NegativeLine, ...] = Field(alias="line")
     """The most that can be said comes first."""
 
 
-class _Words(Record):
+class _NegativeWords(Record):
     """`wordings/xray_normal.toml`."""
 
     none: tuple[str, ...]
     """Frames of denial."""
-    topics: tuple[_Topic, ...] = Field(alias="topic")
+    topics: tuple[_NegativeTopic, ...] = Field(alias="topic")
     """What is said of everybody."""
 
 
@@ -76,37 +77,37 @@ class Negative(Record):
 
 
 @cache
-def normal_words() -> _Words:
+def load_negative_words() -> _NegativeWords:
     """The topics, as the file has them."""
-    return _Words.model_validate(read_words("xray_normal"))
+    return _NegativeWords.model_validate(read_wordings_file("xray_normal"))
 
 
 @cache
-def line_wordings(line: Line) -> tuple[str, ...]:
+def list_line_wordings(line: NegativeLine) -> tuple[str, ...]:
     """Every wording of a line, each once."""
-    made = [one for text in line.text for one in alternatives(text)]
-    for frame in normal_words().none:
-        for one in alternatives(frame):
+    made = [one for text in line.text for one in expand_choices(text)]
+    for frame in load_negative_words().none:
+        for one in expand_choices(frame):
             made += [one.replace("{denied}", noun) for noun in line.denied]
     return tuple(dict.fromkeys(made))
 
 
-def marks_of(sight: Sight, *, untold: bool) -> dict[str, frozenset[str]]:
-    """Side → what is there, in the words of `unless`; what has no side is on both.
+def present_by_side(sight: FilmContents, *, untold: bool) -> dict[str, frozenset[str]]:
+    """Side → the keys of `unless` that hold there; a sign without a side counts for both.
 
     `untold` says that the report leaves out something doubtful.
     """
     found: dict[str, set[str]] = {side: set() for side in SIDES}
     for sign in sight.signs:
-        kind = kind_of(sign.statement)
+        kind = sign_kind(sign.statement)
         if sign.seen == "hidden" and kind not in NEVER_DENIED:
             continue
         words = {kind, sign.statement.category}
-        group = sign_words(kind).group
+        group = find_sign_words(kind).group
         # What is hidden is no reason to call a lung or a pleura unclear.
         if sign.seen != "hidden" and group in (_LUNG, _PLEURA):
             words.add("lung" if group == _LUNG else "pleura")
-        for side in _touched(sign):
+        for side in _affected_sides(sign):
             found[side] |= words
     for side in SIDES:
         if sight.heart_ratio > HEART_LIMIT[sight.view]:
@@ -116,45 +117,49 @@ def marks_of(sight: Sight, *, untold: bool) -> dict[str, frozenset[str]]:
     return {side: frozenset(words) for side, words in found.items()}
 
 
-def negatives(
-    sight: Sight, rng: np.random.Generator, *, held_out: bool, untold: bool
+def choose_negatives(
+    sight: FilmContents, rng: np.random.Generator, *, held_out: bool, untold: bool
 ) -> list[Negative]:
     """What is said to be absent or normal, topic by topic."""
-    there = marks_of(sight, untold=untold)
+    there = present_by_side(sight, untold=untold)
     made: list[Negative] = []
-    for topic in normal_words().topics:
+    for topic in load_negative_words().topics:
         for line in topic.lines:
-            side = _said_of(line, sight, there)
+            side = _applicable_side(line, sight, there)
             if side is None or line.kept:
                 continue
             if rng.random() < line.often:
-                made.append(_made(topic.group, line, side, sight, rng, held_out=held_out))
+                made.append(_make_negative(topic.group, line, side, sight, rng, held_out=held_out))
             break
     return made
 
 
-def stand_in(group: str, sight: Sight, rng: np.random.Generator, *, held_out: bool) -> Negative:
-    """Something true of a region of which nothing else is said; the best that may be said."""
-    there = marks_of(sight, untold=True)
+def fallback_negative(
+    group: str, sight: FilmContents, rng: np.random.Generator, *, held_out: bool
+) -> Negative:
+    """A true sentence about a region of which nothing else is said: the first line that applies."""
+    there = present_by_side(sight, untold=True)
     fitting = [
         (line, side)
-        for topic in normal_words().topics
+        for topic in load_negative_words().topics
         if topic.group == group
         for line in topic.lines
-        if (side := _said_of(line, sight, there)) is not None
+        if (side := _applicable_side(line, sight, there)) is not None
     ]
     line, side = fitting[0]
-    return _made(group, line, side, sight, rng, held_out=held_out)
+    return _make_negative(group, line, side, sight, rng, held_out=held_out)
 
 
-def _touched(sign: Sign) -> tuple[str, ...]:
+def _affected_sides(sign: Sign) -> tuple[str, ...]:
     """The sides that a sign speaks for; what one side hides of it counts too."""
     if sign.statement.side is None or sign.statement.side == "both":
         return SIDES
-    return tuple({sign.statement.side, *sides_of(sign)})
+    return tuple({sign.statement.side, *sign_sides(sign)})
 
 
-def _said_of(line: Line, sight: Sight, there: dict[str, frozenset[str]]) -> str | None:
+def _applicable_side(
+    line: NegativeLine, sight: FilmContents, there: dict[str, frozenset[str]]
+) -> str | None:
     """The side that a line may be said of, 'both', or None where it may not."""
     every = there["right"] | there["left"]
     if line.views and sight.view not in line.views:
@@ -168,12 +173,18 @@ def _said_of(line: Line, sight: Sight, there: dict[str, frozenset[str]]) -> str 
     return free[0] if len(free) == 1 else None
 
 
-def _made(
-    group: str, line: Line, side: str, sight: Sight, rng: np.random.Generator, *, held_out: bool
+def _make_negative(
+    group: str,
+    line: NegativeLine,
+    side: str,
+    sight: FilmContents,
+    rng: np.random.Generator,
+    *,
+    held_out: bool,
 ) -> Negative:
     fitting = [
         text
-        for text in line_wordings(line)
+        for text in list_line_wordings(line)
         if is_held_out(text) == held_out and ("{ratio}" not in text or sight.view == "PA")
     ]
     wording = pick(rng, fitting)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.canvas import NUMBER
+from overread.phantom.body.canvas import ORGAN_NUMBERS
 from overread.phantom.body.shapes import Floats, Point
 from overread.phantom.body.wall import RIB_GAP, RIB_TOP
-from overread.phantom.findings.scan import Mask
+from overread.phantom.findings.scan import BoolArray
 
-CARINA = 4.0
+CARINA_HEIGHT = 4.0
 """Height of the carina in the template, and of the plane through the sternal angle."""
-TOP = 121.0
+CHEST_TOP = 121.0
 """Height of the top of the chest in the template."""
 
 
@@ -30,7 +30,7 @@ def rib_end(number: int) -> float:
 
 
 @dataclass(frozen=True)
-class Part:
+class BodyPart:
     """A box of the body and its voxels' places in template millimetres."""
 
     body: Body
@@ -43,28 +43,30 @@ class Part:
     y: Floats
     z: Floats
 
-    def organ(self, *names: str) -> Mask:
+    def organ_mask(self, *names: str) -> BoolArray:
         """Voxels of organs."""
-        found: Mask = self.organs == NUMBER[names[0]]
+        found: BoolArray = self.organs == ORGAN_NUMBERS[names[0]]
         for name in names[1:]:
-            found |= self.organs == NUMBER[name]
+            found |= self.organs == ORGAN_NUMBERS[name]
         return found
 
     @property
-    def lung(self) -> Mask:
+    def lung_mask(self) -> BoolArray:
         """The lung of this side, with what has taken its place in the pleural space."""
         first, last, name = (1, 3, "right") if self.side > 0 else (4, 5, "left")
         own = (self.lobes >= first) & (self.lobes <= last)
-        own |= self.organs == NUMBER[f"{name} pleural space"]
+        own |= self.organs == ORGAN_NUMBERS[f"{name} pleural space"]
         return own
 
     @property
-    def over_diaphragm(self) -> Floats:
+    def height_over_diaphragm(self) -> Floats:
         """Millimetres above the diaphragm."""
-        height, _ = self.body.lungs.diaphragm(self.x * self.side, self.y)
+        height, _ = self.body.lungs.diaphragm_height(self.x * self.side, self.y)
         return self.z - height
 
-    def where(self, mask: Mask, deep: Callable[[Floats, Floats, Floats], Mask]) -> Mask:
+    def filter_mask(
+        self, mask: BoolArray, deep: Callable[[Floats, Floats, Floats], BoolArray]
+    ) -> BoolArray:
         """The voxels of a mask whose places in the template pass; only these are asked."""
         points = [np.broadcast_to(axis, mask.shape)[mask] for axis in (self.x, self.y, self.z)]
         kept = mask.copy()
@@ -73,133 +75,135 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Definition:
+class RegionDefinition:
     """What a region is: in words, and which voxels of a box of the template."""
 
     words: str
     low: Point
     high: Point
-    voxels: Callable[[Part], Mask]
+    voxels: Callable[[BodyPart], BoolArray]
 
 
 _CHEST: tuple[Point, Point] = ((-4, -110, -240), (140, 110, 130))
 _MIDDLE: tuple[Point, Point] = ((-110, -80, -190), (90, 100, 125))
-_INSIDE = (
+_MEDIASTINAL_ORGANS = (
     "mediastinum", "heart", "aorta", "pulmonary artery", "superior vena cava",
     "oesophagus", "trachea and bronchi", "thyroid",
 )  # fmt: skip
 
 
-def _zone(low: float, high: float) -> Callable[[Part], Mask]:
-    return lambda part: part.lung & (part.z > low) & (part.z <= high)
+def _zone(low: float, high: float) -> Callable[[BodyPart], BoolArray]:
+    return lambda part: part.lung_mask & (part.z > low) & (part.z <= high)
 
 
-def _apex(part: Part) -> Mask:
+def _apex(part: BodyPart) -> BoolArray:
     # The collar bone rises to the side: what counts is its upper edge over the top of the lung.
-    bone = part.organ("clavicles") & (part.x > 30) & (part.x < 66)
+    bone = part.organ_mask("clavicles") & (part.x > 30) & (part.x < 66)
     rows = np.flatnonzero(bone.any(axis=(1, 2)))
     edge = float(part.z[rows[-1]].max()) if len(rows) else 86.0
-    return part.lung & (part.z > edge)
+    return part.lung_mask & (part.z > edge)
 
 
-def _sulcus(part: Part) -> float:
+def _sulcus_height(part: BodyPart) -> float:
     """How deep the lung reaches down at the side of the chest."""
-    foot = part.lung & (part.x > 100) & (np.abs(part.y) < 50)
+    foot = part.lung_mask & (part.x > 100) & (np.abs(part.y) < 50)
     rows = np.flatnonzero(foot.any(axis=(1, 2)))
     return float(part.z[rows[0]].min()) if len(rows) else -160.0
 
 
-def _costophrenic(part: Part) -> Mask:
-    mask = part.lung & (part.x > 100) & (np.abs(part.y) < 50)
-    return mask & (part.z < _sulcus(part) + 40)
+def _costophrenic(part: BodyPart) -> BoolArray:
+    mask = part.lung_mask & (part.x > 100) & (np.abs(part.y) < 50)
+    return mask & (part.z < _sulcus_height(part) + 40)
 
 
-def _hemidiaphragm(part: Part) -> Mask:
-    above = part.over_diaphragm
-    sheet = (above <= 0) & (above > -4) & (part.x > 0) & (part.z > _sulcus(part))
-    return part.where(sheet, lambda *at: part.body.lungs.cavity(*at)[0] > 0)
+def _hemidiaphragm(part: BodyPart) -> BoolArray:
+    above = part.height_over_diaphragm
+    sheet = (above <= 0) & (above > -4) & (part.x > 0) & (part.z > _sulcus_height(part))
+    return part.filter_mask(sheet, lambda *at: part.body.lungs.cavity_depth(*at)[0] > 0)
 
 
-def _cardiophrenic(part: Part) -> Mask:
-    low = part.lung & (part.over_diaphragm < 20) & (part.y > 0) & (part.x > 20)
-    return part.where(low, lambda *at: part.body.lungs.heart(*at) > -20)
+def _cardiophrenic(part: BodyPart) -> BoolArray:
+    low = part.lung_mask & (part.height_over_diaphragm < 20) & (part.y > 0) & (part.x > 20)
+    return part.filter_mask(low, lambda *at: part.body.lungs.heart_depth(*at) > -20)
 
 
-def _abdomen(part: Part) -> Mask:
-    return part.organ("liver", "stomach", "spleen")
+def _abdomen(part: BodyPart) -> BoolArray:
+    return part.organ_mask("liver", "stomach", "spleen")
 
 
-def _foot_of_heart(body: Body) -> float:
+def _heart_bottom(body: Body) -> float:
     """Height in the template of the heart's lowest point."""
     low = np.arange(-190, -60, 1.0)[:, None, None]
     y, x = np.arange(-10, 80, 4.0)[None, :, None], np.arange(-80, 40, 4.0)[None, None, :]
-    inside = (body.lungs.heart(x, y, low) > 0) & (body.lungs.diaphragm(x, y)[0] < low)
+    inside = (body.lungs.heart_depth(x, y, low) > 0) & (body.lungs.diaphragm_height(x, y)[0] < low)
     return float(low.ravel()[inside.any(axis=(1, 2))].min(initial=-60))
 
 
-def _between(part: Part) -> Mask:
+def _mediastinum(part: BodyPart) -> BoolArray:
     """What lies between the lungs, above the diaphragm and not lower than the heart."""
-    inside: Mask = part.organ(*_INSIDE) & (part.lobes == 0) & (part.z < TOP)
-    inside &= (part.over_diaphragm > 0) & (part.z > _foot_of_heart(part.body))
+    inside: BoolArray = (
+        part.organ_mask(*_MEDIASTINAL_ORGANS) & (part.lobes == 0) & (part.z < CHEST_TOP)
+    )
+    inside &= (part.height_over_diaphragm > 0) & (part.z > _heart_bottom(part.body))
     return inside
 
 
-PAIRED: Mapping[str, Definition] = {
-    "lung": Definition(
-        "the lung with its pleural space, behind heart and diaphragm too", *_CHEST, lambda p: p.lung
+PAIRED_REGIONS: Mapping[str, RegionDefinition] = {
+    "lung": RegionDefinition(
+        "the lung with its pleural space, behind heart and diaphragm too", *_CHEST, lambda p: p.lung_mask
     ),
-    "apical zone": Definition(
+    "apical zone": RegionDefinition(
         "the lung above the upper edge of the collar bone",
         (-4, -80, 60), (90, 90, 130),
         _apex,
     ),
-    "upper lung zone": Definition(
+    "upper lung zone": RegionDefinition(
         "the lung above the front end of the second rib, the apical zone with it",
         (-4, -100, rib_end(2) - 4), (130, 90, 130),
         _zone(rib_end(2), 200),
     ),
-    "mid lung zone": Definition(
+    "mid lung zone": RegionDefinition(
         "the lung between the front ends of the second and the fourth rib",
         (-4, -100, rib_end(4) - 4), (140, 100, rib_end(2) + 4),
         _zone(rib_end(4), rib_end(2)),
     ),
-    "lower lung zone": Definition(
+    "lower lung zone": RegionDefinition(
         "the lung below the front end of the fourth rib",
         (-4, -110, -240), (140, 110, rib_end(4) + 4),
         _zone(-300, rib_end(4)),
     ),
-    "costophrenic angle": Definition(
+    "costophrenic angle": RegionDefinition(
         "the lowest 4 cm of the lung in its outermost 3 cm",
         (60, -60, -220), (140, 60, -80),
         _costophrenic,
     ),
-    "hemidiaphragm": Definition(
+    "hemidiaphragm": RegionDefinition(
         "the diaphragm, from the dome down to the foot of the costophrenic angle",
         (-4, -110, -230), (140, 110, -60),
         _hemidiaphragm,
     ),
-    "hilar structures": Definition(
+    "hilar structures": RegionDefinition(
         "pulmonary artery and bronchi 2 to 6 cm beside the midline, around the root of the lung",
         (16, -60, -70), (66, 50, 30),
-        lambda p: p.organ("pulmonary artery", "trachea and bronchi")
+        lambda p: p.organ_mask("pulmonary artery", "trachea and bronchi")
         & (p.x > 20) & (p.x < 60) & (p.z > -62) & (p.z < 20),
     ),
-    "cardiac silhouette": Definition(
+    "cardiac silhouette": RegionDefinition(
         "the heart on this side of the midline",
         (-4, -80, -170), (115, 100, 30),
-        lambda p: p.organ("heart") & (p.x > 0),
+        lambda p: p.organ_mask("heart") & (p.x > 0),
     ),
-    "cardiophrenic angle": Definition(
+    "cardiophrenic angle": RegionDefinition(
         "the lung within 2 cm of both the heart and the diaphragm, beside the front of the heart",
         (16, -4, -200), (130, 100, -60),
         _cardiophrenic,
     ),
-    "clavicle": Definition(
+    "clavicle": RegionDefinition(
         "the collar bone",
         (0, -30, 40), (170, 90, 140),
-        lambda p: p.organ("clavicles") & (p.x > 0),
+        lambda p: p.organ_mask("clavicles") & (p.x > 0),
     ),
-    "upper abdomen": Definition(
+    "upper abdomen": RegionDefinition(
         "liver, stomach and spleen on this side of the midline",
         (-4, -110, -300), (140, 110, -60),
         lambda p: _abdomen(p) & (p.x > 0),
@@ -207,54 +211,54 @@ PAIRED: Mapping[str, Definition] = {
 }  # fmt: skip
 """Regions that exist on the right and on the left, as those of the right side."""
 
-SINGLE: Mapping[str, Definition] = {
-    "mediastinum": Definition(
+SINGLE_REGIONS: Mapping[str, RegionDefinition] = {
+    "mediastinum": RegionDefinition(
         "all between the lungs, from the top of the chest to the foot of the heart",
-        *_MIDDLE, _between,
+        *_MIDDLE, _mediastinum,
     ),
-    "upper mediastinum": Definition(
+    "upper mediastinum": RegionDefinition(
         "the mediastinum above the carina",
-        (-80, -80, CARINA - 4), (80, 90, 125),
-        lambda p: _between(p) & (p.z > CARINA),
+        (-80, -80, CARINA_HEIGHT - 4), (80, 90, 125),
+        lambda p: _mediastinum(p) & (p.z > CARINA_HEIGHT),
     ),
-    "aortic arch": Definition(
+    "aortic arch": RegionDefinition(
         "the aorta above the carina",
-        (-60, -80, CARINA - 4), (50, 60, 70),
-        lambda p: p.organ("aorta") & (p.z > CARINA),
+        (-60, -80, CARINA_HEIGHT - 4), (50, 60, 70),
+        lambda p: p.organ_mask("aorta") & (p.z > CARINA_HEIGHT),
     ),
-    "svc": Definition(
+    "svc": RegionDefinition(
         "the superior vena cava",
         (0, -10, -70), (50, 40, 80),
-        lambda p: p.organ("superior vena cava"),
+        lambda p: p.organ_mask("superior vena cava"),
     ),
-    "cardiac silhouette": Definition(
-        "the heart", (-115, -80, -170), (90, 100, 30), lambda p: p.organ("heart")
+    "cardiac silhouette": RegionDefinition(
+        "the heart", (-115, -80, -170), (90, 100, 30), lambda p: p.organ_mask("heart")
     ),
-    "cavoatrial junction": Definition(
+    "cavoatrial junction": RegionDefinition(
         "the superior vena cava within 14 mm of the roof of the right atrium",
         (0, -20, -54), (60, 50, -10),
-        lambda p: p.organ("superior vena cava") & (np.abs(p.z + 32) < 14),
+        lambda p: p.organ_mask("superior vena cava") & (np.abs(p.z + 32) < 14),
     ),
-    "right atrium": Definition(
+    "right atrium": RegionDefinition(
         "the heart to the right of the inner wall of the superior vena cava",
         (10, -60, -140), (90, 80, 0),
-        lambda p: p.organ("heart") & (p.x > 14),
+        lambda p: p.organ_mask("heart") & (p.x > 14),
     ),
-    "trachea": Definition(
+    "trachea": RegionDefinition(
         "the windpipe above the carina",
-        (-20, -40, CARINA - 4), (25, 40, 150),
-        lambda p: p.organ("trachea and bronchi") & (p.z > CARINA) & (p.lobes == 0),
+        (-20, -40, CARINA_HEIGHT - 4), (25, 40, 150),
+        lambda p: p.organ_mask("trachea and bronchi") & (p.z > CARINA_HEIGHT) & (p.lobes == 0),
     ),
-    "carina": Definition(
+    "carina": RegionDefinition(
         "the airway within 12 mm of its first parting",
-        (-12, -32, CARINA - 16), (22, 4, CARINA + 16),
-        lambda p: p.organ("trachea and bronchi")
-        & ((p.x - 4) ** 2 + (p.y + 14) ** 2 + (p.z - CARINA) ** 2 < 144),
+        (-12, -32, CARINA_HEIGHT - 16), (22, 4, CARINA_HEIGHT + 16),
+        lambda p: p.organ_mask("trachea and bronchi")
+        & ((p.x - 4) ** 2 + (p.y + 14) ** 2 + (p.z - CARINA_HEIGHT) ** 2 < 144),
     ),
-    "spine": Definition(
-        "the vertebrae", (-52, -125, -300), (52, -10, 180), lambda p: p.organ("vertebrae")
+    "spine": RegionDefinition(
+        "the vertebrae", (-52, -125, -300), (52, -10, 180), lambda p: p.organ_mask("vertebrae")
     ),
-    "abdomen": Definition(
+    "abdomen": RegionDefinition(
         "liver, stomach and spleen", (-140, -110, -300), (140, 110, -60), _abdomen
     ),
 }  # fmt: skip

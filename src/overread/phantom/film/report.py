@@ -10,32 +10,39 @@ import numpy as np
 from overread.core import Record
 from overread.errors import UsageError
 from overread.ontology import xray_regions
-from overread.phantom.film.normal import NEVER_DENIED, negatives, stand_in
-from overread.phantom.film.saying import Said, filled, film_statement, fits, place_of, say
-from overread.phantom.film.sign import FRONTAL, Sight, Sign
+from overread.phantom.film.normal import NEVER_DENIED, choose_negatives, fallback_negative
+from overread.phantom.film.saying import (
+    SignSentence,
+    fill_wording,
+    limit_to_film,
+    wording_fits,
+    write_sign_place,
+    write_sign_sentence,
+)
+from overread.phantom.film.sign import FRONTAL, FilmContents, Sign
 from overread.phantom.film.wording import (
     FilmWording,
     Stance,
-    film_choices,
-    film_words,
-    kind_of,
-    sign_words,
+    find_sign_words,
+    list_film_wordings,
+    load_film_words,
+    sign_kind,
 )
-from overread.phantom.lexicon import STYLES, Style, alternatives
+from overread.phantom.lexicon import STYLES, Style, expand_choices
 from overread.phantom.places import pick
 
-HEDGED = 0.7
+HEDGED_SHARE = 0.7
 """How many of the doubtful signs a report mentions."""
-ALWAYS = ("lung region", "pleura and diaphragm region", "heart and the mediastinal region")
+ALWAYS_REPORTED = ("lung region", "pleura and diaphragm region", "heart and the mediastinal region")
 """Major regions of which every report says something."""
-MINOR = (
+MINOR_KINDS = (
     *("osteophytes", "aortic calcification", "coronary calcification", "aortic ectasia"),
     *("hiatal hernia", "steatosis", "2a:band", "2a:scar", "2d:calcified", "1a:wall thickening"),
 )
 """Kinds that an impression may leave out, and does where they are doubtful."""
 
-_MOST_LINES = 6
-_BASE = {
+_MAX_LINES = 6
+_BASE_REGIONS = {
     "lung region": ("right lung", "left lung"),
     "pleura and diaphragm region": ("right costophrenic angle", "left costophrenic angle"),
     "heart and the mediastinal region": ("cardiac silhouette", "mediastinum"),
@@ -43,9 +50,9 @@ _BASE = {
     "bone region": ("spine",),
     "abdominal region": ("abdomen",),
 }
-GROUPS = tuple(_BASE)
+GROUPS = tuple(_BASE_REGIONS)
 """The major regions in the order in which a report goes through them, by our own names."""
-_OWN = {
+_SIGN_REGIONS = {
     "cardiomegaly": ("cardiac silhouette",),
     "pericardial effusion": ("cardiac silhouette",),
     "coronary calcification": ("cardiac silhouette",),
@@ -107,15 +114,15 @@ class XrayReport(Record):
             f"IMPRESSION:{chr(10) if chr(10) in self.impression else ' '}{self.impression}"
         )
 
-    def of(self, group: str) -> tuple[XraySentence, ...]:
+    def group_sentences(self, group: str) -> tuple[XraySentence, ...]:
         """The sentences of the findings that belong to a major region."""
         return tuple(
             one for one in self.sentences if one.section == "findings" and one.group == group
         )
 
 
-def xray_report(
-    sight: Sight,
+def write_xray_report(
+    sight: FilmContents,
     rng: np.random.Generator,
     *,
     style: Style = "radiologist",
@@ -134,31 +141,37 @@ def xray_report(
         raise UsageError(f"a {sight.view} film has no report of its own", remedy="give a frontal")
     told = [sign for sign in sight.signs if sign.seen == "seen"]
     doubtful = [sign for sign in sight.signs if sign.seen == "doubtful"]
-    mentioned = [sign for sign in doubtful if rng.random() < HEDGED]
+    mentioned = [sign for sign in doubtful if rng.random() < HEDGED_SHARE]
     said = {
-        sign.key: say(sign, sight, rng, stance=_stance(sign), style=style, held_out=held_out)
+        sign.key: write_sign_sentence(
+            sign, sight, rng, stance=_stance(sign), style=style, held_out=held_out
+        )
         for sign in (*told, *mentioned)
     }
-    denied = negatives(sight, rng, held_out=held_out, untold=len(mentioned) < len(doubtful))
+    denied = choose_negatives(sight, rng, held_out=held_out, untold=len(mentioned) < len(doubtful))
     made: list[XraySentence] = []
     for group in GROUPS:
         stated = [
-            _stated(one, said[one.key]) for one in (*told, *mentioned) if _group(one) == group
+            _sign_sentence(one, said[one.key])
+            for one in (*told, *mentioned)
+            if _group(one) == group
         ]
         absent = [one for one in denied if one.group == group]
-        if group in ALWAYS and not stated and not absent:
+        if group in ALWAYS_REPORTED and not stated and not absent:
             missed = [one for one in doubtful if _group(one) == group]
             if missed:
-                hedged = say(missed[0], sight, rng, stance="hedged", style=style, held_out=held_out)
+                hedged = write_sign_sentence(
+                    missed[0], sight, rng, stance="hedged", style=style, held_out=held_out
+                )
                 mentioned.append(missed[0])
                 said[missed[0].key] = hedged
-                stated = [_stated(missed[0], hedged)]
+                stated = [_sign_sentence(missed[0], hedged)]
             else:
-                absent = [stand_in(group, sight, rng, held_out=held_out)]
+                absent = [fallback_negative(group, sight, rng, held_out=held_out)]
         made += stated
         made += [
             XraySentence(
-                text=closed(one.text),
+                text=to_sentence(one.text),
                 section="findings",
                 group=group,
                 regions=one.regions,
@@ -167,21 +180,23 @@ def xray_report(
             )
             for one in absent
         ]
-    made += _impression(_by_weight((*told, *mentioned)), said, sight, rng, style)
-    return XrayReport(technique=_technique(sight, rng, lateral=lateral), sentences=tuple(made))
+    made += _write_impression(_by_importance((*told, *mentioned)), said, sight, rng, style)
+    return XrayReport(
+        technique=_write_technique(sight, rng, lateral=lateral), sentences=tuple(made)
+    )
 
 
 def regions_of(sign: Sign) -> tuple[str, ...]:
     """Regions of the ontology that a sentence about a sign is about, in the ontology's order."""
     known = xray_regions().names
-    kind = kind_of(sign.statement)
+    kind = sign_kind(sign.statement)
     zones = tuple(name for name in known if name in sign.zones)
-    return zones or _OWN.get(kind, ()) or _BASE[sign_words(kind).group]
+    return zones or _SIGN_REGIONS.get(kind, ()) or _BASE_REGIONS[find_sign_words(kind).group]
 
 
 def base_regions(group: str) -> tuple[str, ...]:
     """The regions of a major region that whoever looks there looks at."""
-    return _BASE[group]
+    return _BASE_REGIONS[group]
 
 
 def major_region(group: str) -> str:
@@ -193,13 +208,13 @@ def major_region(group: str) -> str:
     >>> major_region("lung region")
     'lung region'
     """
-    looked = set(_BASE[group])
+    looked = set(_BASE_REGIONS[group])
     held = {one.name: len(looked.intersection(one.members)) for one in xray_regions().groups}
     best = max(held, key=lambda name: held[name], default=group)
     return best if held.get(best) else group
 
 
-def closed(text: str) -> str:
+def to_sentence(text: str) -> str:
     """The text as a whole sentence."""
     return text if text.endswith(".") else f"{text}."
 
@@ -209,12 +224,12 @@ def _stance(sign: Sign) -> Stance:
 
 
 def _group(sign: Sign) -> str:
-    return sign_words(kind_of(sign.statement)).group
+    return find_sign_words(sign_kind(sign.statement)).group
 
 
-def _stated(sign: Sign, said: Said) -> XraySentence:
+def _sign_sentence(sign: Sign, said: SignSentence) -> XraySentence:
     return XraySentence(
-        text=closed(said.text),
+        text=to_sentence(said.text),
         section="findings",
         group=_group(sign),
         regions=regions_of(sign),
@@ -224,34 +239,43 @@ def _stated(sign: Sign, said: Said) -> XraySentence:
     )
 
 
-def _by_weight(signs: Sequence[Sign]) -> list[Sign]:
+def _by_importance(signs: Sequence[Sign]) -> list[Sign]:
     """What is sure before what is not, what matters before what does not, the plain first."""
     return sorted(
         signs,
-        key=lambda one: (one.seen != "seen", kind_of(one.statement) in MINOR, -one.strength),
+        key=lambda one: (
+            one.seen != "seen",
+            sign_kind(one.statement) in MINOR_KINDS,
+            -one.strength,
+        ),
     )
 
 
-def _impression(
+def _write_impression(
     listed: Sequence[Sign],
-    said: dict[str, Said],
-    sight: Sight,
+    said: dict[str, SignSentence],
+    sight: FilmContents,
     rng: np.random.Generator,
     style: Style,
 ) -> list[XraySentence]:
     """The important signs and some of the others; where there are none, that nothing was found."""
-    ways = film_words().impression
+    ways = load_film_words().impression
     kept = [
         one
         for one in listed
-        if kind_of(one.statement) not in MINOR or (one.seen == "seen" and rng.random() < 0.4)
+        if sign_kind(one.statement) not in MINOR_KINDS
+        or (one.seen == "seen" and rng.random() < 0.4)
     ]
     lines: list[XraySentence] = []
-    if all(kind_of(one.statement) in MINOR for one in listed):
-        texts = ways.cautious if _unsure(listed, sight) else ways.calm if listed else ways.normal
+    if all(sign_kind(one.statement) in MINOR_KINDS for one in listed):
+        texts = (
+            ways.cautious if _has_unstated(listed, sight) else ways.calm if listed else ways.normal
+        )
         lines.append(
             XraySentence(
-                text=closed(pick(rng, [one for text in texts for one in alternatives(text)])),
+                text=to_sentence(
+                    pick(rng, [one for text in texts for one in expand_choices(text)])
+                ),
                 section="impression",
                 group="",
                 regions=("right lung", "left lung", "cardiac silhouette"),
@@ -260,44 +284,44 @@ def _impression(
         )
     for sign in kept:
         texts = ways.positive if sign.seen == "seen" else ways.hedged
-        short = _summed(sign, said[sign.key], pick(rng, texts), sight, rng, style)
-        lines.append(_stated(sign, short).model_copy(update={"section": "impression"}))
-    return list({one.text: one for one in lines}.values())[:_MOST_LINES]
+        short = _write_summary(sign, said[sign.key], pick(rng, texts), sight, rng, style)
+        lines.append(_sign_sentence(sign, short).model_copy(update={"section": "impression"}))
+    return list({one.text: one for one in lines}.values())[:_MAX_LINES]
 
 
-def _unsure(listed: Sequence[Sign], sight: Sight) -> bool:
+def _has_unstated(listed: Sequence[Sign], sight: FilmContents) -> bool:
     """Whether something is there that the report neither states nor may deny."""
     told = {sign.key for sign in listed}
     return any(
-        sign.seen == "doubtful" or kind_of(sign.statement) in NEVER_DENIED
+        sign.seen == "doubtful" or sign_kind(sign.statement) in NEVER_DENIED
         for sign in sight.signs
         if sign.key not in told
     )
 
 
-def _summed(
+def _write_summary(
     sign: Sign,
-    said: Said,
+    said: SignSentence,
     template: str,
-    sight: Sight,
+    sight: FilmContents,
     rng: np.random.Generator,
     style: Style,
-) -> Said:
+) -> SignSentence:
     """A sign in a few words, with the noun that the findings gave it."""
     noun = said.noun
     if noun is None:
-        choices = film_choices(kind_of(sign.statement), _stance(sign), style)
-        noun = next(one.noun for one in choices if one.noun and fits(one, sign, sight))
+        choices = list_film_wordings(sign_kind(sign.statement), _stance(sign), style)
+        noun = next(one.noun for one in choices if one.noun and wording_fits(one, sign, sight))
     wording = FilmWording(text=template, template=template, noun=noun, weight=1)
-    statement = film_statement(sign, stance=_stance(sign))
-    return filled(wording, statement, sign, sight, place_of(sign, rng), rng, style)
+    statement = limit_to_film(sign, stance=_stance(sign))
+    return fill_wording(wording, statement, sign, sight, write_sign_place(sign, rng), rng, style)
 
 
-def _technique(sight: Sight, rng: np.random.Generator, *, lateral: bool) -> str:
+def _write_technique(sight: FilmContents, rng: np.random.Generator, *, lateral: bool) -> str:
     texts = [
         text
-        for one in film_words().techniques
+        for one in load_film_words().techniques
         if one.view == sight.view and one.lateral == (lateral and sight.view == "PA")
         for text in one.text
     ]
-    return closed(pick(rng, [one for text in texts for one in alternatives(text)]))
+    return to_sentence(pick(rng, [one for text in texts for one in expand_choices(text)]))

@@ -14,10 +14,10 @@ FRONTAL: tuple[View, ...] = ("PA", "AP supine")
 HEART_LIMIT: dict[View, float] = {"PA": 0.50, "AP supine": 0.55}
 """The cardiothoracic ratio above which a heart is called large; bedside films enlarge it."""
 
-Seen = Literal["seen", "doubtful", "hidden"]
-"""Whether a finding stands out on the film: by the rule that `sight` states."""
+Visibility = Literal["seen", "doubtful", "hidden"]
+"""Whether a finding stands out on the film: by the rule in `visibility`."""
 
-Corners = tuple[int, int, int, int]
+FilmBox = tuple[int, int, int, int]
 """A box on the film: left, top, right, bottom in pixels, right and bottom not included."""
 
 
@@ -28,7 +28,7 @@ class Sign(Record):
     """'finding-0', as the scan numbers them, or 'beyond-cardiomegaly'."""
     statement: Statement
     """What is true of it, as the voxels bear it out."""
-    seen: Seen
+    seen: Visibility
     """Whether it stands out."""
     strength: float
     """Grey levels that the film changes without it; what was measured, of the body's own build."""
@@ -36,14 +36,14 @@ class Sign(Record):
     """How much of the film it changes that far."""
     zones: tuple[str, ...] = ()
     """Regions of the X-ray ontology that hold it ('right lower lung zone'), the fullest first."""
-    boxes: tuple[Corners, ...] = ()
+    boxes: tuple[FilmBox, ...] = ()
     """Its box, or one for each side; empty where it is hidden."""
     size_mm: int | None = None
     """Longest axis on the film, of one that one would measure (nodule, mass, cavity, cyst)."""
 
 
-class Sight(Record):
-    """All that one frontal film shows of a patient."""
+class FilmContents(Record):
+    """A frontal film as data: its regions and all signs of the patient, hidden ones included."""
 
     view: View
     """How it was taken."""
@@ -51,7 +51,7 @@ class Sight(Record):
     """Width of the film in pixels."""
     rows: int
     """Height of the film in pixels."""
-    regions: dict[str, Corners]
+    regions: dict[str, FilmBox]
     """Region of the ontology → its exact box."""
     signs: tuple[Sign, ...] = ()
     """Every finding of the patient, hidden ones too."""

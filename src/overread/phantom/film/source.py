@@ -1,15 +1,15 @@
-"""What a builder of grounded X-ray data starts from: a raw report, and boxes of the regions."""
+"""Source rows for the MMRad recipe: a raw report and the boxes of the regions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from overread.phantom.film.report import XrayReport
-from overread.phantom.film.sign import Sight
+from overread.phantom.film.sign import FilmContents
 
 
-def source_row(
-    film: str, patient: str, image: str, sight: Sight, report: XrayReport
+def make_source_row(
+    film: str, patient: str, image: str, sight: FilmContents, report: XrayReport
 ) -> dict[str, Any]:
     """One film as the sources have it: the report as a hospital writes it, and no sign named."""
     return {

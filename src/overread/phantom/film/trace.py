@@ -11,17 +11,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from overread.benchmarks.fields import RowReader
+from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.release import read_trace
 from overread.benchmarks.mmrad.traces import IMAGE
 from overread.core import Entry, Record
 from overread.errors import OverreadError
 from overread.ontology import xray_regions
 from overread.phantom.film.report import GROUPS, XrayReport, base_regions, major_region
-from overread.phantom.film.sign import Corners, Sight
+from overread.phantom.film.sign import FilmBox, FilmContents
 from overread.phantom.places import pick
 
-MOST_SENTENCES = 3
+MAX_SENTENCES = 3
 """Sentences of one round; a region of which more is said is looked at again."""
 
 _ORDINALS = (
@@ -35,12 +35,12 @@ _INSTRUCTIONS = (
     "Look at the regions of this chest X-ray one after the other, then report the findings.",
     "Generate a structured radiology report for this frontal chest X-ray.",
 )
-_ANNOUNCED = (
+_ANNOUNCEMENTS = (
     "{ordinal}, I need to analyze the {region}. I will highlight the {region} of this X-ray. ",
     "{ordinal}, I will analyze the {region}. I will highlight the {region} in this X-ray. ",
     "{ordinal}, I need to analyze the {region}. I will now highlight the {region} on this image. ",
 )
-_BOXED = (
+_BOX_SENTENCES = (
     " The bounding box of this area is [{box}] . ",
     " This region lies in the box [{box}]. ",
     " Its bounding box is [{box}]. ",
@@ -52,14 +52,14 @@ _CUES = (
 )
 
 
-class Round(Record):
+class TraceRound(Record):
     """One look at a major region."""
 
     region: str
     """The major region."""
     members: tuple[str, ...]
     """The regions whose boxes make its box."""
-    box: Corners
+    box: FilmBox
     """Where it is on the film."""
     words: str
     """What is said of it."""
@@ -70,61 +70,61 @@ class FilmTrace(Record):
 
     instruction: str
     """What the reader is asked to do."""
-    rounds: tuple[Round, ...]
+    rounds: tuple[TraceRound, ...]
     """The looks, in order."""
     response: str
     """Everything that the record says, with a mark for each crop."""
 
-    def row(self, folder: str) -> dict[str, object]:
+    def to_row(self, folder: str) -> dict[str, object]:
         """The row of the layout; pictures lie in the folder."""
         return {
             "prompt": f"{self.instruction} {IMAGE}",
             "response": self.response,
-            "images": [film_file(folder), *crop_files(folder, len(self.rounds))],
+            "images": [film_path(folder), *crop_paths(folder, len(self.rounds))],
         }
 
 
-def film_file(folder: str) -> str:
+def film_path(folder: str) -> str:
     """The file of a film.
 
-    >>> film_file("IVLImage/p90000001_1")
+    >>> film_path("IVLImage/p90000001_1")
     'IVLImage/p90000001_1/problem_image_1.jpg'
     """
     return f"{folder}/problem_image_1.jpg"
 
 
-def crop_files(folder: str, many: int) -> list[str]:
+def crop_paths(folder: str, many: int) -> list[str]:
     """The files of the crops of a film."""
     return [f"{folder}/reasoning_image_{number}.jpg" for number in range(1, many + 1)]
 
 
-def film_trace(sight: Sight, report: XrayReport, rng: np.random.Generator) -> FilmTrace:
+def draw_film_trace(sight: FilmContents, report: XrayReport, rng: np.random.Generator) -> FilmTrace:
     """The record of a film: its regions in some order, what the report says of each, the report."""
-    rounds: list[Round] = []
-    groups = [group for group in GROUPS if report.of(group)]
+    rounds: list[TraceRound] = []
+    groups = [group for group in GROUPS if report.group_sentences(group)]
     for at in rng.permutation(len(groups)):
         group = groups[int(at)]
-        own = report.of(group)
-        for first in range(0, len(own), MOST_SENTENCES):
-            some = own[first : first + MOST_SENTENCES]
+        own = report.group_sentences(group)
+        for first in range(0, len(own), MAX_SENTENCES):
+            some = own[first : first + MAX_SENTENCES]
             named = {name for one in some for name in one.regions} | set(base_regions(group))
             members = tuple(name for name in xray_regions().names if name in named)
             rounds.append(
-                Round(
+                TraceRound(
                     region=major_region(group),
                     members=members,
-                    box=union(sight, members),
+                    box=union_of_regions(sight, members),
                     words=" ".join(one.text for one in some),
                 )
             )
     return FilmTrace(
         instruction=pick(rng, _INSTRUCTIONS),
         rounds=tuple(rounds),
-        response=_response(rounds, report.text, rng),
+        response=_write_response(rounds, report.text, rng),
     )
 
 
-def union(sight: Sight, names: Iterable[str]) -> Corners:
+def union_of_regions(sight: FilmContents, names: Iterable[str]) -> FilmBox:
     """The smallest box that holds the boxes of some regions; the film where it shows none."""
     boxes = [sight.regions[name] for name in names if name in sight.regions]
     if not boxes:
@@ -133,17 +133,17 @@ def union(sight: Sight, names: Iterable[str]) -> Corners:
     return (min(left), min(top), max(right), max(bottom))
 
 
-def trace_entry(row: dict[str, object], *, split: str, place: int) -> Entry:
+def read_trace_entry(row: dict[str, object], *, split: str, place: int) -> Entry:
     """The row of a film as the loader reads it."""
-    reader = RowReader(dict(row), file=f"{split}.jsonl", number=place)
+    reader = RowFields(dict(row), file=f"{split}.jsonl", number=place)
     entry = read_trace(reader, split=split, place=place)
     if entry is None or reader.defects:
-        raise OverreadError(f"film {place} of {split} makes no record: {reader.defects[0]}")
+        raise OverreadError(f"film {place} of {split} gives no valid row: {reader.defects[0]}")
     return entry
 
 
-def _response(rounds: Sequence[Round], report: str, rng: np.random.Generator) -> str:
-    announced, boxed = pick(rng, _ANNOUNCED), pick(rng, _BOXED)
+def _write_response(rounds: Sequence[TraceRound], report: str, rng: np.random.Generator) -> str:
+    announced, boxed = pick(rng, _ANNOUNCEMENTS), pick(rng, _BOX_SENTENCES)
     parts: list[str] = []
     for number, look in enumerate(rounds):
         ordinal = _ORDINALS[min(number, len(_ORDINALS) - 1)]

@@ -1,8 +1,10 @@
-"""What gravity does to a patient who stands: fluid sinks, free air rises, gas has a level.
+"""Moves fluid and gas as gravity does in a standing patient: fluid sinks, free air rises, gas has a
+level.
 
-The scan shows fluid behind the lung and air in front of it, since the patient lies there. Here the
-same volumes are laid anew, side by side: the fluid fills each pleural space from below and climbs
-along the wall, the air takes the apex and the side.
+The scan shows fluid behind the lung and air in front of it, since the patient lies on the back.
+Here
+the same volumes are placed anew, side by side: fluid fills each pleural space from below and climbs
+along the wall, air takes the apex and the side.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.boxes import box_of
-from overread.phantom.body.canvas import NUMBER, Canvas, Cut
-from overread.phantom.body.shapes import Floats, soft
-from overread.phantom.film.shadows import Slabs, Way, slabs_of
-from overread.phantom.findings.scan import Drawn
+from overread.phantom.body.boxes import bounding_box
+from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas, Cut
+from overread.phantom.body.shapes import Floats, soft_cover
+from overread.phantom.film.shadows import BeamDirection, Slabs, sum_change
+from overread.phantom.findings.scan import DrawnFinding
 from overread.phantom.visit import Visit
 
-FLUID, AIR = 8.0, -1000.0
+FLUID_HU, AIR_HU = 8.0, -1000.0
 _LOBES = {"right": (1, 2, 3), "left": (4, 5)}
 """Numbers of the lobes of a side."""
 _CLIMB, _FADE, _TILT = 52.0, 16.0, 0.2
@@ -31,7 +33,7 @@ higher for each millimetre to the side: the lung's elasticity holds it there."""
 
 
 @dataclass(frozen=True)
-class Free:
+class PleuralContent:
     """Fluid or air that a finding has in one pleural space."""
 
     key: str
@@ -43,60 +45,62 @@ class Free:
 
 
 @dataclass(frozen=True)
-class Laid:
+class SettledContent:
     """Fluid or air as it lies in a standing patient: a part of the film's grid."""
 
-    free: Free
+    content: PleuralContent
     cut: Cut
     mask: NDArray[np.bool_]
 
 
-def free_things(visit: Visit) -> tuple[Free, ...]:
-    """All fluid and air in the pleural spaces of a patient, as the scan has it."""
+def find_pleural_content(visit: Visit) -> tuple[PleuralContent, ...]:
+    """The fluid and air of a patient's pleural spaces, with their volumes on the scan."""
     found = []
     grid = visit.scan.canvas.grid
     voxel = float(np.prod(grid.step))
-    for n, drawn in enumerate(visit.drawn):
-        kind = _kind(drawn)
+    for n, drawn in enumerate(visit.drawn_findings):
+        kind = _content_kind(drawn)
         for entity in drawn.entities if kind else ():
             _, _, columns = np.nonzero(entity.mask)
             middle = float(grid.axes[0][entity.cut[2]][columns].mean())
             side = "right" if middle > 0 else "left"
-            found.append(Free(f"finding-{n}", side, kind, entity.voxels * voxel))
+            found.append(PleuralContent(f"finding-{n}", side, kind, entity.voxels * voxel))
     return tuple(found)
 
 
-def _kind(drawn: Drawn) -> str:
+def _content_kind(drawn: DrawnFinding) -> str:
     if drawn.category == "2g":
         return "air"
     return "fluid" if drawn.kind == "effusion" else ""
 
 
 @dataclass(frozen=True)
-class Space:
+class PleuralSpace:
     """A pleural space after fluid and air were laid in it: a part of the film's grid."""
 
     cut: Cut
     hu: Floats
-    laid: tuple[Laid, ...]
+    settled: tuple[SettledContent, ...]
 
 
-def lay_free(body: Body, canvas: Canvas, things: Sequence[Free]) -> list[Space]:
+def settle_pleural_content(
+    body: Body, canvas: Canvas, things: Sequence[PleuralContent]
+) -> list[PleuralSpace]:
     """Lay fluid and air in the pleural spaces of a standing patient."""
     spaces = []
     for side in ("right", "left"):
         own = [free for free in things if free.side == side]
         lung = np.isin(canvas.lobes, _LOBES[side]) if own else None
-        cut = None if lung is None else box_of(lung)
+        cut = None if lung is None else bounding_box(lung)
         if lung is None or cut is None:
             continue
         hu, lung = canvas.hu[cut].copy(), lung[cut]
         # Voxels at the edge that are lung only in part would show as a seam.
         near = ndimage.binary_dilation(lung, iterations=2) & (lung | (hu < 0))
         own_lung, values = lung[near], hu[near]
-        axes = body.habitus.template(*canvas.grid.at(cut))
+        axes = body.habitus.to_template(*canvas.grid.coordinates(cut))
         x, z = (np.broadcast_to(axes[n], near.shape)[near] for n in (0, 2))
-        wall = body.lungs.cavity(*axes)[0][near]
+        wall = body.lungs.cavity_depth(*axes)[0][near]
         level = any(free.kind == "air" for free in own)
         laid = []
         for free in sorted(own, key=lambda one: one.kind, reverse=True):
@@ -107,22 +111,22 @@ def lay_free(body: Body, canvas: Canvas, things: Sequence[Free]) -> list[Space]:
                 climb = _CLIMB * np.exp(-np.maximum(wall, 0) / np.float32(_FADE))
                 climb = climb + _TILT * np.abs(x)
                 surface = z * np.float32(body.habitus.tall) - hold * climb.astype(np.float32)
-                depth = _filled(surface, own_lung, voxels)
-                _pour(values, depth, own_lung, canvas.grid.blur)
+                depth = _depth_under_level(surface, own_lung, voxels)
+                _paint_fluid(values, depth, own_lung, canvas.grid.blur)
             else:
                 wide = np.asarray(0.12 + 2.4 * np.clip((z + 25) / 130, 0, 1) ** 1.2, np.float32)
-                depth = _filled(wall / wide, own_lung, voxels) * wide
-                _blow(values, depth, own_lung, canvas.grid.blur)
+                depth = _depth_under_level(wall / wide, own_lung, voxels) * wide
+                _paint_air(values, depth, own_lung, canvas.grid.blur)
             mask = np.zeros(near.shape, bool)
             mask[near] = own_lung & (depth > 0)
             own_lung = own_lung & (depth <= 0)
-            laid.append(Laid(free, cut, mask))
+            laid.append(SettledContent(free, cut, mask))
         hu[near] = values
-        spaces.append(Space(cut, hu, tuple(laid)))
+        spaces.append(PleuralSpace(cut, hu, tuple(laid)))
     return spaces
 
 
-def _filled(measure: Floats, lung: NDArray[np.bool_], voxels: float) -> Floats:
+def _depth_under_level(measure: Floats, lung: NDArray[np.bool_], voxels: float) -> Floats:
     """Depth below the level of `measure` under which so many voxels of the lung lie."""
     values = measure[lung]
     count = int(np.clip(round(voxels), 1, len(values) - 1))
@@ -131,30 +135,30 @@ def _filled(measure: Floats, lung: NDArray[np.bool_], voxels: float) -> Floats:
     return depth
 
 
-def _pour(hu: Floats, depth: Floats, lung: NDArray[np.bool_], blur: float) -> None:
+def _paint_fluid(hu: Floats, depth: Floats, lung: NDArray[np.bool_], blur: float) -> None:
     """Fluid, also at the rim of the lung, and the lung above it a little squeezed."""
-    cover = soft(depth, blur)
+    cover = soft_cover(depth, blur)
     # Lung that floats on the fluid holds less air.
     squeezed = np.float32(0.22) * np.exp(np.minimum(depth, 0) / np.float32(9))
-    hu += (FLUID - hu) * np.where(lung, np.maximum(cover, squeezed), cover)
+    hu += (FLUID_HU - hu) * np.where(lung, np.maximum(cover, squeezed), cover)
 
 
-def _blow(hu: Floats, depth: Floats, lung: NDArray[np.bool_], blur: float) -> None:
+def _paint_air(hu: Floats, depth: Floats, lung: NDArray[np.bool_], blur: float) -> None:
     """Air, the line of the pleura along it, and the lung that is left denser than before."""
     share = min(0.5, float((lung & (depth > 0)).sum()) / max(int(lung.sum()), 1))
     left = lung & (depth <= 0)
     hu += np.where(left & (hu < -300), (hu + 1000) * np.float32(share / (1 - share)), 0)
-    line = soft(np.float32(0.7) - np.abs(depth + np.float32(0.7)), blur)
+    line = soft_cover(np.float32(0.7) - np.abs(depth + np.float32(0.7)), blur)
     hu += np.where(lung & (hu < -100), (-60 - hu) * line, 0)
     # A voxel of the rim is lung only as far as it is lighter than tissue.
     rim = np.clip(-hu / 850, 0, 1) * np.float32(-150)
-    hu += np.where(lung, AIR - hu, rim) * soft(depth, blur)
+    hu += np.where(lung, AIR_HU - hu, rim) * soft_cover(depth, blur)
 
 
 def settle_stomach(canvas: Canvas, hu: Floats) -> None:
     """The gas of the stomach rises to the top of it, under the left dome, over a level."""
-    organ = canvas.organs == NUMBER["stomach"]
-    cut = box_of(organ)
+    organ = canvas.organs == ORGAN_NUMBERS["stomach"]
+    cut = bounding_box(organ)
     if cut is None:
         return
     view, organ = hu[cut], organ[cut]
@@ -163,7 +167,7 @@ def settle_stomach(canvas: Canvas, hu: Floats) -> None:
     count = int(gas.sum())
     if not count:
         return
-    x, _, z = canvas.grid.at(cut)
+    x, _, z = canvas.grid.coordinates(cut)
     # A trace of a slope, so that a part of a layer of voxels can be gas.
     z = z + np.float32(1e-4) * x + np.zeros(view.shape, np.float32)
     heights = np.sort(z[inside])[::-1]
@@ -178,17 +182,17 @@ def settle_stomach(canvas: Canvas, hu: Floats) -> None:
     view += (-985 - view) * cover.astype(np.float32)
 
 
-def settle_hernia(visit: Visit, way: Way) -> Slabs | None:
+def settle_hernia(visit: Visit, way: BeamDirection) -> Slabs | None:
     """What changes when the gas of a hernia rises in it, as a pile of slabs of the scan."""
-    places = [b.centre for b in visit.beyond if b.statement.kind == "hiatal hernia"]
+    places = [b.centre for b in visit.extrapulmonary if b.statement.kind == "hiatal hernia"]
     canvas = visit.scan.canvas
-    cut = visit.scan.cut(places[0], 42.0) if places else None
+    cut = visit.scan.box_around(places[0], 42.0) if places else None
     if cut is None:
         return None
     h = visit.body.habitus
-    x, _, z = canvas.grid.at(cut)
+    x, _, z = canvas.grid.coordinates(cut)
     # The pouch is stomach that lies above the stomach's own place.
-    pouch = (canvas.organs[cut] == NUMBER["stomach"]) & (z > (-136 - h.breath) * h.tall)
+    pouch = (canvas.organs[cut] == ORGAN_NUMBERS["stomach"]) & (z > (-136 - h.breath) * h.tall)
     pouch &= x > -30 * h.wide
     hu = canvas.hu[cut]
     gas = pouch & (hu < -500)
@@ -203,4 +207,4 @@ def settle_hernia(visit: Visit, way: Way) -> Slabs | None:
     over = inside & (heights > ranked[min(count, len(ranked) - 1)])
     change[cut] += np.where(gas & ~over, 22 - hu, 0)
     change[cut] += np.where(over & ~gas, -960 - hu, 0)
-    return slabs_of(change, canvas.grid, way)
+    return sum_change(change, canvas.grid, way)

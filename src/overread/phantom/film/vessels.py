@@ -1,8 +1,8 @@
-"""The lungs' vessels on a film: laid on it as lines of mass, finer than any voxel.
+"""The vessels of the lungs on a film: projected as rows of points, finer than any voxel.
 
-Each vessel is a row of small portions of blood. A portion falls on the film where the beam through
-it does, and is spread as a ball of the vessel's width would be; so a vessel seen end on is a dense
-dot, as it should be.
+Each vessel is cut into small portions of blood. A portion is projected along the beam and
+blurred to
+the vessel's width, so that a vessel seen end on becomes a dense dot.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from overread.phantom.body.shapes import Floats
 from overread.phantom.body.trees import Branch
 from overread.phantom.film.beam import Beam
 
-_STEP = 0.8
+_PORTION_MM = 0.8
 """Millimetres between two portions along a vessel."""
-_WIDER = 1.1
+_WIDTH_FACTOR = 1.1
 """How much wider than on the scan vessels are: each stands for the small ones along it."""
-_GRAIN = 75.0
+_GRAIN_HU_MM = 75.0
 """HU·mm by which the smallest vessels vary, for a millimetre of lung."""
-_HILA = (
+_HILAR_VESSELS = (
     # Arteries of the lobes, which the trees begin beyond: from, to, radii.
     ((38, -8, -16), (48, -18, -36), 8.0, 7.0),
     ((48, -18, -36), (53, -28, -62), 7.0, 5.0),
@@ -44,7 +44,7 @@ _HILA = (
 
 
 @dataclass(frozen=True)
-class Portions:
+class VesselPortions:
     """Portions of blood: where they are in the patient, how wide, and how much."""
 
     points: NDArray[np.float64]
@@ -52,51 +52,54 @@ class Portions:
     volumes: NDArray[np.float64]
     """Cubic millimetres."""
 
-    def __getitem__(self, kept: NDArray[np.bool_]) -> Portions:
-        return Portions(self.points[kept], self.radii[kept], self.volumes[kept])
+    def __getitem__(self, kept: NDArray[np.bool_]) -> VesselPortions:
+        return VesselPortions(self.points[kept], self.radii[kept], self.volumes[kept])
 
 
-def portions(body: Body) -> Portions:
+def cut_into_portions(body: Body) -> VesselPortions:
     """All vessels of the lungs, cut into portions."""
-    pieces = [(b.start, b.end, _WIDER * b.radius, _WIDER * b.radius) for b in _vessels(body)]
-    pieces.extend(_HILA)
-    ends = body.habitus.patient(np.array([(s, e) for s, e, _, _ in pieces]))
+    pieces = [
+        (b.start, b.end, _WIDTH_FACTOR * b.radius, _WIDTH_FACTOR * b.radius)
+        for b in _vessel_branches(body)
+    ]
+    pieces.extend(_HILAR_VESSELS)
+    ends = body.habitus.to_patient(np.array([(s, e) for s, e, _, _ in pieces]))
     width = np.array([(a, b) for _, _, a, b in pieces])
     length = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-    count = np.maximum(1, np.ceil(length / _STEP)).astype(int)
+    count = np.maximum(1, np.ceil(length / _PORTION_MM)).astype(int)
     owner = np.repeat(np.arange(len(pieces)), count)
     first = np.cumsum(count) - count
     along = (np.arange(len(owner)) - first[owner] + 0.5) / count[owner]
     points = ends[owner, 0] + (ends[owner, 1] - ends[owner, 0]) * along[:, None]
     radii = width[owner, 0] + (width[owner, 1] - width[owner, 0]) * along
     volumes = np.pi * radii**2 * (length / count)[owner]
-    return Portions(points, radii, volumes)
+    return VesselPortions(points, radii, volumes)
 
 
-def _vessels(body: Body) -> Sequence[Branch]:
+def _vessel_branches(body: Body) -> Sequence[Branch]:
     return (*body.trees.arteries, *body.trees.veins)
 
 
-def lay_vessels(beam: Beam, blood: Portions, hu: float) -> Floats:
+def project_vessels(beam: Beam, blood: VesselPortions, hu: float) -> Floats:
     """HU·mm that portions of blood add on the film, `hu` being how much denser than lung it is."""
     total = np.zeros((beam.rows, beam.columns), np.float32)
-    column, row = beam.place(blood.points)
-    depth = blood.points[:, 1 if beam.way == "front" else 0]
-    larger = beam.magnified(depth)
+    column, row = beam.project_points(blood.points)
+    depth = blood.points[:, 1 if beam.direction == "front" else 0]
+    larger = beam.magnification(depth)
     mass = blood.volumes * hu * larger**2 / beam.spacing**2
     wide = blood.radii * larger / beam.spacing
     # Half-octaves of width, each spread at once.
     kind = np.rint(2 * np.log2(np.maximum(wide, 0.35))).astype(int)
     for n in np.unique(kind):
         own = kind == n
-        sheet = _deposit(row[own], column[own], mass[own], total.shape)
+        sheet = _deposit_masses(row[own], column[own], mass[own], total.shape)
         radius = float(2.0 ** (n / 2))
         # A ball seen as a disc deviates by its radius over the root of five.
         total += ndimage.gaussian_filter(sheet, max(radius / 5**0.5, 0.4), truncate=3)
     return total
 
 
-def lay_grain(beam: Beam, lung_mm: Floats, rng: np.random.Generator) -> Floats:
+def draw_vessel_grain(beam: Beam, lung_mm: Floats, rng: np.random.Generator) -> Floats:
     """HU·mm of the smallest vessels, as a grain that is stronger where more lung is crossed."""
     total = np.zeros((beam.rows, beam.columns), np.float32)
     for size, strength in ((0.7, 0.55), (1.6, 0.7), (3.6, 0.6)):
@@ -110,10 +113,10 @@ def lay_grain(beam: Beam, lung_mm: Floats, rng: np.random.Generator) -> Floats:
             grain = ndimage.zoom(grain, coarse, order=1)
         total += np.float32(strength) * grain[: beam.rows, : beam.columns]
     # So many small things in a row vary as the root of their number.
-    return total * np.float32(_GRAIN) * np.sqrt(np.maximum(lung_mm, 0))
+    return total * np.float32(_GRAIN_HU_MM) * np.sqrt(np.maximum(lung_mm, 0))
 
 
-def _deposit(
+def _deposit_masses(
     row: NDArray[np.float64],
     column: NDArray[np.float64],
     mass: NDArray[np.float64],

@@ -19,23 +19,23 @@ from overread.phantom.film.sign import View
 from overread.phantom.lexicon import (
     STYLES,
     Noun,
-    NounList,
+    NounWords,
     Style,
-    alternatives,
+    expand_choices,
     is_held_out,
-    read_words,
+    read_wordings_file,
 )
-from overread.phantom.statement import BEYOND, Statement
+from overread.phantom.statement import EXTRAPULMONARY, Statement
 
 Stance = Literal["positive", "hedged", "negative"]
 """Whether a sentence says that something is there, that it may be, or that it is not."""
-Looks = Literal["density", "lucency", "shape"]
-Placed = Literal["zones", "half", "none"]
+Appearance = Literal["density", "lucency", "shape"]
+PlaceKind = Literal["zones", "half", "none"]
 
-FILES = ("xray_lung", "xray_beyond")
+SIGN_FILES = ("xray_lung", "xray_beyond")
 
 
-class FilmNouns(NounList):
+class FilmNounWords(NounWords):
     """Nouns of a sign, and what must hold for them to be said."""
 
     views: tuple[View, ...] = ()
@@ -44,7 +44,7 @@ class FilmNouns(NounList):
     """Ends of region names of which the sign's zones must have one; empty for anywhere."""
 
 
-class FilmPhrases(Record):
+class FilmPhraseWords(Record):
     """Whole sentences of a sign, and what must hold for them to be said."""
 
     style: Style | None = None
@@ -68,29 +68,29 @@ class SignWords(Record):
     """Kinds, as `kind_of` names them."""
     group: str
     """The major region that a sentence about them belongs to."""
-    looks: Looks
+    looks: Appearance
     """Which frames fit."""
-    placed: Placed
+    placed: PlaceKind
     """How their place is told."""
-    nouns: tuple[FilmNouns, ...] = Field(alias="noun")
+    nouns: tuple[FilmNounWords, ...] = Field(alias="noun")
     """What they are called."""
-    phrases: tuple[FilmPhrases, ...] = Field((), alias="phrase")
+    phrases: tuple[FilmPhraseWords, ...] = Field((), alias="phrase")
     """Positive sentences that only they have."""
-    hedges: tuple[FilmPhrases, ...] = Field((), alias="hedge")
+    hedges: tuple[FilmPhraseWords, ...] = Field((), alias="hedge")
     """Hedged sentences that only they have."""
 
 
-class _Signs(Record):
+class _SignFile(Record):
     signs: tuple[SignWords, ...] = Field(alias="sign")
     """The signs of one file."""
 
 
-class _Frames(Record):
+class _FrameWords(Record):
     stance: Stance
     """Positive or hedged."""
     style: Style
     """The style that they belong to."""
-    looks: tuple[Looks, ...] = ("density", "lucency", "shape")
+    looks: tuple[Appearance, ...] = ("density", "lucency", "shape")
     """The signs that they fit."""
     counted: bool = False
     """Whether they fit only nouns that one counts, in zones of the lung."""
@@ -100,7 +100,7 @@ class _Frames(Record):
     """The texts, with slots."""
 
 
-class Impressions(Record):
+class ImpressionWords(Record):
     """How an impression says things."""
 
     positive: tuple[str, ...]
@@ -115,7 +115,7 @@ class Impressions(Record):
     """The same where something doubtful was left out, or fluid or air is there and hidden."""
 
 
-class Technique(Record):
+class TechniqueWords(Record):
     """How a film was taken, in words."""
 
     view: View
@@ -129,11 +129,11 @@ class Technique(Record):
 class FilmWords(Record):
     """`wordings/xray.toml`: what all signs share."""
 
-    frames: tuple[_Frames, ...] = Field(alias="frame")
+    frames: tuple[_FrameWords, ...] = Field(alias="frame")
     """Sentences that any noun can be set into."""
-    impression: Impressions
+    impression: ImpressionWords
     """How an impression says things."""
-    techniques: tuple[Technique, ...] = Field(alias="technique")
+    techniques: tuple[TechniqueWords, ...] = Field(alias="technique")
     """How films are taken."""
 
 
@@ -166,38 +166,38 @@ class FilmWording(Record):
         return "{within}" in self.template or "{place}" in self.template
 
 
-def kind_of(statement: Statement) -> str:
+def sign_kind(statement: Statement) -> str:
     """What a sign is called in the files: its category and kind, or its kind beyond the lung.
 
-    >>> kind_of(Statement(category="2g", kind="pneumothorax")), kind_of(
+    >>> sign_kind(Statement(category="2g", kind="pneumothorax")), sign_kind(
     ...     Statement(category="8d", kind="cardiomegaly"))
     ('2g:pneumothorax', 'cardiomegaly')
     """
-    if statement.kind in BEYOND and statement.category == BEYOND[statement.kind]:
+    if statement.kind in EXTRAPULMONARY and statement.category == EXTRAPULMONARY[statement.kind]:
         return statement.kind
     return f"{statement.category}:{statement.kind}"
 
 
 @cache
-def film_words() -> FilmWords:
+def load_film_words() -> FilmWords:
     """What all signs share."""
-    return FilmWords.model_validate(read_words("xray"))
+    return FilmWords.model_validate(read_wordings_file("xray"))
 
 
 @cache
-def all_signs() -> dict[str, SignWords]:
+def load_all_sign_words() -> dict[str, SignWords]:
     """Kind → what it is called on a film."""
     return {
         kind: words
-        for name in FILES
-        for words in _Signs.model_validate(read_words(name)).signs
+        for name in SIGN_FILES
+        for words in _SignFile.model_validate(read_wordings_file(name)).signs
         for kind in words.kinds
     }
 
 
-def sign_words(kind: str) -> SignWords:
+def find_sign_words(kind: str) -> SignWords:
     """What a sign of a kind is called on a film."""
-    known = all_signs()
+    known = load_all_sign_words()
     if kind not in known:
         raise UnknownName(
             f"there are no words for {kind!r} on a radiograph",
@@ -207,15 +207,15 @@ def sign_words(kind: str) -> SignWords:
 
 
 @cache
-def film_choices(kind: str, stance: Stance, style: Style) -> tuple[FilmWording, ...]:
+def list_film_wordings(kind: str, stance: Stance, style: Style) -> tuple[FilmWording, ...]:
     """Every wording of a sign in one stance and one style, each once."""
-    own = sign_words(kind)
+    own = find_sign_words(kind)
     made: dict[str, FilmWording] = {}
     for group in own.nouns:
         if group.style not in (None, style) or (group.kinds and kind not in group.kinds):
             continue
         for noun, (template, weight, counted) in product(
-            group.nouns(own.kinds), _frames(own, stance, style)
+            group.to_nouns(own.kinds), _fitting_frames(own, stance, style)
         ):
             if counted and noun.form != "counted":
                 continue
@@ -237,7 +237,7 @@ def film_choices(kind: str, stance: Stance, style: Style) -> tuple[FilmWording, 
         if phrases.style not in (None, style):
             continue
         for text in phrases.text:
-            templates = alternatives(text)
+            templates = expand_choices(text)
             for template in templates:
                 kept[template] = FilmWording(
                     text=template,
@@ -250,27 +250,30 @@ def film_choices(kind: str, stance: Stance, style: Style) -> tuple[FilmWording, 
     return tuple(kept.values())
 
 
-def film_wordings(kind: str, stance: Stance | None = None) -> tuple[str, ...]:
+def list_film_wording_texts(kind: str, stance: Stance | None = None) -> tuple[str, ...]:
     """Every distinct wording of a sign, in both styles; of one stance or of both.
 
-    >>> len(film_wordings("2d:mass")) > len(film_wordings("2d:mass", "hedged")) > 40
+    >>> len(list_film_wording_texts("2d:mass")) > len(list_film_wording_texts("2d:mass", "hedged")) > 40
     True
     """
     stances: tuple[Stance, ...] = ("positive", "hedged") if stance is None else (stance,)
     found = (
-        one.text for each in stances for style in STYLES for one in film_choices(kind, each, style)
+        one.text
+        for each in stances
+        for style in STYLES
+        for one in list_film_wordings(kind, each, style)
     )
     return tuple(dict.fromkeys(found))
 
 
-def _frames(own: SignWords, stance: Stance, style: Style) -> list[tuple[str, float, bool]]:
+def _fitting_frames(own: SignWords, stance: Stance, style: Style) -> list[tuple[str, float, bool]]:
     """Each frame that fits a sign, how often it is taken, and whether only for what one counts."""
     return [
-        (template, frame.often / len(alternatives(text)), frame.counted)
-        for frame in film_words().frames
+        (template, frame.often / len(expand_choices(text)), frame.counted)
+        for frame in load_film_words().frames
         if frame.stance == stance and frame.style == style and own.looks in frame.looks
         # What lies in the half of a chest does not project over it.
         if own.placed == "zones" or not frame.counted
         for text in frame.text
-        for template in alternatives(text)
+        for template in expand_choices(text)
     ]

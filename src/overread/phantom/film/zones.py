@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from overread.phantom.film.sign import Sign
-from overread.phantom.places import Place, pick
+from overread.phantom.places import PlacePhrase, pick
 
 SIDES = ("right", "left")
 LEVELS = ("upper", "mid", "lower")
@@ -21,7 +21,7 @@ _LEVEL_OF = {
 }
 
 
-def sides_of(sign: Sign) -> tuple[str, ...]:
+def sign_sides(sign: Sign) -> tuple[str, ...]:
     """The sides that a sign is seen on: those of its zones, where its statement has them too.
 
     A heart or a spine has no side.
@@ -37,11 +37,11 @@ def sides_of(sign: Sign) -> tuple[str, ...]:
 
 def side_word(sign: Sign) -> str | None:
     """Right, left or both; None for a sign that has no side."""
-    sides = sides_of(sign)
+    sides = sign_sides(sign)
     return "both" if len(sides) == 2 else next(iter(sides), None)
 
 
-def levels_of(sign: Sign, side: str) -> tuple[str, ...]:
+def sign_levels(sign: Sign, side: str) -> tuple[str, ...]:
     """Which zones of a lung hold the sign, from above; an apex only where it stands alone."""
     found = {
         _LEVEL_OF[name]
@@ -55,29 +55,29 @@ def levels_of(sign: Sign, side: str) -> tuple[str, ...]:
     return tuple(level for level in LEVELS if level in found)
 
 
-def lung_place(sign: Sign, rng: np.random.Generator) -> Place | None:
+def write_zone_place(sign: Sign, rng: np.random.Generator) -> PlacePhrase | None:
     """The zones that hold a sign of the lung; None where it has no side at all."""
-    sides = sides_of(sign)
+    sides = sign_sides(sign)
     if not sides:
         return None
-    levels = {side: levels_of(sign, side) for side in sides}
+    levels = {side: sign_levels(sign, side) for side in sides}
     if len(sides) == 1:
         (side,) = sides
-        return _one_side(side, levels[side], rng)
+        return _one_lung_place(side, levels[side], rng)
     right, left = levels["right"], levels["left"]
     if right == left and len(right) == 1:
-        return _same_zone(right[0], rng)
+        return _same_zone_place(right[0], rng)
     if right == left and len(right) == 2 and rng.random() < 0.7:
         joined = " and ".join(right)
         name = pick(rng, (f"both {joined} lung zones", f"the {joined} zones of both lungs"))
-        return Place(name, ("side",), plural=True, modifier="bilateral")
+        return PlacePhrase(name, ("side",), plural=True, modifier="bilateral")
     if len(right) == len(left) == 1 and "apical" not in right + left and rng.random() < 0.7:
         name = f"the right {right[0]} and left {left[0]} lung zones"
-        return Place(name, ("side",), plural=True)
-    return _lungs(rng)
+        return PlacePhrase(name, ("side",), plural=True)
+    return _both_lungs_place(rng)
 
 
-def half_place(sign: Sign, rng: np.random.Generator, *, pleural: bool) -> Place | None:
+def write_half_place(sign: Sign, rng: np.random.Generator, *, pleural: bool) -> PlacePhrase | None:
     """The half of the chest that a sign is in; None where it has no side."""
     side = side_word(sign)
     if side is None:
@@ -86,44 +86,48 @@ def half_place(sign: Sign, rng: np.random.Generator, *, pleural: bool) -> Place 
         adverb = pick(rng, ("bilaterally", "on both sides"))
         name = "both hemithoraces" if pleural else "both sides"
         within = "in" if pleural else "on"
-        return Place(name, ("side",), within, plural=True, modifier="bilateral", adverb=adverb)
+        return PlacePhrase(
+            name, ("side",), within, plural=True, modifier="bilateral", adverb=adverb
+        )
     modifier = pick(rng, (side, side, f"{side}-sided"))
     adverb = f"on the {side}"
     if pleural:
         adverb = adverb if rng.random() < 0.6 else ""
-        return Place(f"the {side} hemithorax", ("side",), modifier=modifier, adverb=adverb)
-    return Place(f"the {side}", ("side",), "on", modifier=modifier, adverb=adverb)
+        return PlacePhrase(f"the {side} hemithorax", ("side",), modifier=modifier, adverb=adverb)
+    return PlacePhrase(f"the {side}", ("side",), "on", modifier=modifier, adverb=adverb)
 
 
-def _one_side(side: str, levels: tuple[str, ...], rng: np.random.Generator) -> Place:
+def _one_lung_place(side: str, levels: tuple[str, ...], rng: np.random.Generator) -> PlacePhrase:
     if levels == ("apical",):
         name = pick(rng, (f"the {side} lung apex", f"the {side} apex", f"the {side} apical zone"))
-        return Place(name, ("side",), pick(rng, ("at", "in")), modifier=f"{side} apical")
+        return PlacePhrase(name, ("side",), pick(rng, ("at", "in")), modifier=f"{side} apical")
     if levels == ("lower",) and rng.random() < 0.4:
         name = pick(rng, (f"the {side} lung base", f"the {side} base"))
-        return Place(name, ("side",), "at", modifier=f"{side} basilar")
+        return PlacePhrase(name, ("side",), "at", modifier=f"{side} basilar")
     if len(levels) == 1:
         (level,) = levels
         forms = [f"{side} {level} lung zone", f"{side} {level} zone", f"{side} {level} lung"]
         shown = pick(rng, forms)
-        return Place(f"the {shown}", ("side",), modifier=shown)
+        return PlacePhrase(f"the {shown}", ("side",), modifier=shown)
     if len(levels) == 2:
-        return Place(f"the {side} {' and '.join(levels)} lung zones", ("side",), plural=True)
+        return PlacePhrase(f"the {side} {' and '.join(levels)} lung zones", ("side",), plural=True)
     name = pick(rng, (f"the {side} lung", f"the {side} lung field"))
-    return Place(name, ("side",), modifier=f"{side} lung")
+    return PlacePhrase(name, ("side",), modifier=f"{side} lung")
 
 
-def _same_zone(level: str, rng: np.random.Generator) -> Place:
+def _same_zone_place(level: str, rng: np.random.Generator) -> PlacePhrase:
     """The same zone of both lungs."""
     if level == "apical":
         name = pick(rng, ("both lung apices", "both apices"))
-        return Place(name, ("side",), "at", plural=True, modifier="biapical")
+        return PlacePhrase(name, ("side",), "at", plural=True, modifier="biapical")
     if level == "lower" and rng.random() < 0.5:
-        return Place("both lung bases", ("side",), "at", plural=True, modifier="bibasilar")
+        return PlacePhrase("both lung bases", ("side",), "at", plural=True, modifier="bibasilar")
     names = (f"both {level} lung zones", f"the {level} zones of both lungs", f"both {level} zones")
-    return Place(pick(rng, names), ("side",), plural=True, modifier=f"bilateral {level} lung zone")
+    return PlacePhrase(
+        pick(rng, names), ("side",), plural=True, modifier=f"bilateral {level} lung zone"
+    )
 
 
-def _lungs(rng: np.random.Generator) -> Place:
+def _both_lungs_place(rng: np.random.Generator) -> PlacePhrase:
     adverb = "bilaterally" if rng.random() < 0.3 else ""
-    return Place("both lungs", ("side",), plural=True, modifier="bilateral", adverb=adverb)
+    return PlacePhrase("both lungs", ("side",), plural=True, modifier="bilateral", adverb=adverb)

@@ -1,7 +1,8 @@
-"""Many small shapes in one box: their depths gathered first, painted together afterwards.
+"""Collects many small shapes in one box as depths, and paints them together.
 
-Painted one by one, neighbours would draw their walls into each other; and what turns out too small
-to be an entity could not be taken back.
+Painted one by one, neighbours would draw their walls into each other, and a group that turns out
+too
+small to be an entity could not be undone.
 """
 
 from __future__ import annotations
@@ -13,30 +14,34 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.shapes import Floats, Place, capsule
-from overread.phantom.findings.scan import Axes, Mask, Scan, Target
+from overread.phantom.body.shapes import Coordinates, Floats, capsule_distance
+from overread.phantom.findings.scan import Axes, BoolArray, Scan, Target
 
-_OUTSIDE = np.float32(-50)
+_OUTSIDE_DEPTH = np.float32(-50)
 
 
 class DepthField:
-    """A box of the scan that collects shapes: how deep each voxel lies in any, and in the next."""
+    """A box of the scan that collects shapes: each voxel's depth in its own shape and in the
+    nearest other one.
+    """
 
     def __init__(self, scan: Scan, points: ArrayLike, reach: float, *, walls: bool = False) -> None:
         """Over everything within `reach` of some points; `walls` where shapes must stay apart."""
         self.scan = scan
         cloud = np.asarray(points, np.float64).reshape(-1, 3)
         low, high = cloud.min(axis=0) - reach, cloud.max(axis=0) + reach
-        cut = scan.canvas.grid.cut(low, high)
+        cut = scan.canvas.grid.box_between(low, high)
         self.cut: Cut = cut or (slice(0, 0), slice(0, 0), slice(0, 0))
         shape = tuple(part.stop - part.start for part in self.cut)
-        self.best: Floats = np.full(shape, _OUTSIDE, np.float32)
+        self.depth: Floats = np.full(shape, _OUTSIDE_DEPTH, np.float32)
         """Depth in the shape that a voxel belongs to."""
         self._lines = [(float(a[0]), float(a[1] - a[0])) for a in scan.canvas.grid.axes]
         self._blur = scan.canvas.grid.blur
-        self._next = np.full(shape, _OUTSIDE, np.float32) if walls else None
+        self._second_depth = np.full(shape, _OUTSIDE_DEPTH, np.float32) if walls else None
 
-    def ball(self, centre: Place, radius: float, *, edge: float = 0.0, squash: float = 1.0) -> None:
+    def add_ball(
+        self, centre: Coordinates, radius: float, *, edge: float = 0.0, squash: float = 1.0
+    ) -> None:
         """Add a ball, felt as far as `edge` beyond it; `squash` below 1 flattens it from above."""
 
         def depth(x: Floats, y: Floats, z: Floats) -> Floats:
@@ -44,12 +49,12 @@ class DepthField:
             inside: Floats = np.float32(radius) - np.sqrt(u * u + v * v + w * w)
             return inside
 
-        self._add(centre, centre, radius + edge, depth)
+        self._add_shape(centre, centre, radius + edge, depth)
 
-    def tube(
+    def add_tube(
         self,
-        start: Place,
-        end: Place,
+        start: Coordinates,
+        end: Coordinates,
         radius: float,
         *,
         last: float | None = None,
@@ -61,7 +66,7 @@ class DepthField:
         swell, pitch, phase = beads
 
         def depth(x: Floats, y: Floats, z: Floats) -> Floats:
-            far, t = capsule(x, y, z, start, end)
+            far, t = capsule_distance(x, y, z, start, end)
             wide = np.float32(radius) + t * np.float32(final - radius)
             if swell:
                 turn = np.float32(2 * np.pi * length / pitch) * t + np.float32(phase)
@@ -71,12 +76,12 @@ class DepthField:
             inside: Floats = wide - far
             return inside
 
-        self._add(start, end, max(radius, final) * (1 + 1.16 * swell), depth)
+        self._add_shape(start, end, max(radius, final) * (1 + 1.16 * swell), depth)
 
-    def _add(
+    def _add_shape(
         self,
-        start: Place,
-        end: Place,
+        start: Coordinates,
+        end: Coordinates,
         reach: float,
         depth: Callable[[Floats, Floats, Floats], Floats],
     ) -> None:
@@ -95,39 +100,41 @@ class DepthField:
                 return
             part.append(slice(low, high))
             local.append(slice(low - box.start, high - box.start))
-        new = depth(*self.scan.at((part[0], part[1], part[2])))
+        new = depth(*self.scan.coordinates((part[0], part[1], part[2])))
         inner = (local[0], local[1], local[2])
-        best = self.best[inner]
-        if self._next is not None:
-            second = self._next[inner]
+        best = self.depth[inner]
+        if self._second_depth is not None:
+            second = self._second_depth[inner]
             np.maximum(second, np.minimum(best, new), out=second)
         np.maximum(best, new, out=best)
 
-    def rooms(self, wall: float) -> Floats:
-        """Depth in the shapes once each has a wall, shared with the neighbour it touches."""
-        assert self._next is not None, "a field without walls has no rooms"
+    def depth_within_walls(self, wall: float) -> Floats:
+        """Depth in the shapes after a wall of this thickness is taken off, shared where two shapes
+        touch.
+        """
+        assert self._second_depth is not None, "a field without walls has no rooms"
         half = np.float32(wall / 2)
-        inside: Floats = np.minimum(self.best - half, (self.best - self._next) / 2 - half)
+        inside: Floats = np.minimum(self.depth - half, (self.depth - self._second_depth) / 2 - half)
         return inside
 
-    def free(self, target: Target) -> Mask:
+    def free_voxels(self, target: Target) -> BoolArray:
         """Voxels of the box that may be drawn on: the target's, less what runs through the lung."""
-        return self.scan.free(self.cut, target)
+        return self.scan.free_voxels(self.cut, target)
 
     @property
     def axes(self) -> Axes:
         """x, y, z of the box's voxels."""
-        return self.scan.at(self.cut)
+        return self.scan.coordinates(self.cut)
 
     @property
     def hu(self) -> Floats:
         """The HU of the box, as they are now."""
         return self.scan.canvas.hu[self.cut]
 
-    def cover(self, depth: Floats, free: Mask) -> Floats:
+    def cover(self, depth: Floats, free: BoolArray) -> Floats:
         """How much of each voxel a depth fills, nothing where it must not be drawn."""
-        return self.scan.soft(depth) * free
+        return self.scan.soft_cover(depth) * free
 
-    def fill(self, cover: Floats, hu: Floats | float) -> None:
+    def blend(self, cover: Floats, hu: Floats | float) -> None:
         """Blend a value into the box."""
-        self.scan.mix(self.cut, cover, hu)
+        self.scan.blend(self.cut, cover, hu)

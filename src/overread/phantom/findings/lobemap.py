@@ -1,4 +1,6 @@
-"""The coarse map of a lobe, on which wide findings are planned before they are drawn finely."""
+"""A coarse grid of points in a lobe, on which widespread findings are laid out before they are
+drawn on voxels.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.ontology import lungs as lung_names
-from overread.phantom.body.boxes import box_of
+from overread.ontology import lung_anatomy as lung_names
+from overread.phantom.body.boxes import bounding_box
 from overread.phantom.body.canvas import Cut
 from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.body.shapes import Floats, Point
-from overread.phantom.body.tubes import piece
-from overread.phantom.findings.scan import Axes, Entity, Mask, Scan, Target, graded
+from overread.phantom.body.tubes import place_branch
+from overread.phantom.findings.scan import Axes, BoolArray, Entity, Scan, Target, grade_severity
 from overread.phantom.statement import Severity
 
-_EVERY = 4.0
+_STEP_MM = 4.0
 """Millimetres between the points of a map: what is planned on it is wider than that."""
 
 
 @dataclass(frozen=True)
 class LobeMap:
-    """One lobe, a point every few millimetres: wide findings are planned here, and drawn finely.
+    """One lobe as a grid of points some millimetres apart, on which widespread findings are laid
+    out.
 
-    Fields on the whole lobe would cost seconds at full size; on the map they cost nothing, and
-    between its points they are straight.
+    A field on every voxel of the lobe would take seconds at full size; on these points it is
+    cheap, and
+    it is interpolated linearly in between.
     """
 
     scan: Scan
@@ -39,12 +43,12 @@ class LobeMap:
     """Voxels from one point of the map to the next, along z, y and x."""
 
     @classmethod
-    def of(cls, scan: Scan, target: Target) -> LobeMap | None:
+    def from_target(cls, scan: Scan, target: Target) -> LobeMap | None:
         """The map of a target; None where the scan holds none of it."""
-        cut = scan.whole(target)
+        cut = scan.target_box(target)
         if cut is None:
             return None
-        x, y, z = (max(1, round(_EVERY / step)) for step in scan.canvas.grid.step)
+        x, y, z = (max(1, round(_STEP_MM / step)) for step in scan.canvas.grid.step)
         return cls(scan, target, cut, (z, y, x))
 
     @cached_property
@@ -63,35 +67,35 @@ class LobeMap:
         return axes[0], axes[1], axes[2]
 
     @cached_property
-    def free(self) -> Mask:
+    def free_points(self) -> BoolArray:
         """Points of the target that no other finding holds."""
-        inner = self.scan.free(self.cut, self.target)
+        inner = self.scan.free_voxels(self.cut, self.target)
         inner = inner[tuple(slice(None, None, s) for s in self.stride)]
         points = np.zeros(np.broadcast_shapes(*(a.shape for a in self.axes)), bool)
         points[tuple(slice(0, n) for n in inner.shape)] = inner
         return points
 
     @cached_property
-    def outer(self) -> Floats:
+    def rib_distance(self) -> Floats:
         """About how many millimetres the ribs are away; the rim over the diaphragm is thinner."""
-        return outer_depth(self.scan, *self.axes)
+        return rib_or_diaphragm_distance(self.scan, *self.axes)
 
     @cached_property
-    def ribs(self) -> Floats:
+    def exact_rib_distance(self) -> Floats:
         """Millimetres from the ribs alone."""
-        return self.scan.body.ribs(*self.axes) - 1
+        return self.scan.body.rib_depth(*self.axes) - 1
 
     @cached_property
-    def inner(self) -> Floats:
+    def interior_weight(self) -> Floats:
         """1 well inside the free lung, falling to 0 at its borders."""
-        near = ndimage.gaussian_filter(self.free.astype(np.float32), 1.5)
+        near = ndimage.gaussian_filter(self.free_points.astype(np.float32), 1.5)
         inner: Floats = np.clip(2.5 * near - np.float32(1.5), 0, 1)
         return inner
 
-    def share(self, axis: int) -> Floats:
+    def relative_position(self, axis: int) -> Floats:
         """How far along x, y or z a point lies within the lobe: 0 at its least, 1 at its most."""
-        line = np.broadcast_to(self.axes[axis], self.free.shape)
-        held = line[self.free] if self.free.any() else line.ravel()
+        line = np.broadcast_to(self.axes[axis], self.free_points.shape)
+        held = line[self.free_points] if self.free_points.any() else line.ravel()
         low, high = float(held.min()), float(held.max())
         return (self.axes[axis] - np.float32(low)) / np.float32(max(high - low, 1.0))
 
@@ -104,30 +108,30 @@ class LobeMap:
         first = min(
             (b for b in body.trees.airways if b.segment in codes), key=lambda branch: branch.order
         )
-        return piece(body.habitus, first).start
+        return place_branch(body.habitus, first).start
 
-    def far(self, point: Point) -> Floats:
+    def distance_from(self, point: Point) -> Floats:
         """Millimetres from a point."""
         x, y, z = (axis - np.float32(c) for axis, c in zip(self.axes, point, strict=True))
         far: Floats = np.sqrt(x * x + y * y + z * z)
         return far
 
-    def waves(self, rng: np.random.Generator, scale: float) -> Floats:
+    def smooth_noise(self, rng: np.random.Generator, scale: float) -> Floats:
         """A smooth random field: deviation 1, structures about `scale` millimetres wide."""
         return smooth_field(rng, *self.axes, scale, waves=14)
 
-    def spot(self, rng: np.random.Generator, where: Mask) -> Point | None:
+    def draw_point(self, rng: np.random.Generator, where: BoolArray) -> Point | None:
         """A free point of the map that is also in a mask; None where there is none."""
-        found = np.flatnonzero(self.free & where)
+        found = np.flatnonzero(self.free_points & where)
         if not len(found):
             return None
-        index = np.unravel_index(int(rng.choice(found)), self.free.shape)
+        index = np.unravel_index(int(rng.choice(found)), self.free_points.shape)
         x, y, z = (axis.ravel() for axis in self.axes)
         return float(x[index[2]]), float(y[index[1]]), float(z[index[0]])
 
-    def part(self, where: Mask) -> Cut | None:
+    def box_around(self, where: BoolArray) -> Cut | None:
         """The part of the arrays that holds the points of a mask, and one more on each side."""
-        box = box_of(where)
+        box = bounding_box(where)
         if box is None:
             return None
         z, y, x = (
@@ -139,7 +143,7 @@ class LobeMap:
         )
         return z, y, x
 
-    def fine(self, field: Floats, cut: Cut) -> Floats:
+    def to_voxels(self, field: Floats, cut: Cut) -> Floats:
         """A field of the map on the voxels of a part, straight between the map's points."""
         for axis in range(3):
             at = (np.arange(cut[axis].start, cut[axis].stop) - self.cut[axis].start) / np.float32(
@@ -153,26 +157,28 @@ class LobeMap:
         return field
 
 
-def outer_depth(scan: Scan, x: Floats, y: Floats, z: Floats) -> Floats:
+def rib_or_diaphragm_distance(scan: Scan, x: Floats, y: Floats, z: Floats) -> Floats:
     """Millimetres from the ribs, or twice those from the diaphragm where they are fewer.
 
     What is called subpleural or peripheral follows the ribs, and the mediastinum not at all.
     """
     lungs = scan.body.lungs
-    u, v, w = scan.body.habitus.template(x, y, z)
-    height, cosine = lungs.diaphragm(u, v)
-    outer: Floats = np.minimum(lungs.cavity(u, v, w)[0] - 1, 2 * (w - height) * cosine)
+    u, v, w = scan.body.habitus.to_template(x, y, z)
+    height, cosine = lungs.diaphragm_height(u, v)
+    outer: Floats = np.minimum(lungs.cavity_depth(u, v, w)[0] - 1, 2 * (w - height) * cosine)
     return outer
 
 
-def extent(scan: Scan, target: Target, entities: list[Entity]) -> Severity:
+def extent_severity(scan: Scan, target: Target, entities: list[Entity]) -> Severity:
     """How much of the target's lobes the entities take: to a tenth mild, from a third severe."""
     lobes = [scan.canvas.lobes == LOBES.index(code) + 1 for code in target.lobes]
     whole = sum(int(np.count_nonzero(lobe)) for lobe in lobes)
-    return graded(sum(e.voxels for e in entities) / max(whole, 1), 0.1, 0.33)
+    return grade_severity(sum(e.voxels for e in entities) / max(whole, 1), 0.1, 0.33)
 
 
-def areas(mask: Mask, least: float, most: int = 8) -> tuple[NDArray[np.int32], list[int]]:
+def largest_areas(
+    mask: BoolArray, least: float, most: int = 8
+) -> tuple[NDArray[np.int32], list[int]]:
     """The connected areas of a mask, as numbers on its voxels, and the numbers of those to keep.
 
     Kept are the largest, those that have at least `least` voxels.
@@ -183,11 +189,13 @@ def areas(mask: Mask, least: float, most: int = 8) -> tuple[NDArray[np.int32], l
     return numbers, [n for n in order[:most] if sizes[n] >= least]
 
 
-def pull(here: LobeMap, cut: Cut, free: Mask, moves: tuple[Floats, Floats, Floats]) -> None:
+def shift_lung(
+    here: LobeMap, cut: Cut, free: BoolArray, moves: tuple[Floats, Floats, Floats]
+) -> None:
     """Shift what is in the lung by millimetres along z, y and x, less so near its borders."""
     view = here.scan.canvas.hu[cut]
     x, y, z = here.scan.canvas.grid.step
-    ease = here.fine(here.inner, cut)
+    ease = here.to_voxels(here.interior_weight, cut)
     where = [
         np.arange(n, dtype=np.float32).reshape([-1 if a == axis else 1 for a in range(3)])
         + ease * move / np.float32(step)

@@ -7,20 +7,20 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.ontology import lungs as lung_names
+from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.findings.scan import Drawn, Entity, Scan
+from overread.phantom.findings.scan import DrawnFinding, Entity, Scan
 from overread.phantom.statement import Statement
 
-ENOUGH = 0.97
+NAMED_SHARE = 0.97
 """The share of a finding that the places named for it must hold."""
-MOST_SEGMENTS = 2
+MAX_SEGMENTS = 2
 """More segments than these are called by their lobe."""
 
 
-def measure(scan: Scan, drawn: Drawn) -> Statement:
+def measure_finding(scan: Scan, drawn: DrawnFinding) -> Statement:
     """What may be said of a finding."""
-    side, lobes, segments = _where(scan, drawn)
+    side, lobes, segments = _find_location(scan, drawn)
     size = None
     if drawn.sized:
         longest = max(longest_axis(entity, scan.canvas.grid.step) for entity in drawn.entities)
@@ -62,34 +62,36 @@ def _directions() -> NDArray[np.float64]:
     return np.stack([flat * np.cos(turn), flat * np.sin(turn), z])
 
 
-def _where(scan: Scan, drawn: Drawn) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+def _find_location(
+    scan: Scan, drawn: DrawnFinding
+) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
     """Side, lobes and segments that hold the finding."""
     if drawn.pleural:
-        right = sum(_right(scan, entity) for entity in drawn.entities)
+        right = sum(_count_right_voxels(scan, entity) for entity in drawn.entities)
         total = sum(entity.voxels for entity in drawn.entities)
         share = right / total
-        side = "right" if share > ENOUGH else "left" if share < 1 - ENOUGH else "both"
+        side = "right" if share > NAMED_SHARE else "left" if share < 1 - NAMED_SHARE else "both"
         return side, (), ()
-    lobes = _named(scan.canvas.lobes, drawn.entities, LOBES)
+    lobes = _fewest_places(scan.canvas.lobes, drawn.entities, LOBES)
     sides = {lung_names().by_code[code].side for code in lobes}
     side = next(iter(sides)) if len(sides) == 1 else "both"
     segments: tuple[str, ...] = ()
     if len(lobes) == 1:
-        held = _named(scan.canvas.segments, drawn.entities, SEGMENTS)
+        held = _fewest_places(scan.canvas.segments, drawn.entities, SEGMENTS)
         own = {part.code for part in lung_names().by_code[lobes[0]].segments}
-        if len(held) <= MOST_SEGMENTS and set(held) <= own and len(held) < len(own):
+        if len(held) <= MAX_SEGMENTS and set(held) <= own and len(held) < len(own):
             segments = held
     return side, lobes, segments
 
 
-def _right(scan: Scan, entity: Entity) -> int:
+def _count_right_voxels(scan: Scan, entity: Entity) -> int:
     """How many voxels of an entity lie in the right half of the chest."""
-    x, y, z = scan.at(entity.cut)
-    across, _, _ = scan.body.habitus.template(x, y, z)
+    x, y, z = scan.coordinates(entity.cut)
+    across, _, _ = scan.body.habitus.to_template(x, y, z)
     return int((np.broadcast_to(across, entity.mask.shape)[entity.mask] > 0).sum())
 
 
-def _named(
+def _fewest_places(
     labels: NDArray[np.uint8], entities: list[Entity], names: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The fewest places that together hold enough of the finding, in their usual order."""
@@ -98,5 +100,5 @@ def _named(
         counts += np.bincount(labels[entity.cut][entity.mask], minlength=len(names) + 1)
     counts[0] = 0
     order = np.argsort(-counts, kind="stable")
-    enough = np.searchsorted(np.cumsum(counts[order]), ENOUGH * counts.sum()) + 1
+    enough = np.searchsorted(np.cumsum(counts[order]), NAMED_SHARE * counts.sum()) + 1
     return tuple(names[n - 1] for n in sorted(order[:enough]))

@@ -11,44 +11,44 @@ from scipy import ndimage
 from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.shapes import Floats, Points
 from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.scan import LEAST_VOXELS, Drawn, Entity, Mask, Scan, Target
+from overread.phantom.findings.scan import MIN_VOXELS, BoolArray, DrawnFinding, Entity, Scan, Target
 from overread.phantom.findings.scatter import (
-    Cloud,
-    centres,
-    cloud_of,
-    free_points,
-    lattice,
-    spaced,
-    xyz_of,
+    PointCloud,
+    choose_centres,
+    find_free_points,
+    make_cloud,
+    scatter_lattice,
+    split_axes,
+    thin_out,
 )
 
-_PERIPHERAL = 22.0
+_PERIPHERAL_MM = 22.0
 """Twigs of tree-in-bud begin no further from the pleura than this."""
 
 
 def draw_micronodules(
     scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> Drawn | None:
+) -> DrawnFinding | None:
     """One to five clusters of nodules of a few millimetres, laid out as the kind demands."""
     number = int(rng.choice([1, 2, 2, 3, 4, 5]))
-    number = target.number(rng, max(number, min(len(target.lobes), 5)))
+    number = target.draw_count(rng, max(number, min(len(target.lobes), 5)))
     reach = float(rng.uniform(22, 32)) * (0.7 + 0.3 * scan.difficulty.size)
     draw = {
-        "centrilobular": _centrilobular,
-        "tree-in-bud": _tree_in_bud,
-        "perilymphatic": _perilymphatic,
+        "centrilobular": _draw_centrilobular,
+        "tree-in-bud": _draw_tree_in_bud,
+        "perilymphatic": _draw_perilymphatic,
     }[kind]
     entities = []
 
-    def good(cloud: Cloud) -> Mask:
+    def good(cloud: PointCloud) -> BoolArray:
         if kind == "centrilobular":
             return cloud.depth > 8
         if kind == "tree-in-bud":
             return (cloud.depth > 5) & (cloud.depth < 18)
-        return (_fissure(scan, cloud.points) < 7) | (cloud.depth < 6)
+        return (_fissure_distance(scan, cloud.points) < 7) | (cloud.depth < 6)
 
-    for place in _places(scan, rng, target, number, target.widest * reach, good):
-        own = target.apart(rng)
+    for place in _cluster_centres(scan, rng, target, number, target.max_scale * reach, good):
+        own = target.split_rng(rng)
         here = target.scale * reach * float(own.uniform(0.8, 1.1))
         entity = draw(scan, own, target, place, here)
         if entity is not None:
@@ -56,72 +56,76 @@ def draw_micronodules(
     if not entities:
         return None
     spread = ("peripheral",) if kind == "tree-in-bud" else ()
-    return Drawn("1e", kind, entities, spread=spread)
+    return DrawnFinding("1e", kind, entities, spread=spread)
 
 
-def _places(
+def _cluster_centres(
     scan: Scan,
     rng: np.random.Generator,
     target: Target,
     number: int,
     reach: float,
-    good: Callable[[Cloud], Mask],
+    good: Callable[[PointCloud], BoolArray],
 ) -> list[Points]:
     """Middles of the clusters: each lobe gets one before any gets a second."""
-    each = [centres(scan, rng, lobe, number, 1.7 * reach, good) for lobe in target.each]
+    each = [choose_centres(scan, rng, lobe, number, 1.7 * reach, good) for lobe in target.by_lobe]
     order = rng.permutation(len(each))
     turns = (each[n][turn] for turn in range(number) for n in order if turn < len(each[n]))
     return [place for place, _ in zip(turns, range(number), strict=False)]
 
 
-def _centrilobular(
+def _draw_centrilobular(
     scan: Scan, rng: np.random.Generator, target: Target, place: Points, reach: float
 ) -> Entity | None:
     """Soft-edged faint nodules at even distances; none touches the pleura or a fissure."""
-    gap = max(float(rng.uniform(6.5, 8.5)), 3.6 * scan.grain)
-    cloud = lattice(scan, rng, target, gap, around=(place, _widest(target, reach)), jitter=0.16)
-    cloud = cloud.only((cloud.depth > 5) & (_fissure(scan, cloud.points) > 4))
-    cloud = cloud.only(_ragged(rng, cloud, place, reach))
+    gap = max(float(rng.uniform(6.5, 8.5)), 3.6 * scan.voxel_mm)
+    cloud = scatter_lattice(
+        scan, rng, target, gap, around=(place, _largest_reach(target, reach)), jitter=0.16
+    )
+    cloud = cloud.subset((cloud.depth > 5) & (_fissure_distance(scan, cloud.points) > 4))
+    cloud = cloud.subset(_thin_out_edge(rng, cloud, place, reach))
     hazy = float(rng.uniform(-560, -380))
     lung = scan.body.habitus.lung
     value = lung + (hazy - lung) * min(scan.difficulty.contrast, 1.5)
 
     def build(field: DepthField) -> None:
         for point in cloud.points:
-            field.ball(point, _radius(scan, rng, 1.2, 2.0))
+            field.add_ball(point, _draw_radius(scan, rng, 1.2, 2.0))
 
-    return _paint(scan, target, cloud.points, build, value, hazy=True)
+    return _paint_cluster(scan, target, cloud.points, build, value, hazy=True)
 
 
-def _tree_in_bud(
+def _draw_tree_in_bud(
     scan: Scan, rng: np.random.Generator, target: Target, place: Points, reach: float
 ) -> Entity | None:
     """The last twigs beside the arteries, filled: a stem, a fork, a bud at each end."""
-    stems, ways, far = _ends_of_arteries(scan, rng, place, 0.85 * _widest(target, reach))
-    cloud = cloud_of(scan, stems)
-    keep = (cloud.depth < _PERIPHERAL) & (cloud.depth > 5) & free_points(scan, target, stems)
+    stems, ways, far = _artery_ends(scan, rng, place, 0.85 * _largest_reach(target, reach))
+    cloud = make_cloud(scan, stems)
+    keep = (
+        (cloud.depth < _PERIPHERAL_MM) & (cloud.depth > 5) & find_free_points(scan, target, stems)
+    )
     kept = np.flatnonzero(keep)
-    kept = kept[spaced(cloud.only(kept), np.full(len(kept), max(4.5, 3.0 * scan.grain)))]
-    each = {n: target.apart(rng) for n in kept}
+    kept = kept[thin_out(cloud.subset(kept), np.full(len(kept), max(4.5, 3.0 * scan.voxel_mm)))]
+    each = {n: target.split_rng(rng) for n in kept}
     kept = kept[far[kept] < 0.85 * reach]
     kept = kept[: round(40 * max(target.scale, 1.0) ** 2)]
 
     def build(field: DepthField) -> None:
         for n in kept:
-            _twig(scan, each[n], field, stems[n], ways[n])
+            _add_twig(scan, each[n], field, stems[n], ways[n])
 
     value = -30.0 - 90 * (1 - min(scan.difficulty.contrast, 1.2))
-    return _paint(scan, target, stems[kept], build, value)
+    return _paint_cluster(scan, target, stems[kept], build, value)
 
 
-def _twig(
+def _add_twig(
     scan: Scan, rng: np.random.Generator, field: DepthField, start: Points, way: Points
 ) -> None:
     """One twig with two to four budding branches."""
-    thin = max(0.6, 0.4 * scan.grain)
-    longer = max(1.0, scan.grain / 1.5)
+    thin = max(0.6, 0.4 * scan.voxel_mm)
+    longer = max(1.0, scan.voxel_mm / 1.5)
     fork = start + way * float(rng.uniform(2.0, 3.5)) * longer
-    field.tube(start, fork, thin)
+    field.add_tube(start, fork, thin)
     turn = np.cross(way, rng.normal(0, 1, 3))
     turn /= max(float(np.linalg.norm(turn)), 1e-6)
     side = np.cross(way, turn)
@@ -130,39 +134,39 @@ def _twig(
         angle = 2 * np.pi * n / number + float(rng.uniform(-0.4, 0.4))
         lean = way * 0.75 + 0.75 * (np.cos(angle) * turn + np.sin(angle) * side)
         end = fork + lean * float(rng.uniform(2.4, 4.2)) * longer
-        field.tube(fork, end, thin)
-        field.ball(end, _radius(scan, rng, 1.1, 1.6))
+        field.add_tube(fork, end, thin)
+        field.add_ball(end, _draw_radius(scan, rng, 1.1, 1.6))
 
 
-def _perilymphatic(
+def _draw_perilymphatic(
     scan: Scan, rng: np.random.Generator, target: Target, place: Points, reach: float
 ) -> Entity | None:
     """Dense nodules strung along the fissures, the pleura and the bronchovascular bundles."""
-    around = (place, _widest(target, reach) * 1.1)
-    cloud = lattice(scan, rng, target, 2.4, around=around, jitter=0.45)
-    depth, fissure = cloud.depth, _fissure(scan, cloud.points)
-    on_surface = (np.abs(depth - max(1.8, 1.1 * scan.grain)) < 0.9) | (
+    around = (place, _largest_reach(target, reach) * 1.1)
+    cloud = scatter_lattice(scan, rng, target, 2.4, around=around, jitter=0.45)
+    depth, fissure = cloud.depth, _fissure_distance(scan, cloud.points)
+    on_surface = (np.abs(depth - max(1.8, 1.1 * scan.voxel_mm)) < 0.9) | (
         (fissure > 0.3) & (fissure < 1.6) & (depth > 1)
     )
-    bundle = (_bundle(scan, cloud.points) < 1.2) & (depth > 4)
+    bundle = (_bundle_distance(scan, cloud.points) < 1.2) & (depth > 4)
     # Runs, not a coat: some stretches have many, others none.
     runs = smooth_field(rng, *cloud.xyz, 9.0) > -0.6
     chosen = np.flatnonzero((on_surface & runs) | bundle)
     chosen = rng.permutation(chosen)
-    gaps = rng.uniform(2.8, 4.8, len(chosen)).clip(min=2.2 * scan.grain)
-    cloud = cloud.only(chosen)
-    cloud = cloud.only(spaced(cloud, gaps))
-    cloud = cloud.only(np.linalg.norm(cloud.points - place, axis=1) < reach * 1.1)
+    gaps = rng.uniform(2.8, 4.8, len(chosen)).clip(min=2.2 * scan.voxel_mm)
+    cloud = cloud.subset(chosen)
+    cloud = cloud.subset(thin_out(cloud, gaps))
+    cloud = cloud.subset(np.linalg.norm(cloud.points - place, axis=1) < reach * 1.1)
 
     def build(field: DepthField) -> None:
         for point in cloud.points:
-            field.ball(point, _radius(scan, rng, 1.1, 1.9))
+            field.add_ball(point, _draw_radius(scan, rng, 1.1, 1.9))
 
     value = 0.0 - 150 * (1 - min(scan.difficulty.contrast, 1.2))
-    return _paint(scan, target, cloud.points, build, value)
+    return _paint_cluster(scan, target, cloud.points, build, value)
 
 
-def _paint(
+def _paint_cluster(
     scan: Scan,
     target: Target,
     points: Points,
@@ -174,39 +178,41 @@ def _paint(
     """Gather the nodules and paint them if they make an entity; gaps of a voxel are closed."""
     if len(points) < 4:
         return None
-    field = DepthField(scan, points, 8 + 4 * scan.grain)
+    field = DepthField(scan, points, 8 + 4 * scan.voxel_mm)
     build(field)
-    free = field.free(target)
-    mask = field.best > 0
-    if (mask & free).sum() < LEAST_VOXELS:
+    free = field.free_voxels(target)
+    mask = field.depth > 0
+    if (mask & free).sum() < MIN_VOXELS:
         return None
     # Ground glass has no edge to speak of.
     edge = np.float32(0.6 if hazy else 1.0)
-    field.fill(field.cover(field.best * edge, free), np.maximum(field.hu, np.float32(hu)))
-    closed = ndimage.binary_closing(mask, iterations=1 if scan.grain > 1.5 else 2)
-    return scan.take(field.cut, (closed | mask) & free)
+    field.blend(field.cover(field.depth * edge, free), np.maximum(field.hu, np.float32(hu)))
+    closed = ndimage.binary_closing(mask, iterations=1 if scan.voxel_mm > 1.5 else 2)
+    return scan.claim_entity(field.cut, (closed | mask) & free)
 
 
-def _radius(scan: Scan, rng: np.random.Generator, low: float, high: float) -> float:
-    return max(float(rng.uniform(low, high)) * scan.difficulty.size, 0.72 * scan.grain)
+def _draw_radius(scan: Scan, rng: np.random.Generator, low: float, high: float) -> float:
+    return max(float(rng.uniform(low, high)) * scan.difficulty.size, 0.72 * scan.voxel_mm)
 
 
-def _ragged(rng: np.random.Generator, cloud: Cloud, place: Points, reach: float) -> Mask:
+def _thin_out_edge(
+    rng: np.random.Generator, cloud: PointCloud, place: Points, reach: float
+) -> BoolArray:
     """Which points belong to a cluster that thins out towards its edge."""
     far = np.linalg.norm(cloud.points - place, axis=1) / reach
-    kept: Mask = (rng.random(len(cloud)) > (far - 0.55).clip(0) * 1.6) & (far < 1)
+    kept: BoolArray = (rng.random(len(cloud)) > (far - 0.55).clip(0) * 1.6) & (far < 1)
     return kept
 
 
-def _widest(target: Target, reach: float) -> float:
+def _largest_reach(target: Target, reach: float) -> float:
     """How far the cluster reaches on the day on which it is largest."""
-    return reach * (target.widest / target.scale)
+    return reach * (target.max_scale / target.scale)
 
 
-def _fissure(scan: Scan, points: Points) -> Floats:
+def _fissure_distance(scan: Scan, points: Points) -> Floats:
     """Millimetres to the nearest fissure of the lung that a point lies in."""
-    xyz = scan.body.habitus.template(*xyz_of(points))
-    major, minor = scan.body.lungs.fissures(*xyz)
+    xyz = scan.body.habitus.to_template(*split_axes(points))
+    major, minor = scan.body.lungs.fissure_distances(*xyz)
     has_minor = (xyz[0] > 0) & (major > 0)
     nearest: Floats = np.where(has_minor, np.minimum(np.abs(major), np.abs(minor)), np.abs(major))
     return nearest
@@ -215,11 +221,11 @@ def _fissure(scan: Scan, points: Points) -> Floats:
 def _arteries(scan: Scan, least: int, most: int) -> tuple[Points, Points, NDArray[np.float64]]:
     """Starts, ends and radii of the arteries that feed so many ends, in the patient."""
     chosen = [b for b in scan.body.trees.arteries if least <= b.leaves <= most]
-    lie = scan.body.habitus.patient(np.array([(b.start, b.end) for b in chosen]))
+    lie = scan.body.habitus.to_patient(np.array([(b.start, b.end) for b in chosen]))
     return lie[:, 0], lie[:, 1], np.array([b.radius for b in chosen])
 
 
-def _ends_of_arteries(
+def _artery_ends(
     scan: Scan, rng: np.random.Generator, place: Points, reach: float
 ) -> tuple[Points, Points, NDArray[np.float64]]:
     """Where the last branches of arteries near a place end, the way they go, how far they are."""
@@ -239,7 +245,7 @@ def _ends_of_arteries(
     )
 
 
-def _bundle(scan: Scan, points: Points) -> NDArray[np.float64]:
+def _bundle_distance(scan: Scan, points: Points) -> NDArray[np.float64]:
     """Millimetres from the outside of the nearest artery of some size."""
     nearest = np.full(len(points), np.inf)
     if not len(points):

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.phantom.body.shapes import Floats, Place, Point, Points, as_point, capsule, union
-from overread.phantom.findings.scan import Axes, Mask, Scan, Target
-from overread.phantom.findings.scatter import cloud_of
+from overread.phantom.body.shapes import (
+    Coordinates,
+    Floats,
+    Point,
+    Points,
+    capsule_distance,
+    to_point,
+    union_depth,
+)
+from overread.phantom.findings.scan import Axes, BoolArray, Scan, Target
+from overread.phantom.findings.scatter import make_cloud
 
 
-def ways(count: int) -> Points:
+def sphere_directions(count: int) -> Points:
     """Directions spread evenly over the sphere: a spiral from pole to pole."""
     n = np.arange(count) + 0.5
     z, turn = 1 - 2 * n / count, np.pi * (1 + 5**0.5) * n
@@ -17,14 +25,16 @@ def ways(count: int) -> Points:
     return np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
 
 
-class Rooms:
-    """Where in a target a round lesion fits; looked up point by point, without any distance map."""
+class LesionSites:
+    """Finds places in a target where a round lesion fits, by testing points instead of a distance
+    map.
+    """
 
     def __init__(self, scan: Scan, target: Target) -> None:
         """The target's box is found once, since that reads the whole volume."""
         self.scan, self.target = scan, target
-        self._box = scan.whole(target)
-        self._shell = np.concatenate([0.55 * ways(20), ways(48)])
+        self._box = scan.target_box(target)
+        self._shell = np.concatenate([0.55 * sphere_directions(20), sphere_directions(48)])
 
     def find(
         self,
@@ -43,16 +53,16 @@ class Rooms:
         """
         if self._box is None:
             return []
-        x, y, z = (axis.ravel() for axis in self.scan.at(self._box))
+        x, y, z = (axis.ravel() for axis in self.scan.coordinates(self._box))
         at = np.stack([rng.choice(axis, tries) for axis in (x, y, z)], axis=1).astype(np.float64)
-        own, _, _ = self._look(at)
+        own, _, _ = self._classify_points(at)
         at = at[own]
         if not len(at):
             return []
         if pleural:
-            at = self._at_ribs(at, radius)
-        shell = at[:, None, :] + self._shell * (radius + self.scan.grain)
-        inside, wall, air = (found.mean(axis=1) for found in self._look(shell))
+            at = self._points_at_ribs(at, radius)
+        shell = at[:, None, :] + self._shell * (radius + self.scan.voxel_mm)
+        inside, wall, air = (found.mean(axis=1) for found in self._classify_points(shell))
         if pleural:
             good = (wall > 0.05) & (wall < 0.36) & (inside + wall > 0.99)
         else:
@@ -61,24 +71,26 @@ class Rooms:
         worse = (air < 0.8 * inside).astype(float) + (1 - inside if share < 1 else 0)
         order = np.flatnonzero(good)
         order = order[np.argsort(worse[order], kind="stable")][:most]
-        return [as_point(place) for place in at[order]]
+        return [to_point(place) for place in at[order]]
 
-    def _at_ribs(self, at: Points, radius: float) -> Points:
+    def _points_at_ribs(self, at: Points, radius: float) -> Points:
         """Those points whose nearest pleura is that of the ribs, about half a radius away."""
-        cloud = cloud_of(self.scan, at)
-        deep, ribs = cloud.depth, self.scan.body.ribs(*cloud.xyz)
+        cloud = make_cloud(self.scan, at)
+        deep, ribs = cloud.depth, self.scan.body.rib_depth(*cloud.xyz)
         return at[(deep > 0.35 * radius) & (deep < 0.85 * radius) & (ribs < deep + 3)]
 
-    def _look(self, at: Points) -> tuple[Mask, Mask, Mask]:
-        """Which points are free voxels of the target, which lie beyond the lungs, which in air."""
+    def _classify_points(self, at: Points) -> tuple[BoolArray, BoolArray, BoolArray]:
+        """For each point: whether it is a free voxel of the target, whether it lies outside the
+        lungs, whether it is in air.
+        """
         canvas = self.scan.canvas
-        voxels, held = canvas.grid.nearest(at)
-        own = held & self.scan.free(voxels, self.target)
-        beyond = held & ~self.scan.taken[voxels] & (canvas.lobes[voxels] == 0)
+        voxels, held = canvas.grid.nearest_voxels(at)
+        own = held & self.scan.free_voxels(voxels, self.target)
+        beyond = held & ~self.scan.claimed[voxels] & (canvas.lobes[voxels] == 0)
         return own, beyond, own & (canvas.hu[voxels] < -550)
 
 
-def lump(
+def lump_depth(
     rng: np.random.Generator,
     axes: Axes,
     centre: Point,
@@ -101,12 +113,12 @@ def lump(
     wave *= np.float32(rough * radius / 2.5)
     if lobules:
         depth = np.float32(0.74 * radius) - far
-        for way in ways(lobules) + rng.normal(0, 0.22, (lobules, 3)):
+        for way in sphere_directions(lobules) + rng.normal(0, 0.22, (lobules, 3)):
             way = way / np.linalg.norm(way)
             wide = radius * rng.uniform(0.36, 0.55)
             b = [q - np.float32(v * (radius - wide)) for q, v in zip(p, way, strict=True)]
             bulge = np.float32(wide) - np.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2])
-            depth = union(depth, bulge, blend=0.12 * radius)
+            depth = union_depth(depth, bulge, blend=0.12 * radius)
         cluster: Floats = (depth + wave).astype(np.float32)
         return cluster
     turn, _ = np.linalg.qr(rng.normal(0, 1, (3, 3)))
@@ -118,11 +130,11 @@ def lump(
     return egg
 
 
-def strand(
+def draw_strand(
     scan: Scan,
     target: Target,
-    start: Place,
-    end: Place,
+    start: Coordinates,
+    end: Coordinates,
     wide: tuple[float, float],
     hu: float,
 ) -> None:
@@ -134,20 +146,20 @@ def strand(
     pad = max(*wide, blur / 2) + blur
     low = tuple(min(a, b) - pad for a, b in zip(start, end, strict=True))
     high = tuple(max(a, b) + pad for a, b in zip(start, end, strict=True))
-    cut = scan.canvas.grid.cut(low, high)
+    cut = scan.canvas.grid.box_between(low, high)
     if cut is None:
         return
-    far, t = capsule(*scan.at(cut), start, end)
+    far, t = capsule_distance(*scan.coordinates(cut), start, end)
     radius = np.float32(wide[0]) + t * np.float32(wide[1] - wide[0])
     drawn = np.maximum(radius, np.float32(0.5 * blur))
-    cover = scan.soft(drawn - far) * np.minimum(radius / drawn, 1) ** 1.4
-    cover = np.where(scan.free(cut, target), cover, 0)
+    cover = scan.soft_cover(drawn - far) * np.minimum(radius / drawn, 1) ** 1.4
+    cover = np.where(scan.free_voxels(cut, target), cover, 0)
     # A thread never makes anything darker than it was.
     cover = np.where(scan.canvas.hu[cut] < hu, cover, 0)
-    scan.mix(cut, cover, hu)
+    scan.blend(cut, cover, hu)
 
 
-def feed(
+def draw_feeding_vessels(
     scan: Scan,
     rng: np.random.Generator,
     target: Target,
@@ -159,11 +171,11 @@ def feed(
     """Let the nearest vessels run to a lesion, as they do to real ones; no part of its mask."""
     trees = scan.body.trees
     branches = [b for b in (*trees.arteries, *trees.veins) if 0.45 < b.radius < 2.2]
-    ends = scan.body.habitus.patient(np.array([b.end for b in branches]))
+    ends = scan.body.habitus.to_patient(np.array([b.end for b in branches]))
     far = np.linalg.norm(ends - centre, axis=1)
     near = np.flatnonzero((far > 1.15 * radius) & (far < radius + 16))
     for n in near[np.argsort(far[near])][:most]:
         wide = float(np.clip(branches[n].radius, 0.6, 0.3 * radius + 0.3))
         middle = (np.asarray(centre) + ends[n]) / 2 + rng.normal(0, 0.08 * far[n], 3)
-        strand(scan, target, centre, middle, (wide, wide), 30.0)
-        strand(scan, target, middle, ends[n], (wide, wide), 30.0)
+        draw_strand(scan, target, centre, middle, (wide, wide), 30.0)
+        draw_strand(scan, target, middle, ends[n], (wide, wide), 30.0)

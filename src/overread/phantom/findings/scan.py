@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.ontology import lungs as lung_names
+from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.anatomy import Body
-from overread.phantom.body.boxes import box_of, nested
+from overread.phantom.body.boxes import bounding_box, to_outer
 from overread.phantom.body.canvas import Canvas, Cut, Voxels
 from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.body.shapes import Floats, Place, Point, soft
+from overread.phantom.body.shapes import Coordinates, Floats, Point, soft_cover
 from overread.phantom.difficulty import Difficulty
 from overread.phantom.statement import Severity
 
-Mask = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 Axes = tuple[Floats, Floats, Floats]
 
-LEAST_VOXELS = 10
+MIN_VOXELS = 10
 """An entity with fewer voxels is no entity."""
-LEVELS: tuple[Severity, ...] = ("mild", "moderate", "severe")
+SEVERITIES: tuple[Severity, ...] = ("mild", "moderate", "severe")
 
 
-def graded(share: float, moderate: float, severe: float) -> Severity:
+def grade_severity(share: float, moderate: float, severe: float) -> Severity:
     """How bad something is, by the share of the lung that it takes."""
-    return LEVELS[(share >= moderate) + (share >= severe)]
+    return SEVERITIES[(share >= moderate) + (share >= severe)]
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Entity:
     """One lesion as its voxels: a part of the arrays, and which of its voxels."""
 
     cut: Cut
-    mask: Mask
+    mask: BoolArray
 
     @property
     def voxels(self) -> int:
@@ -47,7 +47,7 @@ class Entity:
 
 
 @dataclass
-class Drawn:
+class DrawnFinding:
     """One finding after it was drawn; its statement is measured from its voxels."""
 
     category: str
@@ -69,7 +69,7 @@ class Drawn:
     """Where its entities were put, of those that are put somewhere; None for one without room."""
     target: Target | None = None
     """Where it was to go."""
-    state: Mapping[str, Any] | None = None
+    rng_state: Mapping[str, Any] | None = None
     """The random generator's state before it was drawn: with it, it can be drawn again."""
 
     @property
@@ -79,11 +79,11 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Former:
-    """A finding as it was on an earlier day, and how much of it there is to be on this one."""
+class EarlierFinding:
+    """A finding as it was drawn on an earlier day, and the volume ratio it is to have on this one."""
 
-    drawn: Drawn
-    earlier: tuple[Drawn, ...]
+    drawn: DrawnFinding
+    drawn_before: tuple[DrawnFinding, ...]
     """What was drawn before it on that day, in that order: it went where those left room."""
     ratio: tuple[float, float]
     """Its volume on this day over that on the earlier one: the least and the most."""
@@ -104,15 +104,15 @@ class Target:
     """The smallest and the largest scale of all days on which it is drawn, where there are more."""
     count: tuple[int, int] | None = None
     """Fewest and most entities, where it is something that one counts; as usual where absent."""
-    at: tuple[Point | None, ...] | None = None
+    earlier_places: tuple[Point | None, ...] | None = None
     """Where its entities were put on an earlier day, and are put again."""
 
     @property
-    def widest(self) -> float:
-        """The scale for which there must be room."""
+    def max_scale(self) -> float:
+        """The largest scale of all days: there must be room for it."""
         return self.scale if self.span is None else self.span[1]
 
-    def fitted(self, size: float, *, low: float = 0.0, high: float = inf) -> float:
+    def fit_size(self, size: float, *, low: float = 0.0, high: float = inf) -> float:
         """A size before it is scaled, so that scaled it is neither too small nor too large.
 
         It fits the scale of every day on which the finding is drawn.
@@ -122,23 +122,26 @@ class Target:
             size = high / large
         return low / small if size * small < low else size
 
-    def number(self, rng: np.random.Generator, usual: int) -> int:
+    def draw_count(self, rng: np.random.Generator, usual: int) -> int:
         """How many entities there are to be."""
         return usual if self.count is None else int(rng.integers(self.count[0], self.count[1] + 1))
 
-    def apart(self, rng: np.random.Generator) -> np.random.Generator:
-        """Randomness for one part of the finding.
+    def split_rng(self, rng: np.random.Generator) -> np.random.Generator:
+        """The random generator for one part of the finding.
 
-        Where the finding is drawn on several days it is the part's own, so that the others do not
-        change with the size of this one.
+        Where the finding is drawn on several days each part gets its own generator, so that its
+        size does
+        not change the other parts; else it is `rng` itself.
         """
         return rng if self.span is None else np.random.default_rng(int(rng.integers(2**62)))
 
-    def seats(self, number: int, found: list[Point]) -> list[Point]:
-        """Places for one entity: where it was, on a later day; else those that were found."""
-        if self.at is None:
+    def choose_places(self, number: int, found: list[Point]) -> list[Point]:
+        """Places to try for one entity: its earlier place on a later day, else those that were
+        found.
+        """
+        if self.earlier_places is None:
             return found
-        there = self.at[number] if number < len(self.at) else None
+        there = self.earlier_places[number] if number < len(self.earlier_places) else None
         return [] if there is None else [there]
 
     @property
@@ -148,19 +151,19 @@ class Target:
         return tuple(side for side in ("right", "left") if side in found)
 
     @property
-    def each(self) -> tuple[Target, ...]:
+    def by_lobe(self) -> tuple[Target, ...]:
         """The target lobe by lobe."""
         return tuple(replace(self, lobes=(lobe,)) for lobe in self.lobes)
 
     @property
-    def lower(self) -> bool:
+    def is_lower(self) -> bool:
         """Whether it lies in the lower lobes only."""
         return all(lobe in ("RLL", "LLL") for lobe in self.lobes)
 
     @property
-    def basal(self) -> bool:
-        """Whether the foot of it is the base of a lung: at that of an upper lobe nobody says so."""
-        return self.lower and self.segment not in ("RS6", "LS6")
+    def is_basal(self) -> bool:
+        """Whether its lower end is the base of a lung."""
+        return self.is_lower and self.segment not in ("RS6", "LS6")
 
 
 @dataclass
@@ -170,31 +173,31 @@ class Scan:
     body: Body
     canvas: Canvas
     difficulty: Difficulty
-    taken: Mask = field(init=False)
+    claimed: BoolArray = field(init=False)
     """Voxels of findings that were drawn already: no two findings share one."""
 
     def __post_init__(self) -> None:
-        self.taken = np.zeros(self.canvas.grid.shape, bool)
+        self.claimed = np.zeros(self.canvas.grid.shape, bool)
 
     @property
-    def grain(self) -> float:
+    def voxel_mm(self) -> float:
         """The longest side of a voxel, in millimetres."""
         return max(self.canvas.grid.step)
 
-    def cut(self, centre: Place, reach: float) -> Cut | None:
+    def box_around(self, centre: Coordinates, reach: float) -> Cut | None:
         """The part of the arrays within `reach` millimetres of a point, along each axis."""
         low, high = (tuple(float(c) + far for c in centre) for far in (-reach, reach))
-        return self.canvas.grid.cut(low, high)
+        return self.canvas.grid.box_between(low, high)
 
-    def at(self, cut: Cut) -> Axes:
+    def coordinates(self, cut: Cut) -> Axes:
         """x, y, z of a part in the patient's millimetres; they broadcast to its shape."""
-        return self.canvas.grid.at(cut)
+        return self.canvas.grid.coordinates(cut)
 
-    def depth(self, cut: Cut) -> Floats:
+    def lung_depth(self, cut: Cut) -> Floats:
         """Millimetres from the pleura in a part; negative outside the lungs."""
-        return self.body.depth(*self.at(cut))
+        return self.body.lung_depth(*self.coordinates(cut))
 
-    def held(self, where: Cut | Voxels, target: Target) -> Mask:
+    def target_voxels(self, where: Cut | Voxels, target: Target) -> BoolArray:
         """Which voxels of a part, or of a list, belong to the target."""
         numbers = [LOBES.index(code) + 1 for code in target.lobes]
         own = np.isin(self.canvas.lobes[where], numbers)
@@ -202,48 +205,50 @@ class Scan:
             own &= self.canvas.segments[where] == SEGMENTS.index(target.segment) + 1
         return own
 
-    def free(self, where: Cut | Voxels, target: Target) -> Mask:
+    def free_voxels(self, where: Cut | Voxels, target: Target) -> BoolArray:
         """Which voxels of a part, or of a list, belong to the target and to no other finding."""
-        return self.held(where, target) & ~self.taken[where]
+        return self.target_voxels(where, target) & ~self.claimed[where]
 
-    def whole(self, target: Target) -> Cut | None:
+    def target_box(self, target: Target) -> Cut | None:
         """The smallest part of the arrays that holds the target."""
-        return box_of(self.held((slice(None),) * 3, target))
+        return bounding_box(self.target_voxels((slice(None),) * 3, target))
 
-    def waves(self, rng: np.random.Generator, cut: Cut, scale: float) -> Floats:
+    def smooth_noise(self, rng: np.random.Generator, cut: Cut, scale: float) -> Floats:
         """A smooth random field over a part: deviation 1, structures about `scale` mm wide."""
-        return smooth_field(rng, *self.at(cut), scale)
+        return smooth_field(rng, *self.coordinates(cut), scale)
 
-    def mix(self, cut: Cut, cover: Floats, hu: Floats | float) -> None:
+    def blend(self, cut: Cut, cover: Floats, hu: Floats | float) -> None:
         """Blend a value into a part: `cover` says how much of each voxel it fills, 0 to 1."""
         view = self.canvas.hu[cut]
         view += (np.asarray(hu, np.float32) - view) * cover.astype(np.float32)
 
-    def soft(self, depth: Floats) -> Floats:
+    def soft_cover(self, depth: Floats) -> Floats:
         """Cover of a shape given by its depth."""
-        return soft(depth, self.canvas.grid.blur)
+        return soft_cover(depth, self.canvas.grid.blur)
 
-    def take(self, cut: Cut, mask: Mask) -> Entity | None:
-        """Make an entity of a mask, shrunk to its box; None where too little is left of it."""
-        mask = mask & ~self.taken[cut]
-        if int(mask.sum()) < LEAST_VOXELS:
+    def claim_entity(self, cut: Cut, mask: BoolArray) -> Entity | None:
+        """Make an entity of the free voxels of a mask and mark them as taken; None where too few
+        are left.
+        """
+        mask = mask & ~self.claimed[cut]
+        if int(mask.sum()) < MIN_VOXELS:
             return None
-        inner = box_of(mask)
+        inner = bounding_box(mask)
         assert inner is not None
-        entity = Entity(nested(cut, inner), mask[inner].copy())
-        self.taken[entity.cut] |= entity.mask
+        entity = Entity(to_outer(cut, inner), mask[inner].copy())
+        self.claimed[entity.cut] |= entity.mask
         return entity
 
 
 __all__ = [
-    "LEAST_VOXELS",
+    "MIN_VOXELS",
     "Axes",
-    "Drawn",
+    "BoolArray",
+    "DrawnFinding",
+    "EarlierFinding",
     "Entity",
-    "Former",
-    "Mask",
     "Scan",
     "Target",
-    "box_of",
-    "graded",
+    "bounding_box",
+    "grade_severity",
 ]

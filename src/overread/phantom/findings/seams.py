@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from overread.phantom.body.boxes import relative
-from overread.phantom.body.canvas import NUMBER
+from overread.phantom.body.boxes import to_inner
+from overread.phantom.body.canvas import ORGAN_NUMBERS
 from overread.phantom.findings.scan import Entity, Scan
 
 
@@ -22,9 +22,9 @@ def close_seam(scan: Scan, entity: Entity) -> None:
     )
     cut = z, y, x
     mask = np.zeros(scan.canvas.hu[cut].shape, bool)
-    mask[relative(entity.cut, cut)] = entity.mask
+    mask[to_inner(entity.cut, cut)] = entity.mask
     rim = ndimage.binary_dilation(mask) & ~mask & (scan.canvas.lobes[cut] == 0)
     # Neither the air of an airway nor another finding, such as a pneumothorax, is a seam.
-    rim &= (scan.canvas.organs[cut] != NUMBER["trachea and bronchi"]) & ~scan.taken[cut]
+    rim &= (scan.canvas.organs[cut] != ORGAN_NUMBERS["trachea and bronchi"]) & ~scan.claimed[cut]
     view = scan.canvas.hu[cut]
     view[rim] = np.maximum(view[rim], -20)

@@ -1,4 +1,4 @@
-"""What became of the findings between two time points."""
+"""Draws how the findings of a case change between its two time points."""
 
 from __future__ import annotations
 
@@ -8,52 +8,54 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from overread.phantom.illness.draft import Turn
-from overread.phantom.illness.model import Span, courses
-from overread.phantom.population import Plan
+from overread.phantom.illness.model import IntervalUnit, load_courses
+from overread.phantom.population import FindingPlan
 
 TURNS: tuple[Turn, ...] = ("gone", "smaller", "same", "larger", "new")
 """From the best to the worst."""
-_ABSENT: tuple[Turn, ...] = ("new", "gone")
-_EACH_BY_ITSELF = ("wanders", "comes-and-goes")
+_ABSENT_TURNS: tuple[Turn, ...] = ("new", "gone")
+_INDEPENDENT_COURSES = ("wanders", "comes-and-goes")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DrawnCourse:
     """Plans and findings beyond the lung with what became of each; no turns with one time point."""
 
-    plans: tuple[Plan, ...]
+    plans: tuple[FindingPlan, ...]
     turns: tuple[Turn, ...]
-    beyond: tuple[str, ...]
-    beyond_turns: tuple[Turn, ...]
+    extrapulmonary: tuple[str, ...]
+    extrapulmonary_turns: tuple[Turn, ...]
 
 
-def turn_out(
+def draw_course(
     rng: np.random.Generator,
-    plans: Sequence[Plan],
+    plans: Sequence[FindingPlan],
     plan_courses: Sequence[str],
     beyond: Sequence[str],
     beyond_courses: Sequence[str],
-    span: Span | None,
+    span: IntervalUnit | None,
     *,
-    filler: Plan,
-) -> Outcome:
-    """Draw every turn; something changes for certain, and no time point is without a plan.
+    filler: FindingPlan,
+) -> DrawnCourse:
+    """Draw the turn of every finding; at least one changes, and no time point is without a plan.
 
-    `filler` is what a lung shows that would otherwise show nothing.
+    `filler` is drawn where a lung would otherwise show nothing.
     """
     plans = list(plans) or [filler]
     named = [*plan_courses, *("lasts" for _ in plans[len(plan_courses) :])]
     if span is None:
-        return Outcome(tuple(plans), (), tuple(beyond), ())
+        return DrawnCourse(tuple(plans), (), tuple(beyond), ())
     # What belongs to one illness goes one way, unless it is its manner to wander.
     way = rng.random()
     turns = [
-        _turn(rng.random() if name in _EACH_BY_ITSELF else way, courses()[name][span])
+        _pick_turn(
+            rng.random() if name in _INDEPENDENT_COURSES else way, load_courses()[name][span]
+        )
         for name in named
     ]
-    outer = [_turn(rng.random(), courses()[name][span]) for name in beyond_courses]
+    outer = [_pick_turn(rng.random(), load_courses()[name][span]) for name in beyond_courses]
     if all(turn == "same" for turn in [*turns, *outer]):
-        turns = _changed(rng, named, span, turns)
+        turns = _force_change(rng, named, span, turns)
     if all(turn == "same" for turn in [*turns, *outer]):
         # Nothing of the illness can change: a band of collapsed lung can.
         where = [n for n, plan in enumerate(plans) if _same_kind(plan, filler)]
@@ -62,7 +64,7 @@ def turn_out(
             plans.append(filler)
             turns.append("same")
         turns[where[0]] = "gone" if rng.random() < 0.5 else "new"
-    for absent in _ABSENT:
+    for absent in _ABSENT_TURNS:
         if not all(turn == absent for turn in turns):
             continue
         # The day would show nothing in the lung.
@@ -82,14 +84,14 @@ def turn_out(
     if len(changed) == 1 and set(outer) <= {"same"}:
         # The one thing that differs between the days has to be drawn.
         plans[changed[0]] = replace(plans[changed[0]], needed=True)
-    return Outcome(tuple(plans), tuple(turns), tuple(beyond), tuple(outer))
+    return DrawnCourse(tuple(plans), tuple(turns), tuple(beyond), tuple(outer))
 
 
-def _same_kind(one: Plan, other: Plan) -> bool:
+def _same_kind(one: FindingPlan, other: FindingPlan) -> bool:
     return (one.category, one.kind) == (other.category, other.kind)
 
 
-def _turn(way: float, chances: Mapping[Turn, float]) -> Turn:
+def _pick_turn(way: float, chances: Mapping[Turn, float]) -> Turn:
     """The turn at a share of the way from the best to the worst."""
     left = way * sum(chances.values())
     for turn in TURNS:
@@ -99,15 +101,15 @@ def _turn(way: float, chances: Mapping[Turn, float]) -> Turn:
     return "same"
 
 
-def _changed(
-    rng: np.random.Generator, named: Sequence[str], span: Span, turns: list[Turn]
+def _force_change(
+    rng: np.random.Generator, named: Sequence[str], span: IntervalUnit, turns: list[Turn]
 ) -> list[Turn]:
     """The turns with one of them another than 'same', where a course allows it."""
-    able = [n for n, name in enumerate(named) if set(courses()[name][span]) != {"same"}]
+    able = [n for n, name in enumerate(named) if set(load_courses()[name][span]) != {"same"}]
     if not able:
         return turns
     n = able[int(rng.random() * len(able))]
     left: dict[Turn, float] = {
-        turn: c for turn, c in courses()[named[n]][span].items() if turn != "same"
+        turn: c for turn, c in load_courses()[named[n]][span].items() if turn != "same"
     }
-    return [_turn(rng.random(), left) if k == n else turn for k, turn in enumerate(turns)]
+    return [_pick_turn(rng.random(), left) if k == n else turn for k, turn in enumerate(turns)]

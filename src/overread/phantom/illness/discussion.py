@@ -13,29 +13,35 @@ from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.history import pick
 from overread.phantom.illness.model import (
     Disease,
-    Mark,
-    by_option,
-    diseases,
-    presentations,
+    FindingName,
+    load_diseases,
+    load_diseases_by_option,
+    load_presentations,
     read_tables,
 )
-from overread.phantom.illness.telling import absent, called, listed, mark_of, told_together
+from overread.phantom.illness.telling import (
+    describe_absence,
+    describe_findings,
+    find_words,
+    finding_name,
+    join_phrases,
+)
 from overread.phantom.statement import Statement
 
 _FILES = ("infections", "interstitial", "airways", "tumours", "chest")
-_SYNTHETIC = (
+_SYNTHETIC_NOTES = (
     "This patient is synthetic, and the images were computed.",
     "The patient is synthetic: nobody was examined.",
     "All of this patient is synthetic, the images included.",
 )
-_UNDECIDED = (
+_HISTORY_NOTES = (
     "The history, {about}, fits all five diagnoses and decides nothing.",
     "This patient came with {about}, which each of the five diagnoses may cause.",
     "What brought the patient, {about}, leaves all five diagnoses open.",
 )
 
 
-class Lesson(Record):
+class TeachingText(Record):
     """What is said of a diagnosis for teaching."""
 
     background: tuple[str, ...]
@@ -57,16 +63,16 @@ class Lesson(Record):
 
 
 @cache
-def lessons() -> dict[str, Lesson]:
+def load_teaching_texts() -> dict[str, TeachingText]:
     """Code of a diagnosis → what is said of it."""
-    found: dict[str, Lesson] = {}
+    found: dict[str, TeachingText] = {}
     for name in _FILES:
         for code, table in read_tables("teaching", f"{name}.toml").items():
-            found[code] = Lesson.model_validate(table)
+            found[code] = TeachingText.model_validate(table)
     return found
 
 
-def title(draft: Draft) -> str:
+def case_title(draft: Draft) -> str:
     """The title of a case, which tells nothing.
 
     It is a number, as in the release.
@@ -74,7 +80,7 @@ def title(draft: Draft) -> str:
     return f"Case number {draft.patient:05d}"
 
 
-def discussion(
+def write_discussion(
     draft: Draft,
     found: Sequence[Statement],
     changes: str | None,
@@ -86,29 +92,29 @@ def discussion(
     `found` is what was seen on all days together, `changes` what became of it, in words. `others`
     are the diagnoses that are weighed, as code and name; without them, the other four options.
     """
-    lesson = lessons()[draft.disease]
+    lesson = load_teaching_texts()[draft.disease]
     if others is None:
         others = [
-            (by_option()[option.text].code, option.text)
+            (load_diseases_by_option()[option.text].code, option.text)
             for option in draft.options
             if option.letter != draft.answer
         ]
-    seen = "; ".join(_findings(draft, found))
+    seen = "; ".join(_describe_found(draft, found))
     imaging = [
         pick(rng, ("CT shows {}.", "In this patient CT shows {}.", "The scan shows {}.")).format(
             seen
         ),
         *lesson.imaging,
-        *(_against(draft, found, code, name, rng) for code, name in others),
+        *(_exclusion_sentence(draft, found, code, name, rng) for code, name in others),
     ]
-    outcome = [*_some(rng, lesson.outcome), *([changes] if changes else [])]
-    outcome.append(pick(rng, _SYNTHETIC))
-    about = presentations()[draft.group].about
+    outcome = [*_drop_one(rng, lesson.outcome), *([changes] if changes else [])]
+    outcome.append(pick(rng, _SYNTHETIC_NOTES))
+    about = load_presentations()[draft.group].about
     texts = (
-        _some(rng, lesson.background),
-        [*_some(rng, lesson.clinical), pick(rng, _UNDECIDED).format(about=about)],
+        _drop_one(rng, lesson.background),
+        [*_drop_one(rng, lesson.clinical), pick(rng, _HISTORY_NOTES).format(about=about)],
         imaging,
-        _some(rng, lesson.significance),
+        _drop_one(rng, lesson.significance),
         outcome,
         lesson.take_home,
     )
@@ -118,40 +124,42 @@ def discussion(
     )
 
 
-def _findings(draft: Draft, found: Sequence[Statement]) -> list[str]:
+def _describe_found(draft: Draft, found: Sequence[Statement]) -> list[str]:
     """What belongs to the illness, and then the rest."""
-    disease = diseases()[draft.disease]
-    own = told_together([one for one in found if mark_of(one) in disease.possible])
-    rest = told_together([one for one in found if mark_of(one) not in disease.possible])
+    disease = load_diseases()[draft.disease]
+    own = describe_findings([one for one in found if finding_name(one) in disease.possible])
+    rest = describe_findings([one for one in found if finding_name(one) not in disease.possible])
     if not own:
         return [rest or "nothing that stands out"]
     return [own, f"besides, without bearing on the diagnosis, {rest}"] if rest else [own]
 
 
-def _against(
+def _exclusion_sentence(
     draft: Draft, found: Sequence[Statement], code: str, name: str, rng: np.random.Generator
 ) -> str:
     """Why it is not another diagnosis: what that would show, or what it would not explain."""
-    other, lesson = diseases()[code], lessons()[code]
-    marks = {mark_of(one) for one in found}
+    other, lesson = load_diseases()[code], load_teaching_texts()[code]
+    marks = {finding_name(one) for one in found}
     missing = [needed for needed in other.needed if not needed & marks]
     said = pick(rng, ("would be expected to show", "would show", "would typically show"))
     if missing:
-        return f"{name} {said} {lesson.expects}, but {absent(missing[0])}."
-    strange = _unexplained(diseases()[draft.disease], other, marks)
+        return f"{name} {said} {lesson.expects}, but {describe_absence(missing[0])}."
+    strange = _unexplained_findings(load_diseases()[draft.disease], other, marks)
     if not strange:
         return f"{name} {said} {lesson.expects}."
-    return f"{name} would not explain {listed(called(mark).one for mark in strange)}."
+    return f"{name} would not explain {join_phrases(find_words(mark).one for mark in strange)}."
 
 
-def _unexplained(disease: Disease, other: Disease, marks: set[Mark]) -> list[Mark]:
+def _unexplained_findings(
+    disease: Disease, other: Disease, marks: set[FindingName]
+) -> list[FindingName]:
     """What was found of the illness that another diagnosis never comes with: its marks if any."""
     strange = (marks & disease.possible) - other.possible
-    needed = frozenset[Mark]().union(*disease.needed)
+    needed = frozenset[FindingName]().union(*disease.needed)
     return sorted(strange & needed or strange)
 
 
-def _some(rng: np.random.Generator, sentences: Sequence[str]) -> list[str]:
+def _drop_one(rng: np.random.Generator, sentences: Sequence[str]) -> list[str]:
     """All sentences, or one of them less, in their order."""
     if len(sentences) < 2 or rng.random() < 0.5:
         return list(sentences)

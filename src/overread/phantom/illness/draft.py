@@ -11,13 +11,13 @@ from typing import Literal
 
 from overread.core import Option, Record
 from overread.phantom.film.sign import View
-from overread.phantom.population import Plan
+from overread.phantom.population import FindingPlan
 
 Turn = Literal["gone", "smaller", "same", "larger", "new"]
 """What became of a finding between two time points."""
 
 
-class Look(Record):
+class PictureSpec(Record):
     """One picture that the case is to show."""
 
     id: str
@@ -45,7 +45,7 @@ class Draft:
     history: str
     options: tuple[Option, ...]
     """Five diagnoses with letters A to E, in the order of the letters."""
-    looks: tuple[Look, ...]
+    pictures: tuple[PictureSpec, ...]
     """The pictures in the order they are shown; those of an earlier time come first."""
     interval: str | None
     """Time between the two time points in words ('six weeks'); absent with one time point."""
@@ -53,18 +53,18 @@ class Draft:
     """Letter of the true diagnosis."""
     disease: str
     """Code of the true diagnosis in the disease model."""
-    plans: tuple[Plan, ...]
+    plans: tuple[FindingPlan, ...]
     """What the illness looks like, and then what else the patient has by chance."""
-    beyond: tuple[str, ...]
+    extrapulmonary: tuple[str, ...]
     """Findings beyond the lung: those of the illness, then those that the person has anyway."""
     turns: tuple[Turn, ...]
     """For each plan what became of it at the second time point; empty with one time point. A plan
     that is 'new' is not drawn at the first."""
-    beyond_turns: tuple[Turn, ...]
+    extrapulmonary_turns: tuple[Turn, ...]
     """The same for `beyond`: gone, same or new, and always the same for the body's build."""
     illness_plans: int = 0
     """How many of the plans, from the first on, belong to the illness."""
-    illness_beyond: int = 0
+    illness_extrapulmonary: int = 0
     """How many of the findings beyond the lung, from the first on, belong to the illness."""
 
     @property

@@ -13,28 +13,34 @@ from collections.abc import Sequence
 import numpy as np
 
 from overread.core import Case, Entry, Finding, Image, PictureNote, Truth, Whole
-from overread.ontology import lungs as lung_names
+from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.exam_ct import split_of
-from overread.phantom.illness.discussion import discussion, title
-from overread.phantom.illness.draft import Draft, Look, Turn
-from overread.phantom.illness.model import diseases, icd
-from overread.phantom.illness.telling import noun, sentence_of, told_together
-from overread.phantom.population import Plan, stream
-from overread.phantom.statement import BEYOND, Side, Statement
+from overread.phantom.illness.discussion import case_title, write_discussion
+from overread.phantom.illness.draft import Draft, PictureSpec, Turn
+from overread.phantom.illness.model import find_icd, load_diseases
+from overread.phantom.illness.telling import describe_findings, finding_noun, findings_sentence
+from overread.phantom.population import FindingPlan, seed_for
+from overread.phantom.statement import EXTRAPULMONARY, Side, Statement
 from overread.phantom.visit import Settings
 
 _PLEURA = ("2e", "2g")
-_SOFT = ("2b", "2e", "2f", "2g", "2h")
+_MEDIASTINAL_CATEGORIES = ("2b", "2e", "2f", "2g", "2h")
 """Categories that a mediastinal window shows besides what lies beyond the lung."""
-_ON_FILM = ("2b consolidation", "2b atelectasis", "2e effusion", "2g pneumothorax", "2d mass")
+_CERTAIN_ON_FILM = (
+    "2b consolidation",
+    "2b atelectasis",
+    "2e effusion",
+    "2g pneumothorax",
+    "2d mass",
+)
 """What a film shows without doubt; of the rest nothing is said before it is drawn."""
-_TURNED: dict[Turn, tuple[str, str]] = {
+_TURN_PHRASES: dict[Turn, tuple[str, str]] = {
     "gone": ("is no longer seen", "are no longer seen"),
     "smaller": ("is smaller", "are smaller"),
     "larger": ("is larger", "are larger"),
     "new": ("is new", "are new"),
 }
-_BONE = ("rib fracture", "osteophytes")
+_BONE_KINDS = ("rib fracture", "osteophytes")
 
 
 def case_split(number: int) -> str:
@@ -46,12 +52,12 @@ def case_split(number: int) -> str:
     return "test" if split_of(number) == "test" else "train"
 
 
-def picture_file(draft: Draft, look: Look) -> str:
+def picture_file(draft: Draft, look: PictureSpec) -> str:
     """The file of a picture, relative to the release."""
     return f"images/case{draft.patient:05d}/{look.id}.jpg"
 
 
-def case_of(draft: Draft, split: str) -> Case:
+def make_case(draft: Draft, split: str) -> Case:
     """What a reader sees of a draft."""
     name = f"case{draft.patient:05d}"
     return Case(
@@ -65,20 +71,20 @@ def case_of(draft: Draft, split: str) -> Case:
                 file=picture_file(draft, look),
                 timepoint=look.time + 1 if draft.longitudinal else None,
             )
-            for order, look in enumerate(draft.looks, 1)
+            for order, look in enumerate(draft.pictures, 1)
         ),
         history=draft.history,
         options=draft.options,
     )
 
 
-def truth_of(draft: Draft, captions: Sequence[str], report: str, discussed: str) -> Truth:
+def make_truth(draft: Draft, captions: Sequence[str], report: str, discussed: str) -> Truth:
     """What is true of a draft; `captions` in the order of its looks."""
-    code = icd(diseases()[draft.disease].icd)
+    code = find_icd(load_diseases()[draft.disease].icd)
     text = next(option.text for option in draft.options if option.letter == draft.answer)
-    names = [f"image-{order}" for order in range(1, len(draft.looks) + 1)]
+    names = [f"image-{order}" for order in range(1, len(draft.pictures) + 1)]
     return Truth(
-        title=title(draft),
+        title=case_title(draft),
         answer=draft.answer,
         answer_text=text,
         findings=tuple(
@@ -94,60 +100,68 @@ def truth_of(draft: Draft, captions: Sequence[str], report: str, discussed: str)
                 modality="X-ray" if look.view else "CT",
                 sub_modality=sub_modality(look),
             )
-            for name, look in zip(names, draft.looks, strict=True)
+            for name, look in zip(names, draft.pictures, strict=True)
         ),
         longitudinal=draft.longitudinal,
         timepoints=2 if draft.longitudinal else 1,
         interval=draft.interval,
-        image_count=len(draft.looks),
+        image_count=len(draft.pictures),
         icd_chapter=code.chapter,
         icd_block=code.block,
         icd_category=code.category,
     )
 
 
-def sub_modality(look: Look) -> str:
+def sub_modality(look: PictureSpec) -> str:
     """The level-2 modality of a picture; nobody here was given contrast medium."""
     if look.view is not None:
         return "Chest radiography"
     return "HRCT / Thin-slice CT" if look.window == "lung" else "Non-contrast CT"
 
 
-def text_entry(draft: Draft, settings: Settings) -> Entry:
+def make_text_entry(draft: Draft, settings: Settings) -> Entry:
     """The whole entry of a draft, without a pixel."""
-    rng = np.random.default_rng(stream(settings.seed, draft.patient, "case", "discussion"))
-    days = [planned(draft, time) for time in range(2 if draft.longitudinal else 1)]
-    captions = [_caption(look, days[look.time]) for look in draft.looks]
-    changes = planned_changes(draft)
-    report = f"CT of the chest: {_lower(sentence_of(days[0]))}"
+    rng = np.random.default_rng(seed_for(settings.seed, draft.patient, "case", "discussion"))
+    days = [list_planned(draft, time) for time in range(2 if draft.longitudinal else 1)]
+    captions = [_write_caption(look, days[look.time]) for look in draft.pictures]
+    changes = describe_planned_changes(draft)
+    report = f"CT of the chest: {_lower_first(findings_sentence(days[0]))}"
     if changes is not None:
         report += f" {changes}"
-    discussed = discussion(draft, planned_ever(draft), changes, rng)
-    truth = truth_of(draft, captions, report, discussed)
-    return Entry(case=case_of(draft, case_split(draft.patient)), truth=truth)
+    discussed = write_discussion(draft, list_planned_ever(draft), changes, rng)
+    truth = make_truth(draft, captions, report, discussed)
+    return Entry(case=make_case(draft, case_split(draft.patient)), truth=truth)
 
 
-def planned(draft: Draft, time: int = 0) -> list[Statement]:
+def list_planned(draft: Draft, time: int = 0) -> list[Statement]:
     """What is planned for a time point, as statements that say no more than is certain."""
     absent = "gone" if time else "new"
     inside = zip(draft.plans, draft.turns or ("same",) * len(draft.plans), strict=True)
-    outside = zip(draft.beyond, draft.beyond_turns or ("same",) * len(draft.beyond), strict=True)
-    found = [statement_of(plan) for plan, turn in inside if turn != absent]
+    outside = zip(
+        draft.extrapulmonary,
+        draft.extrapulmonary_turns or ("same",) * len(draft.extrapulmonary),
+        strict=True,
+    )
+    found = [make_statement(plan) for plan, turn in inside if turn != absent]
     found += [
-        Statement(category=BEYOND[name], kind=name) for name, turn in outside if turn != absent
+        Statement(category=EXTRAPULMONARY[name], kind=name)
+        for name, turn in outside
+        if turn != absent
     ]
     return found
 
 
-def planned_ever(draft: Draft) -> list[Statement]:
+def list_planned_ever(draft: Draft) -> list[Statement]:
     """What is planned for any of the days, each finding once."""
-    found = [statement_of(plan) for plan in draft.plans]
-    return found + [Statement(category=BEYOND[name], kind=name) for name in draft.beyond]
+    found = [make_statement(plan) for plan in draft.plans]
+    return found + [
+        Statement(category=EXTRAPULMONARY[name], kind=name) for name in draft.extrapulmonary
+    ]
 
 
-def statement_of(plan: Plan) -> Statement:
+def make_statement(plan: FindingPlan) -> Statement:
     """A plan as a statement: its place where there is only one, several where there are several."""
-    lobes, side = _place(plan)
+    lobes, side = _certain_place(plan)
     several = plan.count is not None and plan.count[0] > 1
     pleural = plan.category in _PLEURA
     return Statement(
@@ -160,27 +174,27 @@ def statement_of(plan: Plan) -> Statement:
     )
 
 
-def planned_changes(draft: Draft) -> str | None:
+def describe_planned_changes(draft: Draft) -> str | None:
     """What is to change between the two time points, in words; None with one time point."""
     if draft.interval is None:
         return None
-    statements = planned_ever(draft)
-    turns = (*draft.turns, *draft.beyond_turns)
+    statements = list_planned_ever(draft)
+    turns = (*draft.turns, *draft.extrapulmonary_turns)
     said = []
-    for turn, (one, many) in _TURNED.items():
+    for turn, (one, many) in _TURN_PHRASES.items():
         here = [s for s, became in zip(statements, turns, strict=True) if became == turn]
         if here:
-            verb = many if len(here) > 1 or noun(here[0])[1] else one
-            said.append(f"{_the(told_together(here))} {verb}")
+            verb = many if len(here) > 1 or finding_noun(here[0])[1] else one
+            said.append(f"{_to_definite(describe_findings(here))} {verb}")
     return f"After {draft.interval} {'; '.join(said)}."
 
 
-def _the(text: str) -> str:
+def _to_definite(text: str) -> str:
     """A known thing: 'the cavity', where it was 'a cavity' at first."""
     return re.sub(r"^(?:an?|the) |(?<=, )an? |(?<=and )an? ", "the ", text)
 
 
-def _place(plan: Plan) -> tuple[tuple[str, ...], Side | None]:
+def _certain_place(plan: FindingPlan) -> tuple[tuple[str, ...], Side | None]:
     """The lobes and the side of a plan, where these are certain."""
     every = lung_names().lobes
     if len(plan.places) != 1:
@@ -198,30 +212,31 @@ def _place(plan: Plan) -> tuple[tuple[str, ...], Side | None]:
     return (), None
 
 
-def _caption(look: Look, day: Sequence[Statement]) -> str:
+def _write_caption(look: PictureSpec, day: Sequence[Statement]) -> str:
     """What one picture is, and what is planned to be seen on it."""
     marks = [f"{one.category} {one.kind}" for one in day]
     if look.view is not None:
         head = {"PA": "PA chest radiograph", "AP supine": "Supine AP chest radiograph"}.get(
             look.view, "Lateral chest radiograph"
         )
-        shown = [one for one, mark in zip(day, marks, strict=True) if mark in _ON_FILM]
+        shown = [one for one, mark in zip(day, marks, strict=True) if mark in _CERTAIN_ON_FILM]
     else:
         window = {"mediastinum": "mediastinal"}.get(look.window or "", look.window)
         head = f"{(look.plane or '').capitalize()} CT in the {window} window"
         if look.window == "bone":
-            shown = [one for one in day if one.kind in _BONE]
+            shown = [one for one in day if one.kind in _BONE_KINDS]
         elif look.window == "lung":
-            shown = [one for one in day if one.kind not in BEYOND]
+            shown = [one for one in day if one.kind not in EXTRAPULMONARY]
         else:
             shown = [
                 one
                 for one in day
-                if (one.kind in BEYOND and one.kind not in _BONE) or one.category in _SOFT
+                if (one.kind in EXTRAPULMONARY and one.kind not in _BONE_KINDS)
+                or one.category in _MEDIASTINAL_CATEGORIES
             ]
-    said = sentence_of(shown)
-    return f"{head}: {_lower(said)}" if said else f"{head}."
+    said = findings_sentence(shown)
+    return f"{head}: {_lower_first(said)}" if said else f"{head}."
 
 
-def _lower(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]

@@ -10,9 +10,9 @@ import numpy as np
 
 from overread.phantom.illness.model import Presentation, read_tables
 
-_PART = re.compile(r"\(([^()]*\|[^()]*)\)|\{(\d[\d.]*)~(\d[\d.]*)\}|\{(\w+)\}")
+_TEMPLATE_PART = re.compile(r"\(([^()]*\|[^()]*)\)|\{(\d[\d.]*)~(\d[\d.]*)\}|\{(\w+)\}")
 
-_VOWEL = re.compile(r"\b([Aa]) (?=(?:18|8\d)-year)")
+_AN_AGE = re.compile(r"\b([Aa]) (?=(?:18|8\d)-year)")
 
 _TOPICS = (
     *("°c", "pulse", "saturation", "breaths a minute", "blood pressure", " kg", "smok"),
@@ -23,7 +23,7 @@ _TOPICS = (
 Slots = Mapping[str, str]
 Filler = Callable[[np.random.Generator, Slots], str]
 
-_WORDS = {
+_PRONOUNS = {
     "female": {"man": "woman", "he": "she", "He": "She", "his": "her", "His": "Her"},
     "male": {"man": "man", "he": "he", "He": "He", "his": "his", "His": "His"},
 }
@@ -34,43 +34,45 @@ def pick(rng: np.random.Generator, items: Sequence[str]) -> str:
     return items[int(rng.random() * len(items))]
 
 
-def filled(template: str, rng: np.random.Generator, slots: Slots) -> str:
+def fill_template(template: str, rng: np.random.Generator, slots: Slots) -> str:
     """A template with its choices made, its numbers drawn and its slots filled.
 
-    >>> filled("{He} took {2~2} (pills|pills).", np.random.default_rng(0), {"He": "She"})
+    >>> fill_template("{He} took {2~2} (pills|pills).", np.random.default_rng(0), {"He": "She"})
     'She took 2 pills.'
     """
-    return "".join(part if isinstance(part, str) else part(rng, slots) for part in _parts(template))
+    return "".join(
+        part if isinstance(part, str) else part(rng, slots) for part in _parse_template(template)
+    )
 
 
 @cache
-def _parts(template: str) -> tuple[str | Filler, ...]:
+def _parse_template(template: str) -> tuple[str | Filler, ...]:
     """The template cut into fixed text and what is drawn."""
     parts: list[str | Filler] = []
     at = 0
-    for match in _PART.finditer(template):
+    for match in _TEMPLATE_PART.finditer(template):
         parts.append(template[at : match.start()])
         choices, low, high, slot = match.groups()
         if choices is not None:
-            parts.append(_choice(tuple(choices.split("|"))))
+            parts.append(_choice_filler(tuple(choices.split("|"))))
         elif slot is not None:
-            parts.append(_slot(slot))
+            parts.append(_slot_filler(slot))
         else:
-            parts.append(_number(low, high))
+            parts.append(_number_filler(low, high))
         at = match.end()
     return (*parts, template[at:])
 
 
-def _choice(texts: tuple[str, ...]) -> Filler:
+def _choice_filler(texts: tuple[str, ...]) -> Filler:
     # A chosen text may hold numbers and slots of its own.
-    return lambda rng, slots: filled(pick(rng, texts), rng, slots)
+    return lambda rng, slots: fill_template(pick(rng, texts), rng, slots)
 
 
-def _slot(name: str) -> Filler:
+def _slot_filler(name: str) -> Filler:
     return lambda rng, slots: slots[name]
 
 
-def _number(low: str, high: str) -> Filler:
+def _number_filler(low: str, high: str) -> Filler:
     decimals = len(low.partition(".")[2])
     unit = 10**decimals
     least, most = round(float(low) * unit), round(float(high) * unit)
@@ -84,7 +86,7 @@ def _number(low: str, high: str) -> Filler:
 
 def pronouns(sex: str) -> Slots:
     """The slots that depend on the sex alone."""
-    return _WORDS[sex]
+    return _PRONOUNS[sex]
 
 
 def write_history(
@@ -95,10 +97,10 @@ def write_history(
     rng: np.random.Generator,
 ) -> str:
     """The history of somebody of that age and sex who comes with that presentation."""
-    tables = _tables()
-    slots = {**_WORDS[sex], "age": str(age), "interval": interval or ""}
+    tables = _load_tables()
+    slots = {**_PRONOUNS[sex], "age": str(age), "interval": interval or ""}
     slots["organ"] = pick(rng, tables["organ"][sex])
-    reason = filled(pick(rng, tables["reason"]["any"]), rng, slots)
+    reason = fill_template(pick(rng, tables["reason"]["any"]), rng, slots)
     slots |= {"reason": reason, "Reason": reason[0].upper() + reason[1:]}
     chosen = [pick(rng, presentation.opening)]
     for templates, fewest, most in (
@@ -108,15 +110,15 @@ def write_history(
         (presentation.laboratory, 0, 1),
         (presentation.closing, 0, 1),
     ):
-        chosen += _some(rng, templates, fewest, most, chosen)
+        chosen += _choose_templates(rng, templates, fewest, most, chosen)
     if interval is not None:
         chosen.append(pick(rng, tables["longitudinal"]["sentences"]))
-    text = " ".join(filled(template, rng, slots) for template in chosen)
-    return _VOWEL.sub(r"\1n ", text)
+    text = " ".join(fill_template(template, rng, slots) for template in chosen)
+    return _AN_AGE.sub(r"\1n ", text)
 
 
 @cache
-def _tables() -> dict[str, dict[str, Sequence[str]]]:
+def _load_tables() -> dict[str, dict[str, Sequence[str]]]:
     tables = read_tables("presentations.toml")
     return {
         "organ": tables["organ"],
@@ -125,7 +127,7 @@ def _tables() -> dict[str, dict[str, Sequence[str]]]:
     }
 
 
-def _some(
+def _choose_templates(
     rng: np.random.Generator, templates: Sequence[str], fewest: int, most: int, said: Sequence[str]
 ) -> list[str]:
     """So many different templates, none of which speaks of what was said already."""

@@ -12,16 +12,20 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from overread.phantom.film.sign import View
-from overread.phantom.illness.draft import Look
+from overread.phantom.illness.draft import PictureSpec
 
-FEWEST, MOST = 3, 9
+MIN_PICTURES, MAX_PICTURES = 3, 9
 """How many pictures a case has; with two time points at least twice the fewest."""
 
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 _Slice = tuple[str, str]
-_ALWAYS: tuple[_Slice, ...] = (("axial", "lung"), ("axial", "lung"), ("axial", "mediastinum"))
-_MORE: tuple[tuple[_Slice, float], ...] = (
+_REQUIRED_SLICES: tuple[_Slice, ...] = (
+    ("axial", "lung"),
+    ("axial", "lung"),
+    ("axial", "mediastinum"),
+)
+_EXTRA_SLICES: tuple[tuple[_Slice, float], ...] = (
     (("axial", "lung"), 0.36),
     (("axial", "mediastinum"), 0.2),
     (("coronal", "lung"), 0.2),
@@ -29,18 +33,18 @@ _MORE: tuple[tuple[_Slice, float], ...] = (
     (("sagittal", "lung"), 0.1),
     (("sagittal", "mediastinum"), 0.06),
 )
-_STEPS = np.cumsum([share for _, share in _MORE])
+_EXTRA_STEPS = np.cumsum([share for _, share in _EXTRA_SLICES])
 
 
-def draw_looks(
+def draw_pictures(
     rng: np.random.Generator, films: tuple[View, ...], windows: Iterable[str], *, times: int
-) -> tuple[Look, ...]:
+) -> tuple[PictureSpec, ...]:
     """The pictures of a case, those of the first time point first.
 
     `films` are the views that were taken of this patient; `windows` what else the options need.
     """
-    number = int(rng.integers(FEWEST * times, MOST + 1))
-    kept: list[list[View | _Slice]] = [list(_ALWAYS) for _ in range(times)]
+    number = int(rng.integers(MIN_PICTURES * times, MAX_PICTURES + 1))
+    kept: list[list[View | _Slice]] = [list(_REQUIRED_SLICES) for _ in range(times)]
     kept[0] += [("axial", window) for window in sorted(set(windows))]
     spare = number - sum(map(len, kept))
     shown = [view for view in films if rng.random() < 0.75]
@@ -51,23 +55,25 @@ def draw_looks(
                 kept[time].append(view)
                 spare -= 1
     while spare > 0:
-        which = int(np.searchsorted(_STEPS, rng.random() * _STEPS[-1]))
-        kept[int(rng.random() * times)].append(_MORE[min(which, len(_MORE) - 1)][0])
+        which = int(np.searchsorted(_EXTRA_STEPS, rng.random() * _EXTRA_STEPS[-1]))
+        kept[int(rng.random() * times)].append(_EXTRA_SLICES[min(which, len(_EXTRA_SLICES) - 1)][0])
         spare -= 1
-    ids = _ids(rng, sum(map(len, kept)))
+    ids = _draw_ids(rng, sum(map(len, kept)))
     return tuple(
-        _look(next(ids), time, one) for time in range(times) for one in _order(rng, kept[time])
+        _make_picture(next(ids), time, one)
+        for time in range(times)
+        for one in _shuffle_pictures(rng, kept[time])
     )
 
 
-def _order(rng: np.random.Generator, kept: list[View | _Slice]) -> list[View | _Slice]:
+def _shuffle_pictures(rng: np.random.Generator, kept: list[View | _Slice]) -> list[View | _Slice]:
     """By lot; films usually before CT."""
     first = rng.random() < 0.8
     lots = [(first and isinstance(one, tuple), rng.random()) for one in kept]
     return [kept[n] for n in sorted(range(len(kept)), key=lots.__getitem__)]
 
 
-def _ids(rng: np.random.Generator, number: int) -> Iterator[str]:
+def _draw_ids(rng: np.random.Generator, number: int) -> Iterator[str]:
     """Ids by lot, none of them twice."""
     made: dict[str, None] = {}
     while len(made) < number:
@@ -75,7 +81,9 @@ def _ids(rng: np.random.Generator, number: int) -> Iterator[str]:
     return iter(made)
 
 
-def _look(name: str, time: int, one: View | _Slice) -> Look:
+def _make_picture(name: str, time: int, one: View | _Slice) -> PictureSpec:
     if isinstance(one, tuple):
-        return Look.model_validate({"id": name, "time": time, "plane": one[0], "window": one[1]})
-    return Look(id=name, time=time, view=one)
+        return PictureSpec.model_validate(
+            {"id": name, "time": time, "plane": one[0], "window": one[1]}
+        )
+    return PictureSpec(id=name, time=time, view=one)

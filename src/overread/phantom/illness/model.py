@@ -16,20 +16,20 @@ from pydantic import Field
 from overread.core import Record
 from overread.errors import UsageError
 from overread.phantom.illness.draft import Turn
-from overread.phantom.statement import BEYOND, KINDS
+from overread.phantom.statement import EXTRAPULMONARY, KINDS
 
-Span = Literal["weeks", "months"]
-Mark = str
+IntervalUnit = Literal["weeks", "months"]
+FindingName = str
 """A finding by category and kind ('2b consolidation'), or one beyond the lung ('lymph nodes')."""
 
-BUILD = ("cardiomegaly", "aortic ectasia", "steatosis", "osteophytes")
+BUILD_FINDINGS = ("cardiomegaly", "aortic ectasia", "steatosis", "osteophytes")
 """What is the body's own build: it stays the same over time."""
 
 
-class Sign(Record):
+class DiseaseSign(Record):
     """One finding of a diagnosis in lung or pleura: with which chance, where, how large."""
 
-    marks: tuple[Mark, ...] = Field(alias="is")
+    marks: tuple[FindingName, ...] = Field(alias="is")
     """What it may look like, each as likely; a patient has one of them."""
     chance: float = 1.0
     """How often the diagnosis comes with it."""
@@ -49,10 +49,10 @@ class Sign(Record):
     """What becomes of it; absent, as the disease has."""
 
 
-class Outside(Record):
+class ExtrapulmonarySign(Record):
     """One finding of a diagnosis beyond the lung."""
 
-    mark: Mark = Field(alias="is")
+    mark: FindingName = Field(alias="is")
     """Its name, of `BEYOND`."""
     chance: float = 1.0
     """How often the diagnosis comes with it."""
@@ -83,26 +83,26 @@ class Disease(Record):
     """Lobes of which one is chosen for all signs that are said to be in focus."""
     windows: tuple[str, ...] = ()
     """Windows of CT that it needs besides lung and mediastinum."""
-    confused: tuple[Mark, ...] = ()
+    confused: tuple[FindingName, ...] = ()
     """Chance findings that would be taken for it: nobody has them where it is an option."""
-    signs: tuple[Sign, ...]
+    signs: tuple[DiseaseSign, ...]
     """Findings of lung and pleura."""
-    beyond: tuple[Outside, ...] = ()
+    beyond: tuple[ExtrapulmonarySign, ...] = ()
     """Findings beyond the lung."""
 
     @cached_property
-    def needed(self) -> tuple[frozenset[Mark], ...]:
+    def needed(self) -> tuple[frozenset[FindingName], ...]:
         """What everybody with it has: of each set one mark."""
         inside = [frozenset(sign.marks) for sign in self.signs if sign.needed]
         return (*inside, *(frozenset((one.mark,)) for one in self.beyond if one.needed))
 
     @cached_property
-    def possible(self) -> frozenset[Mark]:
+    def possible(self) -> frozenset[FindingName]:
         """Everything that it may come with."""
         inside = {mark for sign in self.signs for mark in sign.marks}
         return frozenset(inside | {one.mark for one in self.beyond})
 
-    def befalls(self, age: int, sex: str) -> bool:
+    def may_affect(self, age: int, sex: str) -> bool:
         """Whether somebody of that age and sex may have it."""
         return self.ages[0] <= age <= self.ages[1] and self.sex in (None, sex)
 
@@ -152,7 +152,7 @@ def read_tables(*parts: str) -> dict[str, Any]:
 
 
 @cache
-def diseases() -> dict[str, Disease]:
+def load_diseases() -> dict[str, Disease]:
     """Code → diagnosis."""
     found: dict[str, Disease] = {}
     names = ("infections", "interstitial", "airways", "tumours", "chest")
@@ -160,37 +160,39 @@ def diseases() -> dict[str, Disease]:
         for code, table in read_tables("diseases", f"{name}.toml").items():
             found[code] = Disease(code=code, **table)
     for disease in found.values():
-        _check(disease)
+        _check_names(disease)
     return found
 
 
-def _check(disease: Disease) -> None:
-    """A clear word where the data names something that there is not."""
+def _check_names(disease: Disease) -> None:
+    """Raise an error where the data names a finding or a course that does not exist."""
     marks = {f"{category} {kind}" for category, kinds in KINDS.items() for kind in kinds}
-    wrong = disease.possible - marks - set(BEYOND)
+    wrong = disease.possible - marks - set(EXTRAPULMONARY)
     named = {disease.course, *(sign.course or disease.course for sign in disease.signs)}
-    wrong |= (named | {one.course for one in disease.beyond}) - set(courses())
+    wrong |= (named | {one.course for one in disease.beyond}) - set(load_courses())
     if wrong:
-        raise UsageError(f"{disease.code} names what there is not: {', '.join(sorted(wrong))}")
+        raise UsageError(
+            f"{disease.code} names unknown findings or courses: {', '.join(sorted(wrong))}"
+        )
 
 
 @cache
-def by_option() -> dict[str, Disease]:
+def load_diseases_by_option() -> dict[str, Disease]:
     """Text of an option → the diagnosis that it names; no two share a text."""
-    return {text: disease for disease in diseases().values() for text in disease.options}
+    return {text: disease for disease in load_diseases().values() for text in disease.options}
 
 
 @cache
-def courses() -> dict[str, dict[Span, dict[Turn, float]]]:
+def load_courses() -> dict[str, dict[IntervalUnit, dict[Turn, float]]]:
     """Name → for weeks and for months, the chances of each turn."""
     return read_tables("courses.toml")
 
 
 @cache
-def icd(category: str) -> Icd:
+def find_icd(category: str) -> Icd:
     """The category with its block and chapter, which are looked up and never stated elsewhere.
 
-    >>> icd("J18").block
+    >>> find_icd("J18").block
     'J09-J18 - Influenza and pneumonia'
     """
     tables = read_tables("icd.toml")
@@ -206,19 +208,19 @@ def icd(category: str) -> Icd:
 
 
 @cache
-def presentations() -> dict[str, Presentation]:
+def load_presentations() -> dict[str, Presentation]:
     """Code → presentation."""
     tables = read_tables("presentations.toml")["presentation"]
     return {code: Presentation(code=code, **table) for code, table in tables.items()}
 
 
 @cache
-def too_alike() -> frozenset[frozenset[str]]:
+def load_confusable_pairs() -> frozenset[frozenset[str]]:
     """Pairs of codes that are never offered together."""
     return frozenset(frozenset(pair) for pair in read_tables("presentations.toml")["too_alike"])
 
 
-def told_apart(one: Disease, other: Disease) -> bool:
+def are_distinguishable(one: Disease, other: Disease) -> bool:
     """Whether the findings always tell two diagnoses apart.
 
     They do if one of them needs something that the other never has.

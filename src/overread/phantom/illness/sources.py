@@ -16,19 +16,25 @@ from typing import Any, Literal
 import numpy as np
 
 from overread.core import Entry, Record
-from overread.phantom.illness.discussion import discussion, lessons
+from overread.phantom.illness.discussion import load_teaching_texts, write_discussion
 from overread.phantom.illness.draft import Draft
-from overread.phantom.illness.drawing import plausible
-from overread.phantom.illness.entries import planned_changes, planned_ever
-from overread.phantom.illness.history import filled, pick, pronouns
-from overread.phantom.illness.model import Disease, by_option, diseases, presentations, told_apart
-from overread.phantom.population import stream
+from overread.phantom.illness.drawing import plausible_diseases
+from overread.phantom.illness.entries import describe_planned_changes, list_planned_ever
+from overread.phantom.illness.history import fill_template, pick, pronouns
+from overread.phantom.illness.model import (
+    Disease,
+    are_distinguishable,
+    load_diseases,
+    load_diseases_by_option,
+    load_presentations,
+)
+from overread.phantom.population import seed_for
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings
 
-Kind = Literal["clean", "few", "L1", "L2", "L3", "clue"]
+RawCaseKind = Literal["clean", "few", "L1", "L2", "L3", "clue"]
 
-SHARES: dict[Kind, float] = {
+KIND_SHARES: dict[RawCaseKind, float] = {
     "clean": 0.60,
     "few": 0.08,
     "L1": 0.08,
@@ -38,7 +44,7 @@ SHARES: dict[Kind, float] = {
 }
 """How many raw cases are of which kind; 'few' have fewer than five differentials."""
 
-_SENTENCES: dict[str, tuple[str, ...]] = {
+_LEAK_SENTENCES: dict[str, tuple[str, ...]] = {
     "L3": (
         "Diagnosis: {}.",
         "Biopsy-proven {}.",
@@ -58,16 +64,16 @@ _SENTENCES: dict[str, tuple[str, ...]] = {
         "The request says r/o {}.",
     ),
 }
-_KEY_LEAKS = 0.7
+_TRUE_LEAK_SHARE = 0.7
 """How many of the leaks name the true diagnosis; the others name one that is wrong."""
 
 
-class Planted(Record):
+class PlantedHint(Record):
     """What is hidden in one raw case."""
 
     id: str
     """Id of the raw case."""
-    kind: Kind
+    kind: RawCaseKind
     """What it is: clean, too few differentials, a leak of a level, or a clue."""
     eligible: bool
     """Whether it has at least five differentials."""
@@ -83,38 +89,38 @@ class Planted(Record):
     """Whether that is the final diagnosis."""
 
 
-def raw_case(
+def make_raw_case(
     draft: Draft,
     entry: Entry,
     settings: Settings,
     found: list[Statement] | None = None,
     changes: str | None = None,
-) -> tuple[dict[str, Any], Planted]:
+) -> tuple[dict[str, Any], PlantedHint]:
     """The raw case of a draft and what is planted in it.
 
     `entry` lends captions, findings and files. `found` and `changes` are what was measured; without
     them the discussion speaks of what is planned.
     """
-    rng = np.random.default_rng(stream(settings.seed, draft.patient, "case", "raw"))
+    rng = np.random.default_rng(seed_for(settings.seed, draft.patient, "case", "raw"))
     truth = entry.truth
     assert truth is not None
     name = f"raw{draft.patient:05d}"
-    kind = _kind(rng)
+    kind = _draw_kind(rng)
     answer = next(option.text for option in draft.options if option.letter == draft.answer)
-    listed = _differential(draft, rng, few=kind == "few")
-    history, planted = _plant(draft, kind, answer, listed, name, rng)
+    listed = _draw_differential(draft, rng, few=kind == "few")
+    history, planted = _plant_hint(draft, kind, answer, listed, name, rng)
     captions = {one.regions[0].picture: one.text for one in truth.findings if one.regions}
     notes = {note.picture: note for note in truth.notes}
     if found is None:
-        found, changes = planned_ever(draft), planned_changes(draft)
-    others = [(by_option()[text].code, text) for text in listed if text != answer]
+        found, changes = list_planned_ever(draft), describe_planned_changes(draft)
+    others = [(load_diseases_by_option()[text].code, text) for text in listed if text != answer]
     row: dict[str, Any] = {
         "id": name,
         "patient": entry.case.patient,
         "title": truth.title,
         "history": history,
         "imaging_findings": truth.report,
-        "discussion": discussion(draft, found, changes, rng, others),
+        "discussion": write_discussion(draft, found, changes, rng, others),
         "differential": listed,
         "final_diagnosis": answer,
         "images": [
@@ -133,16 +139,16 @@ def raw_case(
     return row, planted
 
 
-def _kind(rng: np.random.Generator) -> Kind:
+def _draw_kind(rng: np.random.Generator) -> RawCaseKind:
     left = rng.random()
-    for kind, share in SHARES.items():
+    for kind, share in KIND_SHARES.items():
         left -= share
         if left < 0:
             return kind
     return "clean"
 
 
-def _differential(draft: Draft, rng: np.random.Generator, *, few: bool) -> list[str]:
+def _draw_differential(draft: Draft, rng: np.random.Generator, *, few: bool) -> list[str]:
     """The differentials by lot: the five options and some more, or three or four of the five."""
     five = [option.text for option in draft.options]
     if few:
@@ -150,12 +156,12 @@ def _differential(draft: Draft, rng: np.random.Generator, *, few: bool) -> list[
         others = [text for text in five if text != answer]
         kept = sorted(others, key=lambda _: rng.random())[: 2 + int(rng.random() * 2)]
         return sorted([answer, *kept], key=lambda _: rng.random())
-    offered = {by_option()[text].code for text in five}
-    group = plausible(presentations()[draft.group], draft.age, draft.sex)
-    right = diseases()[draft.disease]
-    able = [one for one in diseases().values() if one.befalls(draft.age, draft.sex)]
+    offered = {load_diseases_by_option()[text].code for text in five}
+    group = plausible_diseases(load_presentations()[draft.group], draft.age, draft.sex)
+    right = load_diseases()[draft.disease]
+    able = [one for one in load_diseases().values() if one.may_affect(draft.age, draft.sex)]
     # Whichever four are kept beside the true one, the findings tell them apart from it.
-    able = [one for one in able if one.code not in offered and told_apart(one, right)]
+    able = [one for one in able if one.code not in offered and are_distinguishable(one, right)]
     near = [one for one in able if one in group]
     far = [one for one in able if one not in group]
     more = sorted(near, key=lambda _: rng.random()) + sorted(far, key=lambda _: rng.random())
@@ -165,29 +171,40 @@ def _differential(draft: Draft, rng: np.random.Generator, *, few: bool) -> list[
     )
 
 
-def _plant(
-    draft: Draft, kind: Kind, answer: str, listed: list[str], name: str, rng: np.random.Generator
-) -> tuple[str, Planted]:
+def _plant_hint(
+    draft: Draft,
+    kind: RawCaseKind,
+    answer: str,
+    listed: list[str],
+    name: str,
+    rng: np.random.Generator,
+) -> tuple[str, PlantedHint]:
     """The history with what is planted in it, and the note of it."""
     history = draft.history
     if kind in ("clean", "few"):
-        return history, Planted(id=name, kind=kind, eligible=kind != "few")
+        return history, PlantedHint(id=name, kind=kind, eligible=kind != "few")
     about, words = answer, ""
     if kind == "clue":
-        words = filled(lessons()[by_option()[answer].code].clue, rng, pronouns(draft.sex))
+        words = fill_template(
+            load_teaching_texts()[load_diseases_by_option()[answer].code].clue,
+            rng,
+            pronouns(draft.sex),
+        )
         sentence, inner = words, 0
     else:
-        if rng.random() >= _KEY_LEAKS:
+        if rng.random() >= _TRUE_LEAK_SHARE:
             about = pick(rng, [text for text in listed if text != answer])
-        template = pick(rng, _SENTENCES[kind])
-        words = _label(by_option()[about], about, kind, rng, begins=template.startswith("{}"))
+        template = pick(rng, _LEAK_SENTENCES[kind])
+        words = _leak_words(
+            load_diseases_by_option()[about], about, kind, rng, begins=template.startswith("{}")
+        )
         inner = template.index("{}")
         sentence = template.format(words)
-    before, after = _cut(history, rng)
+    before, after = _split_history(history, rng)
     start = len(before) + bool(before) + inner
     text = " ".join(part for part in (before, sentence, after) if part)
     assert text[start : start + len(words)] == words
-    planted = Planted(
+    planted = PlantedHint(
         id=name,
         kind=kind,
         eligible=True,
@@ -200,8 +217,8 @@ def _plant(
     return text, planted
 
 
-def _label(
-    disease: Disease, text: str, kind: Kind, rng: np.random.Generator, *, begins: bool
+def _leak_words(
+    disease: Disease, text: str, kind: RawCaseKind, rng: np.random.Generator, *, begins: bool
 ) -> str:
     """What the leak says: the name of the option, or for L2 another name of it."""
     words = pick(rng, disease.also) if kind == "L2" else text
@@ -211,7 +228,7 @@ def _label(
     return words[0].lower() + words[1:]
 
 
-def _cut(history: str, rng: np.random.Generator) -> tuple[str, str]:
+def _split_history(history: str, rng: np.random.Generator) -> tuple[str, str]:
     """The history before and after a sentence that is put in: second or last."""
     first = history.find(". ") + 1
     if first and rng.random() < 0.4:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry
 from overread.pixels.geometry import from_ras, ras_geometry, to_ras
-from overread.pixels.lungs import Lungs, find_lungs
+from overread.pixels.lungs import LungMasks, find_lungs
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -48,7 +48,7 @@ class Chest:
     """The working copy."""
     aerated: dict[str, Bools]
     """Side → the lung that holds air, with its vessels."""
-    lungs: Lungs | None = None
+    lungs: LungMasks | None = None
     """The same in the CT's own voxels and order."""
 
     @cached_property

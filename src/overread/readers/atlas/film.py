@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from overread.core import Box, Case, Image, Pictures, Reading, Step, Trace, Whole
 from overread.errors import OverreadError
-from overread.pixels.bare import turned
-from overread.pixels.parts import Film, Part
-from overread.pixels.showing import upright
+from overread.pixels.bare import exif_orientation
+from overread.pixels.parts import OrientedImage, RelativeBox
+from overread.pixels.showing import apply_orientation
 from overread.readers.atlas.film_answers import answer_question
 from overread.readers.atlas.film_signs import FilmSigns, read_signs
 from overread.readers.atlas.film_words import CUE, Pen, Said, report_of, sentences
@@ -62,20 +62,20 @@ def _opened(pictures: Pictures, picture: Image) -> tuple[NDArray[Any], BoxOf]:
     stored = np.asarray(pictures.pixels(picture))
     source = pictures.data(picture)
     data = source.read_bytes() if isinstance(source, Path) else source
-    way = turned(data) if data.startswith(b"\xff\xd8") else 1
-    shown = np.asarray(upright(stored, way))
+    way = exif_orientation(data) if data.startswith(b"\xff\xd8") else 1
+    shown = np.asarray(apply_orientation(stored, way))
     height, width = shown.shape[:2]
-    film = Film(picture.name, stored.shape[1], stored.shape[0], way)
+    film = OrientedImage(picture.name, stored.shape[1], stored.shape[0], way)
 
     def box_of(edges: tuple[float, float, float, float], label: str | None) -> Box:
         left, top, right, bottom = edges
-        part = Part(
+        part = RelativeBox(
             max(0.0, left / width),
             max(0.0, top / height),
             min(1.0, right / width),
             min(1.0, bottom / height),
         )
-        return film.box(part, label)
+        return film.to_box(part, label)
 
     return shown, box_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from overread.language.statements import statements
+from overread.language.statements import find_statements
 from overread.ontology import xray_regions
 from overread.readers.atlas.film_measuring import HEART
 from overread.readers.atlas.film_signs import FilmSign, FilmSigns
@@ -108,7 +108,7 @@ def _named(text: str) -> list[str]:
     plain = re.sub(
         r"^\s*(?:is|are|does|do)\b(?: there| this radiograph show)?", "", text, flags=re.I
     )
-    return [one.observation for one in statements(plain.rstrip("?. ") + ".")]
+    return [one.observation for one in find_statements(plain.rstrip("?. ") + ".")]
 
 
 def _strength(text: str, signs: FilmSigns) -> float:

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.ontology import lungs as lung_names
+from overread.ontology import lung_anatomy as lung_names
 from overread.readers.atlas.anatomy import Bools, Chest, Floats
 
 LOBES = tuple(lobe.code for lobe in lung_names().lobes)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.ontology import lungs as lung_names
+from overread.ontology import lung_anatomy as lung_names
 from overread.readers.atlas.anatomy import SIDES, Bools, Chest
 from overread.readers.atlas.lobes import LOBES, find_segments
 from overread.readers.atlas.textures import grown, labelled, shrunk

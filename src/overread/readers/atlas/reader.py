@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from overread.core import Case, Drawn, Pictures, Place, Reading, Reply, Request
+from overread.core import Case, DrawnMask, Pictures, Reading, ReleaseRef, Reply, Request
 from overread.errors import ReaderError
 from overread.readers.arguments import settings_from
 
@@ -26,7 +26,7 @@ class AtlasSettings:
     """Nothing can be set: what is measured is measured in one way."""
 
 
-def make(arguments: Mapping[str, str], *, place: Place | None = None) -> Atlas:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Atlas:
     """The embedded reader; it needs no release, since it learns nothing from one."""
     settings_from(AtlasSettings, arguments)
     return Atlas()
@@ -63,7 +63,7 @@ class Atlas:
 
         return read_film(case, pictures), []
 
-    async def read(self, request: Request) -> Reply | Drawn:
+    async def read(self, request: Request) -> Reply | DrawnMask:
         """Refused: it reads whole cases and answers no questions."""
         raise ReaderError(
             f"the reader '{self.name}' reads whole cases and answers no questions",

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from overread.language.principal import main_statement
-from overread.language.statements import Statement, statements
-from overread.ontology import findings
-from overread.ontology import lungs as lung_names
+from overread.language.principal import find_main_statement
+from overread.language.statements import Statement, find_statements
+from overread.ontology import finding_tree
+from overread.ontology import lung_anatomy as lung_names
 
-LUNG = tuple(code for code in findings().categories if code[0] in "12" and len(code) == 2)
+LUNG = tuple(code for code in finding_tree().categories if code[0] in "12" and len(code) == 2)
 """Categories of lung, airways and pleura: those that can be marked."""
 
 _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -101,8 +101,8 @@ class Wanted:
 
 def understood(text: str) -> Wanted | None:
     """What a sentence asks for; None where it speaks of nothing in lung, airways or pleura."""
-    found = statements(text)
-    main = main_statement(found)
+    found = find_statements(text)
+    main = find_main_statement(found)
     if main is None or main.category not in LUNG:
         main = next((one for one in found if one.category in LUNG), None)
     if main is None:
@@ -168,7 +168,7 @@ def organ(text: str) -> Organ | None:
     (Organ(side='right', lobes=()), ('LLL',))
     """
     words = re.findall(r"[a-z]+", text.lower())
-    if statements(text) or not {"lung", "lungs", "lobe", "lobes", "lingula"} & set(words):
+    if find_statements(text) or not {"lung", "lungs", "lobe", "lobes", "lingula"} & set(words):
         return None
     if not set(words) <= _ANATOMY:
         return None

@@ -1,8 +1,7 @@
-"""The queue of a build, for one reader at a time: a question, a verdict, taking it back.
+"""Routes of the adjudication queue for one person: next question, give a verdict, undo it.
 
-All of it goes through `overread.build.adjudication.Queue` and its log, as at the terminal. What is
-sent to a person carries nothing of what others said. What is sent twice, because an answer was
-lost on the way, is taken once.
+All of it goes through `overread.build.adjudication.Queue` and its log, as in the terminal.
+Nothing of other people's verdicts is sent. A verdict that is sent twice is stored once.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Query
 from pydantic import Field, JsonValue
 
-from overread.build.adjudication import Given, Queue
-from overread.build.adjudication.queue import Offer
+from overread.build.adjudication import PersonVerdict, Queue
+from overread.build.adjudication.queue import VerdictInput
 from overread.build.adjudication.reads import person_key
 from overread.build.item import Question
 from overread.core import Record
 from overread.errors import UsageError
-from overread.site.builds.evidence import EvidencePicture, Seen, seen_of
-from overread.site.builds.parts import LONGEST_ID, OneBuild, Person, person_of
-from overread.site.builds.queues import queue_of
-from overread.site.parts import OnShelf, User, may_write, sees_truth
+from overread.site.builds.evidence import EvidencePicture, QuestionEvidence, collect_evidence
+from overread.site.builds.parts import LONGEST_ID, OneBuild, Person, resolve_person
+from overread.site.builds.queues import open_queue
+from overread.site.parts import CurrentUser, ShelfDep, require_truth, require_write
 
 router = APIRouter()
-SHOWS = [Depends(sees_truth)]
+TRUTH_ONLY = [Depends(require_truth)]
 """Questions show reports and findings: what will be the truth of the benchmark that is built."""
-WRITES = [Depends(may_write), Depends(sees_truth)]
+WRITE_AND_TRUTH = [Depends(require_write), Depends(require_truth)]
 
-Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+QuestionIdField = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
 class ReasonCode(Record):
@@ -83,12 +82,12 @@ class NextQuestion(Record):
     """The last of them: what undoing takes back."""
 
 
-class VerdictOffered(Record):
+class VerdictBody(Record):
     """A verdict as the page hands it in."""
 
     person: str = Field(default="", max_length=200)
     """Who reads; not needed by who is logged in, who reads as nobody else."""
-    question: Id
+    question: QuestionIdField
     asked: str = Field(max_length=100)
     """Digest of the words that were shown."""
     verdict: str = Field(max_length=1000)
@@ -98,7 +97,7 @@ class VerdictOffered(Record):
     """What is right instead: `box`, `boxes` in pixels of the picture, `slices` from 0."""
 
 
-class VerdictKept(Record):
+class VerdictSaved(Record):
     """A verdict that is in the log."""
 
     kept: OwnVerdict
@@ -106,11 +105,11 @@ class VerdictKept(Record):
     """Whether it was there already, word for word."""
 
 
-class UndoOffered(Record):
+class UndoInput(Record):
     """A verdict that its giver takes back."""
 
     person: str = Field(default="", max_length=200)
-    question: Id
+    question: QuestionIdField
     """Named, so that asking twice takes back one."""
 
 
@@ -121,10 +120,10 @@ class VerdictUndone(Record):
     """Absent where it had been taken back already."""
 
 
-@router.get("/builds/{build}/queue/next", dependencies=SHOWS)
+@router.get("/builds/{build}/queue/next", dependencies=TRUTH_ONLY)
 def next_question(
     build: OneBuild,
-    shelf: OnShelf,
+    shelf: ShelfDep,
     person: Person,
     kind: Annotated[str | None, Query(max_length=200)] = None,
     after: Annotated[str | None, Query(max_length=LONGEST_ID)] = None,
@@ -135,35 +134,40 @@ def next_question(
     `after` is the question that was put off or answered: the search goes on behind it and comes
     back to the beginning in the end. `question` asks for one by its id, if it can be read.
     """
-    with queue_of(build.folder) as queue:
-        waiting = queue.open_to(person, kind=kind or None)
-        own = _own(queue, person)
-        asked = _chosen(queue, waiting, after, question)
+    with open_queue(build.folder) as queue:
+        waiting = queue.open_questions(person, kind=kind or None)
+        own = _own_verdicts(queue, person)
+        asked = _choose_question(queue, waiting, after, question)
         found = None
         if asked is not None:
-            reasons = [ReasonCode(code=c, about=a) for c, a in queue.reasons(asked.kind).items()]
-            digest = queue.asked(asked.id)
+            reasons = [
+                ReasonCode(code=c, about=a) for c, a in queue.reason_codes(asked.kind).items()
+            ]
+            digest = queue.question_digest(asked.id)
     if asked is not None:
-        seen = seen_of(asked, build, shelf)
-        found = _open(asked, digest, reasons, seen)
+        seen = collect_evidence(asked, build, shelf)
+        found = _to_open_question(asked, digest, reasons, seen)
     return NextQuestion(
         person=own[-1].person if own else person,
         question=found,
         left=len(waiting),
         given=len(own),
-        last=_told(own[-1]) if own else None,
+        last=_to_own_verdict(own[-1]) if own else None,
     )
 
 
-@router.post("/builds/{build}/queue/verdicts", dependencies=WRITES)
-def give_verdict(build: OneBuild, user: User, offered: VerdictOffered) -> VerdictKept:
+@router.post("/builds/{build}/queue/verdicts", dependencies=WRITE_AND_TRUTH)
+def give_verdict(build: OneBuild, user: CurrentUser, offered: VerdictBody) -> VerdictSaved:
     """Keep one verdict: from the answer on, nothing loses it."""
-    person = person_of(user, offered.person)
-    with queue_of(build.folder) as queue:
-        if offered.question in queue.questions and queue.asked(offered.question) != offered.asked:
+    person = resolve_person(user, offered.person)
+    with open_queue(build.folder) as queue:
+        if (
+            offered.question in queue.questions
+            and queue.question_digest(offered.question) != offered.asked
+        ):
             raise HTTPException(409, "the question has changed since it was shown: read it again")
         try:
-            given = queue.give(
+            given = queue.submit(
                 person,
                 offered.question,
                 offered.verdict,
@@ -172,40 +176,40 @@ def give_verdict(build: OneBuild, user: User, offered: VerdictOffered) -> Verdic
                 corrected=offered.corrected,
             )
         except UsageError:
-            before = _read_already(queue, person, offered)
+            before = _find_same_verdict(queue, person, offered)
             if before is None:
                 raise
-            return VerdictKept(kept=_told(before), again=True)
-    return VerdictKept(kept=_told(given), again=False)
+            return VerdictSaved(kept=_to_own_verdict(before), again=True)
+    return VerdictSaved(kept=_to_own_verdict(given), again=False)
 
 
-@router.post("/builds/{build}/queue/undo", dependencies=WRITES)
-def undo_verdict(build: OneBuild, user: User, offered: UndoOffered) -> VerdictUndone:
+@router.post("/builds/{build}/queue/undo", dependencies=WRITE_AND_TRUTH)
+def undo_verdict(build: OneBuild, user: CurrentUser, offered: UndoInput) -> VerdictUndone:
     """Take back one's own verdict on a question; the log keeps the verdict and the undoing."""
-    person = person_of(user, offered.person)
-    with queue_of(build.folder) as queue:
-        standing = any(one.question == offered.question for one in _own(queue, person))
+    person = resolve_person(user, offered.person)
+    with open_queue(build.folder) as queue:
+        standing = any(one.question == offered.question for one in _own_verdicts(queue, person))
         if offered.question in queue.questions and not standing:
             return VerdictUndone(undone=None)
-        return VerdictUndone(undone=_told(queue.undo(person, offered.question)))
+        return VerdictUndone(undone=_to_own_verdict(queue.undo(person, offered.question)))
 
 
-@router.get("/builds/{build}/queue/given", dependencies=SHOWS)
+@router.get("/builds/{build}/queue/given", dependencies=TRUTH_ONLY)
 def given_verdicts(
     build: OneBuild, person: Person, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> list[OwnVerdict]:
     """One's own verdicts that stand, the last one first."""
-    with queue_of(build.folder) as queue:
-        own = _own(queue, person)
-    return [_told(given) for given in reversed(own[-limit:])]
+    with open_queue(build.folder) as queue:
+        own = _own_verdicts(queue, person)
+    return [_to_own_verdict(given) for given in reversed(own[-limit:])]
 
 
-def _own(queue: Queue, person: str) -> list[Given]:
+def _own_verdicts(queue: Queue, person: str) -> list[PersonVerdict]:
     who = person_key(person)
-    return [given for given in queue.standing() if person_key(given.person) == who]
+    return [given for given in queue.current_verdicts() if person_key(given.person) == who]
 
 
-def _chosen(
+def _choose_question(
     queue: Queue, waiting: list[Question], after: str | None, wanted: str | None
 ) -> Question | None:
     """The question that was asked for, else the first behind `after`, else the first."""
@@ -219,12 +223,12 @@ def _chosen(
     return next(later, waiting[0] if waiting else None)
 
 
-def _read_already(queue: Queue, person: str, offered: VerdictOffered) -> Given | None:
+def _find_same_verdict(queue: Queue, person: str, offered: VerdictBody) -> PersonVerdict | None:
     """The same verdict, where it is there already; a refusal where it is another one."""
-    before = [one for one in _own(queue, person) if one.question == offered.question]
+    before = [one for one in _own_verdicts(queue, person) if one.question == offered.question]
     if not before:
         return None
-    offer = Offer(
+    offer = VerdictInput(
         person=before[0].person,
         question=offered.question,
         verdict=offered.verdict,
@@ -232,12 +236,14 @@ def _read_already(queue: Queue, person: str, offered: VerdictOffered) -> Given |
         note=offered.note,
         corrected=offered.corrected,
     )
-    if queue.checked(offer, at=before[0].at) == before[0]:
+    if queue.validate(offer, at=before[0].at) == before[0]:
         return before[0]
     raise HTTPException(409, "you have read this question already: undo that verdict first")
 
 
-def _open(asked: Question, digest: str, reasons: list[ReasonCode], seen: Seen) -> OpenQuestion:
+def _to_open_question(
+    asked: Question, digest: str, reasons: list[ReasonCode], seen: QuestionEvidence
+) -> OpenQuestion:
     return OpenQuestion(
         id=asked.id,
         asked=digest,
@@ -251,7 +257,7 @@ def _open(asked: Question, digest: str, reasons: list[ReasonCode], seen: Seen) -
     )
 
 
-def _told(given: Given) -> OwnVerdict:
+def _to_own_verdict(given: PersonVerdict) -> OwnVerdict:
     return OwnVerdict(
         question=given.question,
         item=given.item,

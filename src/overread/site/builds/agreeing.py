@@ -1,6 +1,6 @@
-"""Who runs an adjudication sees how far it is, how far people agree, and whether the log holds.
+"""Status of an adjudication for the person who runs it: progress, agreement, integrity of the log.
 
-Nothing here tells what anybody said of a single question.
+Nothing here shows anybody's verdict on a single question.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
-from overread.build.adjudication import verify
-from overread.build.adjudication.progress import Tally
-from overread.build.adjudication.reads_agreement import GroupAgreement, agreement
+from overread.build import adjudication
+from overread.build.adjudication.progress import QuestionTally
+from overread.build.adjudication.reads_agreement import GroupAgreement, measure_agreement
 from overread.core import Record
-from overread.site.builds.judged import JudgeRow, judge_rows
-from overread.site.builds.parts import OneBuild, QueueSpan, span
-from overread.site.builds.queues import queue_of
-from overread.site.parts import OnShelf, sees_truth
+from overread.site.builds.judged import JudgeAgreementRow, judge_rows
+from overread.site.builds.parts import AgreementValue, OneBuild, to_agreement_value
+from overread.site.builds.queues import open_queue
+from overread.site.parts import ShelfDep, require_truth
 
 router = APIRouter()
 
@@ -66,8 +66,8 @@ class AgreementPair(Record):
     first: str
     second: str
     questions: int
-    share: QueueSpan
-    kappa: QueueSpan
+    share: AgreementValue
+    kappa: AgreementValue
 
 
 class AgreementGroup(Record):
@@ -79,12 +79,12 @@ class AgreementGroup(Record):
     questions: int
     """Questions with two reads."""
     differ: int
-    share: QueueSpan
-    kappa: QueueSpan | None
+    share: AgreementValue
+    kappa: AgreementValue | None
     """Cohen's; absent where more than two people read."""
-    ac1: QueueSpan
+    ac1: AgreementValue
     """Gwet's AC1."""
-    alpha: QueueSpan
+    alpha: AgreementValue
     """Krippendorff's alpha."""
     pairs: list[AgreementPair]
 
@@ -93,7 +93,7 @@ class QueueAgreement(Record):
     """How far people agree with each other, and with a judge where they check one."""
 
     groups: list[AgreementGroup]
-    judge: list[JudgeRow] = Field(default=[])
+    judge: list[JudgeAgreementRow] = Field(default=[])
     """Each person, and what was decided, against the judge; empty where no judge is checked."""
 
 
@@ -115,11 +115,11 @@ class ChainCheck(Record):
 @router.get("/builds/{build}/queue/progress")
 def get_progress(build: OneBuild) -> QueueProgress:
     """How far the work is, by kind and by person."""
-    with queue_of(build.folder) as queue:
+    with open_queue(build.folder) as queue:
         found = queue.progress()
     return QueueProgress(
-        all=_tally(found.all),
-        kinds={kind: _tally(tally) for kind, tally in found.kinds.items()},
+        all=_to_queue_tally(found.all),
+        kinds={kind: _to_queue_tally(tally) for kind, tally in found.kinds.items()},
         people=[
             QueuePerson(name=name, given=found.given[name], left=found.left[name])
             for name in found.given
@@ -129,15 +129,17 @@ def get_progress(build: OneBuild) -> QueueProgress:
     )
 
 
-@router.get("/builds/{build}/queue/agreement", dependencies=[Depends(sees_truth)])
+@router.get("/builds/{build}/queue/agreement", dependencies=[Depends(require_truth)])
 def get_agreement(
-    build: OneBuild, shelf: OnShelf, draws: Annotated[int, Query(ge=0, le=2000)] = 1000
+    build: OneBuild, shelf: ShelfDep, draws: Annotated[int, Query(ge=0, le=2000)] = 1000
 ) -> QueueAgreement:
     """How far the two blinded reads agree; third reads do not count."""
-    with queue_of(build.folder) as queue:
+    with open_queue(build.folder) as queue:
         questions = list(queue.questions.values())
-    found = agreement(build.folder, questions, draws=draws)
-    return QueueAgreement(groups=_groups(found), judge=judge_rows(build, shelf, draws=draws))
+    found = measure_agreement(build.folder, questions, draws=draws)
+    return QueueAgreement(
+        groups=_to_agreement_groups(found), judge=judge_rows(build, shelf, draws=draws)
+    )
 
 
 @router.get("/builds/{build}/queue/verify")
@@ -145,7 +147,7 @@ def verify_log(
     build: OneBuild, head: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f]+$")] = None
 ) -> ChainCheck:
     """Go through the whole log; `head` is a hash noted earlier, which must occur."""
-    found = verify(build.folder, head=head)
+    found = adjudication.verify_log(build.folder, head=head)
     return ChainCheck(
         intact=found.intact,
         lines=found.lines,
@@ -156,28 +158,28 @@ def verify_log(
     )
 
 
-def _tally(tally: Tally) -> QueueTally:
+def _to_queue_tally(tally: QuestionTally) -> QueueTally:
     return QueueTally(**tally.model_dump())
 
 
-def _groups(found: Sequence[GroupAgreement]) -> list[AgreementGroup]:
+def _to_agreement_groups(found: Sequence[GroupAgreement]) -> list[AgreementGroup]:
     return [
         AgreementGroup(
             kind=group.kind,
             category=group.category,
             questions=group.questions,
             differ=group.differ,
-            share=span(group.share),
-            kappa=span(group.kappa) if group.kappa is not None else None,
-            ac1=span(group.ac1),
-            alpha=span(group.alpha),
+            share=to_agreement_value(group.share),
+            kappa=to_agreement_value(group.kappa) if group.kappa is not None else None,
+            ac1=to_agreement_value(group.ac1),
+            alpha=to_agreement_value(group.alpha),
             pairs=[
                 AgreementPair(
                     first=pair.first,
                     second=pair.second,
                     questions=pair.agreement.n,
-                    share=span(pair.agreement.share),
-                    kappa=span(pair.agreement.kappa),
+                    share=to_agreement_value(pair.agreement.share),
+                    kappa=to_agreement_value(pair.agreement.kappa),
                 )
                 for pair in group.pairs
             ],

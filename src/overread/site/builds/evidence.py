@@ -14,25 +14,36 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import JsonValue
 
 from overread.build.item import Question
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import Record
 from overread.errors import OverreadError, PictureError
 from overread.pixels.encode import encode
 from overread.pixels.flat import image_size
-from overread.pixels.formats import read_picture, told
-from overread.pixels.planes import Plane, slices
-from overread.site.builds.evidence_boxes import EvidenceBox, boxes_in, is_boxes
-from overread.site.builds.evidence_files import MOST, NAMES, Piece, pieces_of
-from overread.site.builds.evidence_slices import AXES, is_volume, scan_of, slice_picture, starts
+from overread.pixels.formats import read_picture, sniff_format
+from overread.pixels.planes import Plane, slice_count
+from overread.site.builds.evidence_boxes import EvidenceBox, find_boxes, is_only_boxes
+from overread.site.builds.evidence_files import (
+    MAX_PICTURES,
+    PICTURE_FIELDS,
+    EvidenceFile,
+    find_evidence_files,
+)
+from overread.site.builds.evidence_slices import (
+    AXES,
+    draw_slice,
+    is_volume,
+    load_scan,
+    start_slices,
+)
 from overread.site.builds.parts import OneBuild, QuestionId
-from overread.site.builds.queues import queue_of
-from overread.site.parts import OnShelf, sees_truth
-from overread.site.shelf import Build, Shelf
+from overread.site.builds.queues import open_queue
+from overread.site.parts import ShelfDep, require_truth
+from overread.site.shelf import BuildFolder, Shelf
 
-router = APIRouter(dependencies=[Depends(sees_truth)])
-_A_WHILE = "private, max-age=300"
+router = APIRouter(dependencies=[Depends(require_truth)])
+_CACHE_CONTROL = "private, max-age=300"
 
-Number = Annotated[int, Query(ge=0, le=MOST)]
+PictureNumber = Annotated[int, Query(ge=0, le=MAX_PICTURES)]
 """Which picture of a question, from 0."""
 WindowName = Literal["lung", "mediastinum", "bone"]
 
@@ -63,59 +74,63 @@ class EvidenceVolume(Record):
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a person needs to see, in parts."""
+class QuestionEvidence:
+    """The evidence of one question: its pictures, and the shown data that is not drawn on them."""
 
     shown: dict[str, JsonValue]
     pictures: list[EvidencePicture]
 
 
-def seen_of(question: Question, build: Build, shelf: Shelf) -> Seen:
+def collect_evidence(question: Question, build: BuildFolder, shelf: Shelf) -> QuestionEvidence:
     """The pictures of a question, and what is left to be read."""
     try:
-        pieces = pieces_of(question, build, shelf)
+        pieces = find_evidence_files(question, build, shelf)
     except OverreadError as error:
-        pieces = [Piece("picture", None, error.what)]
-    boxes = boxes_in(question.shown)
+        pieces = [EvidenceFile("picture", None, error.what)]
+    boxes = find_boxes(question.shown)
     pictures = []
     for piece in pieces:
-        told_ = _picture(piece, boxes)
+        told_ = _to_evidence_picture(piece, boxes)
         boxes = [] if told_.kind == "flat" else boxes  # they belong to the first flat picture
         pictures.append(told_)
     drawn = any(picture.boxes for picture in pictures)
     # A name is of no use where the picture is there, and all there is where it is not.
     there = bool(pictures) and all(picture.kind != "none" for picture in pictures)
-    hidden = {name for name in NAMES if name in question.shown} if there else set()
+    hidden = {name for name in PICTURE_FIELDS if name in question.shown} if there else set()
     if drawn:
         hidden |= {
-            n for n in ("box", "boxes") if n in question.shown and is_boxes(question.shown[n])
+            n for n in ("box", "boxes") if n in question.shown and is_only_boxes(question.shown[n])
         }
     shown = {name: value for name, value in question.shown.items() if name not in hidden}
-    return Seen(shown, pictures)
+    return QuestionEvidence(shown, pictures)
 
 
 @router.get("/builds/{build}/queue/picture", response_class=Response)
-def get_picture(build: OneBuild, shelf: OnShelf, question: QuestionId, n: Number = 0) -> Response:
+def get_picture(
+    build: OneBuild, shelf: ShelfDep, question: QuestionId, n: PictureNumber = 0
+) -> Response:
     """A flat picture of a question as PNG, its pixels as they are stored."""
-    source = _source(build, shelf, question, n)
+    source = _find_source(build, shelf, question, n)
     if is_volume(source):
         raise PictureError("this is a scan", remedy="ask for its slices")
     pixels = read_picture(source, name="the picture")
     if pixels.ndim != 2 and pixels.shape[2:] != (3,):
         raise PictureError("this file holds no flat picture")
-    return Response(encode(pixels), media_type="image/png", headers={"cache-control": _A_WHILE})
+    return Response(
+        encode(pixels), media_type="image/png", headers={"cache-control": _CACHE_CONTROL}
+    )
 
 
 @router.get("/builds/{build}/queue/volume")
 def get_volume(
-    build: OneBuild, shelf: OnShelf, question: QuestionId, n: Number = 0
+    build: OneBuild, shelf: ShelfDep, question: QuestionId, n: PictureNumber = 0
 ) -> EvidenceVolume:
     """How many slices a scan of a question has, and where to begin."""
-    asked = _question(build, question)
-    scan = scan_of(_source(build, shelf, question, n), asked, build)
+    asked = _find_question(build, question)
+    scan = load_scan(_find_source(build, shelf, question, n), asked, build)
     return EvidenceVolume(
-        counts={plane: slices(scan.space, plane) for plane in AXES},
-        starts={str(plane): at for plane, at in starts(scan).items()},
+        counts={plane: slice_count(scan.space, plane) for plane in AXES},
+        starts={str(plane): at for plane, at in start_slices(scan).items()},
         masks=scan.marked is not None,
     )
 
@@ -123,32 +138,34 @@ def get_volume(
 @router.get("/builds/{build}/queue/slice", response_class=Response)
 def get_slice(
     build: OneBuild,
-    shelf: OnShelf,
+    shelf: ShelfDep,
     question: QuestionId,
     index: Annotated[int, Query(ge=0, le=100_000)],
-    n: Number = 0,
+    n: PictureNumber = 0,
     plane: Plane = "axial",
     window: WindowName = "lung",
     *,
     masks: bool = True,
 ) -> Response:
     """One slice of a scan of a question as PNG, with square pixels."""
-    asked = _question(build, question)
-    scan = scan_of(_source(build, shelf, question, n), asked, build)
-    pixels = slice_picture(scan, plane, index, window, masks=masks)
-    return Response(encode(pixels), media_type="image/png", headers={"cache-control": _A_WHILE})
+    asked = _find_question(build, question)
+    scan = load_scan(_find_source(build, shelf, question, n), asked, build)
+    pixels = draw_slice(scan, plane, index, window, masks=masks)
+    return Response(
+        encode(pixels), media_type="image/png", headers={"cache-control": _CACHE_CONTROL}
+    )
 
 
-def _question(build: Build, name: str) -> Question:
-    with queue_of(build.folder) as queue:
+def _find_question(build: BuildFolder, name: str) -> Question:
+    with open_queue(build.folder) as queue:
         found = queue.questions.get(name)
         if found is None:
-            raise unknown("question", name[:200], queue.questions)
+            raise unknown_name("question", name[:200], queue.questions)
     return found
 
 
-def _source(build: Build, shelf: Shelf, question: str, number: int) -> Path | bytes:
-    pieces = pieces_of(_question(build, question), build, shelf)
+def _find_source(build: BuildFolder, shelf: Shelf, question: str, number: int) -> Path | bytes:
+    pieces = find_evidence_files(_find_question(build, question), build, shelf)
     if number >= len(pieces):
         raise PictureError(f"the question has {len(pieces)} pictures")
     piece = pieces[number]
@@ -157,7 +174,7 @@ def _source(build: Build, shelf: Shelf, question: str, number: int) -> Path | by
     return piece.source
 
 
-def _picture(piece: Piece, boxes: list[EvidenceBox]) -> EvidencePicture:
+def _to_evidence_picture(piece: EvidenceFile, boxes: list[EvidenceBox]) -> EvidencePicture:
     kind: Literal["flat", "volume", "none"] = "none"
     width = height = 0
     problem = piece.problem
@@ -166,7 +183,7 @@ def _picture(piece: Piece, boxes: list[EvidenceBox]) -> EvidencePicture:
             if is_volume(piece.source):
                 kind = "volume"
             else:
-                width, height = _size(piece.source)
+                width, height = _picture_size(piece.source)
                 kind = "flat"
         except OverreadError as error:
             problem = error.what
@@ -176,9 +193,9 @@ def _picture(piece: Piece, boxes: list[EvidenceBox]) -> EvidencePicture:
     )
 
 
-def _size(source: Path | bytes) -> tuple[int, int]:
+def _picture_size(source: Path | bytes) -> tuple[int, int]:
     """Width and height of a flat picture, from its header where that tells."""
-    if told(source, name="the picture") in ("png", "jpeg"):
+    if sniff_format(source, name="the picture") in ("png", "jpeg"):
         return image_size(source, name="the picture")
     pixels = read_picture(source, name="the picture")
     if pixels.ndim != 2 and pixels.shape[2:] != (3,):

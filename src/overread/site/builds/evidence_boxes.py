@@ -10,9 +10,9 @@ from pydantic import JsonValue
 from overread.build.item import Data
 from overread.core import Record
 
-MOST = 200
+MAX_BOXES = 200
 """Boxes of one question that are drawn."""
-_DEEPEST = 6
+_MAX_DEPTH = 6
 _NAMES = ("label", "name", "regions", "region")
 
 
@@ -28,21 +28,21 @@ class EvidenceBox(Record):
     y2: float
 
 
-def boxes_in(shown: Data) -> list[EvidenceBox]:
+def find_boxes(shown: Data) -> list[EvidenceBox]:
     """Every box of what a question shows; those that are asked about come first.
 
-    >>> [b.label for b in boxes_in({"boxes": {"heart": [0, 0, 9, 9]}, "box": [1, 2, 3, 4]})]
+    >>> [b.label for b in find_boxes({"boxes": {"heart": [0, 0, 9, 9]}, "box": [1, 2, 3, 4]})]
     ['', 'heart']
-    >>> boxes_in({"looks": [{"regions": ["heart"], "box": [1, 2, 3, 4]}]})[0].label
+    >>> find_boxes({"looks": [{"regions": ["heart"], "box": [1, 2, 3, 4]}]})[0].label
     'heart'
     """
-    found = list(_walked(shown, 0))[:MOST]
+    found = list(_iter_boxes(shown, 0))[:MAX_BOXES]
     if all(not box.asked for box in found):
         found = [box.model_copy(update={"asked": len(found) == 1}) for box in found]
     return sorted(found, key=lambda box: not box.asked)
 
 
-def is_boxes(value: JsonValue) -> bool:
+def is_only_boxes(value: JsonValue) -> bool:
     """Whether a value is boxes and nothing else, so that nobody needs to read its numbers."""
     if isinstance(value, dict):
         return bool(value) and all(_corners(inner) is not None for inner in value.values())
@@ -51,12 +51,12 @@ def is_boxes(value: JsonValue) -> bool:
     return _corners(value) is not None
 
 
-def _walked(shown: Any, depth: int) -> Iterator[EvidenceBox]:
-    if depth > _DEEPEST:
+def _iter_boxes(shown: Any, depth: int) -> Iterator[EvidenceBox]:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(shown, list):
         for inner in shown:
-            yield from _walked(inner, depth + 1)
+            yield from _iter_boxes(inner, depth + 1)
         return
     if not isinstance(shown, dict):
         return
@@ -72,7 +72,7 @@ def _walked(shown: Any, depth: int) -> Iterator[EvidenceBox]:
         yield from (_box(at, "", asked=True) for at in plain if at is not None)
     for name, inner in shown.items():
         if name != "box" and isinstance(inner, dict | list):
-            yield from _walked(inner, depth + 1)
+            yield from _iter_boxes(inner, depth + 1)
 
 
 def _label(told: dict[str, Any]) -> str:

@@ -9,27 +9,27 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from overread.build.adjudication.question_file import LEDGER
+from overread.build.adjudication.question_file import LEDGER_FILE
 from overread.build.item import Question
-from overread.build.ledger_tables import looked_at, told
+from overread.build.ledger_tables import open_for_reading, sqlite_errors
 from overread.build.rexgroundingct.scans import scan_path
-from overread.build.step import Desk
+from overread.build.step import StepContext
 from overread.errors import NotThere, OverreadError, Refused
 from overread.pixels.fence import Fence
-from overread.site.builds.judged import run_of
-from overread.site.shelf import Build, Shelf
+from overread.site.builds.judged import find_checked_run
+from overread.site.shelf import BuildFolder, Shelf
 
-NAMES = (
+PICTURE_FIELDS = (
     "image", "images", "picture", "pictures", "film", "films", "scan", "scans", "volume", "volumes",
 )  # fmt: skip
 """Fields of what is shown that name pictures, or several in a list."""
-MOST = 40
+MAX_PICTURES = 40
 """Pictures of one question."""
-_LOST = "the picture is not there any more"
+_MISSING = "the picture is missing"
 
 
 @dataclass(frozen=True)
-class Piece:
+class EvidenceFile:
     """One picture of a question."""
 
     title: str
@@ -39,30 +39,30 @@ class Piece:
     """Why it cannot be shown."""
 
 
-def pieces_of(question: Question, build: Build, shelf: Shelf) -> list[Piece]:
+def find_evidence_files(question: Question, build: BuildFolder, shelf: Shelf) -> list[EvidenceFile]:
     """The pictures of a question, in their order; what cannot be found says so."""
-    run = run_of(build, shelf)
+    run = find_checked_run(build, shelf)
     if run is not None:
-        return _of_case(question, shelf, run)
+        return _case_pictures(question, shelf, run)
     named = [
         (field if len(files) == 1 else f"{field} {number}", file)
-        for field in NAMES
-        for files in [_files(question.shown.get(field))]
+        for field in PICTURE_FIELDS
+        for files in [_file_names(question.shown.get(field))]
         for number, file in enumerate(files, 1)
-    ][:MOST]
+    ][:MAX_PICTURES]
     if not named:
         return []
-    desk = desk_of(build)
-    return [_found(title, file, build, desk) for title, file in named]
+    desk = load_step_context(build)
+    return [_locate(title, file, build, desk) for title, file in named]
 
 
-def desk_of(build: Build) -> Desk | None:
+def load_step_context(build: BuildFolder) -> StepContext | None:
     """The source and the settings that a build was last made with; None where it has no ledger."""
-    if not (build.folder / LEDGER).is_file():
+    if not (build.folder / LEDGER_FILE).is_file():
         return None
-    base = looked_at(build.folder)
+    base = open_for_reading(build.folder)
     try:
-        with told(build.folder):
+        with sqlite_errors(build.folder):
             row = base.execute("SELECT told FROM sittings ORDER BY id DESC LIMIT 1").fetchone()
     finally:
         base.close()
@@ -78,26 +78,28 @@ def desk_of(build: Build) -> Desk | None:
         else {}
     )
     # What the steps are handed, as far as finding files goes: nobody is asked here.
-    return cast(Desk, SimpleNamespace(source=source, folder=build.folder, settings=plain, seed=0))
+    return cast(
+        StepContext, SimpleNamespace(source=source, folder=build.folder, settings=plain, seed=0)
+    )
 
 
-def _of_case(question: Question, shelf: Shelf, run: Any) -> list[Piece]:
+def _case_pictures(question: Question, shelf: Shelf, run: Any) -> list[EvidenceFile]:
     """The pictures of the case whose reading was judged."""
     try:
         split = shelf.split_of(run)
-        pictures = split.case(question.item).pictures[:MOST]
+        pictures = split.case(question.item).pictures[:MAX_PICTURES]
     except OverreadError as error:
-        return [Piece("picture", None, error.what)]
+        return [EvidenceFile("picture", None, error.what)]
     found = []
     for picture in pictures:
         try:
-            found.append(Piece(picture.name, split.release.pictures.data(picture)))
+            found.append(EvidenceFile(picture.name, split.release.pictures.data(picture)))
         except OverreadError:
-            found.append(Piece(picture.name, None, _LOST))
+            found.append(EvidenceFile(picture.name, None, _MISSING))
     return found
 
 
-def _files(value: Any) -> list[str]:
+def _file_names(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
@@ -105,21 +107,21 @@ def _files(value: Any) -> list[str]:
     return []
 
 
-def _found(title: str, file: str, build: Build, desk: Desk | None) -> Piece:
+def _locate(title: str, file: str, build: BuildFolder, desk: StepContext | None) -> EvidenceFile:
     homes = [build.folder, *([desk.source] if desk is not None else [])]
     for home in homes:
         try:
             if home.is_dir():
-                return Piece(title, Fence(home).path(file))
+                return EvidenceFile(title, Fence(home).path(file))
         except NotThere:
             continue
         except Refused as error:
-            return Piece(title, None, error.what.replace(file, "it"))
+            return EvidenceFile(title, None, error.what.replace(file, "it"))
     if desk is not None and title.startswith("scan"):
         try:
             scan = scan_path(desk, file)
         except OverreadError:
             scan = None
         if scan is not None:
-            return Piece(title, scan)
-    return Piece(title, None, _LOST)
+            return EvidenceFile(title, scan)
+    return EvidenceFile(title, None, _MISSING)

@@ -12,29 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.build.item import Item, Question
-from overread.build.ledger_reading import history
-from overread.build.rexgroundingct.annotation import returned_masks
+from overread.build.ledger_reading import load_history
+from overread.build.rexgroundingct.annotation import load_masks
 from overread.build.rexgroundingct.tasks import targets_of
 from overread.core import Geometry
 from overread.errors import OverreadError, PictureError
-from overread.pixels.draw import COLOURS, colour, outline
-from overread.pixels.formats import told
+from overread.pixels.draw import COLOURS, draw_outline, to_rgb
+from overread.pixels.formats import sniff_format
 from overread.pixels.geometry import Array, to_ras
 from overread.pixels.nifti import read_volume
-from overread.pixels.planes import Plane, cut, slices, square
-from overread.pixels.windows import window
-from overread.site.builds.evidence_files import desk_of
-from overread.site.shelf import Build
+from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
+from overread.pixels.windows import apply_window
+from overread.site.builds.evidence_files import load_step_context
+from overread.site.shelf import BuildFolder
 
 AXES: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
-LONGEST = 768
+MAX_SIDE = 768
 """Pixels of the longer side of a slice."""
-_KEPT = 2
+_CACHE_SIZE = 2
 """Scans that stay in memory: one is read while another one's slices are still asked for."""
 
 
 @dataclass(frozen=True)
-class Scan:
+class EvidenceScan:
     """A scan in memory."""
 
     volume: Array
@@ -43,21 +43,21 @@ class Scan:
     """Number of the finding that each voxel belongs to; None where no mask is asked about."""
 
 
-_scans: OrderedDict[object, Scan] = OrderedDict()
-_turn = threading.Lock()
+_scans: OrderedDict[object, EvidenceScan] = OrderedDict()
+_lock = threading.Lock()
 
 
-def scan_of(source: Path | bytes, question: Question, build: Build) -> Scan:
+def load_scan(source: Path | bytes, question: Question, build: BuildFolder) -> EvidenceScan:
     """The scan of a question, read once and kept for its slices."""
     mark = hash(source) if isinstance(source, bytes) else (source, _stamp(source))
     key = (mark, build.folder, question.id)
-    with _turn:  # one at a time: two readers of the same scan would read it twice
+    with _lock:  # one at a time: two readers of the same scan would read it twice
         found = _scans.get(key)
         if found is None:
             volume, space = read_volume(source, name="the scan")
-            found = Scan(volume, space, _marked(question, build, space))
+            found = EvidenceScan(volume, space, _load_masks(question, build, space))
             _scans[key] = found
-            while len(_scans) > _KEPT:
+            while len(_scans) > _CACHE_SIZE:
                 _scans.popitem(last=False)
         _scans.move_to_end(key)
         return found
@@ -65,56 +65,58 @@ def scan_of(source: Path | bytes, question: Question, build: Build) -> Scan:
 
 def is_volume(source: Path | bytes) -> bool:
     """Whether a file is a volume, by its first bytes."""
-    return told(source, name="the picture") in ("gzip", "nifti")
+    return sniff_format(source, name="the picture") in ("gzip", "nifti")
 
 
-def starts(scan: Scan) -> dict[Plane, int]:
+def start_slices(scan: EvidenceScan) -> dict[Plane, int]:
     """The slice of each plane to begin with: where most is marked, else the middle."""
     found: dict[Plane, int] = {}
     ras = to_ras(scan.marked, scan.space) != 0 if scan.marked is not None else None
     for plane, axis in AXES.items():
-        found[plane] = slices(scan.space, plane) // 2
+        found[plane] = slice_count(scan.space, plane) // 2
         if ras is not None and ras.any():
             across = tuple(other for other in range(3) if other != axis)
             found[plane] = int(np.argmax(ras.sum(axis=across)))
     return found
 
 
-def slice_picture(
-    scan: Scan, plane: Plane, index: int, setting: str, *, masks: bool
+def draw_slice(
+    scan: EvidenceScan, plane: Plane, index: int, setting: str, *, masks: bool
 ) -> NDArray[Any]:
     """One slice in a window, its masks outlined."""
-    count = slices(scan.space, plane)
+    count = slice_count(scan.space, plane)
     if not 0 <= index < count:
         raise PictureError(
             f"there is no {plane} slice {index}", remedy=f"they are counted from 0 to {count - 1}"
         )
-    grey = window(cut(scan.volume, scan.space, plane, index), setting)
-    tile = square(grey, scan.space, plane, longest=LONGEST, smooth=True)
+    grey = apply_window(extract_slice(scan.volume, scan.space, plane, index), setting)
+    tile = resample_square(grey, scan.space, plane, longest=MAX_SIDE, smooth=True)
     if not masks or scan.marked is None:
         return tile
-    slab = cut(scan.marked, scan.space, plane, index)
-    shown = square(slab, scan.space, plane, longest=LONGEST, smooth=False)
-    drawn: NDArray[Any] = colour(tile)
+    slab = extract_slice(scan.marked, scan.space, plane, index)
+    shown = resample_square(slab, scan.space, plane, longest=MAX_SIDE, smooth=False)
+    drawn: NDArray[Any] = to_rgb(tile)
     for number in np.unique(shown[shown > 0]).tolist():
-        drawn = outline(drawn, shown == number, COLOURS[(number - 1) % len(COLOURS)], fill=0.0)
+        drawn = draw_outline(drawn, shown == number, COLOURS[(number - 1) % len(COLOURS)], fill=0.0)
     return drawn
 
 
-def _marked(question: Question, build: Build, space: Geometry) -> NDArray[np.uint8] | None:
+def _load_masks(
+    question: Question, build: BuildFolder, space: Geometry
+) -> NDArray[np.uint8] | None:
     """The masks that a question of the CT recipe is about, as they came back from annotators."""
     parts = question.id.removeprefix(f"{question.item}/").split("/")
     if len(parts) != 3 or (parts[0] != "chain" and parts[:2] != ["masks", "orientation"]):
         return None
     try:
-        desk = desk_of(build)
+        desk = load_step_context(build)
         if desk is None:
             return None
         item = Item.model_validate(
-            {"id": question.item, "data": history(build.folder, question.item).now}
+            {"id": question.item, "data": load_history(build.folder, question.item).now}
         )
         keys = tuple(targets_of(item))
-        masks = returned_masks(item, desk, keys)
+        masks = load_masks(item, desk, keys)
         if masks is None or masks.problems:
             return None
         marked = np.zeros(space.shape, np.uint8)

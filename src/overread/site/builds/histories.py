@@ -8,18 +8,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import JsonValue, ValidationError
 
-from overread.build.ledger import Became
-from overread.build.ledger_reading import Asked, Decided, history, standings
-from overread.build.questions import looked_up
-from overread.core import Record, Shown
+from overread.build.ledger import OutcomeName
+from overread.build.ledger_reading import (
+    HistoryEntry,
+    ModelAnswer,
+    load_history,
+    load_item_statuses,
+)
+from overread.build.questions import list_consulted
+from overread.core import Record, SentImage
 from overread.site.builds.parts import LONGEST_ID, OneBuild
-from overread.site.parts import sees_truth
-from overread.site.traces.steps import told
-from overread.site.unplaced import unplaced
+from overread.site.parts import require_truth
+from overread.site.traces.steps import describe_region
+from overread.site.unplaced import strip_paths
 
 # A case of a build has what will be the truth of a benchmark in it.
-router = APIRouter(dependencies=[Depends(sees_truth)])
-Name = Annotated[str, Query(min_length=1, max_length=LONGEST_ID)]
+router = APIRouter(dependencies=[Depends(require_truth)])
+CaseIdQuery = Annotated[str, Query(min_length=1, max_length=LONGEST_ID)]
 
 
 class BuildCase(Record):
@@ -74,7 +79,7 @@ class BuildAnswer(Record):
     reasoning: str
 
 
-class PeopleAsked(Record):
+class PeopleVerdict(Record):
     """A question to people that a step looked up."""
 
     question: str
@@ -98,7 +103,7 @@ class BuildDecision(Record):
     new: list[str]
     """Fields that it added or replaced."""
     changes: list[BuildChange]
-    people: list[PeopleAsked]
+    people: list[PeopleVerdict]
     answers: list[BuildAnswer]
 
 
@@ -119,92 +124,92 @@ class BuildHistory(Record):
 def get_cases(
     build: OneBuild,
     step: Annotated[str | None, Query(max_length=200)] = None,
-    outcome: Became | None = None,
+    outcome: OutcomeName | None = None,
     reason: Annotated[str | None, Query(max_length=LONGEST_ID)] = None,
 ) -> list[BuildCase]:
     """The cases that came to a step, by what it decided; without one, where every case stands."""
     return [
         BuildCase(
-            case=_whole(one.item),
-            patient=_or_none(one.patient),
+            case=_valid_unicode(one.item),
+            patient=_clean_or_none(one.patient),
             step=one.step,
             outcome=one.outcome,
             goes_on=one.goes_on,
-            reason=_text(one.reason),
-            why=_text(one.why),
-            by=_text(one.by),
+            reason=_clean_text(one.reason),
+            why=_clean_text(one.why),
+            by=_clean_text(one.by),
             changes=one.changes,
         )
-        for one in standings(build.folder, step)
+        for one in load_item_statuses(build.folder, step)
         if outcome in (None, one.outcome) and reason in (None, one.reason)
     ]
 
 
 @router.get("/builds/{build}/history")
-def get_history(build: OneBuild, case: Name) -> BuildHistory:
+def get_history(build: OneBuild, case: CaseIdQuery) -> BuildHistory:
     """What each step decided on a case and why, with every answer of a model."""
-    found = history(build.folder, case)
+    found = load_history(build.folder, case)
     return BuildHistory(
-        case=_whole(found.item),
-        patient=_or_none(found.patient),
-        source={_text(key): _plain(value) for key, value in found.source.items()},
-        now={_text(key): _plain(value) for key, value in found.now.items()},
-        defects=[_text(defect) for defect in found.defects],
+        case=_valid_unicode(found.item),
+        patient=_clean_or_none(found.patient),
+        source={_clean_text(key): _clean_json(value) for key, value in found.source.items()},
+        now={_clean_text(key): _clean_json(value) for key, value in found.now.items()},
+        defects=[_clean_text(defect) for defect in found.defects],
         decisions=[_decision(one) for one in found.decisions],
     )
 
 
-def _decision(one: Decided) -> BuildDecision:
+def _decision(one: HistoryEntry) -> BuildDecision:
     entry = one.entry
     return BuildDecision(
         step=entry.step,
         outcome=entry.outcome,
-        reason=_text(entry.reason),
-        why=_text(entry.why),
-        by=_text(entry.by),
+        reason=_clean_text(entry.reason),
+        why=_clean_text(entry.why),
+        by=_clean_text(entry.by),
         at=entry.at,
         current=one.current,
-        new=[_text(name) for name in entry.data],
+        new=[_clean_text(name) for name in entry.data],
         changes=[
             BuildChange(
-                what=_text(change.what),
-                before=_plain(change.before),
-                after=_plain(change.after),
-                by=_text(change.by),
-                why=_text(change.why),
+                what=_clean_text(change.what),
+                before=_clean_json(change.before),
+                after=_clean_json(change.after),
+                by=_clean_text(change.by),
+                why=_clean_text(change.why),
             )
             for change in entry.changes
         ],
         people=[
-            PeopleAsked(
-                question=_text(question),
-                verdict=_or_none(verdict),
-                corrected=_or_none(corrected),
+            PeopleVerdict(
+                question=_clean_text(question),
+                verdict=_clean_or_none(verdict),
+                corrected=_clean_or_none(corrected),
             )
-            for question, verdict, corrected in looked_up(entry.verdicts)
+            for question, verdict, corrected in list_consulted(entry.verdicts)
         ],
         answers=[_answer(call) for call in one.asked],
     )
 
 
-def _answer(call: Asked) -> BuildAnswer:
+def _answer(call: ModelAnswer) -> BuildAnswer:
     return BuildAnswer(
-        role=_text(call.role),
-        reader=_text(call.reader),
-        prompt=_text(call.prompt),
+        role=_clean_text(call.role),
+        reader=_clean_text(call.reader),
+        prompt=_clean_text(call.prompt),
         known=call.known,
-        problem=_text(call.problem or ""),
-        repaired=_text(call.repaired or ""),
+        problem=_clean_text(call.problem or ""),
+        repaired=_clean_text(call.repaired or ""),
         asked=[_message(message) for message in call.asked],
-        reply=_text(call.reply.text) if call.reply else "",
-        reasoning=_text(call.reply.reasoning or "") if call.reply else "",
+        reply=_clean_text(call.reply.text) if call.reply else "",
+        reasoning=_clean_text(call.reply.reasoning or "") if call.reply else "",
     )
 
 
 def _message(message: dict[str, Any]) -> BuildMessage:
     parts = message.get("parts")
     return BuildMessage(
-        role=_text(str(message.get("role", ""))),
+        role=_clean_text(str(message.get("role", ""))),
         parts=[_part(part) for part in parts] if isinstance(parts, list) else [],
     )
 
@@ -212,34 +217,34 @@ def _message(message: dict[str, Any]) -> BuildMessage:
 def _part(part: object) -> str:
     """Words, or which picture was shown."""
     if isinstance(part, str):
-        return _text(part)
+        return _clean_text(part)
     try:
-        shown = Shown.model_validate(part)
+        shown = SentImage.model_validate(part)
     except ValidationError:
-        return "[something that was no word]"
-    return f"[{_text(told(shown.region))}, {shown.width} × {shown.height} pixels]"
+        return "[unreadable part]"
+    return f"[{_clean_text(describe_region(shown.region))}, {shown.width} × {shown.height} pixels]"
 
 
-def _whole(text: str) -> str:
-    """A name as it can be sent, and asked for again: without half letters."""
+def _valid_unicode(text: str) -> str:
+    """The text with invalid Unicode replaced, so that it can be sent as JSON."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _text(text: str) -> str:
-    """A text as it can be sent: no path of this machine, no half letters."""
-    return unplaced(_whole(text))
+def _clean_text(text: str) -> str:
+    """The text as it can be sent: no path of this machine, only valid Unicode."""
+    return strip_paths(_valid_unicode(text))
 
 
-def _or_none(text: str | None) -> str | None:
-    return None if text is None else _text(text)
+def _clean_or_none(text: str | None) -> str | None:
+    return None if text is None else _clean_text(text)
 
 
-def _plain(value: JsonValue) -> JsonValue:
+def _clean_json(value: JsonValue) -> JsonValue:
     """Any JSON as it can be sent; numbers that are none are left out."""
     if isinstance(value, str):
-        return _text(value)
+        return _clean_text(value)
     if isinstance(value, dict):
-        return {_text(key): _plain(inner) for key, inner in value.items()}
+        return {_clean_text(key): _clean_json(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+        return [_clean_json(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

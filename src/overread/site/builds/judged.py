@@ -5,26 +5,26 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends
 
 from overread.build.adjudication.judge_questions import (
-    about_cases,
-    folder_beside,
-    judge_agreement,
-    judged_run,
+    describe_cases,
+    find_judged_run,
+    measure_judge_agreement,
+    questions_folder,
     write_judge_questions,
 )
 from overread.build.item import Data
 from overread.core import Record
 from overread.core.verdicts import StepVerdicts
 from overread.errors import OverreadError, UsageError
-from overread.runs.verdict_store import chosen_verdicts
-from overread.site.builds.parts import QueueSpan, span
-from overread.site.builds.queues import queue_of
-from overread.site.parts import OneRun, OnShelf, may_write, sees_truth
-from overread.site.shelf import Build, Run, Shelf
+from overread.runs.verdict_store import select_verdicts
+from overread.site.builds.parts import AgreementValue, to_agreement_value
+from overread.site.builds.queues import open_queue
+from overread.site.parts import OneRun, ShelfDep, require_truth, require_write
+from overread.site.shelf import BuildFolder, Run, Shelf
 
 router = APIRouter()
 
 
-class JudgeRow(Record):
+class JudgeAgreementRow(Record):
     """One person, or what people decided, against the judge."""
 
     kind: str
@@ -33,8 +33,8 @@ class JudgeRow(Record):
     questions: int
     """Questions on which both said something."""
     cannot_judge: int
-    share: QueueSpan
-    kappa: QueueSpan
+    share: AgreementValue
+    kappa: AgreementValue
 
 
 class JudgedRun(Record):
@@ -51,25 +51,25 @@ class JudgedRun(Record):
 
 
 @router.get("/runs/{run}/judged")
-def get_judged(run: OneRun, shelf: OnShelf) -> JudgedRun:
+def get_judged(run: OneRun, shelf: ShelfDep) -> JudgedRun:
     """Whether a judge's verdicts of a run can be checked by people, and are."""
-    cases, who, _ = chosen_verdicts(run.folder)
+    cases, who, _ = select_verdicts(run.folder)
     every = [told for own in cases.values() for told in own]
     return JudgedRun(
         judges=sorted({str(told["judge"]) for told in who.values()}),
         steps=sum(len(told.steps) for told in every if isinstance(told, StepVerdicts)),
         sentences=sum(len(told.sentences) for told in every if not isinstance(told, StepVerdicts)),
-        build=_checking(run, shelf),
+        build=_find_check_folder(run, shelf),
     )
 
 
-@router.post("/runs/{run}/judged", dependencies=[Depends(may_write), Depends(sees_truth)])
-def check_judge(run: OneRun, shelf: OnShelf) -> JudgedRun:
+@router.post("/runs/{run}/judged", dependencies=[Depends(require_write), Depends(require_truth)])
+def check_judge(run: OneRun, shelf: ShelfDep) -> JudgedRun:
     """Ask people what the judge was asked; the questions are written beside the run."""
-    folder = folder_beside(run.folder)
-    write_judge_questions(run.folder, folder, _about(run, shelf))
-    shelf.look_again()
-    if _checking(run, shelf) is None:
+    folder = questions_folder(run.folder)
+    write_judge_questions(run.folder, folder, _describe_cases(run, shelf))
+    shelf.rescan()
+    if _find_check_folder(run, shelf) is None:
         raise UsageError(
             f"the questions were written to {folder.name} beside the run, outside of this page",
             remedy="open the page on the folder above the run",
@@ -77,42 +77,42 @@ def check_judge(run: OneRun, shelf: OnShelf) -> JudgedRun:
     return get_judged(run, shelf)
 
 
-def run_of(build: Build, shelf: Shelf) -> Run | None:
+def find_checked_run(build: BuildFolder, shelf: Shelf) -> Run | None:
     """The run on the shelf whose judge is checked in a folder of questions."""
-    folder = judged_run(build.folder)
+    folder = find_judged_run(build.folder)
     if folder is None:
         return None
     return next((run for run in shelf.runs.values() if run.folder == folder), None)
 
 
-def judge_rows(build: Build, shelf: Shelf, *, draws: int) -> list[JudgeRow]:
+def judge_rows(build: BuildFolder, shelf: Shelf, *, draws: int) -> list[JudgeAgreementRow]:
     """How far people agree with the judge; empty where no judge is checked."""
-    run = run_of(build, shelf)
+    run = find_checked_run(build, shelf)
     if run is None:
         return []
-    with queue_of(build.folder) as queue:
-        found = judge_agreement(queue, run.folder, draws=draws)
+    with open_queue(build.folder) as queue:
+        found = measure_judge_agreement(queue, run.folder, draws=draws)
     return [
-        JudgeRow(
+        JudgeAgreementRow(
             kind=one.kind,
             who=one.who,
             judge=one.judge,
             questions=one.agreement.n,
             cannot_judge=one.cannot_judge,
-            share=span(one.agreement.share),
-            kappa=span(one.agreement.kappa),
+            share=to_agreement_value(one.agreement.share),
+            kappa=to_agreement_value(one.agreement.kappa),
         )
         for one in found
     ]
 
 
-def _checking(run: Run, shelf: Shelf) -> str | None:
-    folder = folder_beside(run.folder)
+def _find_check_folder(run: Run, shelf: Shelf) -> str | None:
+    folder = questions_folder(run.folder)
     return next((one.id for one in shelf.builds.values() if one.folder == folder), None)
 
 
-def _about(run: Run, shelf: Shelf) -> dict[str, Data] | None:
+def _describe_cases(run: Run, shelf: Shelf) -> dict[str, Data] | None:
     try:
-        return about_cases(shelf.split_of(run).entries.values())
+        return describe_cases(shelf.split_of(run).entries.values())
     except OverreadError:
         return None  # the dataset is not here: new sentences stand alone

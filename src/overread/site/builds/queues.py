@@ -1,7 +1,7 @@
-"""Queues of questions that are open: one for each folder, followed as its log and build grow.
+"""Open adjudication queues, one per folder, cached and reloaded when its log or ledger changes.
 
 Every use holds the folder's own lock, since many threads answer at once; other processes, the
-terminal among them, are kept apart by the log itself.
+terminal among them, are kept apart by the lock of the log itself.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overread.build.adjudication import Queue
-from overread.build.adjudication.log import LOG
-from overread.build.adjudication.question_file import LEDGER, QUESTIONS
+from overread.build.adjudication.log import VERDICT_LOG
+from overread.build.adjudication.question_file import LEDGER_FILE, QUESTIONS_FILE
 
-MOST = 16
+MAX_OPEN = 16
 """Queues that stay open; another one closes the one that was used longest ago."""
-_FILES = (LEDGER, f"{LEDGER}-wal", QUESTIONS, LOG)
+_FILES = (LEDGER_FILE, f"{LEDGER_FILE}-wal", QUESTIONS_FILE, VERDICT_LOG)
 
 
 @dataclass
-class _Open:
+class _OpenQueue:
     lock: threading.RLock = field(default_factory=threading.RLock)
     queue: Queue | None = None
     stamp: object = None
     """Of the questions and of the log as we left them."""
 
 
-_opened: OrderedDict[Path, _Open] = OrderedDict()
-_turn = threading.Lock()
+_queues: OrderedDict[Path, _OpenQueue] = OrderedDict()
+_lock = threading.Lock()
 
 
 @contextmanager
-def queue_of(folder: Path) -> Iterator[Queue]:
-    """The queue of a folder, for nobody else as long as it is held; read anew where it changed."""
-    with _turn:
-        own = _opened.setdefault(folder, _Open())
-        _opened.move_to_end(folder)
-        while len(_opened) > MOST:
-            _opened.popitem(last=False)
+def open_queue(folder: Path) -> Iterator[Queue]:
+    """The queue of a folder, locked for the caller; read again where its files changed."""
+    with _lock:
+        own = _queues.setdefault(folder, _OpenQueue())
+        _queues.move_to_end(folder)
+        while len(_queues) > MAX_OPEN:
+            _queues.popitem(last=False)
     with own.lock:
         # Whatever others wrote is read from the beginning: a log that was altered in the middle
         # would else be added to as long as the page runs.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from overread.build.adjudication.question_file import LEDGER
-from overread.build.ledger_reading import Spending, StepFlow, Summary, summary
+from overread.build.adjudication.question_file import LEDGER_FILE
+from overread.build.ledger_reading import BuildSummary, Spending, StepFlow, load_summary
 from overread.core import Record
 from overread.site.builds import adjudicating, agreeing, evidence, histories, judged
 from overread.site.builds.parts import OneBuild
-from overread.site.parts import OnShelf
-from overread.site.shelf import Build, Shelf
+from overread.site.parts import ShelfDep
+from overread.site.shelf import BuildFolder, Shelf
 
 router = APIRouter(tags=["builds"])
 for _part in (adjudicating, agreeing, evidence, histories, judged):
@@ -75,7 +75,7 @@ class BuildLedger(Record):
     """Id of the dataset on the shelf that is this release."""
 
 
-class BuildTold(Record):
+class BuildOverview(Record):
     """A build, or a folder of questions alone."""
 
     id: str
@@ -87,19 +87,19 @@ class BuildTold(Record):
 
 
 @router.get("/builds/{build}")
-def get_build(build: OneBuild, shelf: OnShelf) -> BuildTold:
+def get_build(build: OneBuild, shelf: ShelfDep) -> BuildOverview:
     """How the cases of a build went from step to step, and what it cost."""
-    has_ledger = (build.folder / LEDGER).is_file()
-    checked = judged.run_of(build, shelf)
-    return BuildTold(
+    has_ledger = (build.folder / LEDGER_FILE).is_file()
+    checked = judged.find_checked_run(build, shelf)
+    return BuildOverview(
         id=build.id,
         name=build.name,
-        ledger=_ledger(summary(build.folder), build, shelf) if has_ledger else None,
+        ledger=_ledger(load_summary(build.folder), build, shelf) if has_ledger else None,
         checks=checked.id if checked is not None else None,
     )
 
 
-def _ledger(found: Summary, build: Build, shelf: Shelf) -> BuildLedger:
+def _ledger(found: BuildSummary, build: BuildFolder, shelf: Shelf) -> BuildLedger:
     home = build.folder / "release"
     release = next((one.id for one in shelf.datasets.values() if one.root == home), None)
     return BuildLedger(

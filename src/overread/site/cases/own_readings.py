@@ -23,27 +23,27 @@ from overread.runs.spec import (
     ReaderSpec,
     RunSpec,
     WorkflowSpec,
+    current_versions,
     read_spec,
     refuse_secrets,
-    versions_now,
     write_spec,
 )
-from overread.runs.store import Store, known_of, readings_of
-from overread.site.parts import OneDataset, OneSplit, OnShelf, User, Word, may_write
+from overread.runs.store import ReadingStore, iter_readings, scan_readings
+from overread.site.parts import CurrentUser, OneDataset, OneSplit, PathId, ShelfDep, require_write
 from overread.site.shelf import Dataset, Shelf, Split
 
 router = APIRouter(tags=["cases"])
 
-_PATIENCE = 5.0
+_LOCK_TIMEOUT = 5.0
 """Seconds to wait for another window that is saving."""
-_FAR = 1_000_000.0
-SAW = "The truth had been shown before this reading was saved."
+_MAX_COORDINATE = 1_000_000.0
+SAW_TRUTH = "The truth had been shown before this reading was saved."
 """Said in the trace of such a reading: whoever counts it should know."""
 
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\x00-\x1f\x7f/\\]+$")]
-AskedName = Annotated[str, Asked(min_length=1, max_length=60)]
+NameQuery = Annotated[str, Asked(min_length=1, max_length=60)]
 Text = Annotated[str, Field(max_length=50_000)]
-Coordinate = Annotated[float, Field(ge=-_FAR, le=_FAR)]
+Coordinate = Annotated[float, Field(ge=-_MAX_COORDINATE, le=_MAX_COORDINATE)]
 
 
 class OwnPlace(Record):
@@ -89,7 +89,7 @@ class OwnReading(Record):
     """Whether the truth was shown before this was saved."""
 
 
-class OwnKept(Record):
+class OwnReadingState(Record):
     """Where a person's reading is kept."""
 
     run: str | None
@@ -106,29 +106,34 @@ class OwnKept(Record):
 def get_own(
     one: OneDataset,
     split: OneSplit,
-    case: Word,
-    shelf: OnShelf,
-    user: User,
+    case: PathId,
+    shelf: ShelfDep,
+    user: CurrentUser,
     *,
-    name: AskedName = "person",
-) -> OwnKept:
+    name: NameQuery = "person",
+) -> OwnReadingState:
     """What a person saved of this case before."""
     seen = split.case(case)
     who = user or name
     folder = _folder(shelf, one, split, who)
     found: Reading | None = None
     cases: set[str] = set()
-    for reading in readings_of(folder):
+    for reading in iter_readings(folder):
         cases.add(reading.case_id)
         found = reading if reading.case_id == seen.id else found
     own = _as_own(found, who) if found is not None else None
-    return OwnKept(run=_run_in(shelf, folder), name=who, count=len(cases), reading=own)
+    return OwnReadingState(run=_run_in(shelf, folder), name=who, count=len(cases), reading=own)
 
 
-@router.post("/cases/{dataset}/{split}/{case}/own", dependencies=[Depends(may_write)])
+@router.post("/cases/{dataset}/{split}/{case}/own", dependencies=[Depends(require_write)])
 def save_own(
-    one: OneDataset, split: OneSplit, case: Word, own: OwnReading, shelf: OnShelf, user: User
-) -> OwnKept:
+    one: OneDataset,
+    split: OneSplit,
+    case: PathId,
+    own: OwnReading,
+    shelf: ShelfDep,
+    user: CurrentUser,
+) -> OwnReadingState:
     """Keep a person's reading of a case; one of the same person and case is replaced."""
     seen = split.case(case)
     who = user or own.name.strip() or "person"
@@ -136,9 +141,11 @@ def save_own(
     reading = _as_reading(own, seen, who)
     folder = _folder(shelf, one, split, who)
     _refuse_links(folder, shelf.own_readings)
-    count = _keep(folder, reading, _spec(one, split, who), list(split.entries))
-    shelf.look_again()
-    return OwnKept(run=_run_in(shelf, folder), name=who, count=count, reading=_as_own(reading, who))
+    count = _save(folder, reading, _spec(one, split, who), list(split.entries))
+    shelf.rescan()
+    return OwnReadingState(
+        run=_run_in(shelf, folder), name=who, count=count, reading=_as_own(reading, who)
+    )
 
 
 def _run_in(shelf: Shelf, folder: Path) -> str | None:
@@ -165,7 +172,7 @@ def _refuse_links(folder: Path, home: Path) -> None:
 
 
 def _spec(dataset: Dataset, split: Split, who: str) -> RunSpec:
-    place = dataset.place(split.release.split)
+    place = dataset.release_ref(split.release.split)
     return RunSpec(
         benchmark=place.benchmark,
         root=str(place.root),
@@ -178,18 +185,18 @@ def _spec(dataset: Dataset, split: Split, who: str) -> RunSpec:
             identity={"reader": "person", "name": who, "on": "page"},
         ),
         workflow=WorkflowSpec(name=None),
-        versions=versions_now(),
+        versions=current_versions(),
     )
 
 
-def _keep(folder: Path, reading: Reading, spec: RunSpec, order: list[str]) -> int:
+def _save(folder: Path, reading: Reading, spec: RunSpec, order: list[str]) -> int:
     """Append the reading, and have the spec name exactly the cases that were read."""
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         begun = (folder / "spec.json").exists()
         before = read_spec(folder) if begun else spec
         if before.reader.identity != spec.reader.identity or before.root != spec.root:
             raise UsageError("the folder of this person's readings holds another run")
-        read = {case for case, _ in known_of(folder).done} | {reading.case_id}
+        read = {case for case, _ in scan_readings(folder).done} | {reading.case_id}
         # A person reads what they like: only what they read is scored.
         cases = tuple(case for case in order if case in read)
         now = before.model_copy(update={"cases": cases})
@@ -202,12 +209,12 @@ def _keep(folder: Path, reading: Reading, spec: RunSpec, order: list[str]) -> in
         return len(cases)
 
 
-def _opened(folder: Path) -> Store:
+def _open_store(folder: Path) -> ReadingStore:
     """The run, open for appending, as soon as no other window is saving."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
-            return Store(folder)
+            return ReadingStore(folder)
         except UsageError:
             if time.monotonic() > until:
                 raise OverreadError(
@@ -222,7 +229,7 @@ def _as_reading(own: OwnReading, case: Case, who: str) -> Reading:
     if choice is not None and letters and choice not in letters:
         raise UsageError(f"'{choice}' is none of the options", remedy=f"give {', '.join(letters)}")
     findings = tuple(_finding(one, case) for one in own.findings if one.text.strip() or one.places)
-    if not (choice or findings or _said(own.report) or _said(own.discussion)):
+    if not (choice or findings or _strip_or_none(own.report) or _strip_or_none(own.discussion)):
         raise UsageError(
             "there is nothing to save", remedy="choose, or write a finding or a report"
         )
@@ -231,15 +238,15 @@ def _as_reading(own: OwnReading, case: Case, who: str) -> Reading:
         reader=who,
         choice=choice,
         probabilities=_probabilities(choice, own.confidence, letters),
-        rationale=_said(own.rationale),
+        rationale=_strip_or_none(own.rationale),
         findings=findings,
-        report=_said(own.report),
-        discussion=_said(own.discussion),
+        report=_strip_or_none(own.report),
+        discussion=_strip_or_none(own.discussion),
         trace=_trace(findings, own),
     )
 
 
-def _said(text: str | None) -> str | None:
+def _strip_or_none(text: str | None) -> str | None:
     return (text or "").strip() or None
 
 
@@ -270,7 +277,7 @@ def _region(place: OwnPlace, case: Case) -> Box | Slices | Whole:
         return Slices(picture=picture.name, axis=place.axis, first=first, last=last)
     x1, x2 = sorted((place.x1, place.x2))
     y1, y2 = sorted((place.y1, place.y2))
-    box = Box(picture=picture.name, x1=x1, y1=y1, x2=x2, y2=y2, label=_said(place.label))
+    box = Box(picture=picture.name, x1=x1, y1=y1, x2=x2, y2=y2, label=_strip_or_none(place.label))
     if not box.is_proper:
         raise UsageError("a box has no size", remedy="draw it again")
     return box
@@ -278,12 +285,14 @@ def _region(place: OwnPlace, case: Case) -> Box | Slices | Whole:
 
 def _trace(findings: tuple[Finding, ...], own: OwnReading) -> Trace:
     """The findings as steps: a look at each place, then what was seen there."""
-    steps = [Step(kind="say", text=SAW)] if own.saw_truth else []
+    steps = [Step(kind="say", text=SAW_TRUTH)] if own.saw_truth else []
     for finding in findings:
         if finding.regions:
             steps.append(Step(kind="look", regions=finding.regions))
         steps.append(Step(kind="say", text=finding.text, regions=finding.regions))
-    said = _said(own.report) or _said(own.discussion) or _said(own.choice)
+    said = (
+        _strip_or_none(own.report) or _strip_or_none(own.discussion) or _strip_or_none(own.choice)
+    )
     if said:
         steps.append(Step(kind="conclude", text=said))
     return Trace(steps=tuple(steps))
@@ -309,5 +318,5 @@ def _as_own(reading: Reading, who: str) -> OwnReading:
         findings=findings,
         report=reading.report,
         discussion=reading.discussion,
-        saw_truth=any(step.text == SAW for step in steps),
+        saw_truth=any(step.text == SAW_TRUTH for step in steps),
     )

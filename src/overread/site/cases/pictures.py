@@ -18,22 +18,22 @@ from fastapi.responses import Response
 
 from overread.core import Box, Image, Picture, Volume, Whole
 from overread.errors import PictureError, UsageError
-from overread.pixels.bare import turned
+from overread.pixels.bare import exif_orientation
 from overread.pixels.flat import MAX_FILE
-from overread.pixels.showing import shown_bytes
-from overread.site.cases.depth import deep_values
-from overread.site.cases.looking import Looked, looked_at
-from overread.site.parts import OneSplit, Word
+from overread.pixels.showing import encode_region
+from overread.site.cases.depth import read_deep_pixels
+from overread.site.cases.looking import PictureInfo, load_picture_info
+from overread.site.parts import OneSplit, PathId
 
 router = APIRouter(tags=["pictures"])
 
-LONGEST = 16_384
+MAX_SIDE = 16_384
 """Pixels of the longer side that are sent; browsers draw no larger picture."""
-_FAR = 1e7
-_AT_ONCE = threading.BoundedSemaphore(4)
+_MAX_COORDINATE = 1e7
+_DECODE_SLOTS = threading.BoundedSemaphore(4)
 """Pictures that are decoded at a time: each may take some hundred megabytes."""
 
-PartOf = Annotated[
+BoxQuery = Annotated[
     str | None,
     Query(max_length=100, description="Only a box, 'x1,y1,x2,y2' in pixels as stored."),
 ]
@@ -41,7 +41,7 @@ Margin = Annotated[
     float, Query(ge=0, le=10, description="How much around the box, in parts of its longer side.")
 ]
 Longest = Annotated[
-    int, Query(ge=16, le=LONGEST, description="The longer side has no more pixels than that.")
+    int, Query(ge=16, le=MAX_SIDE, description="The longer side has no more pixels than that.")
 ]
 
 
@@ -53,28 +53,30 @@ Longest = Annotated[
 def get_picture(
     request: Request,
     split: OneSplit,
-    case: Word,
-    name: Word,
+    case: PathId,
+    name: PathId,
     *,
-    box: PartOf = None,
+    box: BoxQuery = None,
     margin: Margin = 0.0,
-    longest: Longest = LONGEST,
+    longest: Longest = MAX_SIDE,
 ) -> Response:
     """A picture, or a part of it, as 8-bit PNG or JPEG with nothing but pixels in it."""
-    picture = flat_picture(split.case(case).picture(name))
+    picture = require_flat(split.case(case).picture(name))
     pictures = split.release.pictures
     source = pictures.data(picture)
     tag = f'"{_digest(source, f"{box} {margin} {longest}")}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    with _AT_ONCE:
-        looked = looked_at(pictures, picture)
+    with _DECODE_SLOTS:
+        looked = load_picture_info(pictures, picture)
         region = (
-            _part(box, margin, picture.name, looked) if box is not None else Whole(picture=name)
+            _parse_box(box, margin, picture.name, looked)
+            if box is not None
+            else Whole(picture=name)
         )
-        data, media, _ = shown_bytes(pictures, picture, region, longest=longest)
-    headers["x-turned"] = str(_turned(source))
+        data, media, _ = encode_region(pictures, picture, region, longest=longest)
+    headers["x-turned"] = str(_exif_turn(source))
     headers["content-encoding"] = "identity"  # pixels are compressed already
     return Response(data, media_type=media, headers=headers)
 
@@ -84,20 +86,20 @@ def get_picture(
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}}, 304: {}},
 )
-def get_values(request: Request, split: OneSplit, case: Word, name: Word) -> Response:
+def get_values(request: Request, split: OneSplit, case: PathId, name: PathId) -> Response:
     """The greys of a picture of more than 8 bits, as little-endian 16-bit whole numbers, by rows.
 
     A value is `x-base` plus `x-step` times the number; `x-low` is usually shown as black and
     `x-high` as white, or the other way round where `x-inverted` is 1.
     """
-    picture = flat_picture(split.case(case).picture(name))
+    picture = require_flat(split.case(case).picture(name))
     source = split.release.pictures.data(picture)
     tag = f'"{_digest(source, "values")}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    with _AT_ONCE:
-        deep = deep_values(source, name=picture.name)
+    with _DECODE_SLOTS:
+        deep = read_deep_pixels(source, name=picture.name)
         data = deep.numbers.tobytes()
     height, width = deep.numbers.shape
     told = {"width": width, "height": height, "inverted": int(deep.inverted)}
@@ -106,14 +108,14 @@ def get_values(request: Request, split: OneSplit, case: Word, name: Word) -> Res
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 
-def flat_picture(picture: Picture) -> Image:
+def require_flat(picture: Picture) -> Image:
     """The picture, which must not be a volume."""
     if isinstance(picture, Volume):
         raise UsageError(f"{picture.name} is a volume", remedy="it is shown by its slices")
     return picture
 
 
-def _part(text: str, margin: float, name: str, looked: Looked) -> Box:
+def _parse_box(text: str, margin: float, name: str, looked: PictureInfo) -> Box:
     """A box from an address, inside the picture and at least one pixel large."""
     try:
         x1, y1, x2, y2 = (float(word) for word in text.split(","))
@@ -126,20 +128,20 @@ def _part(text: str, margin: float, name: str, looked: Looked) -> Box:
     if looked.problem or looked.width is None or looked.height is None:
         raise PictureError(looked.problem or f"{name} has no size")
     # No picture is larger, and the widest numbers have no difference.
-    x1, x2 = sorted(min(max(x, -_FAR), _FAR) for x in (x1, x2))
-    y1, y2 = sorted(min(max(y, -_FAR), _FAR) for y in (y1, y2))
+    x1, x2 = sorted(min(max(x, -_MAX_COORDINATE), _MAX_COORDINATE) for x in (x1, x2))
+    y1, y2 = sorted(min(max(y, -_MAX_COORDINATE), _MAX_COORDINATE) for y in (y1, y2))
     more = margin * max(x2 - x1, y2 - y1)
-    x1, x2 = _within(x1 - more, x2 + more, looked.width)
-    y1, y2 = _within(y1 - more, y2 + more, looked.height)
+    x1, x2 = _clamp(x1 - more, x2 + more, looked.width)
+    y1, y2 = _clamp(y1 - more, y2 + more, looked.height)
     return Box(picture=name, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
-def _within(low: float, high: float, most: int) -> tuple[float, float]:
+def _clamp(low: float, high: float, most: int) -> tuple[float, float]:
     low = min(max(0.0, math.floor(low)), most - 1.0)
     return low, max(low + 1.0, min(float(most), math.ceil(high)))
 
 
-def _turned(source: Path | bytes) -> int:
+def _exif_turn(source: Path | bytes) -> int:
     """How the answer was turned against the stored picture; 1 where it was not."""
     if isinstance(source, Path):
         try:
@@ -148,7 +150,7 @@ def _turned(source: Path | bytes) -> int:
             source = source.read_bytes()
         except OSError:
             return 1
-    return turned(source) if source.startswith(b"\xff\xd8") else 1
+    return exif_orientation(source) if source.startswith(b"\xff\xd8") else 1
 
 
 def _digest(source: Path | bytes, asked: str) -> str:

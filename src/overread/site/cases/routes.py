@@ -24,10 +24,10 @@ from overread.core import (
 )
 from overread.core import Pictures as OpensPictures
 from overread.errors import OverreadError
-from overread.ontology.findings import findings as finding_tree
-from overread.site.cases.looking import looked_at
+from overread.ontology.findings import finding_tree as finding_tree
+from overread.site.cases.looking import load_picture_info
 from overread.site.cases.run_index import runs_that_read
-from overread.site.parts import Allowed, OneEntry, OneSplit, OnShelf, Word, sees_truth
+from overread.site.parts import AccessDep, OneEntry, OneSplit, PathId, ShelfDep, require_truth
 from overread.site.volumes.cache import CACHE
 
 router = APIRouter(tags=["cases"])
@@ -51,7 +51,7 @@ class CasePicture(Record):
     """Why it cannot be shown; it need not be asked for then."""
 
 
-class CaseSeen(Record):
+class CaseDetail(Record):
     """What a reader may see of a case."""
 
     id: str
@@ -160,14 +160,14 @@ class CaseReader(Record):
 
 
 @router.get("/cases/{dataset}/{split}/{case}")
-def get_case(one: OneSplit, case: Word, access: Allowed) -> CaseSeen:
+def get_case(one: OneSplit, case: PathId, access: AccessDep) -> CaseDetail:
     """A case without its truth."""
     entry = one.entry(case)
     order = list(one.entries)
     at = order.index(case)
     seen = entry.case
     absent: Literal["withheld", "absent"] = "absent" if access.truth else "withheld"
-    return CaseSeen(
+    return CaseDetail(
         id=seen.id,
         benchmark=seen.benchmark,
         split=seen.split,
@@ -185,13 +185,13 @@ def get_case(one: OneSplit, case: Word, access: Allowed) -> CaseSeen:
     )
 
 
-@router.get("/cases/{dataset}/{split}/{case}/truth", dependencies=[Depends(sees_truth)])
+@router.get("/cases/{dataset}/{split}/{case}/truth", dependencies=[Depends(require_truth)])
 def get_truth(entry: OneEntry) -> CaseTruth:
     """What is true of a case."""
     if entry.truth is None:
         return CaseTruth(released=False)
     truth = entry.truth
-    captions, findings = _told_apart(truth)
+    captions, findings = _split_captions(truth)
     return CaseTruth(
         released=True,
         title=truth.title,
@@ -219,7 +219,9 @@ def get_truth(entry: OneEntry) -> CaseTruth:
 
 
 @router.get("/cases/{dataset}/{split}/{case}/readers")
-def get_readers(entry: OneEntry, dataset: Word, split: Word, shelf: OnShelf) -> list[CaseReader]:
+def get_readers(
+    entry: OneEntry, dataset: PathId, split: PathId, shelf: ShelfDep
+) -> list[CaseReader]:
     """The runs on the shelf that read this case; not what they said."""
     runs = [r for r in shelf.runs.values() if r.dataset == dataset and r.spec.split == split]
     return [
@@ -235,7 +237,7 @@ def get_readers(entry: OneEntry, dataset: Word, split: Word, shelf: OnShelf) -> 
 
 def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
     if isinstance(picture, Image):
-        looked = looked_at(pictures, picture)
+        looked = load_picture_info(pictures, picture)
         return CasePicture(
             name=picture.name,
             kind="image",
@@ -248,7 +250,7 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
     problem = None
     try:
         # It will be asked for next: inflated while the page is still loading.
-        CACHE.begin(pictures.data(picture), name=picture.name)
+        CACHE.preload(pictures.data(picture), name=picture.name)
     except OverreadError as error:
         problem = error.what
     return CasePicture(
@@ -260,7 +262,7 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
     )
 
 
-def _told_apart(truth: Truth) -> tuple[dict[str, str], list[Finding]]:
+def _split_captions(truth: Truth) -> tuple[dict[str, str], list[Finding]]:
     """Captions, which are said of a whole picture, and all other findings."""
     captions: dict[str, str] = {}
     others = []
@@ -306,9 +308,11 @@ def _places(regions: tuple[Region, ...]) -> list[TruePlace]:
 
 
 def _extra(entry: Entry) -> dict[str, str]:
-    def told(value: JsonValue) -> str | None:
+    def to_text(value: JsonValue) -> str | None:
         if isinstance(value, str):
             return value if len(value) <= 2000 else f"{value[:1999]}…"
         return str(value) if isinstance(value, bool | int | float) else None
 
-    return {name: text for name, value in entry.extra.items() if (text := told(value)) is not None}
+    return {
+        name: text for name, value in entry.extra.items() if (text := to_text(value)) is not None
+    }

@@ -12,7 +12,7 @@ from overread.site.shelf import Run
 
 _FIRST = re.compile(rb'\{"case_id":"([A-Za-z0-9_.-]{1,120})",')
 _lock = threading.Lock()
-_known: dict[str, tuple[tuple[int, int], frozenset[str]]] = {}
+_cache: dict[str, tuple[tuple[int, int], frozenset[str]]] = {}
 
 
 def runs_that_read(runs: Iterable[Run], case: str) -> list[Run]:
@@ -27,19 +27,19 @@ def cases_read(run: Run) -> frozenset[str]:
         at = file.stat()
         stamp = (at.st_mtime_ns, at.st_size)
         with _lock:
-            kept = _known.get(run.id)
+            kept = _cache.get(run.id)
             if kept is not None and kept[0] == stamp:
                 return kept[1]
         with file.open("rb") as lines:
-            found = frozenset(filter(None, map(_case, lines)))
+            found = frozenset(filter(None, map(_case_of_line, lines)))
     except OSError:
         return frozenset()
     with _lock:
-        _known[run.id] = (stamp, found)
+        _cache[run.id] = (stamp, found)
     return found
 
 
-def _case(line: bytes) -> str | None:
+def _case_of_line(line: bytes) -> str | None:
     """The case of a line; runs write it first, others may not."""
     first = _FIRST.match(line)
     if first is not None:

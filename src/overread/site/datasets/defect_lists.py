@@ -1,6 +1,6 @@
-"""Checks of datasets that run behind the page: begun once, looked at while they go on.
+"""Background checks of datasets: started once per split, polled by the page while they run.
 
-Nothing of a file's place is told: the files of pictures go by the pictures' names.
+No file paths are sent: files of pictures appear as the pictures' names.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from overread.core.defects import KINDS, Severity
 from overread.errors import OverreadError
 from overread.site.shelf import Dataset, Split
 
-FIRST = 50
+FIRST_LINES = 50
 """Defects of a kind that come with the list; the others are asked for."""
-MOST = 20_000
+MAX_LINES = 20_000
 """Defects of a kind that are kept; all of them are counted."""
 _ROWS = (".jsonl", ".json", ".parquet", ".csv")
 _LONGEST = 400
@@ -78,7 +78,7 @@ class DefectLines(Record):
     """How many of them can be asked for."""
 
 
-class Check:
+class DefectCheck:
     """One check of one split."""
 
     def __init__(self, dataset: Dataset, name: str, split: Split, *, open_pictures: bool) -> None:
@@ -101,7 +101,7 @@ class Check:
         """Find every defect; one check at a time has the `turn`."""
         with turn:
             try:
-                self._look()
+                self._collect()
             except OverreadError as error:
                 self._problem = error.what
             except Exception as error:  # the page must tell that a check ended, and how
@@ -109,10 +109,10 @@ class Check:
             self._finished = True
 
     def stop(self) -> None:
-        """Let go of it; nobody will look again."""
+        """Stop the check; its result is no longer needed."""
         self._stop.set()
 
-    def listed(self) -> DefectList:
+    def snapshot(self) -> DefectList:
         """What is known so far."""
         with self._lock:
             codes = sorted(
@@ -124,7 +124,7 @@ class Check:
                     severity=self._severity[code],
                     meaning=KINDS.get(code, "a kind of defect that another package names"),
                     count=self._counts[code],
-                    first=self._lines[code][:FIRST],
+                    first=self._lines[code][:FIRST_LINES],
                 )
                 for code in codes
             ]
@@ -149,8 +149,8 @@ class Check:
                 kept=len(kept),
             )
 
-    def _look(self) -> None:
-        place = self._dataset.place(self._name)
+    def _collect(self) -> None:
+        place = self._dataset.release_ref(self._name)
         found = overread.check(
             place.benchmark,
             place.root,
@@ -158,32 +158,32 @@ class Check:
             form=place.form,
             pictures=place.pictures,
             open_pictures=self._open_pictures,
-            progress=self._tell,
+            progress=self._note_progress,
         )
         for defect in found:
             if self._stop.is_set():
                 return
-            line = self._line(defect)
+            line = self._format_line(defect)
             with self._lock:
                 self._counts[defect.code] = self._counts.get(defect.code, 0) + 1
                 self._severity[defect.code] = defect.severity
                 lines = self._lines.setdefault(defect.code, [])
-                if len(lines) < MOST:
+                if len(lines) < MAX_LINES:
                     lines.append(line)
 
-    def _tell(self, done: int, total: int | None) -> None:
+    def _note_progress(self, done: int, total: int | None) -> None:
         # Some benchmarks look at the rows more than once; what was done stays done.
         self._done = max(self._done, done)
         self._total = total if total is not None else self._total
 
-    def _line(self, defect: Defect) -> DefectLine:
+    def _format_line(self, defect: Defect) -> DefectLine:
         entry = self.split.entries.get(defect.case or "")
         rows = PurePosixPath(defect.file.replace("\\", "/"))
         parts = [rows.name] if rows.suffix in _ROWS else []
         parts += [f"row {defect.row}"] if defect.row is not None else []
         parts += [defect.field] if defect.field else []
-        expected = self._blind(defect.expected, entry)
-        told = f"found {self._blind(defect.found, entry)}"
+        expected = self._strip_paths(defect.expected, entry)
+        told = f"found {self._strip_paths(defect.found, entry)}"
         return DefectLine(
             case=defect.case,
             there=entry is not None,
@@ -191,8 +191,8 @@ class Check:
             told=f"expected {expected}, {told}" if expected else told,
         )
 
-    def _blind(self, text: str, entry: Entry | None) -> str:
-        """A text without the places of files: of a picture its name, of the rest nothing."""
+    def _strip_paths(self, text: str, entry: Entry | None) -> str:
+        """The text without file paths: a picture's file becomes the picture's name."""
         for root in (self._dataset.root, self._dataset.pictures):
             text = text.replace(f"{root}/", "").replace(str(root), "the folder")
         if entry is not None:
@@ -205,26 +205,32 @@ class Check:
         return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
-class Checks:
+class DefectChecks:
     """The checks that were begun; the newest are kept."""
 
     def __init__(self) -> None:
         """None at first."""
-        self._kept: OrderedDict[tuple[str, str, bool], Check] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, bool], DefectCheck] = OrderedDict()
         self._lock = threading.Lock()
         self._turn = threading.Lock()
 
-    def of(self, dataset: Dataset, name: str, *, open_pictures: bool, again: bool = False) -> Check:
+    def get_or_start(
+        self, dataset: Dataset, name: str, *, open_pictures: bool, again: bool = False
+    ) -> DefectCheck:
         """The check of a split, begun where there is none, or where the rows changed since."""
         split = dataset.split(name)
         key = (str(dataset.root), name, open_pictures)
         with self._lock:
             kept = self._kept.get(key)
-            if kept is not None and kept.split is split and not (again and kept.listed().finished):
+            if (
+                kept is not None
+                and kept.split is split
+                and not (again and kept.snapshot().finished)
+            ):
                 return kept
             if kept is not None:
                 kept.stop()
-            check = Check(dataset, name, split, open_pictures=open_pictures)
+            check = DefectCheck(dataset, name, split, open_pictures=open_pictures)
             self._kept[key] = check
             self._kept.move_to_end(key)
             while len(self._kept) > _CHECKS:
@@ -233,5 +239,5 @@ class Checks:
         return check
 
 
-checks = Checks()
+checks = DefectChecks()
 """The checks of this process."""

@@ -1,7 +1,8 @@
-"""Facets: what the cases of a split can be sorted by, and how many there are of each.
+"""Facets: properties by which the cases of a split can be filtered, with the count of each value.
 
-Some are plain to any reader (how many pictures there are), others are told by the truth alone
-(what was found, where, on which modality). The two kinds never stand in one list.
+Some are visible to any reader (number of pictures), others come from the truth (findings,
+regions,
+modality). The two kinds are never in one list.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 
 from overread.core import Box, Entry, Record, Truth, Volume
-from overread.ontology import findings, modalities, xray_regions
+from overread.ontology import finding_tree, modalities, xray_regions
 
 MOST_VALUES = 400
 """Values of one facet; rarer ones count as one."""
 MOST_COLUMNS = 4
 """Facets that are made of columns the benchmark does not know."""
-_WORDY = 80
-_EXACT = 10
+_MAX_NAME = 80
+_MAX_EXACT = 10
 _EDGES = (1, 2, 3, 4, 5, 7, 10, 15, 25, 50)
 _UNSTATED = "not stated"
-_RARE = "rarer ones"
+_RARE = "other"
 
 
 class FacetValue(Record):
@@ -52,37 +53,43 @@ class Facet(Record):
 
 Values = Mapping[str, str]
 """Key → name of each value that one case has."""
-_Of = Callable[[Entry], Values]
+_ValuesOf = Callable[[Entry], Values]
 
 
-def seen_facets(entries: Sequence[Entry]) -> list[Facet]:
+def visible_facets(entries: Sequence[Entry]) -> list[Facet]:
     """Facets that any reader may see."""
     cases = [entry.case for entry in entries]
     made = [
-        _kinds("kind", "Kind of pictures", entries, _kind),
-        _numbers("pictures", "Pictures", [len(case.pictures) for case in cases], "picture"),
-        _numbers("queries", "Sentences to find", [len(case.queries) for case in cases], "sentence"),
-        _kinds("asks", "Asks for", entries, lambda e: _one(e.case.asks)),
-        _numbers("times", "Time points shown", [_times(entry) for entry in entries], "time point"),
+        _word_facet("kind", "Kind of pictures", entries, _picture_kinds),
+        _number_facet("pictures", "Pictures", [len(case.pictures) for case in cases], "picture"),
+        _number_facet(
+            "queries", "Sentences to find", [len(case.queries) for case in cases], "sentence"
+        ),
+        _word_facet("asks", "Asks for", entries, lambda e: _single_value(e.case.asks)),
+        _number_facet(
+            "times", "Time points shown", [_times(entry) for entry in entries], "time point"
+        ),
     ]
     return [f for f in made if len(f.values) > 1 or (f.values and f.key == "pictures")]
 
 
-def true_facets(entries: Sequence[Entry]) -> list[Facet]:
+def truth_facets(entries: Sequence[Entry]) -> list[Facet]:
     """Facets that the truth tells."""
     truths = [entry.truth or Truth() for entry in entries]
     made = [
-        _kinds("category", "Finding category", entries, _categories),
-        _kinds("modality", "Modality", entries, _modalities),
-        _kinds("submodality", "Kind of modality", entries, _sub_modalities),
-        _kinds("region", "Region", entries, _regions),
-        _kinds("longitudinal", "Longitudinal", entries, _longitudinal),
-        _numbers("timepoints", "Time points", [t.timepoints or 0 for t in truths], "time point"),
-        _kinds("chapter", "ICD-10 chapter", entries, lambda e: _said(e, "icd_chapter")),
-        _numbers("findings", "Findings", [len(t.findings) for t in truths], "finding"),
-        _kinds("answer", "Right answer", entries, lambda e: _said(e, "answer")),
-        _kinds("protocol", "Annotated by", entries, lambda e: _said(e, "protocol")),
-        *_columns(entries),
+        _word_facet("category", "Finding category", entries, _categories),
+        _word_facet("modality", "Modality", entries, _modalities),
+        _word_facet("submodality", "Sub-modality", entries, _sub_modalities),
+        _word_facet("region", "Region", entries, _regions),
+        _word_facet("longitudinal", "Longitudinal", entries, _longitudinal),
+        _number_facet(
+            "timepoints", "Time points", [t.timepoints or 0 for t in truths], "time point"
+        ),
+        _word_facet("chapter", "ICD-10 chapter", entries, lambda e: _truth_field(e, "icd_chapter")),
+        _number_facet("findings", "Findings", [len(t.findings) for t in truths], "finding"),
+        _word_facet("answer", "Right answer", entries, lambda e: _truth_field(e, "answer")),
+        _word_facet("protocol", "Annotated by", entries, lambda e: _truth_field(e, "protocol")),
+        *_column_facets(entries),
     ]
     return [facet for facet in made if facet.values]
 
@@ -90,17 +97,17 @@ def true_facets(entries: Sequence[Entry]) -> list[Facet]:
 # ---- what one case has ---------------------------------------------------------------------
 
 
-def _one(word: str | None) -> Values:
+def _single_value(word: str | None) -> Values:
     """A mapping of one value, or of none."""
     text = " ".join((word or "").split())
-    return {text.casefold()[:_WORDY]: text[:_WORDY]} if text else {}
+    return {text.casefold()[:_MAX_NAME]: text[:_MAX_NAME]} if text else {}
 
 
-def _said(entry: Entry, field: str) -> Values:
-    return _one(getattr(entry.truth, field, None))
+def _truth_field(entry: Entry, field: str) -> Values:
+    return _single_value(getattr(entry.truth, field, None))
 
 
-def _kind(entry: Entry) -> Values:
+def _picture_kinds(entry: Entry) -> Values:
     kinds = {"volume" if isinstance(p, Volume) else "image" for p in entry.case.pictures}
     names = {"volume": "volumes", "image": "flat pictures"}
     return {kind: names[kind] for kind in sorted(kinds)}
@@ -112,29 +119,29 @@ def _times(entry: Entry) -> int:
 
 def _categories(entry: Entry) -> Values:
     codes = {f.category for f in entry.truth.findings if f.category} if entry.truth else set()
-    known = findings().categories
+    known = finding_tree().categories
     return {
-        code: f"{known[code].name} ({code})" if code in known else code[:_WORDY]
+        code: f"{known[code].name} ({code})" if code in known else code[:_MAX_NAME]
         for code in sorted(codes)
     }
 
 
 def _modalities(entry: Entry) -> Values:
     found: dict[str, str] = {}
-    for word in _noted(entry, "modality"):
+    for word in _note_words(entry, "modality"):
         known = modalities().find(word)
-        found |= _one(known.name if known else word)
+        found |= _single_value(known.name if known else word)
     return found
 
 
 def _sub_modalities(entry: Entry) -> Values:
     found: dict[str, str] = {}
-    for word in _noted(entry, "sub_modality"):
-        found |= _one(word)
+    for word in _note_words(entry, "sub_modality"):
+        found |= _single_value(word)
     return found
 
 
-def _noted(entry: Entry, field: str) -> Iterable[str]:
+def _note_words(entry: Entry, field: str) -> Iterable[str]:
     """What the notes on the pictures say, each word once."""
     notes = entry.truth.notes if entry.truth else ()
     return dict.fromkeys(word for note in notes if (word := getattr(note, field)))
@@ -149,13 +156,13 @@ def _regions(entry: Entry) -> Values:
     found: dict[str, str] = {}
     for place in places:
         if isinstance(place, Box) and place.label:
-            for name in _places(place.label):
-                found |= _one(name)
+            for name in _region_names(place.label):
+                found |= _single_value(name)
     return found
 
 
 @cache
-def _places(label: str) -> tuple[str, ...]:
+def _region_names(label: str) -> tuple[str, ...]:
     """The ontology's names of a place, a major region as itself; else the release's own words."""
     regions = xray_regions()
     for words in (label, label.removesuffix(" region"), label.removesuffix(" regions")):
@@ -179,7 +186,7 @@ def _longitudinal(entry: Entry) -> Values:
 # ---- facets of all cases -------------------------------------------------------------------
 
 
-def _kinds(key: str, title: str, entries: Iterable[Entry], of: _Of) -> Facet:
+def _word_facet(key: str, title: str, entries: Iterable[Entry], of: _ValuesOf) -> Facet:
     """A facet of words: the most frequent first, cases without any as a value of their own."""
     each = [of(entry) for entry in entries]
     counts: Counter[str] = Counter(word for values in each for word in values)
@@ -205,15 +212,15 @@ def _kinds(key: str, title: str, entries: Iterable[Entry], of: _Of) -> Facet:
     )
 
 
-def _numbers(key: str, title: str, numbers: Sequence[int], noun: str) -> Facet:
+def _number_facet(key: str, title: str, numbers: Sequence[int], noun: str) -> Facet:
     """A facet of counts; where there are many different ones, of ranges."""
     there = sorted({number for number in numbers if number > 0})
-    if len(there) <= _EXACT:
+    if len(there) <= _MAX_EXACT:
         ranges = [(number, number) for number in there]
     else:
         ends = [edge - 1 for edge in _EDGES[1:]] + [there[-1]]
         ranges = [(low, high) for low, high in zip(_EDGES, ends, strict=True) if low <= high]
-    place = _placed(ranges)
+    place = _make_range_finder(ranges)
     found = [place(number) for number in numbers]
     counts = Counter(found)
     kept = [at for at in range(len(ranges)) if counts[at]]
@@ -228,7 +235,7 @@ def _numbers(key: str, title: str, numbers: Sequence[int], noun: str) -> Facet:
     return Facet(key=key, title=title, ordered=True, values=values, of=of)
 
 
-def _placed(ranges: Sequence[tuple[int, int]]) -> Callable[[int], int | None]:
+def _make_range_finder(ranges: Sequence[tuple[int, int]]) -> Callable[[int], int | None]:
     def place(number: int) -> int | None:
         for at, (low, high) in enumerate(ranges):
             if low <= number <= high:
@@ -238,7 +245,7 @@ def _placed(ranges: Sequence[tuple[int, int]]) -> Callable[[int], int | None]:
     return place
 
 
-def _columns(entries: Sequence[Entry]) -> list[Facet]:
+def _column_facets(entries: Sequence[Entry]) -> list[Facet]:
     """Columns of few words that are no part of the benchmark; nobody knows what they give away."""
     seen: dict[str, set[Hashable]] = {}
     for entry in entries:
@@ -251,7 +258,7 @@ def _columns(entries: Sequence[Entry]) -> list[Facet]:
 
         def of(entry: Entry, column: str = column) -> Values:
             value = entry.extra.get(column)
-            return _one(str(value)) if isinstance(value, str | bool) else {}
+            return _single_value(str(value)) if isinstance(value, str | bool) else {}
 
-        made.append(_kinds(f"column{number}", column.replace("_", " "), entries, of))
+        made.append(_word_facet(f"column{number}", column.replace("_", " "), entries, of))
     return made

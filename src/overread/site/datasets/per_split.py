@@ -1,4 +1,4 @@
-"""What was worked out of a split, kept until its rows change on disk."""
+"""Cache of values computed from a split, dropped when its rows change on disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from overread.site.shelf import Split
 T = TypeVar("T")
 
 
-class PerSplit(Generic[T]):
-    """Split → something made of it once; the shelf reads a split anew where its rows changed."""
+class SplitCache(Generic[T]):
+    """Caches one value per split; the shelf makes a new Split object where the rows changed."""
 
     def __init__(self, make: Callable[[Split], T], *, most: int = 8) -> None:
         """`make` works it out; the `most` that were asked for last are kept."""

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from overread.core import Case, Entry, Record
 from overread.site.datasets.defect_lists import DefectLines, DefectList, checks
-from overread.site.datasets.facets import Facet, seen_facets, true_facets
-from overread.site.datasets.per_split import PerSplit
-from overread.site.datasets.thumbnails import answer
-from overread.site.parts import OneDataset, OneEntry, OneSplit, Word, sees_truth
+from overread.site.datasets.facets import Facet, truth_facets, visible_facets
+from overread.site.datasets.per_split import SplitCache
+from overread.site.datasets.thumbnails import respond_with_thumbnail
+from overread.site.parts import OneDataset, OneEntry, OneSplit, PathId, require_truth
 from overread.site.shelf import Split
 
 router = APIRouter(tags=["datasets"])
@@ -21,8 +21,8 @@ SNIPPET = 140
 """Letters of a case's text that go with the table of all cases."""
 MOST_WORDS = 8
 """Words that are searched for at once."""
-_AGAIN = "private, no-cache"
-Known = Annotated[str | None, Header(alias="if-none-match", max_length=1000)]
+_REVALIDATE = "private, no-cache"
+IfNoneMatch = Annotated[str | None, Header(alias="if-none-match", max_length=1000)]
 """The mark of the answer that the browser has already."""
 
 
@@ -54,7 +54,7 @@ class LabelTable(Record):
     """Cases whose truth is not in the release."""
 
 
-class Hits(Record):
+class SearchHits(Record):
     """Where the words of a search stand."""
 
     words: list[str]
@@ -63,15 +63,15 @@ class Hits(Record):
     """For each word the places of the cases, in `SplitTable.ids`, whose text has it."""
 
 
-class _Kept:
+class _CachedAnswer:
     """An answer as bytes, with its mark."""
 
     def __init__(self, table: Record) -> None:
         self.body = table.model_dump_json().encode("utf-8", "replace")
         self.mark = f'"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
-    def answer(self, known: str | None) -> Response:
-        headers = {"etag": self.mark, "cache-control": _AGAIN}
+    def respond(self, known: str | None) -> Response:
+        headers = {"etag": self.mark, "cache-control": _REVALIDATE}
         # A proxy, or the middleware that packs, may have called the mark a weak one.
         if known is not None and self.mark in known:
             return Response(status_code=304, headers=headers)
@@ -79,27 +79,27 @@ class _Kept:
 
 
 @router.get("/datasets/{dataset}/{split}/cases", response_model=SplitTable)
-def get_cases(split: OneSplit, known: Known = None) -> Response:
+def get_cases(split: OneSplit, known: IfNoneMatch = None) -> Response:
     """All cases of a split, with what any reader may see of them."""
-    return _tables(split).answer(known)
+    return _tables(split).respond(known)
 
 
 @router.get(
     "/datasets/{dataset}/{split}/labels",
     response_model=LabelTable,
-    dependencies=[Depends(sees_truth)],
+    dependencies=[Depends(require_truth)],
 )
-def get_labels(split: OneSplit, known: Known = None) -> Response:
+def get_labels(split: OneSplit, known: IfNoneMatch = None) -> Response:
     """What the truth tells of all cases: categories, modalities, regions, titles."""
-    return _labels(split).answer(known)
+    return _labels(split).respond(known)
 
 
 @router.get("/datasets/{dataset}/{split}/search")
-def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> Hits:
+def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> SearchHits:
     """The cases whose history, instruction, options or sentences hold each of some words."""
     wanted = list(dict.fromkeys(words.casefold().split()))[:MOST_WORDS]
     texts = _texts(split)
-    return Hits(
+    return SearchHits(
         words=wanted,
         cases=[[at for at, text in enumerate(texts) if word in text] for word in wanted],
     )
@@ -111,24 +111,24 @@ def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> H
     responses={200: {"content": {"image/webp": {}, "image/svg+xml": {}}}},
 )
 async def get_thumb(
-    request: Request, split: OneSplit, entry: OneEntry, known: Known = None
+    request: Request, split: OneSplit, entry: OneEntry, known: IfNoneMatch = None
 ) -> Response:
     """The first picture of a case, small; where it cannot be read, a picture that says so."""
-    return await answer(request, split.release, entry.case, known)
+    return await respond_with_thumbnail(request, split.release, entry.case, known)
 
 
-@router.get("/datasets/{dataset}/{split}/defects", dependencies=[Depends(sees_truth)])
+@router.get("/datasets/{dataset}/{split}/defects", dependencies=[Depends(require_truth)])
 def get_defects(
-    dataset: OneDataset, split: Word, *, open_pictures: bool = False, again: bool = False
+    dataset: OneDataset, split: PathId, *, open_pictures: bool = False, again: bool = False
 ) -> DefectList:
     """What `overread check` finds, as far as it got: the first request begins the check."""
-    return checks.of(dataset, split, open_pictures=open_pictures, again=again).listed()
+    return checks.get_or_start(dataset, split, open_pictures=open_pictures, again=again).snapshot()
 
 
-@router.get("/datasets/{dataset}/{split}/defects/lines", dependencies=[Depends(sees_truth)])
+@router.get("/datasets/{dataset}/{split}/defects/lines", dependencies=[Depends(require_truth)])
 def get_defect_lines(
     dataset: OneDataset,
-    split: Word,
+    split: PathId,
     code: Annotated[str, Query(max_length=100)],
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
@@ -136,46 +136,46 @@ def get_defect_lines(
     open_pictures: bool = False,
 ) -> DefectLines:
     """More of the defects of one kind."""
-    check = checks.of(dataset, split, open_pictures=open_pictures)
+    check = checks.get_or_start(dataset, split, open_pictures=open_pictures)
     return check.lines(code, offset, limit)
 
 
 # ---- the tables ----------------------------------------------------------------------------
 
 
-def _table(split: Split) -> _Kept:
+def _make_case_table(split: Split) -> _CachedAnswer:
     entries = list(split.entries.values())
     cases = [entry.case for entry in entries]
-    return _Kept(
+    return _CachedAnswer(
         SplitTable(
             ids=[case.id for case in cases],
             pictures=[len(case.pictures) for case in cases],
             volumes=[sum(p.kind == "volume" for p in case.pictures) for case in cases],
             texts=[_snippet(case) for case in cases],
-            facets=seen_facets(entries),
+            facets=visible_facets(entries),
             unread=split.unread,
         )
     )
 
 
-def _label(split: Split) -> _Kept:
+def _make_label_table(split: Split) -> _CachedAnswer:
     entries = list(split.entries.values())
-    return _Kept(
+    return _CachedAnswer(
         LabelTable(
             titles=[_title(entry) for entry in entries],
-            facets=true_facets(entries),
+            facets=truth_facets(entries),
             withheld=sum(entry.truth is None for entry in entries),
         )
     )
 
 
-def _searched(split: Split) -> list[str]:
+def _make_search_texts(split: Split) -> list[str]:
     return [_text(entry.case).casefold() for entry in split.entries.values()]
 
 
-_tables = PerSplit(_table)
-_labels = PerSplit(_label)
-_texts = PerSplit(_searched)
+_tables = SplitCache(_make_case_table)
+_labels = SplitCache(_make_label_table)
+_texts = SplitCache(_make_search_texts)
 
 
 def _title(entry: Entry) -> str:

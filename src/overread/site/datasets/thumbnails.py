@@ -23,37 +23,37 @@ from numpy.typing import NDArray
 
 from overread.core import Case, Geometry, Picture, Release, Volume
 from overread.errors import NotThere, OverreadError, Refused, Truncated
-from overread.pixels.files import written
-from overread.pixels.flat import MAX_FILE, MAX_PIXELS, read_small
-from overread.pixels.formats import told
+from overread.pixels.files import open_atomic
+from overread.pixels.flat import MAX_FILE, MAX_PIXELS, read_thumbnail
+from overread.pixels.formats import sniff_format
 from overread.pixels.nifti import MAX_BYTES, read_geometry, read_header, read_slices
-from overread.pixels.planes import Plane, cut, square
-from overread.pixels.showing import upright
-from overread.pixels.windows import window
+from overread.pixels.planes import Plane, extract_slice, resample_square
+from overread.pixels.showing import apply_orientation
+from overread.pixels.windows import apply_window
 from overread.runs.kept import cache_folder
 
 SIDE = 256
 """Pixels of the longer side: sharp in a card of half that on a fine screen."""
-AT_ONCE = 2
+MAX_PARALLEL = 2
 """Thumbnails that are made at one time."""
-RECIPE = "1"
+DRAWING_VERSION = "1"
 """Changes whenever they are drawn another way, so that old ones are not taken for new."""
-_WHOLE = 8 << 20
+_MAX_WHOLE_BYTES = 8 << 20
 _ENDS = 1 << 16
 _DAYS = 60
-_FEW = 4096
+_CACHE_SIZE = 4096
 # Shown at once from the browser's own store, and asked about again behind it.
-_KEEP = "private, max-age=600, stale-while-revalidate=2592000"
+_CACHE_CONTROL = "private, max-age=600, stale-while-revalidate=2592000"
 _PLANES: dict[str, Plane] = {"S": "axial", "I": "axial", "A": "coronal", "P": "coronal"}
-_SAID: dict[type[OverreadError], str] = {
-    NotThere: "is not there",
+_REASONS: dict[type[OverreadError], str] = {
+    NotThere: "is missing",
     Truncated: "is cut off",
     Refused: "was refused",
 }
 
 
 @dataclass(frozen=True)
-class Thumb:
+class Thumbnail:
     """A small picture."""
 
     data: bytes
@@ -61,37 +61,39 @@ class Thumb:
     media: str = "image/webp"
 
 
-async def answer(request: Request, release: Release, case: Case, known: str | None) -> Response:
+async def respond_with_thumbnail(
+    request: Request, release: Release, case: Case, known: str | None
+) -> Response:
     """The thumbnail of a case as an answer; never an error, since browsers log these loudly."""
     try:
         picture, mark = await anyio.to_thread.run_sync(_identity, release, case)
         if known is not None and f'"{mark}"' in known:
             return Response(status_code=304, headers=_headers(mark))
-        thumb = await anyio.to_thread.run_sync(_kept, mark)
+        thumb = await anyio.to_thread.run_sync(_read_cached, mark)
         if thumb is None:
-            async with _turns(request):
+            async with _slots(request):
                 if await request.is_disconnected():  # scrolled past while it waited
                     return Response(status_code=204)
-                thumb = await anyio.to_thread.run_sync(_made, release, picture, mark)
+                thumb = await anyio.to_thread.run_sync(_make_and_cache, release, picture, mark)
     except OverreadError as error:
-        return _unseen(_SAID.get(type(error), "cannot be read"))
+        return _placeholder(_REASONS.get(type(error), "cannot be read"))
     except (OSError, MemoryError, ValueError):
-        return _unseen("cannot be read")
+        return _placeholder("cannot be read")
     return Response(thumb.data, media_type=thumb.media, headers=_headers(mark))
 
 
-def _turns(request: Request) -> anyio.Semaphore:
+def _slots(request: Request) -> anyio.Semaphore:
     state = request.app.state
     if not hasattr(state, "thumb_turns"):
-        state.thumb_turns = anyio.Semaphore(AT_ONCE)
+        state.thumb_turns = anyio.Semaphore(MAX_PARALLEL)
     return cast(anyio.Semaphore, state.thumb_turns)
 
 
 def _headers(mark: str) -> dict[str, str]:
-    return {"etag": f'"{mark}"', "cache-control": _KEEP}
+    return {"etag": f'"{mark}"', "cache-control": _CACHE_CONTROL}
 
 
-def _unseen(why: str) -> Response:
+def _placeholder(why: str) -> Response:
     """A picture in place of one that cannot be shown; it holds no word from outside."""
     body = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="256" height="256">'
@@ -114,7 +116,7 @@ def _identity(release: Release, case: Case) -> tuple[Picture, str]:
     if not case.pictures:
         raise NotThere("the case has no picture")
     picture = case.pictures[0]
-    return picture, f"{RECIPE}{SIDE}-{_digest(release.pictures.data(picture))}"
+    return picture, f"{DRAWING_VERSION}{SIDE}-{_digest(release.pictures.data(picture))}"
 
 
 def _digest(source: Path | bytes) -> str:
@@ -127,7 +129,7 @@ def _digest(source: Path | bytes) -> str:
         found = _digests.get(place)
     if found is None:
         with source.open("rb") as file:
-            if status.st_size <= _WHOLE:
+            if status.st_size <= _MAX_WHOLE_BYTES:
                 hashed = hashlib.sha256(file.read())
             else:
                 hashed = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} ".encode())
@@ -137,7 +139,7 @@ def _digest(source: Path | bytes) -> str:
         found = hashed.hexdigest()[:32]
         with _lock:
             _digests[place] = found
-            while len(_digests) > 2 * _FEW:
+            while len(_digests) > 2 * _CACHE_SIZE:
                 _digests.popitem(last=False)
     return found
 
@@ -153,7 +155,7 @@ def _file(mark: str) -> Path:
     return _folder() / mark[-2:] / f"{mark}.webp"
 
 
-def _kept(mark: str) -> Thumb | None:
+def _read_cached(mark: str) -> Thumbnail | None:
     path = _file(mark)
     try:
         data = path.read_bytes()
@@ -163,33 +165,33 @@ def _kept(mark: str) -> Thumb | None:
             os.utime(path)  # those in use are not swept away
     except OSError:
         return None
-    return Thumb(data, mark)
+    return Thumbnail(data, mark)
 
 
-def _made(release: Release, picture: Picture, mark: str) -> Thumb:
-    kept = _kept(mark)  # somebody may have made it while this one waited
+def _make_and_cache(release: Release, picture: Picture, mark: str) -> Thumbnail:
+    kept = _read_cached(mark)  # somebody may have made it while this one waited
     if kept is not None:
         return kept
-    thumb = Thumb(encoded(drawn(release.pictures.data(picture), picture)), mark)
+    thumb = Thumbnail(encode_webp(draw_thumbnail(release.pictures.data(picture), picture)), mark)
     path = _file(mark)
     try:
         _folder().mkdir(parents=True, exist_ok=True, mode=0o700)  # pictures of patients
-        with written(path) as out:
+        with open_atomic(path) as out:
             out.write(thumb.data)
     except OSError:
         pass  # a cache that cannot be written costs nothing but time
-    _sweep_once()
+    _clean_old_once()
     return thumb
 
 
-_swept = threading.Event()
+_cleaned = threading.Event()
 
 
-def _sweep_once() -> None:
+def _clean_old_once() -> None:
     """Clear away, once a process, what nobody looked at for two months."""
-    if _swept.is_set():
+    if _cleaned.is_set():
         return
-    _swept.set()
+    _cleaned.set()
     oldest = time.time() - _DAYS * 86400
     for path in _folder().glob("*/*"):
         try:
@@ -202,35 +204,37 @@ def _sweep_once() -> None:
 # ---- drawing -------------------------------------------------------------------------------
 
 
-def drawn(source: Path | bytes, picture: Picture) -> NDArray[np.uint8]:
+def draw_thumbnail(source: Path | bytes, picture: Picture) -> NDArray[np.uint8]:
     """The pixels of a thumbnail, from as little of the file as will do."""
-    kind = told(source)
+    kind = sniff_format(source)
     if kind in ("gzip", "nifti"):
-        return _of_volume(source)
+        return _draw_volume(source)
     if kind in ("png", "jpeg") and not isinstance(picture, Volume):
-        return _of_flat(source)
-    from overread.pixels.draw import eight_bit
+        return _draw_flat(source)
+    from overread.pixels.draw import to_eight_bit
     from overread.pixels.formats import read_picture
 
     pixels = read_picture(source, name=picture.name)
     if pixels.ndim == 3 and pixels.shape[2] != 3:
         pixels = pixels[:, :, pixels.shape[2] // 2]
-    return eight_bit(pixels)
+    return to_eight_bit(pixels)
 
 
-def _of_flat(source: Path | bytes) -> NDArray[np.uint8]:
-    from overread.pixels.bare import turned
-    from overread.pixels.draw import eight_bit
+def _draw_flat(source: Path | bytes) -> NDArray[np.uint8]:
+    from overread.pixels.bare import exif_orientation
+    from overread.pixels.draw import to_eight_bit
 
     if isinstance(source, Path):
         if source.stat().st_size > MAX_FILE:
             raise Refused("the file is larger than overread reads")
         source = source.read_bytes()
-    pixels: NDArray[Any] = eight_bit(read_small(source, longest=SIDE))
-    return np.ascontiguousarray(upright(pixels, turned(source))).astype(np.uint8, copy=False)
+    pixels: NDArray[Any] = to_eight_bit(read_thumbnail(source, longest=SIDE))
+    return np.ascontiguousarray(apply_orientation(pixels, exif_orientation(source))).astype(
+        np.uint8, copy=False
+    )
 
 
-def _of_volume(source: Path | bytes) -> NDArray[np.uint8]:
+def _draw_volume(source: Path | bytes) -> NDArray[np.uint8]:
     """The slice in the middle of the last stored axis: a packed file is read up to there only."""
     space = read_geometry(source)
     if read_header(source).size > MAX_BYTES or space.shape[0] * space.shape[1] > MAX_PIXELS:
@@ -240,22 +244,22 @@ def _of_volume(source: Path | bytes) -> NDArray[np.uint8]:
     height, width, _ = space.shape
     thin: Geometry = space.model_copy(update={"shape": (height, width, 1)})
     plane = _PLANES.get(space.axes[2], "sagittal")
-    picture = cut(one, thin, plane, 0)
-    grey = square(_grey(picture), thin, plane, longest=SIDE, smooth=True)
+    picture = extract_slice(one, thin, plane, 0)
+    grey = resample_square(_to_grey(picture), thin, plane, longest=SIDE, smooth=True)
     return np.ascontiguousarray(grey)
 
 
-def _grey(values: NDArray[Any]) -> NDArray[np.uint8]:
+def _to_grey(values: NDArray[Any]) -> NDArray[np.uint8]:
     """HU in the lung window; what reaches down to no air is no chest CT, and is stretched."""
     plain = np.nan_to_num(values.astype(np.float32))
     if plain.size and plain.min() < -500:
-        return window(plain, "lung")
+        return apply_window(plain, "lung")
     low, high = np.percentile(plain, (1, 99)) if plain.size else (0.0, 1.0)
     scaled = (plain - low) * (255 / max(float(high - low), 1e-6))
     return np.clip(scaled, 0, 255).astype(np.uint8)
 
 
-def encoded(pixels: NDArray[np.uint8]) -> bytes:
+def encode_webp(pixels: NDArray[np.uint8]) -> bytes:
     """The pixels as WebP, no side longer than a thumbnail's."""
     import io
 

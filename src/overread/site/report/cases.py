@@ -25,10 +25,10 @@ from overread.errors import OverreadError
 from overread.pixels.draw import Colour
 from overread.pixels.encode import data_uri, encode
 from overread.pixels.fence import Fence
-from overread.site.report.markup import Markup, h, joined, table
-from overread.site.report.scores import number, without_places
-from overread.site.traces.cutouts import TRUTH, Pixels, Sight, drawn, mask_slice
-from overread.site.traces.steps import told
+from overread.site.report.markup import Markup, h, join_markup, table
+from overread.site.report.scores import format_number, strip_paths_and_urls
+from overread.site.traces.cutouts import TRUTH, CasePixels, Pixels, draw_mask_slice, draw_region
+from overread.site.traces.steps import describe_region
 
 _MOST_PICTURES, _MOST_SLICES, _LONGEST = 9, 6, 640
 _MOST_WORDS = 6000
@@ -38,19 +38,19 @@ _KINDS = {"say": "says", "look": "looks", "ask": "asks", "conclude": "concludes"
 
 
 @dataclass
-class Album:
-    """The pictures of a report, as long as there is room for them."""
+class PictureBudget:
+    """The pictures embedded in a report, up to a limit in bytes."""
 
-    most: int
+    max_bytes: int
     """Bytes that all of them may have."""
     size: int = 0
     count: int = 0
     left_out: int = 0
 
-    def put(self, pixels: Pixels, alt: str) -> Markup | None:
+    def add(self, pixels: Pixels, alt: str) -> Markup | None:
         """A picture as part of the page; None where there is no room any more."""
         data = encode(pixels, kind="jpeg", longest=_LONGEST, quality=84)
-        if self.size + len(data) > self.most:
+        if self.size + len(data) > self.max_bytes:
             self.left_out += 1
             return None
         self.size += len(data)
@@ -59,8 +59,8 @@ class Album:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One case with what is needed to show it."""
+class ReportCase:
+    """One case of the report with its readings and scores."""
 
     entry: Entry
     release: Release
@@ -72,7 +72,7 @@ class Shown:
     truth: bool = True
 
 
-def case_article(shown: Shown, album: Album | None) -> Markup:
+def case_article(shown: ReportCase, album: PictureBudget | None) -> Markup:
     """One case; without an album it has no pictures."""
     case = shown.entry.case
     truth = shown.entry.truth if shown.truth else None
@@ -80,12 +80,12 @@ def case_article(shown: Shown, album: Album | None) -> Markup:
         "article",
         h("h3", case.id),
         h("p", shown.why, class_="quiet"),
-        h("p", _cut(case.history), class_="words") if case.history else None,
-        h("p", _cut(case.instruction), class_="words") if case.instruction else None,
+        h("p", _truncate(case.history), class_="words") if case.history else None,
+        h("p", _truncate(case.instruction), class_="words") if case.instruction else None,
         _pictures(shown, truth, album) if album is not None else None,
         _answers(shown, truth),
         [_reading(name, one) for name, (_, one) in shown.readings.items()],
-        _true(truth) if truth else None,
+        _truth_block(truth) if truth else None,
         _values(shown) if shown.truth else None,
         class_="case",
     )
@@ -94,7 +94,7 @@ def case_article(shown: Shown, album: Album | None) -> Markup:
 # ---- pictures --------------------------------------------------------------------------------
 
 
-def _pictures(shown: Shown, truth: Truth | None, album: Album) -> Markup:
+def _pictures(shown: ReportCase, truth: Truth | None, album: PictureBudget) -> Markup:
     figures: list[Markup] = []
     lost: list[str] = []
     for picture in shown.entry.case.pictures[:_MOST_PICTURES]:
@@ -102,32 +102,34 @@ def _pictures(shown: Shown, truth: Truth | None, album: Album) -> Markup:
             if isinstance(picture, Volume):
                 figures += _slices(shown, truth, picture, album)
             else:
-                figure = _film(shown, truth, picture, album)
+                figure = _flat_figure(shown, truth, picture, album)
                 figures += [figure] if figure is not None else []
         except OverreadError:
             lost.append(f"{picture.name} cannot be shown.")
     more = len(shown.entry.case.pictures) - _MOST_PICTURES
     if more > 0:
         lost.append(f"{more} more pictures are not shown.")
-    return joined(
+    return join_markup(
         h("div", figures, class_="films") if figures else None,
-        _marks(list(shown.readings), truth=truth is not None) if figures else None,
+        _marks_legend(list(shown.readings), truth=truth is not None) if figures else None,
         h("p", " ".join(lost), class_="quiet") if lost else None,
     )
 
 
-def _film(shown: Shown, truth: Truth | None, picture: Image, album: Album) -> Markup | None:
+def _flat_figure(
+    shown: ReportCase, truth: Truth | None, picture: Image, album: PictureBudget
+) -> Markup | None:
     pixels = np.asarray(shown.release.pictures.pixels(picture))
     height, width = pixels.shape[:2]
-    image = album.put(pixels, f"{picture.name} of {shown.entry.case.id}")
+    image = album.add(pixels, f"{picture.name} of {shown.entry.case.id}")
     if image is None:
         return None
     rects = [
         _rect(box, f"reader mark-{n % 4 + 1}")
         for n, (_, reading) in enumerate(shown.readings.values())
-        for box in _boxes(_of_reading(reading), picture.name)
+        for box in _boxes(_reading_regions(reading), picture.name)
     ]
-    rects += [_rect(box, "truth") for box in _boxes(_of_truth(truth), picture.name)]
+    rects += [_rect(box, "truth") for box in _boxes(_truth_regions(truth), picture.name)]
     over = h("svg", rects, viewBox=f"0 0 {width} {height}", aria_hidden="true") if rects else None
     time = f", time {picture.timepoint}" if picture.timepoint is not None else ""
     caption = h("figcaption", f"{picture.name}{time}")
@@ -144,7 +146,7 @@ def _boxes(regions: Sequence[Region], picture: str) -> list[Box]:
     return list(dict.fromkeys(box for box in own if max(map(abs, (box.x1, box.y2))) < 1e6))
 
 
-def _of_reading(reading: Reading | None) -> list[Region]:
+def _reading_regions(reading: Reading | None) -> list[Region]:
     if reading is None:
         return []
     marked = [region for finding in reading.findings or () for region in finding.regions]
@@ -152,7 +154,7 @@ def _of_reading(reading: Reading | None) -> list[Region]:
     return marked or [region for step in steps for region in step.regions]
 
 
-def _of_truth(truth: Truth | None) -> list[Region]:
+def _truth_regions(truth: Truth | None) -> list[Region]:
     if truth is None:
         return []
     marked = [region for finding in truth.findings for region in finding.regions]
@@ -160,24 +162,26 @@ def _of_truth(truth: Truth | None) -> list[Region]:
     return marked or [region for step in steps for region in step.regions]
 
 
-def _slices(shown: Shown, truth: Truth | None, picture: Volume, album: Album) -> list[Markup]:
+def _slices(
+    shown: ReportCase, truth: Truth | None, picture: Volume, album: PictureBudget
+) -> list[Markup]:
     """For each sentence the slice where most is marked, one picture a reader."""
     case, pictures = shown.entry.case, shown.release.pictures
     space = pictures.geometry(picture)
     volume = np.asarray(pictures.pixels(picture))
-    source = Sight(case, pictures, shown.release.source)
+    source = CasePixels(case, pictures, shown.release.source)
     figures: list[Markup] = []
     for query in case.queries[:_MOST_SLICES]:
         true = _mask(truth.findings if truth else (), query.id)
         for n, (name, (folder, reading)) in enumerate(shown.readings.items()):
             own = _mask((reading.findings if reading else None) or (), query.id)
-            sight = Sight(case, pictures, Fence(folder).path)
+            sight = CasePixels(case, pictures, Fence(folder).path)
             try:
-                marked = sight.marked(own, space) if own else np.zeros(space.shape, bool)
-                also = source.marked(true, space) if true else None
+                marked = sight.mask_voxels(own, space) if own else np.zeros(space.shape, bool)
+                also = source.mask_voxels(true, space) if true else None
             except OverreadError:
                 continue
-            pixels = mask_slice(
+            pixels = draw_mask_slice(
                 volume,
                 space,
                 marked,
@@ -187,13 +191,13 @@ def _slices(shown: Shown, truth: Truth | None, picture: Volume, album: Album) ->
                 also=also,
                 also_tint=TRUTH,
             )
-            image = album.put(pixels, f"{query.text}, as {name} marked it")
+            image = album.add(pixels, f"{query.text}, as {name} marked it")
             if image is not None:
                 caption = h("figcaption", f"{name}: {query.text}")
                 figures.append(h("figure", h("div", image, class_="film"), caption))
     if not figures and not case.queries:
-        sheet = drawn(source, Whole(picture=picture.name), part="whole")
-        image = album.put(sheet, f"{picture.name} of {case.id}")
+        sheet = draw_region(source, Whole(picture=picture.name), part="whole")
+        image = album.add(sheet, f"{picture.name} of {case.id}")
         figures += [h("figure", h("div", image, class_="film"))] if image is not None else []
     return figures
 
@@ -205,7 +209,7 @@ def _mask(findings: Sequence[Finding], query: str) -> Mask | None:
     return None
 
 
-def _marks(names: Sequence[str], *, truth: bool) -> Markup:
+def _marks_legend(names: Sequence[str], *, truth: bool) -> Markup:
     """Whose marks are which."""
     items = [
         h("li", h("span", class_=f"key mark-{n % 4 + 1}"), name) for n, name in enumerate(names)
@@ -217,7 +221,7 @@ def _marks(names: Sequence[str], *, truth: bool) -> Markup:
 # ---- words -----------------------------------------------------------------------------------
 
 
-def _answers(shown: Shown, truth: Truth | None) -> Markup | None:
+def _answers(shown: ReportCase, truth: Truth | None) -> Markup | None:
     """The options, who chose which, and which is right."""
     case = shown.entry.case
     if not case.options:
@@ -236,65 +240,69 @@ def _answers(shown: Shown, truth: Truth | None) -> Markup | None:
         rows.append(
             [f"{option.letter} {option.text}", ", ".join(chosen), ", ".join(chances), right]
         )
-    heads = ["option", "chosen by", "how likely", "truth" if truth is not None else ""]
+    heads = ["option", "chosen by", "probability", "truth" if truth is not None else ""]
     return table(heads, rows)
 
 
 def _reading(name: str, reading: Reading | None) -> Markup:
     if reading is None:
-        return joined(h("h4", name), h("p", "Did not read this case."))
+        return join_markup(h("h4", name), h("p", "Did not read this case."))
     parts: list[Markup | None] = [h("h4", name)]
     if reading.error:
-        parts.append(h("p", h("strong", "Failed: "), without_places(reading.error), class_="bad"))
+        parts.append(
+            h("p", h("strong", "Failed: "), strip_paths_and_urls(reading.error), class_="bad")
+        )
     steps = reading.trace.steps if reading.trace else ()
     items = []
     for step in steps:
         words = " ".join(step.text.replace("<image>", " ").split())
-        places = "; ".join(dict.fromkeys(told(region) for region in step.regions))
+        places = "; ".join(dict.fromkeys(describe_region(region) for region in step.regions))
         if words or places:
             at = h("span", f" [{places}]", class_="quiet") if places else None
-            items.append(h("li", h("b", _KINDS[step.kind]), " ", _cut(words), at))
+            items.append(h("li", h("b", _KINDS[step.kind]), " ", _truncate(words), at))
     if items:
         parts.append(h("ol", items, class_="steps"))
     elif reading.findings:
-        parts.append(h("ul", [h("li", _cut(f.text)) for f in reading.findings], class_="steps"))
+        parts.append(
+            h("ul", [h("li", _truncate(f.text)) for f in reading.findings], class_="steps")
+        )
     for title, text in (
         ("Answer", reading.choice if len(reading.choice or "") > 1 else None),
-        ("Why", reading.rationale),
+        ("Rationale", reading.rationale),
         ("Report", reading.report),
         ("Discussion", reading.discussion),
     ):
         if text:
             parts.append(h("h5", title))
-            parts.append(h("p", _cut(text), class_="words"))
+            parts.append(h("p", _truncate(text), class_="words"))
     if len(parts) == 1:
-        parts.append(h("p", "Gave no words.", class_="quiet"))
-    return joined(parts)
+        parts.append(h("p", "No text.", class_="quiet"))
+    return join_markup(parts)
 
 
-def _true(truth: Truth) -> Markup:
+def _truth_block(truth: Truth) -> Markup:
     parts: list[Markup] = [h("h4", "The truth")]
     answer = " ".join(filter(None, (truth.answer, truth.answer_text)))
     if answer:
         parts.append(h("p", h("strong", answer)))
     if truth.findings:
-        parts.append(h("ul", [h("li", _cut(f.text)) for f in truth.findings], class_="steps"))
+        parts.append(h("ul", [h("li", _truncate(f.text)) for f in truth.findings], class_="steps"))
     for title, text in (("Report", truth.report), ("Discussion", truth.discussion)):
         if text:
             parts.append(h("h5", title))
-            parts.append(h("p", _cut(text), class_="words"))
+            parts.append(h("p", _truncate(text), class_="words"))
     return h("div", parts, class_="true")
 
 
-def _values(shown: Shown) -> Markup | None:
+def _values(shown: ReportCase) -> Markup | None:
     if not shown.values:
         return None
     names = list(shown.readings)
-    rows = [[m, *(number(own.get(n)) for n in names)] for m, own in shown.values.items()]
-    return table(["what this case scores", *names], rows, numbers=range(1, len(names) + 1))
+    rows = [[m, *(format_number(own.get(n)) for n in names)] for m, own in shown.values.items()]
+    return table(["score of this case", *names], rows, numbers=range(1, len(names) + 1))
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     """A text, cut where nobody would read on."""
     text = text.strip()
     return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS]} … (cut)"

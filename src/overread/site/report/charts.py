@@ -12,7 +12,7 @@ SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """One number of one reader."""
 
     value: float | None
@@ -23,14 +23,14 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartRow:
     """One line of a chart."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
 
 
-def forest(lines: Sequence[Line], *, title: str, around_zero: bool = False) -> Markup:
+def draw_forest_plot(lines: Sequence[ChartRow], *, title: str, around_zero: bool = False) -> Markup:
     """Numbers with their intervals on a common axis; `around_zero` is for differences."""
     low, high = _range(lines, around_zero=around_zero)
     plot = _WIDE - _NAMES - _RIGHT
@@ -44,7 +44,7 @@ def forest(lines: Sequence[Line], *, title: str, around_zero: bool = False) -> M
     for line in lines:
         tall = _STEP * len(line.points) + _ROOM
         middle = top + tall / 2
-        rows.append(_text(_NAMES - 10, middle, _short(line.name), anchor="end", full=line.name))
+        rows.append(_text(_NAMES - 10, middle, _truncate(line.name), anchor="end", full=line.name))
         for n, point in enumerate(line.points):
             y = top + _ROOM / 2 + _STEP * (n + 0.5)
             rows.extend(_point(point, x, y, low, high))
@@ -53,7 +53,7 @@ def forest(lines: Sequence[Line], *, title: str, around_zero: bool = False) -> M
         at = f"{x(tick):.1f}"
         kind = "axis zero" if around_zero and tick == 0 else "axis"
         parts.append(h("line", x1=at, x2=at, y1="4", y2=f"{top:.0f}", class_=kind))
-        parts.append(_text(x(tick), top + 12, _plain(tick), anchor="middle", kind="tick"))
+        parts.append(_text(x(tick), top + 12, _format_tick(tick), anchor="middle", kind="tick"))
     height = round(top + 24)
     return h(
         "svg",
@@ -67,7 +67,7 @@ def forest(lines: Sequence[Line], *, title: str, around_zero: bool = False) -> M
     )
 
 
-def legend(names: Sequence[str]) -> Markup:
+def draw_legend(names: Sequence[str]) -> Markup:
     """Which colour and shape is whose."""
     return h(
         "ul",
@@ -91,7 +91,7 @@ def legend(names: Sequence[str]) -> Markup:
     )
 
 
-def _point(point: Point, x: object, y: float, low: float, high: float) -> list[Markup]:
+def _point(point: ChartPoint, x: object, y: float, low: float, high: float) -> list[Markup]:
     if point.value is None:
         return [_text(_WIDE - _RIGHT + 8, y, "–", kind="tick")]
     assert callable(x)
@@ -127,7 +127,7 @@ def _text(
     return h("text", told, words, x=f"{x:.1f}", y=f"{y + 4:.1f}", text_anchor=anchor, class_=kind)
 
 
-def _range(lines: Sequence[Line], *, around_zero: bool) -> tuple[float, float]:
+def _range(lines: Sequence[ChartRow], *, around_zero: bool) -> tuple[float, float]:
     if not around_zero:
         return 0.0, 1.0
     known = [
@@ -146,9 +146,9 @@ def _ticks(low: float, high: float) -> list[float]:
     return [low + (high - low) * n / 4 for n in range(5)]
 
 
-def _plain(value: float) -> str:
+def _format_tick(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".") or "0"
 
 
-def _short(name: str, most: int = 38) -> str:
+def _truncate(name: str, most: int = 38) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"

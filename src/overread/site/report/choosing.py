@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.runs.card import Card
 from overread.runs.comparing import values_by_case
 
-USUAL = (3, 2, 2)
+DEFAULT_COUNTS = (3, 2, 2)
 """How many of the worst, of the best and at random are shown unless somebody says otherwise."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What somebody asked for; nothing at all means a few of each."""
+class CaseSelection:
+    """Which cases the user asked for; by default some worst, best and random ones."""
 
     named: tuple[str, ...] = ()
     """These cases."""
@@ -29,28 +29,28 @@ class Wanted:
     seed: int = 0
 
     @property
-    def usual(self) -> bool:
+    def is_default(self) -> bool:
         """Whether nothing was asked for."""
         return not (self.named or self.worst or self.best or self.random or self.first is not None)
 
 
-def choose(
-    wanted: Wanted, cases: Sequence[str], card: Card, metric: str | None, *, truth: bool
+def select_cases(
+    wanted: CaseSelection, cases: Sequence[str], card: Card, metric: str | None, *, truth: bool
 ) -> tuple[dict[str, str], str]:
     """Case → why it is shown, and the rule in words.
 
     Without the truth, cases are drawn and never ranked: a rank would tell who was wrong.
     """
-    if wanted.usual and len(cases) <= sum(USUAL):
+    if wanted.is_default and len(cases) <= sum(DEFAULT_COUNTS):
         return dict.fromkeys(cases, "one of all cases of the run"), f"all {len(cases)} of the run"
-    if wanted.usual:
-        worst, best, random = USUAL if truth else (0, 0, 5)
+    if wanted.is_default:
+        worst, best, random = DEFAULT_COUNTS if truth else (0, 0, 5)
         wanted = replace(wanted, worst=worst, best=best, random=random)
     found: dict[str, str] = {}
     rules: list[str] = []
     for name in wanted.named:
         if name not in cases:
-            raise unknown("case of the run", name, cases)
+            raise unknown_name("case of the run", name, cases)
         found[name] = "chosen by hand"
     if wanted.named:
         rules.append("some by hand")
@@ -78,7 +78,7 @@ def choose(
 
 
 def _values(card: Card, metric: str) -> Mapping[str, float]:
-    """Case → its score, turned so that less is worse; one without any is worst."""
+    """Case → its score, signed so that less is worse; failed and missing ones are worst."""
     found = {}
     for line in values_by_case(card):
         if line["metric"] == metric:

@@ -31,10 +31,10 @@ def h(name: str, /, *children: Children, **attributes: str | float | None) -> Ma
     )
     if name in _VOID:
         return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{joined(*children)}</{name}>")
+    return Markup(f"<{name}{told}>{join_markup(*children)}</{name}>")
 
 
-def joined(*children: Children) -> Markup:
+def join_markup(*children: Children) -> Markup:
     """Children one after the other, each escaped unless it is markup."""
     parts = []
     for child in children:
@@ -45,14 +45,14 @@ def joined(*children: Children) -> Markup:
         elif isinstance(child, str | int | float):
             parts.append(escape(_text(child)))
         else:
-            parts.append(str(joined(*child)))
+            parts.append(str(join_markup(*child)))
     return Markup("".join(parts))
 
 
-def breakable(name: str) -> Markup:
+def with_line_breaks(name: str) -> Markup:
     """A name of several words joined by underscores, which may be broken behind each.
 
-    >>> breakable("hit_rate")
+    >>> with_line_breaks("hit_rate")
     'hit_<wbr>rate'
     """
     return Markup("_<wbr>".join(escape(part) for part in name.split("_")))

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from overread.errors import OverreadError, UsageError
-from overread.metrics.statistics.result import p_value
-from overread.ontology import findings
+from overread.metrics.statistics.result import format_p
+from overread.ontology import finding_tree
 from overread.runs.card import Card, Score, short_signature
-from overread.runs.comparing import Comparison, compare
+from overread.runs.comparing import CardComparison, compare
 from overread.runs.spec import RunSpec
 from overread.session import SessionSettings
-from overread.site.report.charts import Line, Point, forest, legend
-from overread.site.report.markup import Children, Markup, breakable, h, joined, table
+from overread.site.report.charts import ChartPoint, ChartRow, draw_forest_plot, draw_legend
+from overread.site.report.markup import Children, Markup, h, join_markup, table, with_line_breaks
 
 _MOST_PROBLEMS = 40
 _TWINS = ("honest_", "ceiling_")
-_PLACE = re.compile(r"(?:/[\w.~+@-]+){2,}/?|[A-Za-z]:\\\S+|\w+://\S+")
+_PATH_OR_URL = re.compile(r"(?:/[\w.~+@-]+){2,}/?|[A-Za-z]:\\\S+|\w+://\S+")
 
 
 @dataclass(frozen=True)
-class Told:
-    """One run of a report."""
+class ReportRun:
+    """One run of a report: its spec and its scorecard."""
 
     name: str
     """What it is called in the report."""
@@ -35,25 +35,25 @@ class Told:
     card: Card
 
 
-def headline(card: Card, most: int = 6) -> list[str]:
+def headline_scores(card: Card, most: int = 6) -> list[str]:
     """The scores that stand for a card: the benchmark's own names, or the first ones."""
     plain = [name for name in card.scores if not name.startswith(_TWINS)]
     return ([name for name in plain if name in card.official] or plain)[:most]
 
 
-def how_section(runs: Sequence[Told]) -> Markup:
+def setup_section(runs: Sequence[ReportRun]) -> Markup:
     """Who read what, and how."""
-    facts = [_how(run) for run in runs]
+    facts = [_describe_run(run) for run in runs]
     rows = [[key, *(own[key] for own in facts)] for key in facts[0]]
     return h(
         "section",
-        h("h2", "What was read, by whom, and how"),
+        h("h2", "Setup"),
         table(["", *(run.name for run in runs)], rows),
         id="how",
     )
 
 
-def _how(run: Told) -> dict[str, str]:
+def _describe_run(run: ReportRun) -> dict[str, str]:
     spec, card = run.spec, run.card
     usual = json.loads(json.dumps(SessionSettings().as_settings()))
     own = {k: v for k, v in spec.workflow.settings.items() if v != usual.get(k)}
@@ -68,71 +68,75 @@ def _how(run: Told) -> dict[str, str]:
         if count
     ]
     return {
-        "Reader": ", ".join(filter(None, (spec.reader.name, _listed(identity)))),
-        "Way of reading": spec.workflow.name or "reads whole cases by itself",
-        "Settings": _listed(own) or "as they come",
+        "Reader": ", ".join(filter(None, (spec.reader.name, _join_settings(identity)))),
+        "Workflow": spec.workflow.name or "none (whole-case reader)",
+        "Settings": _join_settings(own) or "defaults",
         "Cases": ", ".join([f"{card.cases:,} of the split {card.split}", *lost]),
         "Readings of each case": f"{spec.repeat}, seed {spec.seed}",
-        "Prompts": _listed(spec.prompts) or "none",
-        "Versions": _listed({**spec.versions, **card.signature.get("versions", {})}),
+        "Prompts": _join_settings(spec.prompts) or "none",
+        "Versions": _join_settings({**spec.versions, **card.signature.get("versions", {})}),
         "Signature of the scores": short_signature(card),
     }
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _join_settings(values: Mapping[str, Any]) -> str:
     """Names and values in one line, without what says where on somebody's machine things lie."""
     parts = []
     for key, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        parts.append(f"{key} {without_places(text)}")
+        parts.append(f"{key} {strip_paths_and_urls(text)}")
     return ", ".join(parts)
 
 
-def without_places(text: str) -> str:
+def strip_paths_and_urls(text: str) -> str:
     """Words without paths and addresses of somebody's machine.
 
-    >>> without_places("there is no file (in /home/x/data/a.jpg): look")
+    >>> strip_paths_and_urls("there is no file (in /home/x/data/a.jpg): look")
     'there is no file (in …): look'
     """
-    return _PLACE.sub("…", text)
+    return _PATH_OR_URL.sub("…", text)
 
 
 # ---- the scorecard ---------------------------------------------------------------------------
 
 
-def scores_section(runs: Sequence[Told]) -> Markup:
+def scores_section(runs: Sequence[ReportRun]) -> Markup:
     """All scores with their intervals, as a chart and as a table."""
     names = list(dict.fromkeys(n for r in runs for n in r.card.scores if not n.startswith(_TWINS)))
     official = [name for name in names if any(name in run.card.official for run in runs)]
     names = official + [name for name in names if name not in official]
-    charted = [name for name in names if _is_share(name, runs)]
+    charted = [name for name in names if _fits_unit_axis(name, runs)]
     lines = [
-        Line(
-            _arrowed(name, runs),
+        ChartRow(
+            _with_arrow(name, runs),
             tuple(_point(run.card.scores.get(name), n) for n, run in enumerate(runs)),
         )
         for name in charted
     ]
-    heads: list[str] = ["score", *(run.name for run in runs), "n", "what it says"]
+    heads: list[str] = ["score", *(run.name for run in runs), "n", "meaning"]
     rows: list[list[Markup | str]] = []
     for name in names:
         first = next(run.card.scores[name] for run in runs if name in run.card.scores)
         values = [_with_twins(run, name) for run in runs]
-        rows.append([breakable(_arrowed(name, runs)), *values, f"{first.n:,}", first.about])
-    absent = _absent(runs)
+        rows.append(
+            [with_line_breaks(_with_arrow(name, runs)), *values, f"{first.n:,}", first.about]
+        )
+    absent = _not_scored(runs)
     return h(
         "section",
         h("h2", "Scores"),
-        h("p", _drawing_told(runs[0].card), class_="quiet"),
-        legend([run.name for run in runs]) if len(runs) > 1 else None,
-        forest(lines, title="Scores between 0 and 1 with their intervals") if lines else None,
+        h("p", _describe_intervals(runs[0].card), class_="quiet"),
+        draw_legend([run.name for run in runs]) if len(runs) > 1 else None,
+        draw_forest_plot(lines, title="Scores between 0 and 1 with their intervals")
+        if lines
+        else None,
         table(heads, rows, numbers=(len(runs) + 1,)),
         absent,
         id="scores",
     )
 
 
-def _drawing_told(card: Card) -> str:
+def _describe_intervals(card: Card) -> str:
     drawing = card.signature.get("intervals") or {}
     if not drawing or not drawing.get("draws"):
         return "Numbers without intervals; ↑ more is better, ↓ less is better."
@@ -143,25 +147,25 @@ def _drawing_told(card: Card) -> str:
     )
 
 
-def _arrowed(name: str, runs: Sequence[Told]) -> str:
+def _with_arrow(name: str, runs: Sequence[ReportRun]) -> str:
     score = next(run.card.scores[name] for run in runs if name in run.card.scores)
     return f"{name} {'↑' if score.better == 'higher' else '↓'}"
 
 
-def _with_twins(run: Told, name: str) -> Markup:
+def _with_twins(run: ReportRun, name: str) -> Markup:
     """A score and its interval; what it is with the missing as worst, and the most it could be."""
     score = run.card.scores.get(name)
-    value, between = cells(score)
+    value, between = format_score_parts(score)
     more = [between] if between else []
     honest, most = (run.card.scores.get(twin + name) for twin in _TWINS)
     if honest is not None and score is not None and honest.value != score.value:
-        more.append(f"missing as worst {number(honest.value)}")
+        more.append(f"missing as worst {format_number(honest.value)}")
     if most is not None and most.value is not None and abs(most.value - 1) > 1e-9:
-        more.append(f"at most {number(most.value)}")
-    return joined(value, [joined(h("br"), h("small", told)) for told in more])
+        more.append(f"at most {format_number(most.value)}")
+    return join_markup(value, [join_markup(h("br"), h("small", told)) for told in more])
 
 
-def _absent(runs: Sequence[Told]) -> Markup | None:
+def _not_scored(runs: Sequence[ReportRun]) -> Markup | None:
     alike: dict[str, list[str]] = {}
     for run in runs:
         for name, why in run.card.not_attempted.items():
@@ -173,45 +177,45 @@ def _absent(runs: Sequence[Told]) -> Markup | None:
     return h("details", h("summary", "What was not scored, and why"), h("ul", told))
 
 
-def _is_share(name: str, runs: Sequence[Told]) -> bool:
+def _fits_unit_axis(name: str, runs: Sequence[ReportRun]) -> bool:
     """Whether all its numbers lie between 0 and 1, so that one axis fits."""
     scores = [run.card.scores[name] for run in runs if name in run.card.scores]
     values = [v for s in scores for v in (s.value, s.low, s.high) if v is not None]
     return bool(values) and all(-1e-9 <= v <= 1 + 1e-9 for v in values)
 
 
-def _point(score: Score | None, series: int) -> Point:
+def _point(score: Score | None, series: int) -> ChartPoint:
     if score is None:
-        return Point(None, series=series)
-    return Point(score.value, score.low, score.high, series)
+        return ChartPoint(None, series=series)
+    return ChartPoint(score.value, score.low, score.high, series)
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """A number to three places, large ones to fewer."""
     if value is None:
         return "–"
     return f"{value:.{3 if abs(value) < 10 else 2 if abs(value) < 100 else 1}f}"
 
 
-def cells(score: Score | None) -> tuple[str, str]:
+def format_score_parts(score: Score | None) -> tuple[str, str]:
     """A score and its interval as text."""
     if score is None or score.value is None:
         return "–", ""
     if score.low is None or score.high is None:
-        return number(score.value), ""
-    return number(score.value), f"{number(score.low)} – {number(score.high)}"
+        return format_number(score.value), ""
+    return format_number(score.value), f"{format_number(score.low)} – {format_number(score.high)}"
 
 
-def spelled(score: Score | None) -> str:
+def format_score(score: Score | None) -> str:
     """A score and its interval in one line."""
-    value, between = cells(score)
+    value, between = format_score_parts(score)
     return f"{value} ({between})" if between else value
 
 
 # ---- breakdowns ------------------------------------------------------------------------------
 
 
-def breakdowns_section(runs: Sequence[Told]) -> Markup | None:
+def breakdowns_section(runs: Sequence[ReportRun]) -> Markup | None:
     """The scores of groups of cases, for the few scores that stand for a card."""
     names = list(dict.fromkeys(name for run in runs for name in run.card.breakdowns))
     parts: list[Markup] = []
@@ -221,8 +225,8 @@ def breakdowns_section(runs: Sequence[Told]) -> Markup | None:
             continue
         shown = [
             metric
-            for metric in headline(runs[0].card, 12)
-            if not metric.endswith("_per_case") and _grouped(runs, name, metric)
+            for metric in headline_scores(runs[0].card, 12)
+            if not metric.endswith("_per_case") and _has_groups(runs, name, metric)
         ][: 3 if len(runs) == 1 else 1]
         if not shown:
             continue
@@ -235,53 +239,59 @@ def breakdowns_section(runs: Sequence[Told]) -> Markup | None:
             scores = [[g.scores.get(m) if g else None for g in found] for m in shown]
             size = next((s.n for s in scores[0] if s is not None), 0)
             rows.append(
-                [_group(name, group), f"{size:,}", *(spelled(s) for own in scores for s in own)]
+                [
+                    _group_name(name, group),
+                    f"{size:,}",
+                    *(format_score(s) for own in scores for s in own),
+                ]
             )
         parts += [h("h3", f"By {name}"), table(heads, rows, numbers=(1,))]
     return h("section", h("h2", "Groups of cases"), parts, id="groups") if parts else None
 
 
-def _grouped(runs: Sequence[Told], breakdown: str, metric: str) -> bool:
+def _has_groups(runs: Sequence[ReportRun], breakdown: str, metric: str) -> bool:
     return any(
         metric in g.scores for r in runs for g in r.card.breakdowns.get(breakdown, {}).values()
     )
 
 
-def _group(breakdown: str, group: str) -> str:
-    known = findings().categories.get(group) if breakdown == "category" else None
+def _group_name(breakdown: str, group: str) -> str:
+    known = finding_tree().categories.get(group) if breakdown == "category" else None
     return f"{group} {known.name}" if known else group
 
 
 # ---- comparison ------------------------------------------------------------------------------
 
 
-def comparison_section(runs: Sequence[Told]) -> Markup | None:
+def comparison_section(runs: Sequence[ReportRun]) -> Markup | None:
     """Paired differences from the first run."""
     if len(runs) < 2:
         return None
     title = h("h2", "Differences, paired case by case")
     names = [run.name for run in runs]
-    common = [m for m in headline(runs[0].card, 8) if all(m in r.card.scores for r in runs)]
+    common = [m for m in headline_scores(runs[0].card, 8) if all(m in r.card.scores for r in runs)]
     note = ""
     cards = [run.card for run in runs]
     try:
         found = compare(cards, names=names, metrics=common)
     except UsageError as error:
-        note = f"On the cases that all of them have: {without_places(error.what)}."
+        note = f"On the cases that all of them have: {strip_paths_and_urls(error.what)}."
         try:
             found = compare(cards, names=names, metrics=common, units="common")
         except OverreadError as worse:
-            told = h("p", f"The runs cannot be compared: {without_places(worse.what)}.")
+            told = h("p", f"The runs cannot be compared: {strip_paths_and_urls(worse.what)}.")
             return h("section", title, told, id="differences")
     except OverreadError as error:
-        told = h("p", f"The runs cannot be compared: {without_places(error.what)}.")
+        told = h("p", f"The runs cannot be compared: {strip_paths_and_urls(error.what)}.")
         return h("section", title, told, id="differences")
     lines, rows = _differences(found)
     return h(
         "section",
         title,
         h("p", f"Each minus {names[0]}; whole patients are drawn. {note}", class_="quiet"),
-        forest(lines, title=f"Differences from {names[0]} with their intervals", around_zero=True),
+        draw_forest_plot(
+            lines, title=f"Differences from {names[0]} with their intervals", around_zero=True
+        ),
         table(
             ["reader", "score", "difference", "interval", "p", "McNemar’s p"], rows, numbers=(2,)
         ),
@@ -289,7 +299,7 @@ def comparison_section(runs: Sequence[Told]) -> Markup | None:
     )
 
 
-def _differences(found: Comparison) -> tuple[list[Line], list[list[str]]]:
+def _differences(found: CardComparison) -> tuple[list[ChartRow], list[list[str]]]:
     lines, rows = [], []
     others = [name for name in found.cards if name != found.baseline]
     for metric, compared in found.metrics.items():
@@ -299,7 +309,7 @@ def _differences(found: Comparison) -> tuple[list[Line], list[list[str]]]:
             if apart is None:
                 continue
             span = apart.difference
-            points.append(Point(span.value, span.low, span.high, n))
+            points.append(ChartPoint(span.value, span.low, span.high, n))
             test = compared.mcnemar.get(reader)
             between = "" if span.low is None else f"{span.low:+.3f} to {span.high:+.3f}"
             rows.append(
@@ -308,22 +318,22 @@ def _differences(found: Comparison) -> tuple[list[Line], list[list[str]]]:
                     metric,
                     "–" if span.value is None else f"{span.value:+.3f}",
                     between,
-                    _p(apart.p),
-                    _p(test.exact_p) if test else "",
+                    _format_p(apart.p),
+                    _format_p(test.exact_p) if test else "",
                 ]
             )
-        lines.append(Line(metric, tuple(points)))
+        lines.append(ChartRow(metric, tuple(points)))
     return lines, rows
 
 
-def _p(value: float | None) -> str:
-    return "–" if value is None else p_value(value).removeprefix("p ").removeprefix("= ")
+def _format_p(value: float | None) -> str:
+    return "–" if value is None else format_p(value).removeprefix("p ").removeprefix("= ")
 
 
 # ---- audit and problems ----------------------------------------------------------------------
 
 
-def audit_section(runs: Sequence[Told]) -> Markup | None:
+def audit_section(runs: Sequence[ReportRun]) -> Markup | None:
     """How far the answers rest on what they cite, of runs that were audited."""
     parts = [part for run in runs for part in [_audit(run)] if part is not None]
     if not parts:
@@ -338,12 +348,17 @@ def audit_section(runs: Sequence[Told]) -> Markup | None:
     )
 
 
-def _audit(run: Told) -> Markup | None:
+def _audit(run: ReportRun) -> Markup | None:
     try:
         data = json.loads((run.folder / "audit" / "audit.json").read_text("utf-8"))
         shares = data["shares"]
         rows = [
-            [arm, _at(own, "moved", "n"), _span(own["moved"]), _span(own["far"])]
+            [
+                arm,
+                _format_count(own, "moved", "n"),
+                _format_interval(own["moved"]),
+                _format_interval(own["far"]),
+            ]
             for arm, own in shares["arms"].items()
         ]
         rests = [
@@ -357,39 +372,43 @@ def _audit(run: Told) -> Markup | None:
         body: list[Children] = [
             h("h3", run.name),
             table(["arm", "answers", "moved", "how far"], rows, numbers=(1,)),
-            h("ul", [h("li", f"{words}: {_span(own)} of {own['n']:,}") for words, own in rests]),
+            h(
+                "ul",
+                [
+                    h("li", f"{words}: {_format_interval(own)} of {own['n']:,}")
+                    for words, own in rests
+                ],
+            ),
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return joined(*body)
+    return join_markup(*body)
 
 
-def _at(own: Mapping[str, Any], *keys: str) -> str:
+def _format_count(own: Mapping[str, Any], *keys: str) -> str:
     found: Any = own
     for key in keys:
         found = found[key]
     return f"{found:,}"
 
 
-def _span(own: Mapping[str, Any]) -> str:
+def _format_interval(own: Mapping[str, Any]) -> str:
     if own["value"] is None:
         return "undefined"
     between = "" if own.get("low") is None else f" ({own['low']:.3f} – {own['high']:.3f})"
     return f"{own['value']:.3f}{between}"
 
 
-def problems_section(runs: Sequence[Told]) -> Markup | None:
+def problems_section(runs: Sequence[ReportRun]) -> Markup | None:
     """What was wrong with the readings."""
     parts: list[Markup] = []
     for run in runs:
         problems = run.card.problems
         if problems:
-            shown = [h("li", without_places(told)) for told in problems[:_MOST_PROBLEMS]]
+            shown = [h("li", strip_paths_and_urls(told)) for told in problems[:_MOST_PROBLEMS]]
             more = len(problems) - len(shown)
             parts += [h("h3", run.name), h("ul", shown)]
             parts += [h("p", f"… and {more:,} more.")] if more > 0 else []
     return (
-        h("section", h("h2", "What to know of the readings"), parts, id="problems")
-        if parts
-        else None
+        h("section", h("h2", "Problems with the readings"), parts, id="problems") if parts else None
     )

@@ -11,24 +11,24 @@ from typing import cast
 from overread import __version__, catalog
 from overread.core import Benchmark, Entry, Reading, Release
 from overread.errors import OverreadError, UsageError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.runs.card import Card, read_card
 from overread.runs.comparing import values_by_case
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
 from overread.site.app import NOTICE
-from overread.site.report.cases import Album, Shown, case_article
-from overread.site.report.choosing import Wanted, choose
-from overread.site.report.markup import Markup, h, joined
+from overread.site.report.cases import PictureBudget, ReportCase, case_article
+from overread.site.report.choosing import CaseSelection, select_cases
+from overread.site.report.markup import Markup, h, join_markup
 from overread.site.report.scores import (
-    Told,
+    ReportRun,
     audit_section,
     breakdowns_section,
     comparison_section,
-    headline,
-    how_section,
+    headline_scores,
     problems_section,
     scores_section,
+    setup_section,
 )
 from overread.site.shelf import repeats_truth
 
@@ -40,10 +40,10 @@ MOST_BYTES = 30 << 20
 
 @dataclass(frozen=True)
 class ReportPlan:
-    """Everything that a report is told."""
+    """Settings of a report."""
 
     runs: Sequence[Path]
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: CaseSelection = field(default_factory=CaseSelection)
     title: str | None = None
     truth: bool = True
     """Whether the truth of the cases is shown."""
@@ -54,7 +54,7 @@ class ReportPlan:
 
 
 @dataclass(frozen=True)
-class Report:
+class HtmlReport:
     """A report, ready to be written."""
 
     html: str
@@ -71,7 +71,7 @@ class Report:
             raise UsageError(f"{file} is there already", remedy="give another --out, or --force")
         data = self.html.encode("utf-8", "replace")
         try:
-            with written(file, packed=False, fresh=not force) as out:
+            with open_atomic(file, packed=False, fresh=not force) as out:
                 out.write(data)
         except OSError as error:
             raise OverreadError(
@@ -80,22 +80,22 @@ class Report:
         return len(data)
 
 
-def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None) -> Report:
+def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None) -> HtmlReport:
     """One page about one or several runs on the same split; `watch` is told each case."""
-    runs = _told(plan.runs)
+    runs = _load_runs(plan.runs)
     if not plan.truth:
-        _refuse_telling(runs)
+        _refuse_truth_repeaters(runs)
     first = runs[0]
     exam = cast(Benchmark, catalog.find("benchmarks", first.spec.benchmark))
-    place = first.spec.place_now(plan.root, None)
+    place = first.spec.current_release_ref(plan.root, None)
     synthetic = (place.root / "phantom.jsonl").is_file()
-    album = Album(MOST_BYTES) if plan.pictures else None
+    album = PictureBudget(MOST_BYTES) if plan.pictures else None
     cases, chosen = _cases(plan, runs, album, watch)
     title = plan.title or f"{exam.title} {first.card.split}: {', '.join(r.name for r in runs)}"
     licence = "Apache-2.0" if synthetic else exam.licence
-    terms = "synthetic patients: they are no one" if synthetic else exam.terms
+    terms = "synthetic patients, no real persons" if synthetic else exam.terms
     sections = [
-        how_section(runs),
+        setup_section(runs),
         scores_section(runs),
         comparison_section(runs),
         breakdowns_section(runs) if plan.truth else None,  # small groups tell of single cases
@@ -104,7 +104,7 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
         _cases_section(cases, chosen, album, truth=plan.truth) if cases else None,
         _terms(exam, licence, terms),
     ]
-    body = joined(
+    body = join_markup(
         h("p", NOTICE, class_="notice"),
         h(
             "header",
@@ -124,9 +124,9 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
         if plan.pictures:
             warnings.append("--no-pictures leaves the pictures out, --cases 0 all cases")
     if album is not None and album.left_out:
-        warnings.append(f"{album.left_out} pictures had no room and were left out")
-    return Report(
-        html=_page(title, body),
+        warnings.append(f"{album.left_out} pictures were left out (size limit of the report)")
+    return HtmlReport(
+        html=_html_page(title, body),
         cases=len(cases),
         pictures=album.count if album else 0,
         chosen=chosen,
@@ -134,26 +134,26 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
     )
 
 
-def _refuse_telling(runs: Sequence[Told]) -> None:
+def _refuse_truth_repeaters(runs: Sequence[ReportRun]) -> None:
     """Refuse runs whose readings may be the truth itself, where that is not to be shown."""
     for run in runs:
         if repeats_truth(run.spec):
             raise UsageError(
                 f"the readings of {run.name} may repeat the truth: its reader was given it",
-                remedy="leave the run out, or --no-truth",
+                remedy="leave the run out, or show the truth (without --no-truth)",
             )
 
 
-def _told(folders: Sequence[Path]) -> list[Told]:
+def _load_runs(folders: Sequence[Path]) -> list[ReportRun]:
     """The runs, each by a name of its own; refused where they are not of one split."""
-    found: list[Told] = []
+    found: list[ReportRun] = []
     for folder in folders:
         spec = read_spec(folder)
         if not (folder / "card.json").is_file():
             raise UsageError(
                 "the run has no scores yet", where=str(folder), remedy=f"overread score {folder}"
             )
-        found.append(Told(spec.reader.name, folder, spec, read_card(folder)))
+        found.append(ReportRun(spec.reader.name, folder, spec, read_card(folder)))
     first = found[0]
     for other in found[1:]:
         if (other.card.benchmark, other.card.split) != (first.card.benchmark, first.card.split):
@@ -163,12 +163,12 @@ def _told(folders: Sequence[Path]) -> list[Told]:
                 remedy="a report is about runs on one split",
             )
     names = [one.name for one in found]
-    called: list[Told] = []
+    called: list[ReportRun] = []
     for one in found:
         name = one.name if names.count(one.name) == 1 else f"{one.name}, {one.folder.name}"
         while name in {other.name for other in called}:
             name += "′"
-        called.append(Told(name, one.folder, one.spec, one.card))
+        called.append(ReportRun(name, one.folder, one.spec, one.card))
     return called
 
 
@@ -176,28 +176,31 @@ def _told(folders: Sequence[Path]) -> list[Told]:
 
 
 def _cases(
-    plan: ReportPlan, runs: Sequence[Told], album: Album | None, watch: Callable[[str], None] | None
+    plan: ReportPlan,
+    runs: Sequence[ReportRun],
+    album: PictureBudget | None,
+    watch: Callable[[str], None] | None,
 ) -> tuple[list[Markup], str]:
     """The chosen cases, and how they were chosen."""
     if plan.wanted.first == 0 and not plan.wanted.named:
         return [], "none"
     first = runs[0]
-    release, entries = _opened(first, plan.root)
+    release, entries = _open_release(first, plan.root)
     readings = {run.name: last_readings(run.folder) for run in runs}
     read = {case for case, _ in readings[first.name]}
     order = [case for case in entries if case in read]
-    metric = next(iter(headline(first.card)), None)
-    chosen, rule = choose(plan.wanted, order, first.card, metric, truth=plan.truth)
+    metric = next(iter(headline_scores(first.card)), None)
+    chosen, rule = select_cases(plan.wanted, order, first.card, metric, truth=plan.truth)
     values = _values(runs, set(chosen))
     made = []
     for case, why in chosen.items():
         if watch is not None:
             watch(case)
-        shown = Shown(
+        shown = ReportCase(
             entry=entries[case],
             release=release,
             why=why.capitalize() + ".",
-            readings={r.name: (r.folder, _first(readings[r.name], case)) for r in runs},
+            readings={r.name: (r.folder, _first_reading(readings[r.name], case)) for r in runs},
             values=values.get(case, {}),
             truth=plan.truth,
         )
@@ -205,8 +208,8 @@ def _cases(
     return made, rule
 
 
-def _opened(run: Told, root: Path | None) -> tuple[Release, dict[str, Entry]]:
-    place = run.spec.place_now(root, None)
+def _open_release(run: ReportRun, root: Path | None) -> tuple[Release, dict[str, Entry]]:
+    place = run.spec.current_release_ref(root, None)
     try:
         release = place.open()
         entries = {row.entry.case.id: row.entry for row in release.scan() if row.entry is not None}
@@ -219,24 +222,26 @@ def _opened(run: Told, root: Path | None) -> tuple[Release, dict[str, Entry]]:
     return release, entries
 
 
-def _first(readings: Mapping[tuple[str, int], Reading], case: str) -> Reading | None:
+def _first_reading(readings: Mapping[tuple[str, int], Reading], case: str) -> Reading | None:
     own = sorted(key for key in readings if key[0] == case)
     return readings[own[0]] if own else None
 
 
-def _values(runs: Sequence[Told], cases: set[str]) -> dict[str, dict[str, dict[str, float | None]]]:
+def _values(
+    runs: Sequence[ReportRun], cases: set[str]
+) -> dict[str, dict[str, dict[str, float | None]]]:
     """Case → metric → run → what the case scores, of the scores that stand for the card."""
     found: dict[str, dict[str, dict[str, float | None]]] = {}
-    shown = headline(runs[0].card)
+    shown = headline_scores(runs[0].card)
     for run in runs:
-        for line in values_by_case(_only(run.card, shown)):
+        for line in values_by_case(_with_scores(run.card, shown)):
             if line["case"] in cases:
                 own = found.setdefault(line["case"], {}).setdefault(line["metric"], {})
                 own[run.name] = line["value"]
     return found
 
 
-def _only(card: Card, names: Sequence[str]) -> Card:
+def _with_scores(card: Card, names: Sequence[str]) -> Card:
     """The card with some of its scores."""
     return card.model_copy(
         update={"scores": {n: card.scores[n] for n in names if n in card.scores}}
@@ -247,7 +252,7 @@ def _only(card: Card, names: Sequence[str]) -> Card:
 
 
 def _cases_section(
-    cases: Sequence[Markup], chosen: str, album: Album | None, *, truth: bool
+    cases: Sequence[Markup], chosen: str, album: PictureBudget | None, *, truth: bool
 ) -> Markup:
     told = [f"{len(cases)} cases: {chosen}."]
     if not truth:
@@ -255,7 +260,7 @@ def _cases_section(
     if album is None:
         told.append("Their pictures are not shown.")
     elif album.left_out:
-        told.append(f"{album.left_out} pictures had no room.")
+        told.append(f"{album.left_out} pictures were left out (size limit).")
     return h("section", h("h2", "Cases"), h("p", " ".join(told), class_="quiet"), cases, id="cases")
 
 
@@ -270,12 +275,12 @@ def _terms(exam: Benchmark, licence: str, terms: str) -> Markup:
 
 
 _TITLES = {
-    "how": "How it was read",
+    "how": "Setup",
     "scores": "Scores",
     "differences": "Differences",
     "groups": "Groups of cases",
     "audit": "Audit",
-    "problems": "What to know",
+    "problems": "Problems",
     "cases": "Cases",
     "terms": "Terms",
 }
@@ -288,7 +293,7 @@ def _contents(sections: Sequence[Markup]) -> Markup:
     return h("nav", h("ul", links), aria_label="Contents", class_="contents")
 
 
-def _page(title: str, body: Markup) -> str:
+def _html_page(title: str, body: Markup) -> str:
     own = files("overread.site")
     style = own.joinpath("tokens.css").read_text("utf-8")
     style += own.joinpath("report", "report.css").read_text("utf-8")

@@ -9,20 +9,20 @@ from overread.core import Record
 from overread.runs.audit_arms import ARMS
 from overread.runs.audit_store import MARK
 from overread.site.parts import OneRun
-from overread.site.runs.stored import read_stored
+from overread.site.runs.stored import read_marked_json
 from overread.site.shelf import Run
-from overread.site.unplaced import unplaced
+from overread.site.unplaced import strip_paths
 
 router = APIRouter()
 
 
-class _Stored(BaseModel):
+class _StoredModel(BaseModel):
     """A part of `audit.json`; there may be more in it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
-class Span(_Stored):
+class IntervalValue(_StoredModel):
     """A number with its interval."""
 
     value: float | None
@@ -33,37 +33,37 @@ class Span(_Stored):
     """Why there is no interval, or what to know about it."""
 
 
-class Apart(_Stored):
+class PairedDifference(_StoredModel):
     """One number minus another on the same answers."""
 
     first: float | None
     second: float | None
-    difference: Span
+    difference: IntervalValue
     p: float | None = None
     notes: tuple[str, ...] = ()
 
 
-class ArmFound(_Stored):
+class ArmResult(_StoredModel):
     """How the answers moved in one arm."""
 
-    moved: Span
-    far: Span
-    words: Span | None = None
-    moved_beyond: Apart | None = None
-    far_beyond: Apart | None = None
+    moved: IntervalValue
+    far: IntervalValue
+    words: IntervalValue | None = None
+    moved_beyond: PairedDifference | None = None
+    far_beyond: PairedDifference | None = None
 
 
-class SharesFound(_Stored):
+class AuditShares(_StoredModel):
     """The numbers of an audit."""
 
-    arms: dict[str, ArmFound]
-    cited_over_other_moved: Apart | None = None
-    cited_over_other_far: Apart | None = None
-    rests: Span | None = None
-    rests_on_shown: Span | None = None
+    arms: dict[str, ArmResult]
+    cited_over_other_moved: PairedDifference | None = None
+    cited_over_other_far: PairedDifference | None = None
+    rests: IntervalValue | None = None
+    rests_on_shown: IntervalValue | None = None
 
 
-class _Answer(_Stored):
+class _StoredAnswer(_StoredModel):
     case: str
     query: str | None = None
     arm: str
@@ -72,7 +72,7 @@ class _Answer(_Stored):
     words: float | None = None
 
 
-class _Found(_Stored):
+class _AuditFile(_StoredModel):
     readings: int
     audited: int
     cited: dict[str, int]
@@ -84,12 +84,12 @@ class _Found(_Stored):
     rests_is: str = ""
     null_equal: int | None = None
     arms_failed: dict[str, int] = {}
-    shares: SharesFound | None = None
-    shares_uncited: SharesFound | None = None
-    answers: tuple[_Answer, ...] = ()
+    shares: AuditShares | None = None
+    shares_uncited: AuditShares | None = None
+    answers: tuple[_StoredAnswer, ...] = ()
 
 
-class Moved(Record):
+class AnswerMove(Record):
     """How far one answer moved in one arm."""
 
     far: float
@@ -106,12 +106,12 @@ class AuditedAnswer(Record):
     case: str
     query: str | None
     """The sentence that was to be found, where one was."""
-    arms: dict[str, Moved]
+    arms: dict[str, AnswerMove]
     cites: bool
     """Whether the reading cites anything; if not, all its pictures were hidden."""
 
 
-class AuditShown(Record):
+class AuditResult(Record):
     """What an audit found."""
 
     readings: int
@@ -134,29 +134,29 @@ class AuditShown(Record):
     null_equal: int | None
     """Null readings that say the same word for word."""
     arms_failed: dict[str, int]
-    shares: SharesFound | None
-    shares_uncited: SharesFound | None
+    shares: AuditShares | None
+    shares_uncited: AuditShares | None
     answers: list[AuditedAnswer]
 
 
 @router.get("/runs/{run}/audit")
-def get_audit(run: OneRun) -> AuditShown:
+def get_audit(run: OneRun) -> AuditResult:
     """The audit of a run, as `overread audit` wrote it; it compares answers with themselves."""
-    found = _found(run)
-    answers: dict[tuple[str, str | None], dict[str, Moved]] = {}
+    found = _load_audit(run)
+    answers: dict[tuple[str, str | None], dict[str, AnswerMove]] = {}
     arms = {answer.arm: None for answer in found.answers}
     for one in found.answers:
-        told = Moved(far=one.far, moved=one.moved, words=one.words)
+        told = AnswerMove(far=one.far, moved=one.moved, words=one.words)
         answers.setdefault((one.case, one.query), {})[one.arm] = told
     uncited = set(found.uncited)
-    return AuditShown(
+    return AuditResult(
         readings=found.readings,
         audited=found.audited,
         cited=found.cited,
         arms={arm: ARMS.get(arm, "") for arm in arms},
         uncited=list(found.uncited),
         failed=list(found.failed),
-        refused={case: unplaced(why) for case, why in found.refused.items()},
+        refused={case: strip_paths(why) for case, why in found.refused.items()},
         without=found.without,
         rules=list(found.rules),
         rests_is=found.rests_is,
@@ -171,5 +171,7 @@ def get_audit(run: OneRun) -> AuditShown:
     )
 
 
-def _found(run: Run) -> _Found:
-    return read_stored(run.folder / "audit" / "audit.json", MARK, _Found, what="audit of this run")
+def _load_audit(run: Run) -> _AuditFile:
+    return read_marked_json(
+        run.folder / "audit" / "audit.json", MARK, _AuditFile, what="audit of this run"
+    )

@@ -12,15 +12,15 @@ from overread.core import Record
 from overread.errors import NotThere, OverreadError, UsageError
 from overread.metrics import Metric
 from overread.runs.card import Card, Score
-from overread.runs.comparing import Compared, common_metrics, compare
-from overread.runs.scoring import Drawing
-from overread.site.runs.audits import Apart
-from overread.site.runs.chosen_runs import ChosenRuns, renamed
-from overread.site.runs.scorecards import TWINS, card_of, stamp_of
+from overread.runs.comparing import MetricComparison, common_metrics, compare
+from overread.runs.scoring import BootstrapSettings
+from overread.site.runs.audits import PairedDifference
+from overread.site.runs.chosen_runs import ChosenRuns, with_run_names
+from overread.site.runs.scorecards import TWIN_PREFIXES, card_stamp, load_card
 from overread.site.shelf import Run
 
 router = APIRouter()
-_KEPT = 64
+_CACHE_SIZE = 64
 _Key = tuple[tuple[tuple[str, tuple[int, int]], ...], str, str, bool]
 
 
@@ -46,7 +46,7 @@ class ComparedMetric(Record):
     """Whether it only stands beside another one."""
 
 
-class RightAndWrong(Record):
+class McNemarCounts(Record):
     """McNemar's test: on how many units who is right."""
 
     both: int
@@ -58,7 +58,7 @@ class RightAndWrong(Record):
     notes: list[str]
 
 
-class Rank(Record):
+class RunRank(Record):
     """The rank of one run, and the ranks that draws of the cases leave to it."""
 
     run: str
@@ -72,7 +72,7 @@ class Rank(Record):
     """Ranks that Wilcoxon's tests with Holm's correction leave to it."""
 
 
-class Pair(Record):
+class WilcoxonPair(Record):
     """Two runs, tested by Wilcoxon's signed-rank test."""
 
     first: str
@@ -87,7 +87,7 @@ class Pair(Record):
     """The run that is ahead, or ''."""
 
 
-class ComparisonShown(Record):
+class ComparisonResult(Record):
     """What came of comparing runs by one metric; the scores are those of all metrics."""
 
     runs: list[ComparedRun]
@@ -102,12 +102,12 @@ class ComparisonShown(Record):
     """Metric → why it is not compared."""
     scores: dict[str, dict[str, Score]]
     """Run → metric → score."""
-    differences: dict[str, Apart]
+    differences: dict[str, PairedDifference]
     """Run → its number minus the baseline's."""
-    mcnemar: dict[str, RightAndWrong]
-    ranking: list[Rank]
+    mcnemar: dict[str, McNemarCounts]
+    ranking: list[RunRank]
     """The best first; empty where some number is undefined."""
-    pairs: list[Pair]
+    pairs: list[WilcoxonPair]
     level: float
     draws: int
     common: bool
@@ -121,13 +121,13 @@ def get_compare(
     metric: Annotated[str | None, Query(max_length=200)] = None,
     *,
     common: bool = False,
-) -> ComparisonShown:
+) -> ComparisonResult:
     """Scores of all runs, and by one metric their paired differences from a baseline and ranks."""
     cards: dict[str, Card] = {}
     unscored: dict[str, str] = {}
     for run in runs:
         try:
-            cards[run.id] = card_of(run)
+            cards[run.id] = load_card(run)
         except OverreadError as error:
             unscored[run.id] = error.what
     kept = [run for run in runs if run.id in cards]
@@ -143,25 +143,25 @@ def get_compare(
         if wanted not in names:
             why = left_out.get(wanted, "no run was scored by it")
             raise UsageError(f"{wanted} cannot be compared: {why}", remedy="choose another metric")
-        found = _compared(kept, cards, first, wanted, common=common)
+        found = _compare_cached(kept, cards, first, wanted, common=common)
     except OverreadError as error:
-        raise renamed(error, runs) from None
-    return _shown(
+        raise with_run_names(error, runs) from None
+    return _to_result(
         kept, cards, first, names[wanted], chosen, left_out, found, unscored, common=common
     )
 
 
-_done: OrderedDict[_Key, Compared] = OrderedDict()
+_cache: OrderedDict[_Key, MetricComparison] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _compared(
+def _compare_cached(
     runs: list[Run], cards: dict[str, Card], first: str, metric: str, *, common: bool
-) -> Compared:
+) -> MetricComparison:
     """The comparison by one metric; known ones are not drawn again."""
-    key: _Key = (tuple((run.id, stamp_of(run)) for run in runs), first, metric, common)
+    key: _Key = (tuple((run.id, card_stamp(run)) for run in runs), first, metric, common)
     with _lock:
-        known = _done.get(key)
+        known = _cache.get(key)
         if known is not None:
             return known
     found = compare(
@@ -170,40 +170,40 @@ def _compared(
         baseline=first,
         metrics=[metric],
         units="common" if common else "same",
-        drawing=Drawing(),
+        bootstrap=BootstrapSettings(),
     ).metrics[metric]
     with _lock:
-        _done[key] = found
-        while len(_done) > _KEPT:
-            _done.popitem(last=False)
+        _cache[key] = found
+        while len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
     return found
 
 
 def _headline(metrics: list[Metric], card: Card) -> str:
-    names = [metric.name for metric in metrics if not metric.name.startswith(TWINS)]
+    names = [metric.name for metric in metrics if not metric.name.startswith(TWIN_PREFIXES)]
     return next((n for n in names if n in card.official), names[0] if names else metrics[0].name)
 
 
-def _shown(
+def _to_result(
     runs: list[Run],
     cards: dict[str, Card],
     first: str,
     metric: Metric,
     metrics: list[Metric],
     left_out: dict[str, str],
-    found: Compared,
+    found: MetricComparison,
     unscored: dict[str, str],
     *,
     common: bool,
-) -> ComparisonShown:
+) -> ComparisonResult:
     named = {run.id: run.name for run in runs}
     for name, why in left_out.items():
         for run in runs:
             why = why.replace(run.id, run.name)
         left_out[name] = why
     tested = found.significance
-    drawing = Drawing()
-    return ComparisonShown(
+    drawing = BootstrapSettings()
+    return ComparisonResult(
         runs=[
             ComparedRun(
                 id=run.id,
@@ -224,11 +224,11 @@ def _shown(
                 better=one.better,
                 about=one.about,
                 official=one.name in cards[first].official,
-                twin=one.name.startswith(TWINS),
+                twin=one.name.startswith(TWIN_PREFIXES),
             )
             for one in metrics
         ],
-        left_out={n: why for n, why in left_out.items() if not n.startswith(TWINS)},
+        left_out={n: why for n, why in left_out.items() if not n.startswith(TWIN_PREFIXES)},
         scores={
             run: {
                 one.name: Score.model_validate(
@@ -239,10 +239,11 @@ def _shown(
             for run, card in cards.items()
         },
         differences={
-            run: Apart.model_validate(one.as_dict()) for run, one in found.differences.items()
+            run: PairedDifference.model_validate(one.as_dict())
+            for run, one in found.differences.items()
         },
         mcnemar={
-            run: RightAndWrong(
+            run: McNemarCounts(
                 both=one.both,
                 this_only=one.first_only,
                 baseline_only=one.second_only,
@@ -253,7 +254,7 @@ def _shown(
             for run, one in found.mcnemar.items()
         },
         ranking=[
-            Rank(
+            RunRank(
                 run=one.reader,
                 value=one.value,
                 rank=one.rank,
@@ -265,7 +266,7 @@ def _shown(
             for one in (found.ranking.ranks if found.ranking else ())
         ],
         pairs=[
-            Pair(
+            WilcoxonPair(
                 first=one.first,
                 second=one.second,
                 n=one.n,

@@ -13,19 +13,19 @@ from starlette.responses import Response
 
 from overread.core import Case, Reading, Record
 from overread.errors import OverreadError, UsageError
-from overread.metrics.choice import plain
-from overread.runs.audit_moves import variation, words_apart
-from overread.runs.store import readings_of
-from overread.site.parts import Allowed, OnShelf
+from overread.metrics.choice import normalise_answer
+from overread.runs.audit_moves import total_variation, word_difference
+from overread.runs.store import iter_readings
+from overread.site.parts import AccessDep, ShelfDep
 from overread.site.runs.chosen_runs import ChosenRuns
-from overread.site.runs.run_cases import asked_cases, values_of
-from overread.site.runs.scorecards import card_of
+from overread.site.runs.run_cases import case_values, planned_cases
+from overread.site.runs.scorecards import load_card
 from overread.site.shelf import Run, Split
 
 router = APIRouter()
-MOST = 8
+MAX_RUNS = 8
 """Runs whose pairs are set against each other."""
-LONGEST = 80
+MAX_LETTERS = 80
 """Letters of an answer in words that a table shows."""
 
 
@@ -63,7 +63,7 @@ class Disagreements(Record):
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ReadingAnswer:
     """What of a reading is compared."""
 
     choice: str | None
@@ -75,19 +75,21 @@ class _Said:
 @router.get("/disagreement", response_model=Disagreements)
 def get_disagreement(
     runs: ChosenRuns,
-    shelf: OnShelf,
-    access: Allowed,
+    shelf: ShelfDep,
+    access: AccessDep,
     metric: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     """How far apart the readings of each case are; with a metric, what each scores too."""
-    if len(runs) > MOST:
-        raise UsageError(f"{len(runs)} runs are too many for this", remedy=f"choose up to {MOST}")
+    if len(runs) > MAX_RUNS:
+        raise UsageError(
+            f"{len(runs)} runs are too many for this", remedy=f"choose up to {MAX_RUNS}"
+        )
     split = _split(runs, shelf)
-    said = [_said(run) for run in runs]
+    said = [_load_answers(run) for run in runs]
     values: list[Mapping[str, dict[str, float]]] = []
     if metric is not None and access.truth:
         values = [_values(run) for run in runs]
-    cases = list(dict.fromkeys(c for run in runs for c in asked_cases(run, split)))
+    cases = list(dict.fromkeys(c for run in runs for c in planned_cases(run, split)))
     rows = []
     for case in cases:
         own = [told.get(case) for told in said]
@@ -95,7 +97,7 @@ def get_disagreement(
         rows.append(_row(split.entries[case].case, own, scores))
     found = Disagreements(
         runs=[run.id for run in runs],
-        rule=_rule(split.entries[cases[0]].case) if cases else "",
+        rule=_distance_rule(split.entries[cases[0]].case) if cases else "",
         asks_masks=bool(cases) and bool(split.entries[cases[0]].case.queries),
         metric=metric if values else None,
         rows=rows,
@@ -103,7 +105,7 @@ def get_disagreement(
     return Response(to_json(found, inf_nan_mode="null"), media_type="application/json")
 
 
-def _split(runs: list[Run], shelf: OnShelf) -> Split:
+def _split(runs: list[Run], shelf: ShelfDep) -> Split:
     for run in runs:
         if run.dataset is not None:
             return shelf.split_of(run)
@@ -112,17 +114,17 @@ def _split(runs: list[Run], shelf: OnShelf) -> Split:
 
 def _values(run: Run) -> Mapping[str, dict[str, float]]:
     try:
-        return values_of(card_of(run))
+        return case_values(load_card(run))
     except OverreadError:
         return {}
 
 
-def _said(run: Run) -> dict[str, _Said]:
+def _load_answers(run: Run) -> dict[str, _ReadingAnswer]:
     """Case → what its first reading says."""
     found = {}
-    for reading in readings_of(run.folder):
+    for reading in iter_readings(run.folder):
         if reading.sample == 0:
-            found[reading.case_id] = _Said(
+            found[reading.case_id] = _ReadingAnswer(
                 choice=reading.choice,
                 probabilities=reading.probabilities,
                 words=_words(reading),
@@ -139,7 +141,7 @@ def _words(reading: Reading) -> str:
     return "\n".join(finding.text for finding in reading.findings or () if finding.query is None)
 
 
-def _rule(case: Case) -> str:
+def _distance_rule(case: Case) -> str:
     if case.options:
         return "share of the probability that would have to move, or 1 where the letters differ"
     if case.queries:
@@ -149,36 +151,36 @@ def _rule(case: Case) -> str:
     return "share of the words that only one of two reports has"
 
 
-def _row(case: Case, own: list[_Said | None], scores: list[float | None]) -> Disagreement:
+def _row(case: Case, own: list[_ReadingAnswer | None], scores: list[float | None]) -> Disagreement:
     there = [one for one in own if one is not None and not one.failed]
     pairs = list(combinations(there, 2))
     chooses = bool(case.options) or case.asks == "answer"
-    words = [words_apart(one.words, two.words) for one, two in pairs if one.words and two.words]
+    words = [word_difference(one.words, two.words) for one, two in pairs if one.words and two.words]
     known = [score for score in scores if score is not None]
-    apart = [_apart(case, one, two) for one, two in pairs]
+    apart = [_distance(case, one, two) for one, two in pairs]
     told = [value for value in apart if value is not None]
     return Disagreement(
         case=case.id,
         apart=sum(told) / len(told) if told else None,
         differ=len({_answer(case, one) for one in there}) > 1 if chooses and pairs else None,
         words=sum(words) / len(words) if words else None,
-        answers=[None if one is None else (one.choice or "")[:LONGEST] or None for one in own],
+        answers=[None if one is None else (one.choice or "")[:MAX_LETTERS] or None for one in own],
         states=["missing" if o is None else "failed" if o.failed else "read" for o in own],
         values=scores,
         spread=max(known) - min(known) if len(known) > 1 else None,
     )
 
 
-def _answer(case: Case, said: _Said) -> str:
-    return (said.choice or "") if case.options else plain(said.choice or "")
+def _answer(case: Case, said: _ReadingAnswer) -> str:
+    return (said.choice or "") if case.options else normalise_answer(said.choice or "")
 
 
-def _apart(case: Case, one: _Said, two: _Said) -> float | None:
+def _distance(case: Case, one: _ReadingAnswer, two: _ReadingAnswer) -> float | None:
     if case.options:
-        moved = variation(one.probabilities, two.probabilities)
+        moved = total_variation(one.probabilities, two.probabilities)
         return float(one.choice != two.choice) if moved is None else moved
     if case.asks == "answer":
         return float(_answer(case, one) != _answer(case, two))
     if case.queries:
         return None
-    return words_apart(one.words, two.words)
+    return word_difference(one.words, two.words)

@@ -1,6 +1,6 @@
-"""Following a run while it is written: which readings it has, and whether somebody writes it now.
+"""Index of the readings of a run, kept up to date while the run is being written.
 
-The file of readings is only ever appended to, so that each look reads what came since the last.
+The file of readings is only ever appended to, so each refresh reads only what is new.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import Reading, Usage
 from overread.errors import NotThere, OverreadError
 
@@ -27,8 +27,8 @@ _RECENT = 15.0
 
 
 @dataclass(frozen=True)
-class Glance:
-    """What of a reading a table shows, and where the rest of it stands."""
+class ReadingSummary:
+    """The fields of a reading that tables show, and where its line is in the file."""
 
     at: int
     """Where its line begins."""
@@ -43,7 +43,7 @@ class Glance:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampleState:
     """One reading that a run has of a case."""
 
     sample: int
@@ -51,19 +51,19 @@ class Sampled:
 
 
 @dataclass
-class Following:
-    """The readings of one run, as far as they were written at the last look."""
+class ReadingIndex:
+    """The readings of one run, as of the last refresh."""
 
     folder: Path
     damaged: int = 0
     """Lines that are no reading."""
-    _found: dict[Key, Glance] = field(default_factory=dict)
+    _found: dict[Key, ReadingSummary] = field(default_factory=dict)
     _seen: tuple[int, int] = (0, 0)
     """(inode, mtime) at the last look."""
     _until: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self) -> Mapping[Key, Glance]:
+    def refresh(self) -> Mapping[Key, ReadingSummary]:
         """(case, sample) → its last reading, with what came since the last look."""
         with self._lock:
             try:
@@ -75,23 +75,23 @@ class Following:
                 raise OverreadError(told) from None
             return dict(self._found)
 
-    def cases(self) -> dict[str, list[Sampled]]:
+    def cases(self) -> dict[str, list[SampleState]]:
         """Case → its readings by sample, cases in the order they were first read."""
-        found: dict[str, list[Sampled]] = {}
-        for (case, sample), glance in self.look().items():
-            found.setdefault(case, []).append(Sampled(sample, glance.error is not None))
+        found: dict[str, list[SampleState]] = {}
+        for (case, sample), glance in self.refresh().items():
+            found.setdefault(case, []).append(SampleState(sample, glance.error is not None))
         for own in found.values():
             own.sort(key=lambda one: one.sample)
         return found
 
     def reading(self, case: str, sample: int = 0) -> Reading:
         """One reading, whole, or an error that says what there is."""
-        found = self.look()
+        found = self.refresh()
         glance = found.get((case, sample))
         if glance is None:
             samples = sorted(own for name, own in found if name == case)
             if not samples:
-                raise unknown("reading of", case, sorted({name for name, _ in found}))
+                raise unknown_name("reading of", case, sorted({name for name, _ in found}))
             raise NotThere(
                 f"the run has no sample {sample} of '{case}'",
                 remedy=f"there are {', '.join(map(str, samples))}",
@@ -103,7 +103,7 @@ class Following:
         except (OSError, ValidationError):
             reading = None
         if reading is None or (reading.case_id, reading.sample) != (case, sample):
-            raise OverreadError("the readings were written anew", remedy="ask again")
+            raise OverreadError("the readings changed while they were read", remedy="try again")
         return reading
 
     def _read_on(self) -> None:
@@ -119,10 +119,10 @@ class Following:
                 if not line.endswith(b"\n"):
                     break  # half a line: the rest is being written
                 if line != b"\n":
-                    self._take(line)
+                    self._add_line(line)
                 self._until += len(line)
 
-    def _take(self, line: bytes) -> None:
+    def _add_line(self, line: bytes) -> None:
         try:
             reading = Reading.model_validate_json(line)
         except ValidationError:
@@ -130,7 +130,7 @@ class Following:
             return
         told = reading.probabilities
         total = sum(told.values()) if told else 0.0
-        self._found[reading.case_id, reading.sample] = Glance(
+        self._found[reading.case_id, reading.sample] = ReadingSummary(
             at=self._until,
             length=len(line),
             choice=reading.choice,
@@ -146,9 +146,9 @@ class Following:
 
 
 @lru_cache(maxsize=256)
-def following(folder: Path) -> Following:
+def index_of_run(folder: Path) -> ReadingIndex:
     """The follower of a run, the same one for everybody who looks."""
-    return Following(folder)
+    return ReadingIndex(folder)
 
 
 def is_written_now(folder: Path) -> bool:
@@ -172,7 +172,7 @@ def is_written_now(folder: Path) -> bool:
     return False
 
 
-def written_at(file: Path) -> float | None:
+def modified_at(file: Path) -> float | None:
     """When a file was last written, in seconds; None where there is none."""
     try:
         return file.stat().st_mtime

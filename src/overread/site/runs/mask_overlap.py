@@ -13,17 +13,17 @@ from fastapi import APIRouter
 from overread.core import Case, Mask, Reading, Record, Volume
 from overread.errors import NotThere, OverreadError, UsageError
 from overread.pixels.fence import Fence
-from overread.runs.audit_moves import Move, moves
-from overread.site.parts import OnShelf
+from overread.runs.audit_moves import AnswerShift, measure_shifts
+from overread.site.parts import ShelfDep
 from overread.site.runs.chosen_runs import ChosenRuns
-from overread.site.runs.following import following, written_at
-from overread.site.runs.run_cases import asked_cases
+from overread.site.runs.following import index_of_run, modified_at
+from overread.site.runs.run_cases import planned_cases
 from overread.site.shelf import Run, Split
 
 router = APIRouter()
-_PATIENCE = 20.0
+_IDLE_LIMIT = 20.0
 """Seconds that nobody asked, after which measuring stops; who asks again has it go on."""
-_KEPT = 16
+_CACHE_SIZE = 16
 
 
 class MaskDistances(Record):
@@ -36,30 +36,30 @@ class MaskDistances(Record):
 
 
 @router.get("/disagreement/masks")
-def get_mask_distances(runs: ChosenRuns, shelf: OnShelf) -> MaskDistances:
+def get_mask_distances(runs: ChosenRuns, shelf: ShelfDep) -> MaskDistances:
     """What is measured so far; asking has it go on."""
     one, two = runs[:2]
     run = one if one.dataset is not None else two
     split = shelf.split_of(run)
-    cases = [case for case in asked_cases(run, split) if split.entries[case].case.queries]
+    cases = [case for case in planned_cases(run, split) if split.entries[case].case.queries]
     if not cases:
         raise UsageError("these runs were asked for no masks")
-    return _measuring(one, two).told(split, cases)
+    return _comparison_of(one, two).progress(split, cases)
 
 
-def masks_apart(case: Case, split: Split, one: Run, two: Run) -> dict[str, Move]:
+def compare_masks(case: Case, split: Split, one: Run, two: Run) -> dict[str, AnswerShift]:
     """Sentence → how far apart two runs mark it."""
     volume = next((p for p in case.pictures if isinstance(p, Volume)), None)
     if not case.queries or volume is None:
         raise UsageError("this case asks for no masks")
-    before, after = (_fenced(run, case.id) for run in (one, two))
+    before, after = (_load_checked_reading(run, case.id) for run in (one, two))
     shape = split.release.pictures.geometry(volume).shape
-    return moves(case, before, after, (one.folder, two.folder), shape, blank=True)
+    return measure_shifts(case, before, after, (one.folder, two.folder), shape, blank=True)
 
 
-def _fenced(run: Run, case: str) -> Reading:
+def _load_checked_reading(run: Run, case: str) -> Reading:
     """A reading whose masks are known to lie within the run."""
-    reading = following(run.folder).reading(case)
+    reading = index_of_run(run.folder).reading(case)
     if reading.error is not None:
         raise NotThere(f"{run.name} failed on this case")
     fence = Fence(run.folder)
@@ -71,7 +71,7 @@ def _fenced(run: Run, case: str) -> Reading:
 
 
 @dataclass
-class _Measuring:
+class _MaskComparison:
     """Two runs, and what is measured of them."""
 
     one: Run
@@ -81,13 +81,13 @@ class _Measuring:
     thread: threading.Thread | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def told(self, split: Split, cases: list[str]) -> MaskDistances:
+    def progress(self, split: Split, cases: list[str]) -> MaskDistances:
         """What is known, after seeing to it that the rest is being measured."""
         with self.lock:
             self.asked = time.monotonic()
             left = [case for case in cases if case not in self.found]
             if left and (self.thread is None or not self.thread.is_alive()):
-                work = threading.Thread(target=self._go, args=(split, left), daemon=True)
+                work = threading.Thread(target=self._measure_all, args=(split, left), daemon=True)
                 self.thread = work
                 work.start()
             known = {case: self.found[case] for case in cases if case in self.found}
@@ -97,36 +97,36 @@ class _Measuring:
             apart={case: value for case, value in known.items() if value is not None},
         )
 
-    def _go(self, split: Split, cases: list[str]) -> None:
+    def _measure_all(self, split: Split, cases: list[str]) -> None:
         for case in cases:
-            if time.monotonic() - self.asked > _PATIENCE:
+            if time.monotonic() - self.asked > _IDLE_LIMIT:
                 return
-            with _TURN:
-                value = self._measured(split, case)
+            with _VOLUME_LOCK:
+                value = self._measure_case(split, case)
             with self.lock:
                 self.found[case] = value
 
-    def _measured(self, split: Split, case: str) -> float | None:
+    def _measure_case(self, split: Split, case: str) -> float | None:
         try:
-            found = masks_apart(split.entries[case].case, split, self.one, self.two)
+            found = compare_masks(split.entries[case].case, split, self.one, self.two)
         except (OverreadError, OSError, ValueError):
             return None  # the case itself says why when it is opened
         return sum(move.far for move in found.values()) / len(found) if found else None
 
 
-_TURN = threading.Lock()
+_VOLUME_LOCK = threading.Lock()
 """One volume at a time: the page must still answer."""
 _lock = threading.Lock()
-_all: OrderedDict[tuple[Path, Path, float, float], _Measuring] = OrderedDict()
+_comparisons: OrderedDict[tuple[Path, Path, float, float], _MaskComparison] = OrderedDict()
 
 
-def _measuring(one: Run, two: Run) -> _Measuring:
+def _comparison_of(one: Run, two: Run) -> _MaskComparison:
     """What is measured of two runs; begun anew where one of them was read further."""
-    ages = [written_at(run.folder / "readings.jsonl") or 0.0 for run in (one, two)]
+    ages = [modified_at(run.folder / "readings.jsonl") or 0.0 for run in (one, two)]
     key = (one.folder, two.folder, ages[0], ages[1])
     with _lock:
-        found = _all.setdefault(key, _Measuring(one, two))
-        _all.move_to_end(key)
-        while len(_all) > _KEPT:
-            _all.popitem(last=False)
+        found = _comparisons.setdefault(key, _MaskComparison(one, two))
+        _comparisons.move_to_end(key)
+        while len(_comparisons) > _CACHE_SIZE:
+            _comparisons.popitem(last=False)
         return found

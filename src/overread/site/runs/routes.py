@@ -13,9 +13,9 @@ from pydantic_core import from_json
 from overread import catalog
 from overread.core import Benchmark, Record, Usage
 from overread.errors import OverreadError
-from overread.runs.card import Described, Score
-from overread.runs.sweep import metrics_for
-from overread.site.parts import OneRun, OnShelf
+from overread.runs.card import DescribedScore, Score
+from overread.runs.sweep import sweep_metrics
+from overread.site.parts import OneRun, ShelfDep
 from overread.site.runs import (
     audits,
     comparisons,
@@ -27,14 +27,14 @@ from overread.site.runs import (
     side_by_side,
     sweeps,
 )
-from overread.site.runs.following import following, is_written_now, written_at
-from overread.site.runs.run_cases import asked_cases
-from overread.site.runs.scoring_now import Scoring
+from overread.site.runs.following import index_of_run, is_written_now, modified_at
+from overread.site.runs.run_cases import planned_cases
+from overread.site.runs.scoring_now import ScoringStatus
 from overread.site.shelf import Run, Shelf
-from overread.site.unplaced import unplaced_in
+from overread.site.unplaced import strip_paths_in_json
 
 router = APIRouter(tags=["runs"])
-_HEAD = 1 << 17
+_HEAD_BYTES = 1 << 17
 """Bytes of a scorecard that hold its scores; the statistics of the cases come last."""
 
 
@@ -107,12 +107,12 @@ class RunStatus(Record):
     audited: bool
     judged: bool
     """Whether judges said something of it."""
-    scoring: Scoring | None
+    scoring: ScoringStatus | None
     """How far the scoring is that was asked for here."""
 
 
 @router.get("/runs")
-def get_runs(shelf: OnShelf) -> list[RunSummary]:
+def get_runs(shelf: ShelfDep) -> list[RunSummary]:
     """All runs of the shelf, with what can be told of each without opening its dataset."""
     return [_summary(run) for run in list(shelf.runs.values())]
 
@@ -120,7 +120,7 @@ def get_runs(shelf: OnShelf) -> list[RunSummary]:
 @router.get("/runs/{run}", response_model=RunStatus)
 def get_run(
     run: OneRun,
-    shelf: OnShelf,
+    shelf: ShelfDep,
     response: Response,
     if_none_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> RunStatus | Response:
@@ -137,15 +137,15 @@ def get_run(
 def _status(run: Run, shelf: Shelf) -> RunStatus:
     spec = run.spec
     # Whoever asks stops asking once nothing goes on, so that is asked before what was left by it.
-    live, scoring = is_written_now(run.folder), scoring_now.of(run)
-    follower = following(run.folder)
-    glances = follower.look()
+    live, scoring = is_written_now(run.folder), scoring_now.scoring_status(run)
+    follower = index_of_run(run.folder)
+    glances = follower.refresh()
     try:
-        cases: int | None = len(asked_cases(run, shelf.split_of(run)))
+        cases: int | None = len(planned_cases(run, shelf.split_of(run)))
     except OverreadError:
         cases = None
-    changed, scored = (written_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
-    told = unplaced_in(spec.model_dump(mode="json"))
+    changed, scored = (modified_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
+    told = strip_paths_in_json(spec.model_dump(mode="json"))
     return RunStatus(
         id=run.id,
         name=run.name,
@@ -182,7 +182,7 @@ def _status(run: Run, shelf: Shelf) -> RunStatus:
     )
 
 
-class _Head(BaseModel):
+class _CardHead(BaseModel):
     """The beginning of a scorecard, before the statistics of its cases."""
 
     model_config = ConfigDict(extra="ignore")
@@ -190,19 +190,19 @@ class _Head(BaseModel):
     cases: int
     missing: int
     failed: int
-    scores: dict[str, Described]
+    scores: dict[str, DescribedScore]
 
 
 def _summary(run: Run) -> RunSummary:
     live = is_written_now(run.folder)  # first, as above
-    head = _head(run.folder / "card.json")
-    changed, scored = (written_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
+    head = _read_card_head(run.folder / "card.json")
+    changed, scored = (modified_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
     if head is not None and changed is not None and scored is not None and changed <= scored:
         read, failed = (head.cases - head.missing) * max(run.spec.repeat, 1), head.failed
     else:
-        glances = following(run.folder).look().values()
+        glances = index_of_run(run.folder).refresh().values()
         read, failed = len(glances), sum(one.error is not None for one in glances)
-    metric = next(iter(metrics_for(run.spec.benchmark, ())), "")
+    metric = next(iter(sweep_metrics(run.spec.benchmark, ())), "")
     own = head.scores.get(metric) if head is not None else None
     return RunSummary(
         id=run.id,
@@ -215,11 +215,11 @@ def _summary(run: Run) -> RunSummary:
     )
 
 
-def _head(card: Path) -> _Head | None:
+def _read_card_head(card: Path) -> _CardHead | None:
     """The beginning of a scorecard, as far as it is whole."""
     try:
         with card.open("rb") as file:
-            return _Head.model_validate(from_json(file.read(_HEAD), allow_partial=True))
+            return _CardHead.model_validate(from_json(file.read(_HEAD_BYTES), allow_partial=True))
     except (OSError, ValueError):
         return None
 

@@ -11,20 +11,20 @@ from starlette.responses import Response
 
 from overread.core import Entry, Record, Usage
 from overread.errors import NotThere, OverreadError
-from overread.metrics.groups import groups_of
+from overread.metrics.groups import find_groups
 from overread.runs.card import Card
-from overread.runs.comparing import Place, values_by_case
-from overread.site.parts import Allowed, OneRun, OnShelf
-from overread.site.runs.following import Glance, following
-from overread.site.runs.scorecards import card_of, reckoning
+from overread.runs.comparing import UnitKey, values_by_case
+from overread.site.parts import AccessDep, OneRun, ShelfDep
+from overread.site.runs.following import ReadingSummary, index_of_run
+from overread.site.runs.scorecards import card_errors, load_card
 from overread.site.shelf import Run, Split
-from overread.site.unplaced import unplaced
+from overread.site.unplaced import strip_paths
 
 router = APIRouter()
-Named = Annotated[str | None, Query(max_length=200)]
+NameQuery = Annotated[str | None, Query(max_length=200)]
 
 
-class CaseRow(Record):
+class RunCaseRow(Record):
     """One case of a run."""
 
     case: str
@@ -48,7 +48,7 @@ class CaseRow(Record):
     cost: float | None
 
 
-class CaseTable(Record):
+class RunCaseTable(Record):
     """The cases of a run, in the order of the release."""
 
     metrics: list[str]
@@ -56,12 +56,16 @@ class CaseTable(Record):
     breakdown: str | None
     group: str | None
     """Only units of this group are in the values, and only cases with such a unit are here."""
-    rows: list[CaseRow]
+    rows: list[RunCaseRow]
 
 
-@router.get("/runs/{run}/cases", response_model=CaseTable)
+@router.get("/runs/{run}/cases", response_model=RunCaseTable)
 def get_cases(
-    run: OneRun, shelf: OnShelf, access: Allowed, breakdown: Named = None, group: Named = None
+    run: OneRun,
+    shelf: ShelfDep,
+    access: AccessDep,
+    breakdown: NameQuery = None,
+    group: NameQuery = None,
 ) -> Response:
     """All cases of a run; with a breakdown and a group, those behind that number.
 
@@ -74,54 +78,58 @@ def get_cases(
         split: Split | None = shelf.split_of(run)
     except OverreadError:
         split = None
-    card = _scored(run) if access.truth else None
+    card = _load_card_or_none(run) if access.truth else None
     within = None
     if breakdown is not None and group is not None:
-        within = _within(card_of(run), split, breakdown, group)
+        within = _units_in_group(load_card(run), split, breakdown, group)
     table = _table(run, split, card, within, truth=access.truth)
     told = table.model_copy(update={"breakdown": breakdown, "group": group})
     # Built and told once: checking thousands of rows a second time takes longer than making them.
     return Response(to_json(told, inf_nan_mode="null"), media_type="application/json")
 
 
-def asked_cases(run: Run, split: Split) -> list[str]:
+def planned_cases(run: Run, split: Split) -> list[str]:
     """The cases that a run is to read, in the order of the release."""
     named = set(run.spec.cases)
     return [case for case in split.entries if not named or case in named][: run.spec.limit]
 
 
-def values_of(card: Card, within: frozenset[Place] | None = None) -> Mapping[str, dict[str, float]]:
+def case_values(
+    card: Card, within: frozenset[UnitKey] | None = None
+) -> Mapping[str, dict[str, float]]:
     """Case → metric → what the case scores by itself."""
     key = (id(card), within)
-    kept = _values.get(key)
+    kept = _cache.get(key)
     if kept is not None and kept[0] is card:
         return kept[1]
     found: dict[str, dict[str, float]] = {}
-    with reckoning():
+    with card_errors():
         for line in values_by_case(card, within=within):
             if line["value"] is not None:
                 found.setdefault(line["case"], {})[line["metric"]] = line["value"]
-    while len(_values) >= _KEPT:
-        _values.pop(next(iter(_values)))
-    _values[key] = (card, found)
+    while len(_cache) >= _CACHE_SIZE:
+        _cache.pop(next(iter(_cache)))
+    _cache[key] = (card, found)
     return found
 
 
-_KEPT = 24
-_values: dict[tuple[int, frozenset[Place] | None], tuple[Card, dict[str, dict[str, float]]]] = {}
+_CACHE_SIZE = 24
+_cache: dict[tuple[int, frozenset[UnitKey] | None], tuple[Card, dict[str, dict[str, float]]]] = {}
 
 
-def _scored(run: Run) -> Card | None:
+def _load_card_or_none(run: Run) -> Card | None:
     try:
-        return card_of(run)
+        return load_card(run)
     except OverreadError:
         return None
 
 
-def _within(card: Card, split: Split | None, breakdown: str, group: str) -> frozenset[Place]:
+def _units_in_group(
+    card: Card, split: Split | None, breakdown: str, group: str
+) -> frozenset[UnitKey]:
     """The units of a group."""
     if split is None:
-        raise NotThere("the dataset of the run is not there, and it knows the groups")
+        raise NotThere("the dataset of the run was not found, and it defines the groups")
     if group not in card.breakdowns.get(breakdown, {}):
         raise NotThere(f"no case of the run is in the group '{group}' of '{breakdown}'")
     found = set()
@@ -130,7 +138,7 @@ def _within(card: Card, split: Split | None, breakdown: str, group: str) -> froz
         if entry is None:
             continue
         for unit in {unit for rows in own.rows.values() for unit in rows}:
-            if group in groups_of(entry, unit.partition("@")[0]).get(breakdown, ()):
+            if group in find_groups(entry, unit.partition("@")[0]).get(breakdown, ()):
                 found.add((case, unit))
     return frozenset(found)
 
@@ -139,20 +147,20 @@ def _table(
     run: Run,
     split: Split | None,
     card: Card | None,
-    within: frozenset[Place] | None,
+    within: frozenset[UnitKey] | None,
     *,
     truth: bool,
-) -> CaseTable:
-    by_case: dict[str, dict[int, Glance]] = {}
-    for (case, sample), glance in following(run.folder).look().items():
+) -> RunCaseTable:
+    by_case: dict[str, dict[int, ReadingSummary]] = {}
+    for (case, sample), glance in index_of_run(run.folder).refresh().items():
         by_case.setdefault(case, {})[sample] = glance
-    cases = asked_cases(run, split) if split is not None else list(by_case)
+    cases = planned_cases(run, split) if split is not None else list(by_case)
     if within is not None:
         inside = {case for case, _ in within}
         cases = [case for case in cases if case in inside]
-    values = values_of(card, within) if card is not None else {}
+    values = case_values(card, within) if card is not None else {}
     metrics = list(card.scores) if card is not None else []
-    return CaseTable(
+    return RunCaseTable(
         metrics=metrics,
         breakdown=None,
         group=None,
@@ -162,26 +170,26 @@ def _table(
                 by_case.get(case, {}),
                 split.entries.get(case) if split is not None and truth else None,
                 [values.get(case, {}).get(name) for name in metrics],
-                judged=card is None or _judged(card, case),
+                judged=card is None or _is_judged(card, case),
             )
             for case in cases
         ],
     )
 
 
-def _judged(card: Card, case: str) -> bool:
+def _is_judged(card: Card, case: str) -> bool:
     own = card.statistics.get(case)
     return own is None or own.state != "not judged"
 
 
 def _row(
     case: str,
-    readings: Mapping[int, Glance],
+    readings: Mapping[int, ReadingSummary],
     entry: Entry | None,
     values: list[float | None],
     *,
     judged: bool,
-) -> CaseRow:
+) -> RunCaseRow:
     glances = [readings[sample] for sample in sorted(readings)]
     error = next((one.error for one in glances if one.error is not None), None)
     state: Literal["read", "failed", "missing", "not judged"] = "read"
@@ -194,10 +202,10 @@ def _row(
     answer = entry.truth.answer if entry is not None and entry.truth is not None else None
     asked = answer is not None and entry is not None and bool(entry.case.options)
     usage = sum((one.usage for one in glances if one.usage), Usage())
-    return CaseRow(
+    return RunCaseRow(
         case=case,
         state=state,
-        error=unplaced(error) if error is not None else None,
+        error=strip_paths(error) if error is not None else None,
         choices=[one.choice for one in glances],
         right=[one.choice == answer for one in glances] if asked else None,
         values=values,

@@ -18,36 +18,36 @@ from overread.errors import NotThere, OverreadError, UsageError
 from overread.metrics import Sample
 from overread.metrics.choice import ACCURACY, BINS
 from overread.metrics.groups import BREAKDOWNS
-from overread.metrics.statistics.bootstrap import Draws, intervals
-from overread.ontology import findings
+from overread.metrics.statistics.bootstrap import BootstrapDraws, intervals
+from overread.ontology import finding_tree
 from overread.runs.card import Card, Score, measure_key, read_card, short_signature
-from overread.runs.scoring import units_of
-from overread.site.parts import OneRun, OnShelf, may_write, sees_truth
+from overread.runs.scoring import collect_units
+from overread.site.parts import OneRun, ShelfDep, require_truth, require_write
 from overread.site.runs import scoring_now
-from overread.site.runs.scoring_now import Scoring
+from overread.site.runs.scoring_now import ScoringStatus
 from overread.site.shelf import Run
-from overread.site.unplaced import unplaced, unplaced_in
+from overread.site.unplaced import strip_paths, strip_paths_in_json
 
 router = APIRouter()
-TWINS = ("honest_", "ceiling_")
+TWIN_PREFIXES = ("honest_", "ceiling_")
 """Beginnings of names of scores that only stand beside another one."""
-_KEPT = 24
+_CACHE_SIZE = 24
 _MOST_PROBLEMS = 2000
 _MOST_DRAWS = 100_000
 
 
 @contextmanager
-def reckoning() -> Iterator[None]:
-    """What is on a card was checked in its form only: numbers that make no sense are told."""
+def card_errors() -> Iterator[None]:
+    """Turn arithmetic and lookup errors of a damaged scorecard into a UsageError."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise UsageError(
-            "the scorecard is damaged: no numbers follow from it", remedy="score the run again"
+            "the scorecard is damaged: its numbers cannot be computed", remedy="score the run again"
         ) from None
 
 
-class ShownScore(Score):
+class CardScore(Score):
     """A score with what one must know to read it."""
 
     name: str
@@ -64,7 +64,7 @@ class ShownScore(Score):
     """What changes the number."""
 
 
-class ShownCard(Record):
+class ScorecardSummary(Record):
     """The scores of one run."""
 
     cases: int
@@ -74,7 +74,7 @@ class ShownCard(Record):
     """Cases that failed; they score worst."""
     not_judged: int
     """Cases whose own truth could not be read; they are in no score."""
-    scores: list[ShownScore]
+    scores: list[CardScore]
     not_attempted: dict[str, str]
     """Metric → why it was not scored."""
     problems: list[str]
@@ -90,7 +90,7 @@ class ShownCard(Record):
     draws: int
 
 
-class ShownGroup(Record):
+class BreakdownGroup(Record):
     """One group of a breakdown."""
 
     name: str
@@ -100,15 +100,15 @@ class ShownGroup(Record):
     scores: dict[str, Score]
 
 
-class ShownBreakdown(Record):
+class ScoreBreakdown(Record):
     """The scores of a run by one property of the cases or findings."""
 
     name: str
     about: str
-    groups: list[ShownGroup]
+    groups: list[BreakdownGroup]
 
 
-class Bin(Record):
+class ConfidenceBin(Record):
     """Cases of about the same confidence."""
 
     low: float
@@ -124,83 +124,85 @@ class Bin(Record):
 class Calibration(Record):
     """Whether the reader is right as often as it is sure."""
 
-    bins: list[Bin]
+    bins: list[ConfidenceBin]
     """Those that have a case."""
     without: int
     """Cases without probabilities; the calibration error counts them as sure and wrong."""
     level: float
-    scores: list[ShownScore]
+    scores: list[CardScore]
     """Calibration error, Brier score and log loss."""
 
 
 @router.get("/runs/{run}/card")
-def get_card(run: OneRun) -> ShownCard:
+def get_card(run: OneRun) -> ScorecardSummary:
     """The scores of a run, as `overread score` wrote them."""
-    card = card_of(run)
-    with reckoning():
-        return _card(card)
+    card = load_card(run)
+    with card_errors():
+        return _summarize_card(card)
 
 
-def _card(card: Card) -> ShownCard:
+def _summarize_card(card: Card) -> ScorecardSummary:
     drawing = card.signature["intervals"]
-    return ShownCard(
+    return ScorecardSummary(
         cases=card.cases,
         missing=card.missing,
         failed=card.failed,
         not_judged=card.not_judged,
-        scores=shown_scores(card),
+        scores=card_scores(card),
         not_attempted={n: why for n, why in card.not_attempted.items() if not _twin(n)},
-        problems=[unplaced(told) for told in card.problems[:_MOST_PROBLEMS]],
+        problems=[strip_paths(told) for told in card.problems[:_MOST_PROBLEMS]],
         more_problems=max(0, len(card.problems) - _MOST_PROBLEMS),
-        signature=unplaced_in(card.signature),
+        signature=strip_paths_in_json(card.signature),
         short=short_signature(card),
-        level=_number(drawing.get("level"), 0.95),
-        draws=int(_number(drawing.get("draws"), 0)),
+        level=_number_or(drawing.get("level"), 0.95),
+        draws=int(_number_or(drawing.get("draws"), 0)),
     )
 
 
-@router.get("/runs/{run}/breakdowns", dependencies=[Depends(sees_truth)])
-def get_breakdowns(run: OneRun) -> list[ShownBreakdown]:
+@router.get("/runs/{run}/breakdowns", dependencies=[Depends(require_truth)])
+def get_breakdowns(run: OneRun) -> list[ScoreBreakdown]:
     """The scores of a run over each group of its cases.
 
     Groups are named by the truth, and small ones tell of single cases.
     """
     return [
-        ShownBreakdown(
+        ScoreBreakdown(
             name=name,
             about=BREAKDOWNS.get(name, ""),
             groups=[
-                ShownGroup(name=group, label=_label(name, group), n=own.n, scores=own.scores)
+                BreakdownGroup(
+                    name=group, label=_group_label(name, group), n=own.n, scores=own.scores
+                )
                 for group, own in groups.items()
             ],
         )
-        for name, groups in card_of(run).breakdowns.items()
+        for name, groups in load_card(run).breakdowns.items()
     ]
 
 
-@router.get("/runs/{run}/calibration", dependencies=[Depends(sees_truth)])
+@router.get("/runs/{run}/calibration", dependencies=[Depends(require_truth)])
 def get_calibration(run: OneRun) -> Calibration:
     """How often the most likely option is right, by how likely it was held to be.
 
     With few cases in a bin this tells of single ones, so that it is truth.
     """
-    card = card_of(run)
-    with reckoning():
-        return _calibration(card)
+    card = load_card(run)
+    with card_errors():
+        return _compute_calibration(card)
 
 
-def _calibration(card: Card) -> Calibration:
-    units = units_of(card.statistics, measure_key(ACCURACY))
+def _compute_calibration(card: Card) -> Calibration:
+    units = collect_units(card.statistics, measure_key(ACCURACY))
     rows = units.rows
     used = [p for p in range(BINS) if any(row.get(f"bin:{p}:n") for row in rows)]
     if not used:
-        raise NotThere("no reading of this run tells probabilities")
+        raise NotThere("no reading of this run has probabilities")
     drawing = card.signature["intervals"]
-    level = _number(drawing.get("level"), 0.95)
-    draws = Draws(
+    level = _number_or(drawing.get("level"), 0.95)
+    draws = BootstrapDraws(
         units.clusters,
-        draws=min(int(_number(drawing.get("draws"), 0)), _MOST_DRAWS),
-        seed=int(_number(drawing.get("seed"), 0)),
+        draws=min(int(_number_or(drawing.get("draws"), 0)), _MOST_DRAWS),
+        seed=int(_number_or(drawing.get("seed"), 0)),
     )
     shares = {
         str(p): partial(Sample.ratio, top=f"bin:{p}:right", bottom=f"bin:{p}:n") for p in used
@@ -212,7 +214,7 @@ def _calibration(card: Card) -> Calibration:
         n = float(all_of.total(f"bin:{place}:n")[0])
         own = found[str(place)]
         bins.append(
-            Bin(
+            ConfidenceBin(
                 low=place / BINS,
                 high=(place + 1) / BINS,
                 n=int(n),
@@ -225,33 +227,35 @@ def _calibration(card: Card) -> Calibration:
         bins=bins,
         without=int(all_of.total(f"bin:{BINS}:n")[0]),
         level=level,
-        scores=[score for score in shown_scores(card) if score.name in wanted],
+        scores=[score for score in card_scores(card) if score.name in wanted],
     )
 
 
 @router.post(
-    "/runs/{run}/score", dependencies=[Depends(may_write), Depends(sees_truth)], status_code=202
+    "/runs/{run}/score",
+    dependencies=[Depends(require_write), Depends(require_truth)],
+    status_code=202,
 )
-def post_score(run: OneRun, shelf: OnShelf) -> Scoring:
+def post_score(run: OneRun, shelf: ShelfDep) -> ScoringStatus:
     """Score a run, as `overread score RUN` does; how far that is, the run's status tells.
 
     Whoever reads a single case and has it scored learns whether that was right: it tells truth.
     """
     if run.dataset is None:
         raise UsageError(
-            f"the dataset of the run {run.name} is not there, and its truth is needed",
-            remedy="start the page with --root and the folder it lies in now",
+            f"the dataset of the run {run.name} was not found, and scoring needs its truth",
+            remedy="start the page with --root and its current folder",
         )
-    return scoring_now.begin(run, shelf)
+    return scoring_now.start_scoring(run, shelf)
 
 
 # ---- cards ---------------------------------------------------------------------------------
 
-_cards: OrderedDict[Path, tuple[tuple[int, int], Card]] = OrderedDict()
+_cache: OrderedDict[Path, tuple[tuple[int, int], Card]] = OrderedDict()
 _lock = threading.Lock()
 
 
-def stamp_of(run: Run) -> tuple[int, int]:
+def card_stamp(run: Run) -> tuple[int, int]:
     """What changes when a run is scored again."""
     try:
         now = (run.folder / "card.json").stat()
@@ -262,14 +266,14 @@ def stamp_of(run: Run) -> tuple[int, int]:
     return now.st_mtime_ns, now.st_size
 
 
-def card_of(run: Run) -> Card:
+def load_card(run: Run) -> Card:
     """The scorecard of a run, read anew where it was written since."""
     file = run.folder / "card.json"
-    stamp = stamp_of(run)
+    stamp = card_stamp(run)
     with _lock:
-        kept = _cards.get(file)
+        kept = _cache.get(file)
         if kept is not None and kept[0] == stamp:
-            _cards.move_to_end(file)
+            _cache.move_to_end(file)
             return kept[1]
     try:
         card = read_card(run.folder)
@@ -278,16 +282,16 @@ def card_of(run: Run) -> Card:
             f"the scores of {run.name}: {error.what}", remedy="score it again"
         ) from None
     with _lock:
-        _cards[file] = (stamp, card)
-        while len(_cards) > _KEPT:
-            _cards.popitem(last=False)
+        _cache[file] = (stamp, card)
+        while len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
     return card
 
 
-def shown_scores(card: Card) -> list[ShownScore]:
+def card_scores(card: Card) -> list[CardScore]:
     """The scores of a card, in its order."""
     return [
-        ShownScore(
+        CardScore(
             **score.model_dump(),
             name=name,
             official=name in card.official,
@@ -300,16 +304,16 @@ def shown_scores(card: Card) -> list[ShownScore]:
 
 def _twin(name: str) -> str | None:
     """The score that this one only stands beside."""
-    for prefix in TWINS:
+    for prefix in TWIN_PREFIXES:
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return None
 
 
-def _label(breakdown: str, group: str) -> str:
-    known = findings().categories.get(group) if breakdown == "category" else None
+def _group_label(breakdown: str, group: str) -> str:
+    known = finding_tree().categories.get(group) if breakdown == "category" else None
     return f"{group} {known.name}" if known else group
 
 
-def _number(value: Any, usual: float) -> float:
+def _number_or(value: Any, usual: float) -> float:
     return float(value) if isinstance(value, int | float) else usual

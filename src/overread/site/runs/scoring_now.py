@@ -9,14 +9,14 @@ from overread.core import Record
 from overread.errors import OverreadError
 from overread.runs.score import score
 from overread.site.shelf import Run, Shelf
-from overread.site.unplaced import unplaced
+from overread.site.unplaced import strip_paths
 
 _lock = threading.Lock()
-_turn = threading.Lock()
-_state: dict[str, Scoring] = {}
+_scoring_lock = threading.Lock()
+_state: dict[str, ScoringStatus] = {}
 
 
-class Scoring(Record):
+class ScoringStatus(Record):
     """How far the scoring of a run is."""
 
     state: Literal["waits", "going", "done", "failed"]
@@ -27,48 +27,53 @@ class Scoring(Record):
     """Why it failed."""
 
 
-def of(run: Run) -> Scoring | None:
+def scoring_status(run: Run) -> ScoringStatus | None:
     """How far the scoring is that was asked for here; None where none was."""
     with _lock:
         return _state.get(run.id)
 
 
-def begin(run: Run, shelf: Shelf) -> Scoring:
+def start_scoring(run: Run, shelf: Shelf) -> ScoringStatus:
     """Score a run in a thread of its own, unless that goes on already."""
     root = shelf.dataset(run.dataset).root if run.dataset is not None else None
     with _lock:
         found = _state.get(run.id)
         if found is not None and found.state in ("waits", "going"):
             return found
-        _state[run.id] = begun = Scoring(state="waits")
+        _state[run.id] = begun = ScoringStatus(state="waits")
 
-    def tell(now: Scoring) -> None:
+    def tell(now: ScoringStatus) -> None:
         with _lock:
             _state[run.id] = now
 
     def work() -> None:
         # One at a time: each measures with all it can get, and the page must still answer.
-        with _turn:
-            tell(Scoring(state="going"))
+        with _scoring_lock:
+            tell(ScoringStatus(state="going"))
             try:
                 score(
                     run.folder,
                     root=root,
                     progress=lambda done, all_of: tell(
-                        Scoring(state="going", done=done, of=all_of)
+                        ScoringStatus(state="going", done=done, of=all_of)
                     ),
                 )
             except OverreadError as error:
-                tell(Scoring(state="failed", problem=unplaced(f"{error.what} {error.remedy}")))
+                tell(
+                    ScoringStatus(
+                        state="failed", problem=strip_paths(f"{error.what} {error.remedy}")
+                    )
+                )
             except Exception as error:  # a bug of ours must not leave the page waiting for ever
                 tell(
-                    Scoring(
-                        state="failed", problem=unplaced(f"a fault of overread: {error!r}"[:300])
+                    ScoringStatus(
+                        state="failed",
+                        problem=strip_paths(f"internal error of overread: {error!r}"[:300]),
                     )
                 )
                 raise
             else:
-                tell(Scoring(state="done"))
+                tell(ScoringStatus(state="done"))
 
     threading.Thread(target=work, name=f"score {run.id}", daemon=True).start()
     return begun

@@ -8,26 +8,26 @@ from fastapi import APIRouter, Depends
 
 from overread.core import Entry, Reading, Record, Usage, Volume
 from overread.errors import NotThere, OverreadError
-from overread.site.parts import Allowed, OnShelf, Word, sees_truth
+from overread.site.parts import AccessDep, PathId, ShelfDep, require_truth
 from overread.site.runs.chosen_runs import ChosenRuns
-from overread.site.runs.following import following
-from overread.site.runs.mask_overlap import masks_apart
-from overread.site.runs.run_cases import values_of
-from overread.site.runs.scorecards import card_of
+from overread.site.runs.following import index_of_run
+from overread.site.runs.mask_overlap import compare_masks
+from overread.site.runs.run_cases import case_values
+from overread.site.runs.scorecards import load_card
 from overread.site.shelf import Run, Shelf, Split
-from overread.site.unplaced import unplaced
+from overread.site.unplaced import strip_paths
 
 router = APIRouter()
 
 
-class OptionShown(Record):
+class ComparedOption(Record):
     """One answer to choose from."""
 
     letter: str
     text: str
 
 
-class FindingShown(Record):
+class ComparedFinding(Record):
     """One observation, in the reader's words."""
 
     text: str
@@ -39,7 +39,7 @@ class FindingShown(Record):
     """Names of the pictures these are in."""
 
 
-class StepShown(Record):
+class ComparedStep(Record):
     """One move of a reader."""
 
     kind: Literal["say", "look", "ask", "conclude"]
@@ -47,7 +47,7 @@ class StepShown(Record):
     places: int
 
 
-class OneReading(Record):
+class ComparedReading(Record):
     """What one run made of the case."""
 
     run: str
@@ -55,7 +55,7 @@ class OneReading(Record):
     reader: str
     workflow: str | None
     state: Literal["read", "failed", "missing"]
-    steps: list[StepShown]
+    steps: list[ComparedStep]
     values: dict[str, float]
     """Metric → what the case scores by itself; empty where the truth is withheld."""
     error: str | None = None
@@ -64,11 +64,11 @@ class OneReading(Record):
     rationale: str | None = None
     report: str | None = None
     discussion: str | None = None
-    findings: list[FindingShown] | None = None
+    findings: list[ComparedFinding] | None = None
     usage: Usage | None = None
 
 
-class MetricShown(Record):
+class MetricInfo(Record):
     """A metric that some of the runs have a value of."""
 
     name: str
@@ -85,7 +85,7 @@ class SideBySide(Record):
     split: str
     history: str | None
     instruction: str | None
-    options: list[OptionShown]
+    options: list[ComparedOption]
     queries: list[str]
     """The sentences to be found."""
     query_ids: list[str]
@@ -94,11 +94,11 @@ class SideBySide(Record):
     volume: bool
     """Whether one of them is a CT."""
     asks: str | None
-    readings: list[OneReading]
-    metrics: list[MetricShown]
+    readings: list[ComparedReading]
+    metrics: list[MetricInfo]
 
 
-class TruthBeside(Record):
+class ComparedTruth(Record):
     """What is true of the case, as far as readings can be held to it."""
 
     answer: str | None
@@ -108,7 +108,7 @@ class TruthBeside(Record):
     discussion: str | None
 
 
-class MasksApart(Record):
+class MaskOverlap(Record):
     """How two runs mark one sentence."""
 
     query: str
@@ -118,26 +118,28 @@ class MasksApart(Record):
 
 
 @router.get("/compare/cases/{case}")
-def get_side_by_side(case: Word, runs: ChosenRuns, shelf: OnShelf, access: Allowed) -> SideBySide:
+def get_side_by_side(
+    case: PathId, runs: ChosenRuns, shelf: ShelfDep, access: AccessDep
+) -> SideBySide:
     """The readings of one case by several runs; what they score only where truth may be seen."""
     own, _ = _entry(case, runs, shelf)
-    metrics: dict[str, MetricShown] = {}
+    metrics: dict[str, MetricInfo] = {}
     readings = []
     for run in runs:
         values: dict[str, float] = {}
         if access.truth:
             try:
-                card = card_of(run)
+                card = load_card(run)
             except OverreadError:
                 pass
             else:
-                values = dict(values_of(card).get(case, {}))
+                values = dict(case_values(card).get(case, {}))
                 for name, score in card.scores.items():
                     if name in values:
-                        metrics[name] = MetricShown(
+                        metrics[name] = MetricInfo(
                             name=name, better=score.better, about=score.about
                         )
-        readings.append(_reading(run, case, values))
+        readings.append(_load_compared_reading(run, case, values))
     shown = own.case
     return SideBySide(
         case=case,
@@ -146,7 +148,7 @@ def get_side_by_side(case: Word, runs: ChosenRuns, shelf: OnShelf, access: Allow
         split=shown.split,
         history=shown.history,
         instruction=shown.instruction,
-        options=[OptionShown(letter=o.letter, text=o.text) for o in shown.options],
+        options=[ComparedOption(letter=o.letter, text=o.text) for o in shown.options],
         queries=[query.text for query in shown.queries],
         query_ids=[query.id for query in shown.queries],
         pictures=[picture.name for picture in shown.pictures],
@@ -157,14 +159,14 @@ def get_side_by_side(case: Word, runs: ChosenRuns, shelf: OnShelf, access: Allow
     )
 
 
-@router.get("/compare/cases/{case}/truth", dependencies=[Depends(sees_truth)])
-def get_truth_beside(case: Word, runs: ChosenRuns, shelf: OnShelf) -> TruthBeside:
+@router.get("/compare/cases/{case}/truth", dependencies=[Depends(require_truth)])
+def get_truth_beside(case: PathId, runs: ChosenRuns, shelf: ShelfDep) -> ComparedTruth:
     """What is true of the case."""
     own, _ = _entry(case, runs, shelf)
     if own.truth is None:
         raise NotThere("the release withholds the truth of this case")
     truth = own.truth
-    return TruthBeside(
+    return ComparedTruth(
         answer=truth.answer,
         answer_text=truth.answer_text,
         report=truth.report,
@@ -174,14 +176,14 @@ def get_truth_beside(case: Word, runs: ChosenRuns, shelf: OnShelf) -> TruthBesid
 
 
 @router.get("/compare/cases/{case}/masks")
-def get_masks_apart(case: Word, runs: ChosenRuns, shelf: OnShelf) -> list[MasksApart]:
+def get_masks_apart(case: PathId, runs: ChosenRuns, shelf: ShelfDep) -> list[MaskOverlap]:
     """How far the masks of the first two runs overlap, sentence by sentence."""
     own, split = _entry(case, runs, shelf)
     shown = own.case
-    found = masks_apart(shown, split, *runs[:2])
+    found = compare_masks(shown, split, *runs[:2])
     texts = {query.id: query.text for query in shown.queries}
     return [
-        MasksApart(query=query, text=texts.get(query, ""), dice=1 - move.far)
+        MaskOverlap(query=query, text=texts.get(query, ""), dice=1 - move.far)
         for query, move in found.items()
     ]
 
@@ -192,20 +194,22 @@ def _entry(case: str, runs: list[Run], shelf: Shelf) -> tuple[Entry, Split]:
     return split.entry(case), split
 
 
-def _reading(run: Run, case: str, values: dict[str, float]) -> OneReading:
+def _load_compared_reading(run: Run, case: str, values: dict[str, float]) -> ComparedReading:
     try:
-        reading = following(run.folder).reading(case)
+        reading = index_of_run(run.folder).reading(case)
     except NotThere:
-        return _shown(run, None, values)
-    return _shown(run, reading, values)
+        return _to_compared_reading(run, None, values)
+    return _to_compared_reading(run, reading, values)
 
 
-def _shown(run: Run, reading: Reading | None, values: dict[str, float]) -> OneReading:
+def _to_compared_reading(
+    run: Run, reading: Reading | None, values: dict[str, float]
+) -> ComparedReading:
     spec = run.spec
     head = {"run": run.id, "name": run.name, "reader": spec.reader.name}
     if reading is None or reading.error is not None:
-        told = unplaced(reading.error) if reading is not None and reading.error else None
-        return OneReading(
+        told = strip_paths(reading.error) if reading is not None and reading.error else None
+        return ComparedReading(
             **head,
             workflow=spec.workflow.name,
             state="missing" if reading is None else "failed",
@@ -213,7 +217,7 @@ def _shown(run: Run, reading: Reading | None, values: dict[str, float]) -> OneRe
             steps=[],
             values=values,
         )
-    return OneReading(
+    return ComparedReading(
         **head,
         workflow=spec.workflow.name,
         state="read",
@@ -225,7 +229,7 @@ def _shown(run: Run, reading: Reading | None, values: dict[str, float]) -> OneRe
         findings=None
         if reading.findings is None
         else [
-            FindingShown(
+            ComparedFinding(
                 text=one.text,
                 query=one.query,
                 places=len(one.regions),
@@ -234,7 +238,7 @@ def _shown(run: Run, reading: Reading | None, values: dict[str, float]) -> OneRe
             for one in reading.findings
         ],
         steps=[
-            StepShown(kind=step.kind, text=step.text, places=len(step.regions))
+            ComparedStep(kind=step.kind, text=step.text, places=len(step.regions))
             for step in (reading.trace.steps if reading.trace else ())
         ],
         usage=reading.usage,

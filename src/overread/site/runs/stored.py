@@ -14,8 +14,8 @@ _MOST = 1 << 28
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_stored(file: Path, mark: str, model: type[_Model], *, what: str) -> _Model:
-    """A file as what it says it is; `mark` is its `kind`, `what` its name in sentences."""
+def read_marked_json(file: Path, mark: str, model: type[_Model], *, what: str) -> _Model:
+    """Read JSON into a model; `mark` is its expected `kind`, `what` its name in messages."""
     try:
         if file.stat().st_size > _MOST:
             raise OverreadError(f"the {what} is too large")

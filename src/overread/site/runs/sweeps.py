@@ -9,19 +9,19 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from overread.core import Record
-from overread.runs.card import Described
+from overread.runs.card import DescribedScore
 from overread.runs.sweep import MARK
 from overread.runs.sweep_axes import Axis
-from overread.site.parts import OnShelf, Word
-from overread.site.runs.audits import Apart, Span
-from overread.site.runs.stored import read_stored
-from overread.site.shelf import Shelf, Sweep
-from overread.site.unplaced import unplaced_in
+from overread.site.parts import PathId, ShelfDep
+from overread.site.runs.audits import IntervalValue, PairedDifference
+from overread.site.runs.stored import read_marked_json
+from overread.site.shelf import Shelf, SweepFolder
+from overread.site.unplaced import strip_paths_in_json
 
 router = APIRouter()
 
 
-class _Point(BaseModel):
+class _StoredPoint(BaseModel):
     """A point of `sweep.json`; there is more in it."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
@@ -32,14 +32,14 @@ class _Point(BaseModel):
     cases: int
     readings: int
     failed: int
-    scores: dict[str, Described]
+    scores: dict[str, DescribedScore]
     not_scored: dict[str, str] = {}
-    agreement: Span | None = None
-    differences: dict[str, Apart] = {}
+    agreement: IntervalValue | None = None
+    differences: dict[str, PairedDifference] = {}
     settings: dict[str, JsonValue] = {}
 
 
-class _Found(BaseModel):
+class _SweepFile(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
     benchmark: str | None
@@ -50,7 +50,7 @@ class _Found(BaseModel):
     complete: bool
     total: int
     first: str | None = None
-    points: list[_Point]
+    points: list[_StoredPoint]
     not_compared: dict[str, str] = {}
     intervals: dict[str, JsonValue] = {}
 
@@ -75,15 +75,15 @@ class SweepPoint(Record):
     cases: int
     readings: int
     failed: int
-    scores: dict[str, Described]
+    scores: dict[str, DescribedScore]
     not_scored: dict[str, str]
-    agreement: Span | None
+    agreement: IntervalValue | None
     """How often two readings of one case choose the same, where cases are read twice."""
-    differences: dict[str, Apart]
+    differences: dict[str, PairedDifference]
     """Metric → this point's number minus the first point's, paired."""
 
 
-class SweepShown(Record):
+class SweepResult(Record):
     """What a sweep found."""
 
     id: str
@@ -104,15 +104,17 @@ class SweepShown(Record):
     intervals: dict[str, JsonValue]
 
 
-def _sweep(sweep: Word, shelf: OnShelf) -> Sweep:
+def _sweep(sweep: PathId, shelf: ShelfDep) -> SweepFolder:
     return shelf.sweep(sweep)
 
 
 @router.get("/sweeps/{sweep}")
-def get_sweep(sweep: Annotated[Sweep, Depends(_sweep)], shelf: OnShelf) -> SweepShown:
+def get_sweep(sweep: Annotated[SweepFolder, Depends(_sweep)], shelf: ShelfDep) -> SweepResult:
     """A sweep, as `overread sweep` wrote it."""
-    found = read_stored(sweep.folder / "sweep.json", MARK, _Found, what="table of this sweep")
-    return SweepShown(
+    found = read_marked_json(
+        sweep.folder / "sweep.json", MARK, _SweepFile, what="table of this sweep"
+    )
+    return SweepResult(
         id=sweep.id,
         name=sweep.name,
         benchmark=found.benchmark,
@@ -128,11 +130,11 @@ def get_sweep(sweep: Annotated[Sweep, Depends(_sweep)], shelf: OnShelf) -> Sweep
         first=found.first,
         points=[_point(one, sweep, shelf) for one in found.points],
         not_compared=found.not_compared,
-        intervals=unplaced_in(found.intervals),
+        intervals=strip_paths_in_json(found.intervals),
     )
 
 
-def _point(one: _Point, sweep: Sweep, shelf: Shelf) -> SweepPoint:
+def _point(one: _StoredPoint, sweep: SweepFolder, shelf: Shelf) -> SweepPoint:
     folder = (sweep.folder / one.run).resolve()
     run = next((run.id for run in shelf.runs.values() if run.folder == folder), None)
     return SweepPoint(

@@ -7,20 +7,20 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Literal
 
-from overread.core import Case, Exchange, Pictures, Record, Reply, Shown, Slices
+from overread.core import Case, Exchange, Pictures, Record, Reply, SentImage, Slices
 from overread.errors import OverreadError, PictureError, UsageError
-from overread.pixels.encode import Sent
-from overread.pixels.montages import closer_bytes
-from overread.pixels.showing import shown_bytes
+from overread.pixels.encode import EncodedImage
+from overread.pixels.montages import encode_closeup
+from overread.pixels.showing import encode_region
 from overread.runs.spec import RunSpec
 from overread.session import SessionSettings
-from overread.site.traces.cutouts import Kept
-from overread.site.traces.steps import told
+from overread.site.traces.cutouts import LruCache
+from overread.site.traces.steps import describe_region
 
-_sent: Kept[tuple[Sent, bool]] = Kept(64)
+_cache: LruCache[tuple[EncodedImage, bool]] = LruCache(64)
 
 
-class PictureSent(Record):
+class ExchangePicture(Record):
     """A picture that a question showed."""
 
     number: int
@@ -38,21 +38,21 @@ class PictureSent(Record):
     """Why it cannot be shown at all."""
 
 
-class PartTold(Record):
+class ExchangePart(Record):
     """Words or a picture of a message; one of both."""
 
     text: str | None
-    picture: PictureSent | None
+    picture: ExchangePicture | None
 
 
-class MessageTold(Record):
+class ExchangeMessage(Record):
     """One turn of the conversation."""
 
     role: Literal["system", "user", "assistant"]
-    parts: list[PartTold]
+    parts: list[ExchangePart]
 
 
-class ExchangeTold(Record):
+class ExchangeDetail(Record):
     """One question and its answer, as the log has them."""
 
     number: int
@@ -62,7 +62,7 @@ class ExchangeTold(Record):
     """What was asked for."""
     prompt: str
     """Name and digest of the prompt."""
-    messages: list[MessageTold]
+    messages: list[ExchangeMessage]
     reply: Reply | None
     """The answer as it came; absent where the reader drew a mask."""
     problem: str | None
@@ -74,13 +74,13 @@ class ExchangeTold(Record):
     """Indices of the steps that came of it."""
 
 
-Drawn = Callable[[Shown], tuple[Sent, bool]]
+Redraw = Callable[[SentImage], tuple[EncodedImage, bool]]
 """A picture drawn again, and whether it is the same byte for byte."""
 
 
-def exchange_told(
-    exchange: Exchange, *, number: int, count: int, steps: list[int], draw: Drawn
-) -> ExchangeTold:
+def to_exchange_detail(
+    exchange: Exchange, *, number: int, count: int, steps: list[int], draw: Redraw
+) -> ExchangeDetail:
     """One exchange for the page; pictures by their number."""
     messages = []
     pictures = 0
@@ -88,12 +88,14 @@ def exchange_told(
         parts = []
         for part in message.parts:
             if isinstance(part, str):
-                parts.append(PartTold(text=part, picture=None))
+                parts.append(ExchangePart(text=part, picture=None))
                 continue
-            parts.append(PartTold(text=None, picture=_picture(part, pictures, draw)))
+            parts.append(
+                ExchangePart(text=None, picture=_to_exchange_picture(part, pictures, draw))
+            )
             pictures += 1
-        messages.append(MessageTold(role=message.role, parts=parts))
-    return ExchangeTold(
+        messages.append(ExchangeMessage(role=message.role, parts=parts))
+    return ExchangeDetail(
         number=number,
         count=count,
         task=exchange.task,
@@ -107,16 +109,16 @@ def exchange_told(
     )
 
 
-def _picture(part: Shown, number: int, draw: Drawn) -> PictureSent:
+def _to_exchange_picture(part: SentImage, number: int, draw: Redraw) -> ExchangePicture:
     same, problem = False, None
     try:
         _, same = draw(part)
     except OverreadError as error:
         problem = error.what
-    return PictureSent(
+    return ExchangePicture(
         number=number,
         picture=part.region.picture[:200],
-        told=told(part.region),
+        told=describe_region(part.region),
         width=part.width,
         height=part.height,
         same=same,
@@ -124,26 +126,28 @@ def _picture(part: Shown, number: int, draw: Drawn) -> PictureSent:
     )
 
 
-def shown_in(exchange: Exchange) -> list[Shown]:
+def sent_images(exchange: Exchange) -> list[SentImage]:
     """The pictures of an exchange, in their order."""
-    return [p for m in exchange.messages for p in m.parts if isinstance(p, Shown)]
+    return [p for m in exchange.messages for p in m.parts if isinstance(p, SentImage)]
 
 
-def as_sent(
-    shown: Shown, case: Case, pictures: Pictures, spec: RunSpec, key: Hashable
-) -> tuple[Sent, bool]:
+def redraw_sent_image(
+    shown: SentImage, case: Case, pictures: Pictures, spec: RunSpec, key: Hashable
+) -> tuple[EncodedImage, bool]:
     """A picture drawn again as the run drew it, and whether it is the same byte for byte.
 
     The log keeps only the hash of what was sent. The same part of the same picture always gives the
     same bytes; where none of the ways to show it does, the dataset or the drawing has changed.
     """
-    return _sent.get((key, shown), lambda: _drawn(shown, case, pictures, spec))
+    return _cache.get((key, shown), lambda: _redraw(shown, case, pictures, spec))
 
 
-def _drawn(shown: Shown, case: Case, pictures: Pictures, spec: RunSpec) -> tuple[Sent, bool]:
-    first: Sent | None = None
+def _redraw(
+    shown: SentImage, case: Case, pictures: Pictures, spec: RunSpec
+) -> tuple[EncodedImage, bool]:
+    first: EncodedImage | None = None
     problem: OverreadError | None = None
-    for draw in _ways(shown, case, pictures, _settings(spec)):
+    for draw in _renderers(shown, case, pictures, _settings(spec)):
         try:
             made = draw()
         except OverreadError as error:
@@ -157,13 +161,13 @@ def _drawn(shown: Shown, case: Case, pictures: Pictures, spec: RunSpec) -> tuple
     return first, False
 
 
-def _ways(
-    shown: Shown, case: Case, pictures: Pictures, settings: SessionSettings
-) -> Iterator[Callable[[], Sent]]:
+def _renderers(
+    shown: SentImage, case: Case, pictures: Pictures, settings: SessionSettings
+) -> Iterator[Callable[[], EncodedImage]]:
     picture, region = case.picture(shown.region.picture), shown.region
 
-    def plain() -> Sent:
-        return shown_bytes(
+    def render() -> EncodedImage:
+        return encode_region(
             pictures,
             picture,
             region,
@@ -173,9 +177,9 @@ def _ways(
             count=settings.slices,
         )
 
-    yield plain
+    yield render
     if isinstance(region, Slices):
-        yield lambda: closer_bytes(
+        yield lambda: encode_closeup(
             pictures,
             picture,
             region,

@@ -23,38 +23,38 @@ from overread.core import (
     Volume,
 )
 from overread.errors import PictureError
-from overread.pixels.casework import sheet
+from overread.pixels.casework import draw_planes
 from overread.pixels.draw import (
     COLOURS,
     Colour,
-    boxes,
-    colour,
     crop,
-    montage,
-    outline,
-    sided,
-    titled,
+    draw_boxes,
+    draw_outline,
+    draw_side_letters,
+    draw_title,
+    make_montage,
+    to_rgb,
 )
 from overread.pixels.geometry import to_ras
 from overread.pixels.masks import read_channel
-from overread.pixels.montages import spread
-from overread.pixels.planes import Plane, cut, slices, square
-from overread.pixels.spots import Spot, spot
-from overread.pixels.windows import window as windowed
-from overread.site.traces.steps import Find
+from overread.pixels.montages import spread_evenly
+from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
+from overread.pixels.spots import SparseMask, to_sparse_mask
+from overread.pixels.windows import apply_window as windowed
+from overread.site.traces.steps import MaskLocator
 
 Part = Literal["whole", "cut"]
 Pixels = NDArray[np.uint8]
 READER, TRUTH = COLOURS[1], COLOURS[3]
 """Sky blue and yellow, as the page has them."""
-_WHOLE, _CUT = 768, 320
+_WHOLE_SIDE, _CUT_SIDE = 768, 320
 """Pixels of the longer side of a slice that is shown whole, and of a cut-out."""
-_SMALLEST = 48
+_MIN_CUT_SIDE = 48
 """Pixels of a slice that a cut-out shows at least: less has no surroundings."""
 
 T = TypeVar("T")
 
-SIDES: dict[Plane, tuple[str, str]] = {
+EDGE_LETTERS: dict[Plane, tuple[str, str]] = {
     "axial": ("R", "L"),
     "coronal": ("R", "L"),
     "sagittal": ("A", "P"),
@@ -62,8 +62,8 @@ SIDES: dict[Plane, tuple[str, str]] = {
 """What lies at the left and the right edge of a slice as it is shown."""
 
 
-class Kept(Generic[T]):
-    """The few things that were made last; each is made once, however many ask at once."""
+class LruCache(Generic[T]):
+    """A small LRU cache; each value is computed once, however many threads ask for it."""
 
     def __init__(self, most: int) -> None:
         """Keep so many."""
@@ -95,17 +95,17 @@ class Kept(Generic[T]):
             return made
 
 
-_volumes: Kept[NDArray[Any]] = Kept(2)  # a CT is 150 MB and more
-_spots: Kept[Spot] = Kept(16)
+_volumes: LruCache[NDArray[Any]] = LruCache(2)  # a CT is 150 MB and more
+_masks: LruCache[SparseMask] = LruCache(16)
 
 
 @dataclass(frozen=True)
-class Sight:
-    """The pictures of one case, and where the masks that somebody drew on them lie."""
+class CasePixels:
+    """Loads the voxels of a case's pictures and of the masks drawn on them."""
 
     case: Case
     pictures: Pictures
-    find: Find
+    find: MaskLocator
     volumes: Hashable = None
     """Tells the volumes of this case from all others; None keeps none in memory."""
     masks: Hashable = None
@@ -120,28 +120,28 @@ class Sight:
         key = (self.volumes, picture.name)
         return read() if self.volumes is None else _volumes.get(key, read)
 
-    def marked(self, mask: Mask, space: Geometry) -> NDArray[np.bool_]:
+    def mask_voxels(self, mask: Mask, space: Geometry) -> NDArray[np.bool_]:
         """The voxels of a mask, in the volume's own axes."""
 
-        def read() -> Spot:
+        def read() -> SparseMask:
             labels = read_channel(
                 self.find(mask.file), mask.channel, space.shape, mask.channels, name="the mask"
             )
-            return spot(labels if mask.entity is None else labels == mask.entity)
+            return to_sparse_mask(labels if mask.entity is None else labels == mask.entity)
 
-        found = read() if self.masks is None else _spots.get((self.masks, mask), read)
+        found = read() if self.masks is None else _masks.get((self.masks, mask), read)
         shown: NDArray[np.bool_] = np.asarray(found) != 0
         return shown
 
 
-def drawn(
-    sight: Sight,
+def draw_region(
+    sight: CasePixels,
     region: Region,
     *,
     part: Part,
     window: str = "lung",
     tint: Colour = READER,
-    also: tuple[Sight, Mask] | None = None,
+    also: tuple[CasePixels, Mask] | None = None,
 ) -> Pixels:
     """A place as a picture; raises `PictureError` where it cannot be drawn.
 
@@ -149,32 +149,32 @@ def drawn(
     """
     picture = sight.case.picture(region.picture)
     if not isinstance(picture, Volume):
-        return _in_flat(sight, picture, region, part=part)
+        return _draw_in_flat(sight, picture, region, part=part)
     if isinstance(region, Mask):
         space = sight.pictures.geometry(picture)
-        return mask_slice(
+        return draw_mask_slice(
             sight.volume(picture),
             space,
-            sight.marked(region, space),
+            sight.mask_voxels(region, space),
             part=part,
             window=window,
             tint=tint,
-            also=also[0].marked(also[1], space) if also else None,
+            also=also[0].mask_voxels(also[1], space) if also else None,
         )
-    return _in_volume(sight, picture, region, part=part, window=window)
+    return _draw_in_volume(sight, picture, region, part=part, window=window)
 
 
-def _in_flat(sight: Sight, picture: Image, region: Region, *, part: Part) -> Pixels:
+def _draw_in_flat(sight: CasePixels, picture: Image, region: Region, *, part: Part) -> Pixels:
     if isinstance(region, Mask | Slices):
         raise PictureError("a flat picture has no slices and no masks")
     pixels = sight.pictures.pixels(picture)
     if not isinstance(region, Box):
-        return colour(pixels)
+        return to_rgb(pixels)
     if not region.is_proper:
-        raise PictureError("this is no box: its edges stand the wrong way round")
+        raise PictureError("invalid box: its edges are in the wrong order")
     if part == "cut":
         side = min(region.x2 - region.x1, region.y2 - region.y1, 4096)
-        return colour(crop(pixels, region, margin=round(0.06 * side)))
+        return to_rgb(crop(pixels, region, margin=round(0.06 * side)))
     height, width = pixels.shape[:2]
     crop(pixels, region)  # says what is wrong with a box outside
     inside = region.model_copy(
@@ -186,46 +186,50 @@ def _in_flat(sight: Sight, picture: Image, region: Region, *, part: Part) -> Pix
             "label": None,
         }
     )
-    return boxes(pixels, [inside])
+    return draw_boxes(pixels, [inside])
 
 
-def _in_volume(sight: Sight, picture: Volume, region: Region, *, part: Part, window: str) -> Pixels:
+def _draw_in_volume(
+    sight: CasePixels, picture: Volume, region: Region, *, part: Part, window: str
+) -> Pixels:
     if isinstance(region, Box):
         raise PictureError("a box in a volume cannot be drawn")
     space = sight.pictures.geometry(picture)
     volume = sight.volume(picture)
     if isinstance(region, Slices):
-        count = slices(space, region.axis)
+        count = slice_count(space, region.axis)
         if not 0 <= region.first <= region.last < count:
             raise PictureError(f"there are only {count} {region.axis} slices")
-        return _range(volume, space, region, part=part, window=window)
+        return _draw_range(volume, space, region, part=part, window=window)
     if part == "whole":
-        return colour(sheet(volume, space, settings=(window,)))
-    return _slice(volume, space, "axial", slices(space, "axial") // 2, window, longest=_CUT)
+        return to_rgb(draw_planes(volume, space, settings=(window,)))
+    return _draw_slice(
+        volume, space, "axial", slice_count(space, "axial") // 2, window, longest=_CUT_SIDE
+    )
 
 
-def _range(
+def _draw_range(
     volume: NDArray[Any], space: Geometry, region: Slices, *, part: Part, window: str
 ) -> Pixels:
     """The middle of a range of slices, or four of them side by side."""
     if part == "whole":
         middle = (region.first + region.last) // 2
-        return _slice(volume, space, region.axis, middle, window, longest=_WHOLE)
-    few = spread(region.first, region.last, 4)
-    side = _CUT // 2
-    tiles = [_slice(volume, space, region.axis, n, window, longest=side) for n in few]
-    return montage(tiles, columns=2)
+        return _draw_slice(volume, space, region.axis, middle, window, longest=_WHOLE_SIDE)
+    few = spread_evenly(region.first, region.last, 4)
+    side = _CUT_SIDE // 2
+    tiles = [_draw_slice(volume, space, region.axis, n, window, longest=side) for n in few]
+    return make_montage(tiles, columns=2)
 
 
-def _slice(
+def _draw_slice(
     volume: NDArray[Any], space: Geometry, plane: Plane, index: int, window: str, *, longest: int
 ) -> Pixels:
-    grey = windowed(cut(volume, space, plane, index), window)
-    shown = square(grey, space, plane, longest=longest, smooth=True)
-    return colour(titled(sided(shown, *SIDES[plane]), f"{plane} {index}"))
+    grey = windowed(extract_slice(volume, space, plane, index), window)
+    shown = resample_square(grey, space, plane, longest=longest, smooth=True)
+    return to_rgb(draw_title(draw_side_letters(shown, *EDGE_LETTERS[plane]), f"{plane} {index}"))
 
 
-def mask_slice(
+def draw_mask_slice(
     volume: NDArray[Any],
     space: Geometry,
     marked: NDArray[np.bool_],
@@ -242,39 +246,46 @@ def mask_slice(
     """
     shown = marked if marked.any() or also is None else also
     if not shown.any():
-        middle = slices(space, "axial") // 2
-        return titled(
-            _slice(
-                volume, space, "axial", middle, window, longest=_WHOLE if part == "whole" else _CUT
+        middle = slice_count(space, "axial") // 2
+        return draw_title(
+            _draw_slice(
+                volume,
+                space,
+                "axial",
+                middle,
+                window,
+                longest=_WHOLE_SIDE if part == "whole" else _CUT_SIDE,
             ),
             f"axial {middle}: nothing is marked",
         )
     across: NDArray[Any] = to_ras(shown, space)
     index = int(np.argmax(across.sum(axis=(0, 1))))
-    grey = windowed(cut(volume, space, "axial", index), window)
-    tile = colour(square(grey, space, "axial", longest=_WHOLE, smooth=True))
-    own = _flat(shown, space, index)
+    grey = windowed(extract_slice(volume, space, "axial", index), window)
+    tile = to_rgb(resample_square(grey, space, "axial", longest=_WHOLE_SIDE, smooth=True))
+    own = _flat_mask(shown, space, index)
     for mask, paint in ((also, also_tint), (marked, tint)):
         if mask is not None and mask.any():
-            tile = outline(tile, _flat(mask, space, index), paint, fill=0.3)
+            tile = draw_outline(tile, _flat_mask(mask, space, index), paint, fill=0.3)
     if part == "whole":
-        return colour(titled(sided(tile, *SIDES["axial"]), f"axial {index}"))
-    top, bottom, left, right = _around(own)
+        return to_rgb(draw_title(draw_side_letters(tile, *EDGE_LETTERS["axial"]), f"axial {index}"))
+    top, bottom, left, right = _bounds_around(own)
     return np.ascontiguousarray(tile[top:bottom, left:right])
 
 
-def _flat(mask: NDArray[np.bool_], space: Geometry, index: int) -> NDArray[np.bool_]:
-    flat = cut(mask.astype(np.uint8), space, "axial", index)
-    shown: NDArray[np.bool_] = square(flat, space, "axial", longest=_WHOLE, smooth=False) != 0
+def _flat_mask(mask: NDArray[np.bool_], space: Geometry, index: int) -> NDArray[np.bool_]:
+    flat = extract_slice(mask.astype(np.uint8), space, "axial", index)
+    shown: NDArray[np.bool_] = (
+        resample_square(flat, space, "axial", longest=_WHOLE_SIDE, smooth=False) != 0
+    )
     return shown
 
 
-def _around(shown: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+def _bounds_around(shown: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     """The edges of what is marked in a slice, with some surroundings: top, bottom, left, right."""
     rows, columns = np.flatnonzero(shown.any(axis=1)), np.flatnonzero(shown.any(axis=0))
     if not rows.size:
         return 0, shown.shape[0], 0, shown.shape[1]
-    side = max(rows[-1] - rows[0], columns[-1] - columns[0], _SMALLEST)
+    side = max(rows[-1] - rows[0], columns[-1] - columns[0], _MIN_CUT_SIDE)
     half = round(side * 0.75)
     middle = (rows[0] + rows[-1]) // 2, (columns[0] + columns[-1]) // 2
     height, width = shown.shape

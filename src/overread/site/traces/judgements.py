@@ -12,15 +12,15 @@ from overread.core.verdicts import (
     DiscussionVerdicts,
     StepVerdicts,
     Verdicts,
-    digest_of,
     discussion_of,
     explanation_of,
+    text_digest,
 )
-from overread.ontology import education, step_errors
-from overread.runs.verdict_store import FILE, verdicts_of
+from overread.ontology import education_dimensions, step_errors
+from overread.runs.verdict_store import VERDICTS_FILE, load_verdicts
 
 
-class ErrorTold(Record):
+class StepErrorInfo(Record):
     """One way in which a step is wrong."""
 
     code: str
@@ -29,7 +29,7 @@ class ErrorTold(Record):
     """What it means, in one sentence."""
 
 
-class VerdictTold(Record):
+class JudgedSentence(Record):
     """What a judge said of one step of an explanation, or one sentence of a discussion."""
 
     text: str
@@ -42,14 +42,14 @@ class VerdictTold(Record):
     """Whether the diagnosis rests on them."""
     reason: str
     """Why, in the judge's words."""
-    errors: list[ErrorTold]
+    errors: list[StepErrorInfo]
     section: str | None
     """The section of the discussion they stand in."""
     step: int | None
     """Index of the step of the trace that has these words, where one has."""
 
 
-class MarkTold(Record):
+class TeachingMark(Record):
     """How well a discussion teaches in one respect."""
 
     name: str
@@ -59,7 +59,7 @@ class MarkTold(Record):
     judged: bool
 
 
-class JudgementTold(Record):
+class Judgement(Record):
     """What one judge said of one reading."""
 
     kind: Literal["steps", "discussion"]
@@ -72,19 +72,19 @@ class JudgementTold(Record):
     """Why the judge failed, where it did."""
     missing: int
     """Verdicts that it was asked for and did not give."""
-    verdicts: list[VerdictTold]
-    education: list[MarkTold]
+    verdicts: list[JudgedSentence]
+    education: list[TeachingMark]
     """How well a discussion teaches; empty for steps."""
 
 
 _lock = threading.Lock()
-_known: dict[Path, tuple[object, dict[tuple[str, int], list[Verdicts]]]] = {}
+_cache: dict[Path, tuple[object, dict[tuple[str, int], list[Verdicts]]]] = {}
 
 
-def judgements_of(folder: Path, reading: Reading) -> list[JudgementTold]:
+def load_judgements(folder: Path, reading: Reading) -> list[Judgement]:
     """Every judgement of a reading, the latest first."""
     own = _verdicts(folder).get((reading.case_id, reading.sample), [])
-    return [_told(one, reading) for one in reversed(own)]
+    return [_to_judgement(one, reading) for one in reversed(own)]
 
 
 def is_judged(folder: Path, reading: Reading) -> bool:
@@ -95,39 +95,39 @@ def is_judged(folder: Path, reading: Reading) -> bool:
 def _verdicts(folder: Path) -> dict[tuple[str, int], list[Verdicts]]:
     """(case, sample) → its verdicts; read again only where the file changed."""
     try:
-        status = (folder / FILE).stat()
+        status = (folder / VERDICTS_FILE).stat()
     except OSError:
         return {}
     stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
     with _lock:
-        kept = _known.get(folder)
+        kept = _cache.get(folder)
         if kept is None or kept[0] != stamp:
             found: dict[tuple[str, int], list[Verdicts]] = {}
-            for one in verdicts_of(folder).values():
+            for one in load_verdicts(folder).values():
                 found.setdefault((one.case_id, one.sample), []).append(one)
-            if len(_known) > 32:
-                _known.clear()
-            kept = _known[folder] = (stamp, found)
+            if len(_cache) > 32:
+                _cache.clear()
+            kept = _cache[folder] = (stamp, found)
         return kept[1]
 
 
-def _told(one: Verdicts, reading: Reading) -> JudgementTold:
+def _to_judgement(one: Verdicts, reading: Reading) -> Judgement:
     words = explanation_of(reading) if isinstance(one, StepVerdicts) else discussion_of(reading)
     common = {
         "kind": one.kind,
         "judge": one.judge,
         "rule": one.rule[:8],
-        "stale": one.about != digest_of(words),
+        "stale": one.about != text_digest(words),
         "error": one.error,
         "missing": one.missing,
     }
     texts = [step.text for step in reading.trace.steps] if reading.trace else []
     if isinstance(one, DiscussionVerdicts):
-        return JudgementTold.model_validate(
+        return Judgement.model_validate(
             {
                 **common,
                 "verdicts": [
-                    VerdictTold(
+                    JudgedSentence(
                         text=said.text,
                         holds=said.correct,
                         judged=said.judged,
@@ -135,32 +135,34 @@ def _told(one: Verdicts, reading: Reading) -> JudgementTold:
                         reason=said.explanation,
                         errors=[],
                         section=said.section,
-                        step=step_with(texts, said.text),
+                        step=find_step(texts, said.text),
                     )
                     for said in one.sentences
                 ],
-                "education": _marks(one),
+                "education": _teaching_marks(one),
             }
         )
     names = {term.code: term for term in step_errors().item}
-    return JudgementTold.model_validate(
+    return Judgement.model_validate(
         {
             **common,
             "verdicts": [
-                VerdictTold(
+                JudgedSentence(
                     text=said.text,
                     holds=said.factual,
                     judged=said.judged,
                     critical=said.critical,
                     reason=said.explanation,
                     errors=[
-                        ErrorTold(code=code, name=names[code].name, about=names[code].about)
+                        StepErrorInfo(code=code, name=names[code].name, about=names[code].about)
                         if code in names
-                        else ErrorTold(code=code, name=code, about="not in the list of step errors")
+                        else StepErrorInfo(
+                            code=code, name=code, about="not in the list of step errors"
+                        )
                         for code in said.errors
                     ],
                     section=None,
-                    step=step_with(texts, said.text),
+                    step=find_step(texts, said.text),
                 )
                 for said in one.steps
             ],
@@ -169,11 +171,11 @@ def _told(one: Verdicts, reading: Reading) -> JudgementTold:
     )
 
 
-def _marks(one: DiscussionVerdicts) -> list[MarkTold]:
-    terms = education()
+def _teaching_marks(one: DiscussionVerdicts) -> list[TeachingMark]:
+    terms = education_dimensions()
     names = {term.code: term.name for term in terms.item}
     return [
-        MarkTold(
+        TeachingMark(
             name=names.get(mark.dimension, mark.dimension),
             mark=mark.mark,
             highest=terms.highest or 2,
@@ -184,17 +186,17 @@ def _marks(one: DiscussionVerdicts) -> list[MarkTold]:
     ]
 
 
-def step_with(texts: Sequence[str], words: str) -> int | None:
+def find_step(texts: Sequence[str], words: str) -> int | None:
     """The first step that has some words, however they are spaced and spelled large or small.
 
-    >>> step_with(["A mass.", "It  enhances like a ring."], "it enhances")
+    >>> find_step(["A mass.", "It  enhances like a ring."], "it enhances")
     1
     """
-    wanted = _plain(words)
+    wanted = _normalize(words)
     if not wanted:
         return None
-    return next((n for n, text in enumerate(texts) if wanted in _plain(text)), None)
+    return next((n for n, text in enumerate(texts) if wanted in _normalize(text)), None)
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.split()).casefold().rstrip(".")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from overread.core import Box, Case, Mask, Reading, Record, Region, Step, Truth, Whole
 from overread.metrics.boxes.overlap import corners, iou
-from overread.site.traces.steps import Eye, FindingTold, StepTold
+from overread.site.traces.steps import RegionChecker, TraceFinding, TraceStep
 
 SAME_PLACE = 0.5
 """IoU from which two boxes are taken for the same place."""
@@ -33,18 +33,20 @@ class Reference(Record):
     """Whether the release tells the truth of this case at all."""
     answer: str | None
     answer_text: str | None
-    steps: list[StepTold]
+    steps: list[TraceStep]
     """The reference trace; where there is none, each finding is a step."""
     is_trace: bool
     """Whether the steps are a released trace; else they are findings."""
-    findings: list[FindingTold]
+    findings: list[TraceFinding]
     report: str | None
     discussion: str | None
     counterparts: list[Counterpart]
     """For each step of the reading that looks somewhere, which step of the reference does too."""
 
 
-def reference_of(truth: Truth | None, case: Case, reading: Reading | None, eye: Eye) -> Reference:
+def build_reference(
+    truth: Truth | None, case: Case, reading: Reading | None, eye: RegionChecker
+) -> Reference:
     """The truth of a case beside a reading of it."""
     released = truth is not None
     truth = truth or Truth()
@@ -59,7 +61,7 @@ def reference_of(truth: Truth | None, case: Case, reading: Reading | None, eye: 
         findings=eye.findings(truth.findings),
         report=truth.report,
         discussion=truth.discussion,
-        counterparts=counterparts(own, steps, case, truth),
+        counterparts=match_steps(own, steps, case, truth),
     )
 
 
@@ -78,13 +80,13 @@ class _Match(NamedTuple):
     overlap: float | None = None
 
 
-def counterparts(
+def match_steps(
     own: Sequence[Step], reference: Sequence[Step], case: Case, truth: Truth
 ) -> list[Counterpart]:
-    """For each step that looks somewhere the step of the reference with the most in common.
+    """For each step with regions, the reference step that matches best.
 
-    Boxes correspond by their name or where they overlap by half or more; masks by the sentence that
-    they answer; what is said of a whole picture by the picture. Nothing else corresponds.
+    Boxes match by label, or by an IoU of 0.5 or more; masks by the query they answer; whole
+    pictures by the picture. Nothing else matches.
     """
     found: list[Counterpart] = []
     for number, step in enumerate(own):
@@ -93,7 +95,7 @@ def counterparts(
             continue  # who speaks of all pictures at once looks nowhere
         best: tuple[_Match, int] | None = None
         for place, other in enumerate(reference):
-            match = _best(step, other, case, truth)
+            match = _best_match(step, other, case, truth)
             # The same kind of move first: a look with a look.
             if match is not None and step.kind == other.kind:
                 match = match._replace(weight=match.weight + 0.01)
@@ -110,28 +112,28 @@ def counterparts(
     return found
 
 
-def _best(step: Step, other: Step, case: Case, truth: Truth) -> _Match | None:
+def _best_match(step: Step, other: Step, case: Case, truth: Truth) -> _Match | None:
     matches = [
         match
         for one in step.regions
         for two in other.regions
         if one.picture == two.picture
-        for match in [_match(one, two, case, truth)]
+        for match in [_match_regions(one, two, case, truth)]
         if match is not None
     ]
     return max(matches, key=lambda match: match.weight, default=None)
 
 
-def _match(one: Region, two: Region, case: Case, truth: Truth) -> _Match | None:
+def _match_regions(one: Region, two: Region, case: Case, truth: Truth) -> _Match | None:
     if isinstance(one, Box) and isinstance(two, Box):
         overlap = float(iou(corners([one]), corners([two]))[0, 0])
-        if one.label and two.label and _name(one.label) == _name(two.label):
+        if one.label and two.label and _normalize_label(one.label) == _normalize_label(two.label):
             return _Match(2 + overlap, "the same name", overlap)
         if overlap >= SAME_PLACE:
             return _Match(1 + overlap, "the same place", overlap)
         return None
     if isinstance(one, Mask) and isinstance(two, Mask):
-        mine, theirs = _sentence(one, case), _truth_sentence(two, case, truth)
+        mine, theirs = _query_of_mask(one, case), _query_of_truth_mask(two, case, truth)
         return _Match(2, "the same sentence") if mine is not None and mine == theirs else None
     if isinstance(one, Whole) and isinstance(two, Whole):
         return _Match(1, "the same picture")
@@ -140,17 +142,17 @@ def _match(one: Region, two: Region, case: Case, truth: Truth) -> _Match | None:
     return None
 
 
-def _name(label: str) -> str:
+def _normalize_label(label: str) -> str:
     return " ".join(label.casefold().split())
 
 
-def _sentence(mask: Mask, case: Case) -> str | None:
+def _query_of_mask(mask: Mask, case: Case) -> str | None:
     """The query that a channel of a run's mask file answers: they are in the same order."""
     return case.queries[mask.channel].id if mask.channel < len(case.queries) else None
 
 
-def _truth_sentence(mask: Mask, case: Case, truth: Truth) -> str | None:
+def _query_of_truth_mask(mask: Mask, case: Case, truth: Truth) -> str | None:
     for finding in truth.findings:
         if finding.query is not None and mask in finding.regions:
             return finding.query
-    return _sentence(mask, case)
+    return _query_of_mask(mask, case)

@@ -18,23 +18,34 @@ from overread.core import (
     Reading,
     Record,
     Region,
-    Shown,
+    SentImage,
     Step,
     Usage,
 )
 from overread.core import Query as Sentence
 from overread.errors import NotThere, OverreadError
-from overread.pixels.encode import Sent, encode
+from overread.pixels.encode import EncodedImage, encode
 from overread.pixels.fence import Fence
-from overread.site.parts import Allowed, OneRun, OnShelf, Word, sees_truth
-from overread.site.runs.following import Following, following
+from overread.site.parts import AccessDep, OneRun, PathId, ShelfDep, require_truth
+from overread.site.runs.following import ReadingIndex, index_of_run
 from overread.site.shelf import Run, Shelf, Split
-from overread.site.traces.asked import ExchangeTold, as_sent, exchange_told, shown_in
-from overread.site.traces.cutouts import TRUTH, Part, Pixels, Sight, drawn
-from overread.site.traces.judgements import JudgementTold, is_judged, judgements_of
-from overread.site.traces.reference import Reference, reference_of, truth_steps
-from overread.site.traces.steps import Eye, Find, FindingTold, PictureTold, StepTold
-from overread.site.unplaced import unplaced
+from overread.site.traces.asked import (
+    ExchangeDetail,
+    redraw_sent_image,
+    sent_images,
+    to_exchange_detail,
+)
+from overread.site.traces.cutouts import TRUTH, CasePixels, Part, Pixels, draw_region
+from overread.site.traces.judgements import Judgement, is_judged, load_judgements
+from overread.site.traces.reference import Reference, build_reference, truth_steps
+from overread.site.traces.steps import (
+    MaskLocator,
+    RegionChecker,
+    TraceFinding,
+    TracePicture,
+    TraceStep,
+)
+from overread.site.unplaced import strip_paths
 
 router = APIRouter(tags=["traces"], prefix="/runs/{run}/cases/{case}")
 
@@ -43,22 +54,22 @@ Sample = Annotated[int, Query(ge=0, le=1_000_000)]
 """Which of several readings of the case."""
 Window = Annotated[Literal["lung", "mediastinum", "bone"], Query()]
 """HU window in which a CT is shown."""
-Of = Literal["steps", "findings"]
+StepsOrFindings = Literal["steps", "findings"]
 Against = Annotated[int | None, Query(ge=0, le=1_000_000)]
 """Index of the step of the reading whose mask is drawn on the same slice."""
-_A_WHILE = {"cache-control": "private, max-age=600"}
+_CACHE_HEADERS = {"cache-control": "private, max-age=600"}
 _LONGEST: dict[Part, int] = {"whole": 1400, "cut": 480}
 """Pixels of the longer side of a look."""
 
 
-class SampleTold(Record):
+class TraceSample(Record):
     """One of several readings of the case in the run."""
 
     sample: int
     failed: bool
 
 
-class ExchangeHead(Record):
+class ExchangeSummary(Record):
     """An exchange in one line."""
 
     task: str
@@ -89,25 +100,25 @@ class TracedReading(Record):
     """The case before it in the run."""
     next: str | None
     sample: int
-    samples: list[SampleTold]
+    samples: list[TraceSample]
     history: str | None
     instruction: str | None
     options: list[Option]
     queries: list[Sentence]
-    pictures: list[PictureTold]
-    steps: list[StepTold]
+    pictures: list[TracePicture]
+    steps: list[TraceStep]
     choice: str | None
     order: list[str] | None
     """The release's letters in the order they were shown in, where that was not its own."""
     probabilities: dict[str, float] | None
     rationale: str | None
-    findings: list[FindingTold]
+    findings: list[TraceFinding]
     report: str | None
     discussion: str | None
     error: str | None
     """Why there is no reading."""
     usage: Usage | None
-    exchanges: list[ExchangeHead]
+    exchanges: list[ExchangeSummary]
     exchanges_tell_truth: bool
     """Whether the questions told the reader a part of the truth, as its run was set to."""
     judged: bool
@@ -115,11 +126,11 @@ class TracedReading(Record):
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _LoadedReading:
     """A reading, and what is there of its case."""
 
     run: Run
-    file: Following
+    file: ReadingIndex
     reading: Reading
     split: Split | None
     entry: Entry | None
@@ -128,65 +139,65 @@ class _Opened:
     def case(self) -> Case | None:
         return self.entry.case if self.entry else None
 
-    def eye(self, *, truth: bool = False) -> Eye:
+    def checker(self, *, truth: bool = False) -> RegionChecker:
         """Who measures places: those of the reading, or those of the truth."""
         pictures = self.split.release.pictures if self.split else None
-        return Eye(self.case, pictures, self._find(truth=truth))
+        return RegionChecker(self.case, pictures, self._mask_locator(truth=truth))
 
-    def sight(self, *, truth: bool = False) -> Sight:
+    def pixels(self, *, truth: bool = False) -> CasePixels:
         """Where places are drawn."""
         if self.split is None or self.entry is None:
-            raise NotThere("the dataset of this run is not there, so that nothing can be drawn")
+            raise NotThere("the dataset of this run was not found, so nothing can be drawn")
         key = (self.run.folder, self.entry.case.id, self.reading.sample, truth)
         volumes = (self.run.dataset, self.run.spec.split, self.entry.case.id)
-        return Sight(
+        return CasePixels(
             self.entry.case,
             self.split.release.pictures,
-            self._find(truth=truth),
+            self._mask_locator(truth=truth),
             volumes=volumes,
             masks=key,
         )
 
-    def _find(self, *, truth: bool) -> Find:
+    def _mask_locator(self, *, truth: bool) -> MaskLocator:
         if truth and self.split is not None:
             return self.split.release.source
         return Fence(self.run.folder).path
 
-    def drawn_again(self, shown: Shown) -> tuple[Sent, bool]:
+    def redraw(self, shown: SentImage) -> tuple[EncodedImage, bool]:
         """A picture as it was sent."""
         if self.split is None or self.case is None:
-            raise NotThere("the dataset of this run is not there")
+            raise NotThere("the dataset of this run was not found")
         key = (self.run.dataset, self.run.spec.split, self.case.id)
-        return as_sent(shown, self.case, self.split.release.pictures, self.run.spec, key)
+        return redraw_sent_image(shown, self.case, self.split.release.pictures, self.run.spec, key)
 
     @property
-    def tells_truth(self) -> bool:
+    def reveals_truth(self) -> bool:
         """Whether the questions told a part of the truth."""
         return bool(self.run.spec.workflow.settings.get("reveal"))
 
 
-def _opened(run: OneRun, case: Word, shelf: OnShelf, sample: Sample = 0) -> _Opened:
-    file = following(run.folder)
+def _load_reading(run: OneRun, case: PathId, shelf: ShelfDep, sample: Sample = 0) -> _LoadedReading:
+    file = index_of_run(run.folder)
     reading = file.reading(case, sample)
     try:
         split = shelf.split_of(run)
         entry = split.entries.get(case)
     except OverreadError:
         split, entry = None, None
-    return _Opened(run, file, reading, split, entry)
+    return _LoadedReading(run, file, reading, split, entry)
 
 
-Opened = Annotated[_Opened, Depends(_opened)]
+LoadedReading = Annotated[_LoadedReading, Depends(_load_reading)]
 
 
 @router.get("")
-def get_reading(opened: Opened, shelf: OnShelf) -> TracedReading:
+def get_reading(opened: LoadedReading, shelf: ShelfDep) -> TracedReading:
     """The reading of a case, step by step, and the cases before and after it."""
     run, reading, case = opened.run, opened.reading, opened.case
     samples = opened.file.cases()
-    names = _in_order(list(samples), opened.split)
+    names = _in_release_order(list(samples), opened.split)
     place = names.index(reading.case_id)
-    eye = opened.eye()
+    eye = opened.checker()
     return TracedReading(
         run=run.id,
         run_name=run.name,
@@ -201,7 +212,7 @@ def get_reading(opened: Opened, shelf: OnShelf) -> TracedReading:
         previous=names[place - 1] if place else None,
         next=names[place + 1] if place + 1 < len(names) else None,
         sample=reading.sample,
-        samples=[SampleTold(sample=s.sample, failed=s.failed) for s in samples[reading.case_id]],
+        samples=[TraceSample(sample=s.sample, failed=s.failed) for s in samples[reading.case_id]],
         history=case.history if case else None,
         instruction=case.instruction if case else None,
         options=list(case.options) if case else [],
@@ -217,58 +228,58 @@ def get_reading(opened: Opened, shelf: OnShelf) -> TracedReading:
         discussion=reading.discussion,
         error=_without_paths(reading.error, run, shelf),
         usage=reading.usage,
-        exchanges=[_head(exchange) for exchange in reading.exchanges],
-        exchanges_tell_truth=opened.tells_truth,
+        exchanges=[_summarize_exchange(exchange) for exchange in reading.exchanges],
+        exchanges_tell_truth=opened.reveals_truth,
         judged=is_judged(run.folder, reading),
     )
 
 
 @router.get("/exchanges/{number}")
-def get_exchange(opened: Opened, number: Number, access: Allowed) -> ExchangeTold:
+def get_exchange(opened: LoadedReading, number: Number, access: AccessDep) -> ExchangeDetail:
     """What was said and shown in one exchange, and the answer as it came."""
     exchange = _exchange(opened, number, truth=access.truth)
     steps = opened.reading.trace.steps if opened.reading.trace else ()
-    return exchange_told(
+    return to_exchange_detail(
         exchange,
         number=number,
         count=len(opened.reading.exchanges),
         steps=[n for n, step in enumerate(steps) if step.exchange == number],
-        draw=opened.drawn_again,
+        draw=opened.redraw,
     )
 
 
 @router.get("/exchanges/{number}/pictures/{picture}", response_class=Response)
-def get_sent(opened: Opened, number: Number, picture: Number, access: Allowed) -> Response:
+def get_sent(opened: LoadedReading, number: Number, picture: Number, access: AccessDep) -> Response:
     """A picture that an exchange showed, drawn again as it was sent."""
-    pictures = shown_in(_exchange(opened, number, truth=access.truth))
+    pictures = sent_images(_exchange(opened, number, truth=access.truth))
     if picture >= len(pictures):
         raise NotThere(f"the exchange shows {len(pictures)} pictures")
-    (data, media, _), _ = opened.drawn_again(pictures[picture])
-    return Response(data, media_type=media, headers=_A_WHILE)
+    (data, media, _), _ = opened.redraw(pictures[picture])
+    return Response(data, media_type=media, headers=_CACHE_HEADERS)
 
 
-@router.get("/verdicts", dependencies=[Depends(sees_truth)])
-def get_verdicts(opened: Opened) -> list[JudgementTold]:
+@router.get("/verdicts", dependencies=[Depends(require_truth)])
+def get_verdicts(opened: LoadedReading) -> list[Judgement]:
     """What judges said of the reading, the latest first; judges are shown the truth."""
-    return judgements_of(opened.run.folder, opened.reading)
+    return load_judgements(opened.run.folder, opened.reading)
 
 
-@router.get("/reference", dependencies=[Depends(sees_truth)])
-def get_reference(opened: Opened) -> Reference:
+@router.get("/reference", dependencies=[Depends(require_truth)])
+def get_reference(opened: LoadedReading) -> Reference:
     """The reference in the shape of a reading, and which steps correspond."""
     if opened.entry is None:
         raise NotThere(
-            "the dataset of this run is not there",
-            remedy="start the page with --root and the folder it lies in now",
+            "the dataset of this run was not found",
+            remedy="start the page with --root and its current folder",
         )
     entry = opened.entry
-    return reference_of(entry.truth, entry.case, opened.reading, opened.eye(truth=True))
+    return build_reference(entry.truth, entry.case, opened.reading, opened.checker(truth=True))
 
 
 @router.get("/{of}/{number}/look/{place}", response_class=Response)
 def get_look(
-    opened: Opened,
-    of: Of,
+    opened: LoadedReading,
+    of: StepsOrFindings,
     number: Number,
     place: Number,
     part: Part = "whole",
@@ -278,17 +289,17 @@ def get_look(
     reading = opened.reading
     steps = reading.trace.steps if reading.trace else ()
     region = _region(steps if of == "steps" else reading.findings or (), number, place)
-    return _look(drawn(opened.sight(), region, part=part, window=window), part)
+    return _png_response(draw_region(opened.pixels(), region, part=part, window=window), part)
 
 
 @router.get(
     "/reference/{of}/{number}/look/{place}",
     response_class=Response,
-    dependencies=[Depends(sees_truth)],
+    dependencies=[Depends(require_truth)],
 )
 def get_reference_look(
-    opened: Opened,
-    of: Of,
+    opened: LoadedReading,
+    of: StepsOrFindings,
     number: Number,
     place: Number,
     part: Part = "whole",
@@ -298,16 +309,18 @@ def get_reference_look(
     """What a step or a finding of the reference looks at; masks with the reader's beside them."""
     truth = opened.entry.truth if opened.entry else None
     if truth is None:
-        raise NotThere("the truth of this case is not there")
+        raise NotThere("the release has no truth of this case")
     region = _region(truth_steps(truth) if of == "steps" else truth.findings, number, place)
     also = _mask_of(opened, against) if against is not None else None
-    sight = opened.sight(truth=True)
-    return _look(drawn(sight, region, part=part, window=window, tint=TRUTH, also=also), part)
+    sight = opened.pixels(truth=True)
+    return _png_response(
+        draw_region(sight, region, part=part, window=window, tint=TRUTH, also=also), part
+    )
 
 
-def _look(pixels: Pixels, part: Part) -> Response:
+def _png_response(pixels: Pixels, part: Part) -> Response:
     data = encode(pixels, kind="png", longest=_LONGEST[part])
-    return Response(data, media_type="image/png", headers=_A_WHILE)
+    return Response(data, media_type="image/png", headers=_CACHE_HEADERS)
 
 
 def _region(things: tuple[Step, ...] | tuple[Finding, ...], number: int, place: int) -> Region:
@@ -319,38 +332,38 @@ def _region(things: tuple[Step, ...] | tuple[Finding, ...], number: int, place: 
     return regions[place]
 
 
-def _mask_of(opened: _Opened, step: int) -> tuple[Sight, Mask] | None:
+def _mask_of(opened: _LoadedReading, step: int) -> tuple[CasePixels, Mask] | None:
     """The mask that a step of the reading drew, where it drew one that can be read."""
     steps = opened.reading.trace.steps if opened.reading.trace else ()
     if step >= len(steps):
         raise NotThere(f"there are {len(steps)} steps")
-    eye = opened.eye()
+    eye = opened.checker()
     for region in steps[step].regions:
         if isinstance(region, Mask) and eye.region(region).drawable:
-            return opened.sight(), region
+            return opened.pixels(), region
     return None
 
 
-def _exchange(opened: _Opened, number: int, *, truth: bool) -> Exchange:
+def _exchange(opened: _LoadedReading, number: int, *, truth: bool) -> Exchange:
     exchanges = opened.reading.exchanges
     if number >= len(exchanges):
         raise NotThere(f"the reading has {len(exchanges)} exchanges")
-    if opened.tells_truth and not truth:
+    if opened.reveals_truth and not truth:
         raise HTTPException(403, "the questions of this run tell the truth, which is withheld")
     return exchanges[number]
 
 
-def _head(exchange: Exchange) -> ExchangeHead:
-    return ExchangeHead(
+def _summarize_exchange(exchange: Exchange) -> ExchangeSummary:
+    return ExchangeSummary(
         task=exchange.task,
         problem=exchange.problem,
         repaired=exchange.repaired,
         seconds=exchange.reply.usage.seconds if exchange.reply else 0.0,
-        pictures=len(shown_in(exchange)),
+        pictures=len(sent_images(exchange)),
     )
 
 
-def _in_order(cases: list[str], split: Split | None) -> list[str]:
+def _in_release_order(cases: list[str], split: Split | None) -> list[str]:
     """The cases of a run in the order of the release; those it has no more come last."""
     if split is None:
         return cases
@@ -368,4 +381,4 @@ def _without_paths(error: str | None, run: Run, shelf: Shelf) -> str | None:
     for root in (run.spec.root, run.spec.pictures, *(str(d.root) for d in shelf.datasets.values())):
         if root and len(root) > 1:
             error = error.replace(root, "the dataset")
-    return unplaced(error)
+    return strip_paths(error)

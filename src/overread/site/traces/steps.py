@@ -1,4 +1,4 @@
-"""Steps, findings and the places they look at, as the page is told them: no file is ever named."""
+"""Steps, findings and regions as the API sends them: no file names, problems included."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Literal
 from overread.core import Box, Case, Finding, Mask, Pictures, Record, Region, Slices, Step, Volume
 from overread.errors import NotThere, OverreadError
 from overread.pixels.flat import image_size
-from overread.pixels.masks import layout
+from overread.pixels.masks import detect_layout
 from overread.pixels.nifti import read_header
-from overread.pixels.planes import slices
+from overread.pixels.planes import slice_count
 
-Find = Callable[[str], Path | bytes]
+MaskLocator = Callable[[str], Path | bytes]
 """Where the file of a mask lies, by the name that its region gives."""
 
 
-class RegionTold(Record):
+class TraceRegion(Record):
     """A place that a step or a finding names."""
 
     kind: Literal["box", "mask", "slices", "whole"]
@@ -43,7 +43,7 @@ class RegionTold(Record):
     """Whether it can be drawn at all."""
 
 
-class StepTold(Record):
+class TraceStep(Record):
     """One step of a reading or of the reference."""
 
     index: int
@@ -51,23 +51,23 @@ class StepTold(Record):
     kind: Literal["say", "look", "ask", "conclude"]
     text: str
     """Its words; `<image>` stands where a cut-out is shown."""
-    regions: list[RegionTold]
+    regions: list[TraceRegion]
     exchange: int | None
     """Which exchange it came from; absent where nobody was asked."""
 
 
-class FindingTold(Record):
+class TraceFinding(Record):
     """One finding of a reading or of the reference."""
 
     index: int
     text: str
-    regions: list[RegionTold]
+    regions: list[TraceRegion]
     query: str | None
     """The sentence of the case that it answers."""
     category: str | None
 
 
-class PictureTold(Record):
+class TracePicture(Record):
     """A picture of the case, as far as a viewer must know it."""
 
     name: str
@@ -82,27 +82,27 @@ class PictureTold(Record):
     """Why it cannot be shown."""
 
 
-class Eye:
-    """Looks at the pictures of one case just closely enough to tell what is wrong with places."""
+class RegionChecker:
+    """Checks regions against the headers of the pictures and masks, without decoding pixels."""
 
-    def __init__(self, case: Case | None, pictures: Pictures | None, find: Find) -> None:
+    def __init__(self, case: Case | None, pictures: Pictures | None, find: MaskLocator) -> None:
         """`find` gives the masks of whoever names the places; without a case nothing is there."""
         self._case = case
         self._pictures = pictures
         self._find = find
-        self._known: dict[str, PictureTold] = {}
+        self._known: dict[str, TracePicture] = {}
 
-    def pictures(self) -> list[PictureTold]:
+    def pictures(self) -> list[TracePicture]:
         """All pictures of the case."""
         return [self.picture(one.name) for one in self._case.pictures] if self._case else []
 
-    def picture(self, name: str) -> PictureTold:
+    def picture(self, name: str) -> TracePicture:
         """One picture, measured by its header."""
         if name not in self._known:
-            self._known[name] = self._measured(name)
+            self._known[name] = self._measure_picture(name)
         return self._known[name]
 
-    def _measured(self, name: str) -> PictureTold:
+    def _measure_picture(self, name: str) -> TracePicture:
         known = self._case.pictures if self._case is not None else ()
         found = next((one for one in known if one.name == name), None)
         about: dict[str, object] = {
@@ -112,7 +112,7 @@ class Eye:
             **dict.fromkeys(("width", "height", "shape", "problem")),
         }
         if self._case is None or self._pictures is None:
-            about["problem"] = "the dataset is not there"
+            about["problem"] = "the dataset was not found"
         elif found is None:
             about["problem"] = f"the case has no picture '{name[:80]}'"
         else:
@@ -123,37 +123,37 @@ class Eye:
                     size = image_size(self._pictures.data(found))
                     about["width"], about["height"] = size
             except NotThere:
-                about["problem"] = "the picture's file is not there"
+                about["problem"] = "the file of the picture is missing"
             except (OverreadError, OSError):
                 about["problem"] = "the picture's file cannot be read"
-        return PictureTold.model_validate(about)
+        return TracePicture.model_validate(about)
 
-    def region(self, region: Region) -> RegionTold:
+    def region(self, region: Region) -> TraceRegion:
         """One place, with what is wrong with it."""
         problem, drawable = self._problem(region)
         common = {
             "kind": region.kind,
             "picture": region.picture[:200],
-            "told": told(region),
+            "told": describe_region(region),
             "problem": problem,
             "drawable": drawable,
             **dict.fromkeys(("label", "box", "axis", "first", "last", "channel", "entity")),
         }
         if isinstance(region, Box):
             edges = (region.x1, region.y1, region.x2, region.y2)
-            return RegionTold.model_validate({**common, "box": edges, "label": region.label})
+            return TraceRegion.model_validate({**common, "box": edges, "label": region.label})
         if isinstance(region, Mask):
             own = {"channel": region.channel, "entity": region.entity}
-            return RegionTold.model_validate({**common, **own})
+            return TraceRegion.model_validate({**common, **own})
         if isinstance(region, Slices):
             span = {"axis": region.axis, "first": region.first, "last": region.last}
-            return RegionTold.model_validate({**common, **span})
-        return RegionTold.model_validate(common)
+            return TraceRegion.model_validate({**common, **span})
+        return TraceRegion.model_validate(common)
 
-    def steps(self, steps: Sequence[Step]) -> list[StepTold]:
+    def steps(self, steps: Sequence[Step]) -> list[TraceStep]:
         """Steps that say or show something; breaks between paragraphs are none."""
         return [
-            StepTold(
+            TraceStep(
                 index=index,
                 kind=step.kind,
                 text=step.text,
@@ -164,10 +164,10 @@ class Eye:
             if step.text.strip() or step.regions
         ]
 
-    def findings(self, findings: Sequence[Finding]) -> list[FindingTold]:
+    def findings(self, findings: Sequence[Finding]) -> list[TraceFinding]:
         """Findings with their places."""
         return [
-            FindingTold(
+            TraceFinding(
                 index=index,
                 text=finding.text,
                 regions=[self.region(region) for region in finding.regions],
@@ -192,11 +192,11 @@ class Eye:
             return self._mask_problem(region, picture.shape)
         return None, True
 
-    def _box_problem(self, box: Box, picture: PictureTold) -> tuple[str | None, bool]:
+    def _box_problem(self, box: Box, picture: TracePicture) -> tuple[str | None, bool]:
         if picture.width is None or picture.height is None:
             return "a box in a volume cannot be drawn", False
         if not box.is_proper:
-            return "this is no box: its edges stand the wrong way round", False
+            return "invalid box: its edges are in the wrong order", False
         size = f"{picture.width}×{picture.height} pixels"
         if box.x2 <= 0 or box.y2 <= 0 or box.x1 >= picture.width or box.y1 >= picture.height:
             return f"the box lies outside the picture ({size})", False
@@ -210,7 +210,7 @@ class Eye:
         assert self._case is not None
         assert self._pictures is not None
         space = self._pictures.geometry(self._case.picture(region.picture))
-        count = slices(space, region.axis)
+        count = slice_count(space, region.axis)
         if not 0 <= region.first <= region.last < count:
             return f"there are only {count} {region.axis} slices", False
         return None, True
@@ -218,9 +218,9 @@ class Eye:
     def _mask_problem(self, mask: Mask, shape: tuple[int, int, int]) -> tuple[str | None, bool]:
         try:
             header = read_header(self._find(mask.file))
-            layout(header.shape, shape, mask.channels, where="")
+            detect_layout(header.shape, shape, mask.channels, where="")
         except NotThere:
-            return "the file of the mask is not there", False
+            return "the mask file is missing", False
         except (OverreadError, OSError):
             return "the mask cannot be read, or does not fit the CT", False
         if not 0 <= mask.channel < mask.channels:
@@ -228,12 +228,12 @@ class Eye:
         return None, True
 
 
-def told(region: Region) -> str:
+def describe_region(region: Region) -> str:
     """A place in a few words.
 
-    >>> told(Box(picture="xray", x1=1, y1=2, x2=30, y2=40, label="left lung"))
+    >>> describe_region(Box(picture="xray", x1=1, y1=2, x2=30, y2=40, label="left lung"))
     'left lung'
-    >>> told(Slices(picture="ct", first=5, last=152))
+    >>> describe_region(Slices(picture="ct", first=5, last=152))
     'ct, axial 5–152'
     """
     if isinstance(region, Box):

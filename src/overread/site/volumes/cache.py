@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry
 from overread.errors import OverreadError
-from overread.pixels.files import written
+from overread.pixels.files import open_atomic
 from overread.pixels.geometry import Array
 from overread.pixels.nifti import header_bytes, read_geometry, read_header, read_volume
-from overread.runs.kept import cache_folder, digest, identity
+from overread.runs.kept import cache_folder, digest, file_identity
 
-MOST = 6 << 30
+MAX_BYTES = 6 << 30
 """Bytes of inflated volumes that are kept on disk; those not looked at for longest go first."""
-_HANDLES = 8
+_MAX_OPEN = 8
 """Volumes that are kept open."""
-_AT_ONCE = 2
+_MAX_PARALLEL = 2
 """Volumes that are inflated at the same time; each takes its size in memory."""
 _HEADER = 352
 _FORMAT = 1
@@ -40,7 +40,7 @@ Voxels = NDArray[np.int16]
 
 
 @dataclass(frozen=True)
-class Held:
+class OpenVolume:
     """One volume that is ready to be cut."""
 
     key: str
@@ -55,14 +55,14 @@ class Held:
 class VolumeCache:
     """Opens volumes by the files they came from; may be asked from many threads."""
 
-    def __init__(self, folder: Path | None = None, *, most: int = MOST) -> None:
+    def __init__(self, folder: Path | None = None, *, most: int = MAX_BYTES) -> None:
         """`folder` is where inflated volumes lie; by default in the user's cache."""
         self._own = folder
         self._most = most
         self._lock = threading.Lock()
-        self._open: OrderedDict[str, Held] = OrderedDict()
+        self._open: OrderedDict[str, OpenVolume] = OrderedDict()
         self._busy: dict[str, threading.Lock] = {}
-        self._inflating = threading.Semaphore(_AT_ONCE)
+        self._inflating = threading.Semaphore(_MAX_PARALLEL)
         self._writing: set[threading.Thread] = set()
 
     @property
@@ -70,14 +70,14 @@ class VolumeCache:
         """Where inflated volumes lie."""
         return self._own if self._own is not None else cache_folder() / "volumes"
 
-    def known(self, source: Path | bytes) -> Held | None:
+    def get_open(self, source: Path | bytes) -> OpenVolume | None:
         """The volume, where it is open already; never waits."""
         with self._lock:
-            return self._open.get(key_of(source))
+            return self._open.get(cache_key(source))
 
-    def open(self, source: Path | bytes, *, name: str) -> Held:
+    def open(self, source: Path | bytes, *, name: str) -> OpenVolume:
         """The volume of a NIfTI file; inflated now where that was never done."""
-        key = key_of(source)
+        key = cache_key(source)
         with self._lock:
             held = self._open.get(key)
             if held is not None:
@@ -89,16 +89,16 @@ class VolumeCache:
                 with self._lock:
                     held = self._open.get(key)
                 if held is None:
-                    held = self._mapped(key, source, name) or self._inflated(key, source, name)
-                    self._keep(held)
+                    held = self._map_file(key, source, name) or self._inflate(key, source, name)
+                    self._remember(held)
                 return held
         finally:
             with self._lock:
                 self._busy.pop(key, None)
 
-    def begin(self, source: Path | bytes, *, name: str) -> None:
+    def preload(self, source: Path | bytes, *, name: str) -> None:
         """Have a volume inflated while somebody does something else; errors come with `open`."""
-        if self.known(source) is not None:
+        if self.get_open(source) is not None:
             return
 
         def work() -> None:
@@ -107,18 +107,18 @@ class VolumeCache:
 
         threading.Thread(target=work, name="inflating", daemon=True).start()
 
-    def settle(self) -> None:
+    def wait_until_written(self) -> None:
         """Wait until everything is on disk."""
         for thread in list(self._writing):
             thread.join()
 
-    def _keep(self, held: Held) -> None:
+    def _remember(self, held: OpenVolume) -> None:
         with self._lock:
             self._open[held.key] = held
-            while len(self._open) > _HANDLES:
+            while len(self._open) > _MAX_OPEN:
                 self._open.popitem(last=False)
 
-    def _mapped(self, key: str, source: Path | bytes, name: str) -> Held | None:
+    def _map_file(self, key: str, source: Path | bytes, name: str) -> OpenVolume | None:
         """The volume from an earlier time; None where there is none, or not a whole one."""
         path = self.folder / f"{key}.nii"
         try:
@@ -137,13 +137,13 @@ class VolumeCache:
             os.utime(path)  # the newest look, for what goes first
         except (OverreadError, OSError, ValueError):
             return None
-        return Held(key, voxels, space, int(low), int(high))
+        return OpenVolume(key, voxels, space, int(low), int(high))
 
-    def _inflated(self, key: str, source: Path | bytes, name: str) -> Held:
+    def _inflate(self, key: str, source: Path | bytes, name: str) -> OpenVolume:
         with self._inflating:
             raw, space = read_volume(source, name=name)
-            voxels = whole_hu(raw)
-        held = Held(key, voxels, space, int(voxels.min()), int(voxels.max()))
+            voxels = to_int16_hu(raw)
+        held = OpenVolume(key, voxels, space, int(voxels.min()), int(voxels.max()))
 
         def work() -> None:
             try:
@@ -152,7 +152,7 @@ class VolumeCache:
                 return  # a cache that cannot be written costs memory, no more
             finally:
                 self._writing.discard(threading.current_thread())
-            mapped = self._mapped(key, source, name)
+            mapped = self._map_file(key, source, name)
             with self._lock:
                 if mapped is not None and key in self._open:
                     self._open[key] = mapped  # what is in memory may go
@@ -162,7 +162,7 @@ class VolumeCache:
         thread.start()
         return held
 
-    def _write(self, held: Held) -> None:
+    def _write(self, held: OpenVolume) -> None:
         folder = self.folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         affine = np.asarray(held.space.affine)
@@ -172,7 +172,7 @@ class VolumeCache:
         if size > self._most:
             return
         self._trim(self._most - size)
-        with written(folder / f"{held.key}.nii", packed=False) as out:
+        with open_atomic(folder / f"{held.key}.nii", packed=False) as out:
             out.write(bytes(head))
             for k in range(held.space.shape[2]):
                 out.write(held.voxels[:, :, k].tobytes(order="F"))
@@ -196,15 +196,15 @@ class VolumeCache:
                 total -= size
 
 
-def key_of(source: Path | bytes) -> str:
+def cache_key(source: Path | bytes) -> str:
     """What one state of a file is called in the cache."""
-    return digest("volume", _FORMAT, *identity(source))
+    return digest("volume", _FORMAT, *file_identity(source))
 
 
-def whole_hu(raw: Array) -> Voxels:
+def to_int16_hu(raw: Array) -> Voxels:
     """Any voxels as int16 in Fortran order: rounded, cut off at its ends, and -1024 for no number.
 
-    >>> whole_hu(np.array([[[0.6, np.nan, 1e9]]])).tolist()
+    >>> to_int16_hu(np.array([[[0.6, np.nan, 1e9]]])).tolist()
     [[[1, -1024, 32767]]]
     """
     if raw.dtype == np.int16:

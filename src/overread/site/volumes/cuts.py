@@ -24,16 +24,16 @@ from overread.pixels.geometry import ras_geometry, to_ras
 from overread.pixels.nifti import header_bytes
 
 Frame = Literal["stored", "patient"]
-STEP_MOST = 16
+MAX_STEP = 16
 NOTICE = b"Research and education only, not for patient care."
 """Stands in the header of every file that is handed out."""
-_FARTHEST = 100_000.0
+_MAX_MM = 100_000.0
 """Millimetres; no scan reaches there."""
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A block of voxels, every so-many-th of them, in one of the frames."""
+class VoxelBlock:
+    """A block of voxels (every n-th along each axis) in stored or patient axes."""
 
     frame: Frame
     first: tuple[int, int, int]
@@ -49,11 +49,11 @@ class Cut:
         return sizes[0], sizes[1], sizes[2]
 
     @property
-    def word(self) -> str:
-        """The same cut always has the same word, and no other has it."""
+    def key(self) -> str:
+        """A key that is unique to this block, for the ETag."""
         return "-".join(map(str, (self.frame[0], *self.first, *self.stop, *self.step)))
 
-    def of(self, volume: NDArray[Any], space: Geometry) -> NDArray[Any]:
+    def extract(self, volume: NDArray[Any], space: Geometry) -> NDArray[Any]:
         """The voxels; a view."""
         turned: NDArray[Any] = to_ras(volume, space) if self.frame == "patient" else volume
         return turned[
@@ -62,25 +62,31 @@ class Cut:
 
     def affine(self, space: Geometry) -> NDArray[np.float64]:
         """Index in the answer → RAS+ millimetres."""
-        own = np.asarray(framed(space, self.frame).affine)
+        own = np.asarray(geometry_in_frame(space, self.frame).affine)
         cut = np.diag([*map(float, self.step), 1.0])
         cut[:3, 3] = self.first
         made: NDArray[np.float64] = own @ cut
         return made
 
 
-def framed(space: Geometry, frame: Frame) -> Geometry:
+def geometry_in_frame(space: Geometry, frame: Frame) -> Geometry:
     """The geometry of a volume in a frame."""
     return ras_geometry(space) if frame == "patient" else space
 
 
-def cut_of(space: Geometry, *, bbox: str = "", frame: Frame = "stored", step: str = "1") -> Cut:
+def parse_block(
+    space: Geometry, *, bbox: str = "", frame: Frame = "stored", step: str = "1"
+) -> VoxelBlock:
     """The cut that a query asks for; raises `UsageError` where there is no such one."""
-    own = framed(space, frame)
-    steps = _steps(step)
+    own = geometry_in_frame(space, frame)
+    steps = _parse_step(step)
     first, stop = [0, 0, 0], list(own.shape)
     if bbox:
-        first, stop = _in_mm(own, _numbers(bbox)) if frame == "patient" else _in_voxels(bbox)
+        first, stop = (
+            _block_around_mm(own, _parse_six_numbers(bbox))
+            if frame == "patient"
+            else _parse_voxel_box(bbox)
+        )
     for axis, size in enumerate(own.shape):
         first[axis], stop[axis] = max(0, first[axis]), min(size, stop[axis])
         if first[axis] >= stop[axis]:
@@ -88,31 +94,31 @@ def cut_of(space: Geometry, *, bbox: str = "", frame: Frame = "stored", step: st
                 "the box holds no voxel of the volume",
                 remedy=f"the volume has {own.shape[0]}×{own.shape[1]}×{own.shape[2]} voxels",
             )
-    return Cut(
+    return VoxelBlock(
         frame, (first[0], first[1], first[2]), (stop[0], stop[1], stop[2]), (steps[0], *steps[1:])
     )
 
 
-def _steps(text: str) -> tuple[int, int, int]:
+def _parse_step(text: str) -> tuple[int, int, int]:
     try:
         found = [int(part) for part in text.split(",")]
     except ValueError:
         found = []
     found = found * 3 if len(found) == 1 else found
-    if len(found) != 3 or any(not 1 <= one <= STEP_MOST for one in found):
+    if len(found) != 3 or any(not 1 <= one <= MAX_STEP for one in found):
         raise UsageError(
-            f"step is not one or three whole numbers from 1 to {STEP_MOST}",
+            f"step is not one or three whole numbers from 1 to {MAX_STEP}",
             remedy="for example step=2, or step=2,2,1",
         )
     return found[0], found[1], found[2]
 
 
-def _numbers(text: str) -> list[float]:
+def _parse_six_numbers(text: str) -> list[float]:
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
         found = []
-    if len(found) != 6 or not all(math.isfinite(n) and abs(n) <= _FARTHEST for n in found):
+    if len(found) != 6 or not all(math.isfinite(n) and abs(n) <= _MAX_MM for n in found):
         raise UsageError(
             "bbox is not six numbers",
             remedy="for example bbox=0,64,0,64,0,32: from and to, by axis",
@@ -120,14 +126,14 @@ def _numbers(text: str) -> list[float]:
     return found
 
 
-def _in_voxels(text: str) -> tuple[list[int], list[int]]:
-    numbers = _numbers(text)
+def _parse_voxel_box(text: str) -> tuple[list[int], list[int]]:
+    numbers = _parse_six_numbers(text)
     if any(n != int(n) for n in numbers):
         raise UsageError("a box of voxels has whole numbers", remedy="or give frame=patient")
     return [int(n) for n in numbers[0::2]], [int(n) for n in numbers[1::2]]
 
 
-def _in_mm(own: Geometry, numbers: Sequence[float]) -> tuple[list[int], list[int]]:
+def _block_around_mm(own: Geometry, numbers: Sequence[float]) -> tuple[list[int], list[int]]:
     """The block of voxels around a box in the patient."""
     ends = [(min(a, b), max(a, b)) for a, b in zip(numbers[0::2], numbers[1::2], strict=True)]
     corners = np.array([[*corner, 1.0] for corner in product(*ends)]).T
@@ -137,7 +143,7 @@ def _in_mm(own: Geometry, numbers: Sequence[float]) -> tuple[list[int], list[int
     return [int(n) for n in low], [int(n) + 1 for n in high]
 
 
-def nifti_head(
+def nifti_header(
     shape: tuple[int, int, int],
     dtype: Any,
     affine: NDArray[np.float64],

@@ -1,4 +1,4 @@
-"""What is said beside a volume: where findings lie, how large they are, how well they were met."""
+"""Facts listed beside a volume: where findings lie, their size, how a run matched them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from overread.core import Entry, Finding, Geometry, Record
 from overread.metrics.masks.components import Instances, coordinates, entities
-from overread.metrics.masks.instances import Judged
-from overread.metrics.masks.measure import cropped
+from overread.metrics.masks.instances import MaskMatch
+from overread.metrics.masks.measure import crop_masks
 from overread.metrics.masks.surfaces import surface_statistics
-from overread.ontology import findings as ontology
-from overread.pixels.geometry import world
-from overread.site.volumes.overlays import SETTINGS, Marked, held_against
+from overread.ontology import finding_tree as ontology
+from overread.pixels.geometry import voxel_to_world
+from overread.site.volumes.overlays import SETTINGS, FindingMask, match_masks
 
 Point = tuple[float, float, float]
 """Millimetres to the patient's right, front and head; negative to the left, back and feet."""
 
 
-class Spot(Record):
+class LesionFacts(Record):
     """One lesion: where it lies and how large it is."""
 
     number: int
@@ -38,14 +38,14 @@ class Spot(Record):
     """Dice with that lesion."""
 
 
-class Marks(Record):
+class MarkedSentence(Record):
     """What was marked for one sentence of the case."""
 
     query: str
     text: str
     voxels: int
     ml: float
-    lesions: tuple[Spot, ...] = ()
+    lesions: tuple[LesionFacts, ...] = ()
     """Connected lesions that are large enough to count, the first fifty."""
     dropped: int = 0
     """Voxels in pieces that do not count."""
@@ -53,7 +53,7 @@ class Marks(Record):
     """Why its mask cannot be shown."""
 
 
-class Met(Record):
+class FindingOverlap(Record):
     """How well a run marked one finding, by the official rule."""
 
     dice: float
@@ -81,15 +81,15 @@ class FindingFacts(Record):
     category_name: str | None
     voxels: int
     ml: float
-    entities: tuple[Spot, ...] = ()
+    entities: tuple[LesionFacts, ...] = ()
     problem: str = ""
     """Why its mask cannot be shown."""
-    predicted: Marks | None = None
+    predicted: MarkedSentence | None = None
     """What the run marked for it; the lesions say whether they meet an entity."""
-    met: Met | None = None
+    met: FindingOverlap | None = None
 
 
-class Distances(Record):
+class SurfaceDistances(Record):
     """How far the two surfaces of one finding are apart, in millimetres."""
 
     query: str
@@ -105,48 +105,49 @@ class Distances(Record):
     """Difference of the volumes by that of the truth."""
 
 
-def prediction_facts(
+def list_marked_sentences(
     texts: dict[str, str],
-    made: dict[str, Marked],
+    made: dict[str, FindingMask],
     space: Geometry,
     *,
-    judgement: Judged | None = None,
-) -> tuple[Marks, ...]:
+    judgement: MaskMatch | None = None,
+) -> tuple[MarkedSentence, ...]:
     """What a run marked, sentence by sentence, in the order of the case."""
     queries = [*texts, *(query for query in made if query not in texts)]
     return tuple(
-        _marks(query, texts.get(query, ""), made.get(query), space, judgement) for query in queries
+        _to_marked_sentence(query, texts.get(query, ""), made.get(query), space, judgement)
+        for query in queries
     )
 
 
-def finding_facts(
-    entry: Entry, true: dict[str, Marked], made: dict[str, Marked] | None, space: Geometry
+def list_finding_facts(
+    entry: Entry, true: dict[str, FindingMask], made: dict[str, FindingMask] | None, space: Geometry
 ) -> tuple[FindingFacts, ...]:
     """What is true, finding by finding, and how it was met where a run was named."""
     found = entry.truth.findings if entry.truth else ()
     return tuple(
-        _finding(finding, finding.query or str(place), true, made, space)
+        _to_finding_facts(finding, finding.query or str(place), true, made, space)
         for place, finding in enumerate(found)
     )
 
 
-def _finding(
+def _to_finding_facts(
     finding: Finding,
     query: str,
-    true: dict[str, Marked],
-    made: dict[str, Marked] | None,
+    true: dict[str, FindingMask],
+    made: dict[str, FindingMask] | None,
     space: Geometry,
 ) -> FindingFacts:
     mask = true.get(query)
     runs = mask.runs if mask is not None else None
-    judgement = held_against(mask, made.get(query)) if mask is not None and made else None
+    judgement = match_masks(mask, made.get(query)) if mask is not None and made else None
     drawn = entities(runs) if runs is not None else None
     scores = {one: dice for one, _, dice in judgement.matches} if judgement else None
     category = ontology().categories.get(finding.category or "")
     voxels = runs.voxels if runs is not None else finding.voxels or 0
     marks = None
     if made is not None:
-        marks = _marks(query, finding.text, made.get(query), space, judgement)
+        marks = _to_marked_sentence(query, finding.text, made.get(query), space, judgement)
     return FindingFacts(
         query=query,
         text=finding.text,
@@ -154,34 +155,34 @@ def _finding(
         category_name=category.name if category is not None else None,
         voxels=voxels,
         ml=_ml(voxels, space),
-        entities=_spots(drawn, space, scores) if drawn is not None else (),
-        problem=mask.problem if mask is not None else "the truth has no mask for it",
+        entities=_to_lesion_facts(drawn, space, scores) if drawn is not None else (),
+        problem=mask.problem if mask is not None else "the truth has no mask for this finding",
         predicted=marks,
-        met=_met(judgement) if judgement is not None else None,
+        met=_to_finding_overlap(judgement) if judgement is not None else None,
     )
 
 
-def _marks(
-    query: str, text: str, mask: Marked | None, space: Geometry, judgement: Judged | None
-) -> Marks:
+def _to_marked_sentence(
+    query: str, text: str, mask: FindingMask | None, space: Geometry, judgement: MaskMatch | None
+) -> MarkedSentence:
     if mask is None or mask.runs is None or mask.lesions is None:
-        problem = mask.problem if mask is not None else "nothing was marked for it"
-        return Marks(query=query, text=text, voxels=0, ml=0.0, problem=problem)
+        problem = mask.problem if mask is not None else "the run marked nothing for this sentence"
+        return MarkedSentence(query=query, text=text, voxels=0, ml=0.0, problem=problem)
     scores = {other: dice for _, other, dice in judgement.matches} if judgement else None
     voxels = mask.runs.voxels
-    return Marks(
+    return MarkedSentence(
         query=query,
         text=text,
         voxels=voxels,
         ml=_ml(voxels, space),
-        lesions=_spots(mask.lesions, space, scores),
+        lesions=_to_lesion_facts(mask.lesions, space, scores),
         dropped=voxels - int(mask.lesions.sizes.sum()),
     )
 
 
-def _met(ours: Judged) -> Met:
+def _to_finding_overlap(ours: MaskMatch) -> FindingOverlap:
     true = len(ours.matches)
-    return Met(
+    return FindingOverlap(
         dice=ours.dice,
         dice_whole=ours.raw_dice,
         hit=ours.dice >= SETTINGS.hit_threshold,
@@ -194,15 +195,17 @@ def _met(ours: Judged) -> Met:
     )
 
 
-def distances(query: str, truth: Marked, predicted: Marked, space: Geometry) -> Distances | None:
+def measure_distances(
+    query: str, truth: FindingMask, predicted: FindingMask, space: Geometry
+) -> SurfaceDistances | None:
     """Surface distances of one finding; None where a mask cannot be read or is empty."""
     if truth.runs is None or predicted.runs is None:
         return None
     if not len(truth.runs) or not len(predicted.runs):
         return None
-    one, other = cropped(truth.runs, predicted.runs)
+    one, other = crop_masks(truth.runs, predicted.runs)
     found = surface_statistics(one, other, space.spacing)
-    return Distances(
+    return SurfaceDistances(
         query=query,
         hd95=found["hd95"],
         assd=found["assd_pooled"],
@@ -212,15 +215,15 @@ def distances(query: str, truth: Marked, predicted: Marked, space: Geometry) -> 
     )
 
 
-def _spots(
+def _to_lesion_facts(
     lesions: Instances, space: Geometry, scores: dict[int, float] | None
-) -> tuple[Spot, ...]:
+) -> tuple[LesionFacts, ...]:
     if not len(lesions):
         return ()
-    inner = _inside(lesions, space)
+    inner = _inner_voxels(lesions, space)
     low, high = lesions.boxes
     return tuple(
-        Spot(
+        LesionFacts(
             number=int(lesions.numbers[place]),
             voxels=int(lesions.sizes[place]),
             ml=_ml(int(lesions.sizes[place]), space),
@@ -234,9 +237,9 @@ def _spots(
     )
 
 
-def _inside(lesions: Instances, space: Geometry) -> NDArray[Any]:
+def _inner_voxels(lesions: Instances, space: Geometry) -> NDArray[Any]:
     """Of each lesion the voxel nearest to its centre, which itself may lie outside of it."""
-    runs, of_run = lesions.part()
+    runs, of_run = lesions.counted_runs()
     centre = lesions.centroids[of_run]
     h, w, d = (axis.astype(np.int64) for axis in coordinates(runs))
     near = np.clip(np.rint(centre[:, 0]).astype(np.int64), h, h + (runs.stop - runs.start) - 1)
@@ -249,7 +252,7 @@ def _inside(lesions: Instances, space: Geometry) -> NDArray[Any]:
 
 
 def _mm(space: Geometry, index: NDArray[Any]) -> Point:
-    return world(space, (float(index[0]), float(index[1]), float(index[2])))
+    return voxel_to_world(space, (float(index[0]), float(index[1]), float(index[2])))
 
 
 def _corner(space: Geometry, low: NDArray[Any], high: NDArray[Any], *, lowest: bool) -> Point:

@@ -16,65 +16,65 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.catalog import unknown
+from overread.catalog import unknown_name
 from overread.core import Entry, Finding, Geometry, Mask, Reading
 from overread.errors import NotThere, OverreadError, Refused, UsageError
 from overread.metrics.masks.components import Instances, coordinates, entities
-from overread.metrics.masks.instances import Judged, counting, judged
-from overread.metrics.masks.runs import Runs, read_runs, united
+from overread.metrics.masks.instances import MaskMatch, match_finding, select_components
+from overread.metrics.masks.runs import VoxelRuns, read_runs, unite_masks
 from overread.metrics.masks.settings import MaskSettings
 from overread.pixels.geometry import to_ras
-from overread.runs.kept import digest, identity
+from overread.runs.kept import digest, file_identity
 from overread.runs.score import RunFiles
 from overread.site.shelf import Run, Split
-from overread.site.volumes.cuts import Cut, Frame
+from overread.site.volumes.cuts import Frame, VoxelBlock
 
 Labels = NDArray[np.uint8]
 Kind = Literal["truth", "prediction", "compare"]
 SETTINGS = MaskSettings()
 HIT, MISS, ALARM = 1, 2, 3
 """Values of a comparison: in both, only in the truth, only in the prediction."""
-_MOST_RUNS = 20_000_000
+_MAX_RUNS = 20_000_000
 """Runs of all masks that are kept together: some hundred megabytes."""
 
 
-class MaskShelf:
+class MaskCache:
     """Mask files that were read lately, as runs."""
 
     def __init__(self) -> None:
         """Begin empty."""
         self._lock = threading.Lock()
-        self._read: OrderedDict[str, list[Runs]] = OrderedDict()
+        self._read: OrderedDict[str, list[VoxelRuns]] = OrderedDict()
 
-    def channel(self, source: Path | bytes, region: Mask, shape: tuple[int, int, int]) -> Runs:
+    def channel(self, source: Path | bytes, region: Mask, shape: tuple[int, int, int]) -> VoxelRuns:
         """The runs of one region."""
-        key = digest(*identity(source), shape, region.channels)
+        key = digest(*file_identity(source), shape, region.channels)
         with self._lock:
             found = self._read.get(key)
         if found is None:
             found = read_runs(source, shape, region.channels, name=f"the mask of {region.picture}")
             with self._lock:
                 self._read[key] = found
-                while len(self._read) > 1 and self._total() > _MOST_RUNS:
+                while len(self._read) > 1 and self._total() > _MAX_RUNS:
                     self._read.popitem(last=False)
         if not 0 <= region.channel < len(found):
             raise UsageError(f"a mask of {len(found)} channels has none numbered {region.channel}")
         runs = found[region.channel]
-        return runs if region.entity is None else runs.taken(runs.label == region.entity)
+        return runs if region.entity is None else runs.select(runs.label == region.entity)
 
     def _total(self) -> int:
         return sum(len(runs) for runs_of in self._read.values() for runs in runs_of)
 
 
-MASKS = MaskShelf()
+MASKS = MaskCache()
 """The one that the page uses."""
 
 
 @dataclass(frozen=True)
-class Marked:
-    """What was marked for one sentence, or why that cannot be told."""
+class FindingMask:
+    """The mask of one sentence as runs of voxels, or why it cannot be read."""
 
-    runs: Runs | None
+    runs: VoxelRuns | None
     tag: str
     """Changes when the files do."""
     problem: str = ""
@@ -82,59 +82,63 @@ class Marked:
     @cached_property
     def lesions(self) -> Instances | None:
         """The connected lesions that count in the official scores."""
-        return counting(self.runs, SETTINGS)[1] if self.runs is not None else None
+        return select_components(self.runs, SETTINGS)[1] if self.runs is not None else None
 
 
-def true_masks(split: Split, entry: Entry, picture: str, space: Geometry) -> dict[str, Marked]:
+def load_truth_masks(
+    split: Split, entry: Entry, picture: str, space: Geometry
+) -> dict[str, FindingMask]:
     """Sentence → its mask in the truth, where it has one in this picture."""
-    found: dict[str, Marked] = {}
+    found: dict[str, FindingMask] = {}
     for place, finding in enumerate(entry.truth.findings if entry.truth else ()):
         regions = _regions(finding, picture)
         if regions:
-            found[finding.query or str(place)] = _united(split.release, regions, space)
+            found[finding.query or str(place)] = _load_mask(split.release, regions, space)
     return found
 
 
-def predicted_masks(
+def load_run_masks(
     run: Run, reading: Reading | None, picture: str, space: Geometry
-) -> dict[str, Marked]:
+) -> dict[str, FindingMask]:
     """Sentence → what a reading marked for it in this picture."""
     found: dict[str, list[Mask]] = {}
     for finding in (reading.findings or ()) if reading is not None else ():
         found.setdefault(finding.query or "", []).extend(_regions(finding, picture))
     files = RunFiles(run.folder)
-    return {query: _united(files, own, space) for query, own in found.items() if own}
+    return {query: _load_mask(files, own, space) for query, own in found.items() if own}
 
 
 def _regions(finding: Finding, picture: str) -> list[Mask]:
     return [one for one in finding.regions if isinstance(one, Mask) and one.picture == picture]
 
 
-def _united(files: Any, regions: list[Mask], space: Geometry) -> Marked:
+def _load_mask(files: Any, regions: list[Mask], space: Geometry) -> FindingMask:
     try:
         sources = [files.source(region.file) for region in regions]
-        tag = digest(*(identity(source) for source in sources), [r.model_dump() for r in regions])
+        tag = digest(
+            *(file_identity(source) for source in sources), [r.model_dump() for r in regions]
+        )
         read = [
             MASKS.channel(source, region, space.shape)
             for source, region in zip(sources, regions, strict=True)
         ]
     except NotThere:
-        return Marked(None, "absent", "the mask is not there")
+        return FindingMask(None, "absent", "the mask is missing")
     except Refused:
-        return Marked(None, "refused", "the mask was refused: `overread check` says why")
+        return FindingMask(None, "refused", "the mask was refused: `overread check` says why")
     except OverreadError as error:
-        return Marked(None, digest(error.what), error.what)
-    return Marked(read[0] if len(read) == 1 else united(read), tag)
+        return FindingMask(None, digest(error.what), error.what)
+    return FindingMask(read[0] if len(read) == 1 else unite_masks(read), tag)
 
 
-def held_against(truth: Marked, predicted: Marked | None) -> Judged | None:
+def match_masks(truth: FindingMask, predicted: FindingMask | None) -> MaskMatch | None:
     """The official rule on one finding; None where one of both cannot be read or is not there."""
     if truth.runs is None or predicted is None or predicted.runs is None:
         return None
-    return judged(entities(truth.runs), predicted.runs, SETTINGS)
+    return match_finding(entities(truth.runs), predicted.runs, SETTINGS)
 
 
-def reading_of(run: Run, case: str, sample: int) -> Reading | None:
+def find_reading(run: Run, case: str, sample: int) -> Reading | None:
     """The last reading of a case in a run; the others are not parsed, since runs are long."""
     from pydantic import ValidationError
 
@@ -159,18 +163,20 @@ def reading_of(run: Run, case: str, sample: int) -> Reading | None:
 # ---- the voxels of a mask ------------------------------------------------------------------
 
 
-def chosen(kind: Kind, query: str, truth: dict[str, Marked], made: dict[str, Marked]) -> Layer:
+def select_layer(
+    kind: Kind, query: str, truth: dict[str, FindingMask], made: dict[str, FindingMask]
+) -> Layer:
     """The mask that is asked for, ready to be cut."""
     if kind == "truth":
-        return Layer(_known(truth, query), None, kind)
+        return Layer(_find_mask(truth, query), None, kind)
     if kind == "prediction":
-        return Layer(None, _known(made, query), kind)
-    return Layer(_known(truth, query), made.get(query), kind)
+        return Layer(None, _find_mask(made, query), kind)
+    return Layer(_find_mask(truth, query), made.get(query), kind)
 
 
-def _known(masks: dict[str, Marked], query: str) -> Marked:
+def _find_mask(masks: dict[str, FindingMask], query: str) -> FindingMask:
     if query not in masks:
-        raise unknown("mask", query, masks)
+        raise unknown_name("mask", query, masks)
     found = masks[query]
     if found.runs is None:
         raise UsageError(found.problem)
@@ -181,8 +187,8 @@ def _known(masks: dict[str, Marked], query: str) -> Marked:
 class Layer:
     """Labels of one finding: entities of the truth, a prediction, or a comparison of both."""
 
-    truth: Marked | None
-    predicted: Marked | None
+    truth: FindingMask | None
+    predicted: FindingMask | None
     kind: Kind
 
     @property
@@ -191,34 +197,36 @@ class Layer:
         return digest(self.kind, *(one.tag for one in (self.truth, self.predicted) if one))
 
     @property
-    def _runs(self) -> list[Runs | None]:
+    def _runs(self) -> list[VoxelRuns | None]:
         return [one.runs if one is not None else None for one in (self.truth, self.predicted)]
 
-    def cut(self, space: Geometry, *, frame: Frame, step: int) -> Cut:
+    def block(self, space: Geometry, *, frame: Frame, step: int) -> VoxelBlock:
         """The box around all of them, on the same grid as a volume of that frame and step."""
-        boxes = [_ends(runs) for runs in self._runs if runs is not None and len(runs)]
+        boxes = [_bounds(runs) for runs in self._runs if runs is not None and len(runs)]
         low = np.min([one[0] for one in boxes], axis=0) if boxes else np.zeros(3, np.int64)
         stop = np.max([one[1] for one in boxes], axis=0) if boxes else np.ones(3, np.int64)
-        whole = Cut("stored", _three(low), _three(stop), (1, 1, 1))
+        whole = VoxelBlock("stored", _triple(low), _triple(stop), (1, 1, 1))
         if frame == "patient":
-            whole = _turned(whole, space)
+            whole = _change_frame(whole, space)
         # From the last point of the coarser grid before the box, so that no answer is empty.
-        first = _three(np.array(whole.first) // step * step)
-        return Cut(frame, first, whole.stop, (step, step, step))
+        first = _triple(np.array(whole.first) // step * step)
+        return VoxelBlock(frame, first, whole.stop, (step, step, step))
 
-    def array(self, space: Geometry, cut: Cut) -> Labels:
+    def label_array(self, space: Geometry, cut: VoxelBlock) -> Labels:
         """The labels within a cut that `cut` gave."""
-        stored = Cut(cut.frame, cut.first, cut.stop, (1, 1, 1))
+        stored = VoxelBlock(cut.frame, cut.first, cut.stop, (1, 1, 1))
         if cut.frame == "patient":
-            stored = _turned(stored, space, back=True)
-        made = self._painted(stored)
+            stored = _change_frame(stored, space, back=True)
+        made = self._paint(stored)
         if cut.frame == "patient":
             small = space.model_copy(update={"shape": made.shape})
             made = cast(Labels, to_ras(made, small))
         return made[tuple(slice(None, None, step) for step in cut.step)]
 
-    def _painted(self, box: Cut) -> Labels:
-        truth, predicted = (painted(runs, box) if runs is not None else None for runs in self._runs)
+    def _paint(self, box: VoxelBlock) -> Labels:
+        truth, predicted = (
+            paint_runs(runs, box) if runs is not None else None for runs in self._runs
+        )
         if self.kind == "truth" and truth is not None:
             return truth
         if self.kind == "prediction" and predicted is not None:
@@ -232,7 +240,7 @@ class Layer:
         return made
 
 
-def painted(runs: Runs, box: Cut) -> Labels:
+def paint_runs(runs: VoxelRuns, box: VoxelBlock) -> Labels:
     """Runs as an array of the stored voxels of a box that holds them all; labels end at 255."""
     low, size = np.array(box.first), np.array(box.shape)
     h, w, d = (axis.astype(np.int64) for axis in coordinates(runs))
@@ -244,14 +252,14 @@ def painted(runs: Runs, box: Cut) -> Labels:
     return flat.reshape(box.shape, order="F")
 
 
-def _ends(runs: Runs) -> tuple[NDArray[Any], NDArray[Any]]:
+def _bounds(runs: VoxelRuns) -> tuple[NDArray[Any], NDArray[Any]]:
     h, w, d = coordinates(runs)
     low = np.array([h.min(), w.min(), d.min()])
     stop = np.array([(h + (runs.stop - runs.start)).max(), w.max() + 1, d.max() + 1])
     return low, stop
 
 
-def _turned(cut: Cut, space: Geometry, *, back: bool = False) -> Cut:
+def _change_frame(cut: VoxelBlock, space: Geometry, *, back: bool = False) -> VoxelBlock:
     """The same box in the patient's axes, or back in the stored ones."""
     letters = ("LR", "PA", "IS")
     order = [next(i for i, own in enumerate(space.axes) if own in pair) for pair in letters]
@@ -263,8 +271,8 @@ def _turned(cut: Cut, space: Geometry, *, back: bool = False) -> Cut:
         ends = cut.first[source], cut.stop[source]
         first[target], stop[target] = (size - ends[1], size - ends[0]) if flipped else ends
     frame: Frame = "stored" if back else "patient"
-    return Cut(frame, _three(np.array(first)), _three(np.array(stop)), (1, 1, 1))
+    return VoxelBlock(frame, _triple(np.array(first)), _triple(np.array(stop)), (1, 1, 1))
 
 
-def _three(numbers: NDArray[Any]) -> tuple[int, int, int]:
+def _triple(numbers: NDArray[Any]) -> tuple[int, int, int]:
     return int(numbers[0]), int(numbers[1]), int(numbers[2])

@@ -11,16 +11,16 @@ from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 from zlib_ng import zlib_ng
 
-_PIECE = 4 << 20
+_CHUNK_BYTES = 4 << 20
 """Bytes that are handed on at a time."""
-PACK_MOST = 64 << 20
+MAX_GZIP_BYTES = 64 << 20
 """Bytes above which nothing is packed: whoever asks would wait longer than for the line."""
-_HERE = frozenset({"127.0.0.1", "::1", "localhost", "testclient"})
+_LOCAL_HOSTS = frozenset({"127.0.0.1", "::1", "localhost", "testclient"})
 
 
 @dataclass(frozen=True)
-class Bytes:
-    """What is to be sent, made only when it is needed."""
+class LazyBytes:
+    """A response body that is made only when it is needed."""
 
     tag: str
     """Changes when the bytes do."""
@@ -29,13 +29,13 @@ class Bytes:
     """How many; None where only making them tells."""
     make: Callable[[], Sequence[memoryview]]
     """The bytes, in pieces that follow each other."""
-    packs: bool = False
+    compressible: bool = False
     """Whether they pack to almost nothing, so that packing pays even on one machine."""
 
 
-def answer(request: Request, body: Bytes) -> Response:
+def respond(request: Request, body: LazyBytes) -> Response:
     """The bytes, or as much of them as was asked for."""
-    packed = _to_be_packed(request, body)
+    packed = _should_gzip(request, body)
     tag = f'"{body.tag}-gz"' if packed else f'"{body.tag}"'
     headers = {
         "etag": tag,
@@ -43,7 +43,7 @@ def answer(request: Request, body: Bytes) -> Response:
         "vary": "accept-encoding",
         "accept-ranges": "bytes",
     }
-    if _is_known(request.headers.get("if-none-match", ""), tag):
+    if _etag_matches(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=headers)
     if body.length is None:
         made = body.make()
@@ -52,12 +52,12 @@ def answer(request: Request, body: Bytes) -> Response:
     # Said even where nothing is packed: nobody on the way is to pack it then.
     headers["content-encoding"] = "gzip" if packed else "identity"
     if packed:
-        data = _packed(body.make()) if request.method != "HEAD" else b""
+        data = _gzip(body.make()) if request.method != "HEAD" else b""
         return Response(data, media_type=body.media, headers=headers)
     first, last, status = 0, body.length - 1, 200
     asked = request.headers.get("range")
     if asked and request.headers.get("if-range", tag) == tag:
-        span = wanted(asked, body.length)
+        span = parse_range(asked, body.length)
         if span == "none":
             headers["content-range"] = f"bytes */{body.length}"
             return Response(status_code=416, headers=headers)
@@ -68,18 +68,18 @@ def answer(request: Request, body: Bytes) -> Response:
     headers["content-length"] = str(last - first + 1)
     if request.method == "HEAD":
         return Response(status_code=status, media_type=body.media, headers=headers)
-    pieces = _pieces(body.make(), first, last)
-    if last - first < _PIECE:
+    pieces = _iter_chunks(body.make(), first, last)
+    if last - first < _CHUNK_BYTES:
         return Response(b"".join(pieces), status, media_type=body.media, headers=headers)
     return StreamingResponse(pieces, status, media_type=body.media, headers=headers)
 
 
-def wanted(header: str, length: int) -> tuple[int, int] | Literal["all", "none"]:
+def parse_range(header: str, length: int) -> tuple[int, int] | Literal["all", "none"]:
     """First and last byte of a Range header; all where it is none that is understood.
 
-    >>> wanted("bytes=2-5", 10), wanted("bytes=-3", 10), wanted("bytes=4-", 10)
+    >>> parse_range("bytes=2-5", 10), parse_range("bytes=-3", 10), parse_range("bytes=4-", 10)
     ((2, 5), (7, 9), (4, 9))
-    >>> wanted("bytes=10-", 10), wanted("bytes=0-1,4-5", 10), wanted("lines=1-2", 10)
+    >>> parse_range("bytes=10-", 10), parse_range("bytes=0-1,4-5", 10), parse_range("lines=1-2", 10)
     ('none', 'all', 'all')
     """
     found = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header)
@@ -95,30 +95,30 @@ def wanted(header: str, length: int) -> tuple[int, int] | Literal["all", "none"]
     return (first, min(last, length - 1)) if first < length else "none"
 
 
-def _to_be_packed(request: Request, body: Bytes) -> bool:
+def _should_gzip(request: Request, body: LazyBytes) -> bool:
     if "range" in request.headers or "gzip" not in request.headers.get("accept-encoding", ""):
         return False
-    if body.length is None or not 1024 <= body.length <= PACK_MOST:
+    if body.length is None or not 1024 <= body.length <= MAX_GZIP_BYTES:
         return False
-    near = request.client is None or request.client.host in _HERE
-    return body.packs or not near
+    near = request.client is None or request.client.host in _LOCAL_HOSTS
+    return body.compressible or not near
 
 
-def _packed(pieces: Sequence[memoryview]) -> bytes:
+def _gzip(pieces: Sequence[memoryview]) -> bytes:
     packer = zlib_ng.compressobj(1, zlib_ng.DEFLATED, 31)
     return b"".join([*(packer.compress(piece) for piece in pieces), packer.flush()])
 
 
-def _is_known(header: str, tag: str) -> bool:
+def _etag_matches(header: str, tag: str) -> bool:
     own = (part.strip().removeprefix("W/") for part in header.split(","))
     return any(part in ("*", tag) for part in own)
 
 
-def _pieces(parts: Sequence[memoryview], first: int, last: int) -> Iterator[bytes]:
+def _iter_chunks(parts: Sequence[memoryview], first: int, last: int) -> Iterator[bytes]:
     """The bytes from `first` to `last`, included, a few megabytes at a time."""
     at = 0
     for part in parts:
         low, high = max(first - at, 0), min(last + 1 - at, len(part))
-        for begin in range(low, high, _PIECE):
-            yield bytes(part[begin : min(begin + _PIECE, high)])
+        for begin in range(low, high, _CHUNK_BYTES):
+            yield bytes(part[begin : min(begin + _CHUNK_BYTES, high)])
         at += len(part)

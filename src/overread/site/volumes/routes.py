@@ -14,28 +14,28 @@ from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry
 from overread.pixels.planes import Plane
 from overread.runs.kept import digest
-from overread.site.parts import OneDataset, OneEntry, OneSplit, OnShelf, Word, sees_truth
+from overread.site.parts import OneDataset, OneEntry, OneSplit, PathId, ShelfDep, require_truth
 from overread.site.shelf import Run
-from overread.site.unplaced import unplaced
-from overread.site.volumes.cache import CACHE, Held
-from overread.site.volumes.cuts import STEP_MOST, Frame, cut_of, nifti_head
+from overread.site.unplaced import strip_paths
+from overread.site.volumes.cache import CACHE, OpenVolume
+from overread.site.volumes.cuts import MAX_STEP, Frame, nifti_header, parse_block
 from overread.site.volumes.mark_facts import (
-    Distances,
     FindingFacts,
-    Marks,
-    distances,
-    finding_facts,
-    prediction_facts,
+    MarkedSentence,
+    SurfaceDistances,
+    list_finding_facts,
+    list_marked_sentences,
+    measure_distances,
 )
 from overread.site.volumes.overlays import (
+    FindingMask,
     Layer,
-    Marked,
-    chosen,
-    predicted_masks,
-    reading_of,
-    true_masks,
+    find_reading,
+    load_run_masks,
+    load_truth_masks,
+    select_layer,
 )
-from overread.site.volumes.ranges import Bytes, answer
+from overread.site.volumes.ranges import LazyBytes, respond
 from overread.site.volumes.slices import slice_png
 
 router = APIRouter(tags=["volumes"])
@@ -43,11 +43,11 @@ NIFTI = "application/x-nifti"
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {"content": {NIFTI: {"schema": {"type": "string", "format": "binary"}}}},
     206: {"description": "The range of bytes that was asked for."},
-    304: {"description": "What was sent before still holds."},
-    416: {"description": "There are no such bytes."},
+    304: {"description": "Not modified."},
+    416: {"description": "Range not satisfiable."},
 }
-_AT = "/volumes/{dataset}/{split}/{case}/{name}"
-_TRUTH = [Depends(sees_truth)]
+_VOLUME_PATH = "/volumes/{dataset}/{split}/{case}/{name}"
+_TRUTH = [Depends(require_truth)]
 
 OneRunName = Annotated[str, Query(max_length=200, pattern=r"^[A-Za-z0-9_.#-]+$")]
 """Id of the run whose masks are meant."""
@@ -67,7 +67,7 @@ class VolumeGeometry(Record):
     """Least and greatest HU; absent until the volume was inflated, which asking begins."""
 
 
-class FindingsBeside(Record):
+class VolumeFindings(Record):
     """What is true of a volume, and how a run met it."""
 
     findings: tuple[FindingFacts, ...]
@@ -75,20 +75,20 @@ class FindingsBeside(Record):
     """Why the run has nothing for this case, where that is so."""
 
 
-class MarksBeside(Record):
+class VolumeMarks(Record):
     """What a run marked in a volume; holds nothing of the truth."""
 
-    marks: tuple[Marks, ...]
+    marks: tuple[MarkedSentence, ...]
     failed: str = ""
     """Why the run has nothing for this case, where that is so."""
 
 
-def _volume(entry: OneEntry, split: OneSplit, name: Word) -> Held:
+def _volume(entry: OneEntry, split: OneSplit, name: PathId) -> OpenVolume:
     picture = _picture(entry, name)
     return CACHE.open(split.release.pictures.data(picture), name=picture.name)
 
 
-def _space(entry: OneEntry, split: OneSplit, name: Word) -> Geometry:
+def _space(entry: OneEntry, split: OneSplit, name: PathId) -> Geometry:
     return split.release.pictures.geometry(_picture(entry, name))
 
 
@@ -99,43 +99,45 @@ def _picture(entry: Entry, name: str) -> Volume:
     return picture
 
 
-OneVolume = Annotated[Held, Depends(_volume)]
+OneVolume = Annotated[OpenVolume, Depends(_volume)]
 OneSpace = Annotated[Geometry, Depends(_space)]
 
 
-def _marked(
+def _run_masks(
     entry: OneEntry,
     dataset: OneDataset,
-    shelf: OnShelf,
-    name: Word,
+    shelf: ShelfDep,
+    name: PathId,
     space: OneSpace,
     run: OneRunName,
     sample: Sample = 0,
-) -> tuple[dict[str, Marked], str]:
+) -> tuple[dict[str, FindingMask], str]:
     """What a run marked in a volume, and why there is nothing where that is so."""
     found: Run = shelf.run(run)
     if (found.dataset, found.spec.split) != (dataset.id, entry.case.split):
         raise UsageError(f"the run {found.name} did not read this dataset and split")
-    reading = reading_of(found, entry.case.id, sample)
+    reading = find_reading(found, entry.case.id, sample)
     if reading is None:
         return {}, "the run has no reading of this case"
     if reading.error is not None:
-        return {}, f"the reading failed: {unplaced(reading.error)}"
-    return predicted_masks(found, reading, name, space), ""
+        return {}, f"the reading failed: {strip_paths(reading.error)}"
+    return load_run_masks(found, reading, name, space), ""
 
 
-def _true(entry: OneEntry, split: OneSplit, name: Word, space: OneSpace) -> dict[str, Marked]:
-    return true_masks(split, entry, name, space)
+def _truth_masks(
+    entry: OneEntry, split: OneSplit, name: PathId, space: OneSpace
+) -> dict[str, FindingMask]:
+    return load_truth_masks(split, entry, name, space)
 
 
-MadeByRun = Annotated[tuple[dict[str, Marked], str], Depends(_marked)]
+RunMasks = Annotated[tuple[dict[str, FindingMask], str], Depends(_run_masks)]
 """What the run of `?run=` marked, and why there is nothing where that is so."""
-TrueMarks = Annotated[dict[str, Marked], Depends(_true)]
+TruthMasks = Annotated[dict[str, FindingMask], Depends(_truth_masks)]
 """What is true of the volume; only for routes that may tell it."""
 
 
 @dataclass(frozen=True)
-class Grid:
+class LabelGrid:
     """The voxels on which labels were asked for, and by whom."""
 
     request: Request
@@ -145,39 +147,39 @@ class Grid:
 
     def labels(self, layer: Layer) -> Response:
         """A layer as NIfTI, cut to the box around it."""
-        cut = layer.cut(self.space, frame=self.frame, step=self.step)
-        head = nifti_head(cut.shape, np.uint8, cut.affine(self.space))
+        cut = layer.block(self.space, frame=self.frame, step=self.step)
+        head = nifti_header(cut.shape, np.uint8, cut.affine(self.space))
 
         def make() -> list[memoryview]:
-            labels = np.asfortranarray(layer.array(self.space, cut))
+            labels = np.asfortranarray(layer.label_array(self.space, cut))
             return [memoryview(head), labels.T.data.cast("B")]
 
         length = len(head) + int(np.prod(cut.shape, dtype=np.int64))
-        tag = digest(layer.tag, cut.word, self.space.model_dump())
-        return answer(self.request, Bytes(tag, NIFTI, length, make, packs=True))
+        tag = digest(layer.tag, cut.key, self.space.model_dump())
+        return respond(self.request, LazyBytes(tag, NIFTI, length, make, compressible=True))
 
 
 def _grid(
     request: Request,
     space: OneSpace,
     frame: Frame = "stored",
-    step: Annotated[int, Query(ge=1, le=STEP_MOST)] = 1,
-) -> Grid:
-    return Grid(request, space, frame, step)
+    step: Annotated[int, Query(ge=1, le=MAX_STEP)] = 1,
+) -> LabelGrid:
+    return LabelGrid(request, space, frame, step)
 
 
-OneGrid = Annotated[Grid, Depends(_grid)]
+OneGrid = Annotated[LabelGrid, Depends(_grid)]
 """The grid of `?frame=&step=`."""
 
 
-@router.get(f"{_AT}/geometry")
+@router.get(f"{_VOLUME_PATH}/geometry")
 def volume_geometry(
-    entry: OneEntry, split: OneSplit, name: Word, space: OneSpace
+    entry: OneEntry, split: OneSplit, name: PathId, space: OneSpace
 ) -> VolumeGeometry:
     """The geometry of a volume, at once; its voxels are inflated meanwhile."""
     source = split.release.pictures.data(_picture(entry, name))
-    CACHE.begin(source, name=name)
-    held = CACHE.known(source)
+    CACHE.preload(source, name=name)
+    held = CACHE.get_open(source)
     return VolumeGeometry(
         stored=space,
         patient=ras_geometry(space),
@@ -186,8 +188,8 @@ def volume_geometry(
     )
 
 
-@router.head(_AT, include_in_schema=False)
-@router.get(_AT, response_class=Response, responses=_FILES)
+@router.head(_VOLUME_PATH, include_in_schema=False)
+@router.get(_VOLUME_PATH, response_class=Response, responses=_FILES)
 def volume(
     request: Request,
     held: OneVolume,
@@ -201,20 +203,20 @@ def volume(
     `frame` says whether it counts voxels of the file or millimetres of the patient, and which axes
     the answer has; `step` is one number from 1 to 16, or one for each axis.
     """
-    cut = cut_of(held.space, bbox=bbox, frame=frame, step=step)
-    head = nifti_head(cut.shape, np.int16, cut.affine(held.space), low=held.low, high=held.high)
+    cut = parse_block(held.space, bbox=bbox, frame=frame, step=step)
+    head = nifti_header(cut.shape, np.int16, cut.affine(held.space), low=held.low, high=held.high)
 
     def make() -> list[memoryview]:
-        voxels = np.asfortranarray(cut.of(held.voxels, held.space))
+        voxels = np.asfortranarray(cut.extract(held.voxels, held.space))
         return [memoryview(head), voxels.T.data.cast("B")]
 
     length = len(head) + 2 * int(np.prod(cut.shape, dtype=np.int64))
-    return answer(request, Bytes(f"{held.key}-{cut.word}", NIFTI, length, make))
+    return respond(request, LazyBytes(f"{held.key}-{cut.key}", NIFTI, length, make))
 
 
-@router.head(f"{_AT}/slice", include_in_schema=False)
+@router.head(f"{_VOLUME_PATH}/slice", include_in_schema=False)
 @router.get(
-    f"{_AT}/slice",
+    f"{_VOLUME_PATH}/slice",
     response_class=Response,
     responses={200: {"content": {"image/png": {}}}, 304: _FILES[304]},
 )
@@ -242,68 +244,76 @@ def volume_slice(
         )
         return [memoryview(png)]
 
-    return answer(request, Bytes(f"{held.key}-{asked}", "image/png", None, make))
+    return respond(request, LazyBytes(f"{held.key}-{asked}", "image/png", None, make))
 
 
-@router.get(f"{_AT}/findings", dependencies=_TRUTH)
+@router.get(f"{_VOLUME_PATH}/findings", dependencies=_TRUTH)
 def volume_findings(
     entry: OneEntry,
     dataset: OneDataset,
     split: OneSplit,
-    shelf: OnShelf,
-    name: Word,
+    shelf: ShelfDep,
+    name: PathId,
     space: OneSpace,
     run: OneRunName | None = None,
     sample: Sample = 0,
-) -> FindingsBeside:
+) -> VolumeFindings:
     """The findings of the truth: text, size, entities and where they lie; how a run met them."""
-    true = true_masks(split, entry, name, space)
+    true = load_truth_masks(split, entry, name, space)
     if run is None:
-        return FindingsBeside(findings=finding_facts(entry, true, None, space))
-    made, failed = _marked(entry, dataset, shelf, name, space, run, sample)
-    return FindingsBeside(findings=finding_facts(entry, true, made, space), failed=failed)
+        return VolumeFindings(findings=list_finding_facts(entry, true, None, space))
+    made, failed = _run_masks(entry, dataset, shelf, name, space, run, sample)
+    return VolumeFindings(findings=list_finding_facts(entry, true, made, space), failed=failed)
 
 
-@router.get(f"{_AT}/marks")
-def volume_marks(entry: OneEntry, space: OneSpace, marked: MadeByRun) -> MarksBeside:
+@router.get(f"{_VOLUME_PATH}/marks")
+def volume_marks(entry: OneEntry, space: OneSpace, marked: RunMasks) -> VolumeMarks:
     """What a run marked for each sentence of the case; says nothing of the truth."""
     made, failed = marked
     texts = {query.id: query.text for query in entry.case.queries}
-    return MarksBeside(marks=prediction_facts(texts, made, space), failed=failed)
+    return VolumeMarks(marks=list_marked_sentences(texts, made, space), failed=failed)
 
 
-@router.get(f"{_AT}/distances/{{query}}", dependencies=_TRUTH)
-def volume_distances(query: Word, space: OneSpace, true: TrueMarks, marked: MadeByRun) -> Distances:
+@router.get(f"{_VOLUME_PATH}/distances/{{query}}", dependencies=_TRUTH)
+def volume_distances(
+    query: PathId, space: OneSpace, true: TruthMasks, marked: RunMasks
+) -> SurfaceDistances:
     """How far what a run marked is from one finding of the truth, in millimetres."""
-    layer = chosen("compare", query, true, marked[0])
+    layer = select_layer("compare", query, true, marked[0])
     found = None
     if layer.truth is not None and layer.predicted is not None:
-        found = distances(query, layer.truth, layer.predicted, space)
+        found = measure_distances(query, layer.truth, layer.predicted, space)
     if found is None:
-        raise UsageError("there are no two masks to measure between")
+        raise UsageError("both masks are needed to measure distances")
     return found
 
 
-@router.head(f"{_AT}/truth/{{query}}", dependencies=_TRUTH, include_in_schema=False)
+@router.head(f"{_VOLUME_PATH}/truth/{{query}}", dependencies=_TRUTH, include_in_schema=False)
 @router.get(
-    f"{_AT}/truth/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
+    f"{_VOLUME_PATH}/truth/{{query}}",
+    dependencies=_TRUTH,
+    response_class=Response,
+    responses=_FILES,
 )
-def truth_mask(query: Word, grid: OneGrid, true: TrueMarks) -> Response:
+def truth_mask(query: PathId, grid: OneGrid, true: TruthMasks) -> Response:
     """One finding of the truth as NIfTI labels (its entities), cut to the box around it."""
-    return grid.labels(chosen("truth", query, true, {}))
+    return grid.labels(select_layer("truth", query, true, {}))
 
 
-@router.head(f"{_AT}/prediction/{{query}}", include_in_schema=False)
-@router.get(f"{_AT}/prediction/{{query}}", response_class=Response, responses=_FILES)
-def predicted_mask(query: Word, grid: OneGrid, marked: MadeByRun) -> Response:
+@router.head(f"{_VOLUME_PATH}/prediction/{{query}}", include_in_schema=False)
+@router.get(f"{_VOLUME_PATH}/prediction/{{query}}", response_class=Response, responses=_FILES)
+def predicted_mask(query: PathId, grid: OneGrid, marked: RunMasks) -> Response:
     """What a run marked for one sentence as NIfTI labels, cut to the box around it."""
-    return grid.labels(chosen("prediction", query, {}, marked[0]))
+    return grid.labels(select_layer("prediction", query, {}, marked[0]))
 
 
-@router.head(f"{_AT}/compare/{{query}}", dependencies=_TRUTH, include_in_schema=False)
+@router.head(f"{_VOLUME_PATH}/compare/{{query}}", dependencies=_TRUTH, include_in_schema=False)
 @router.get(
-    f"{_AT}/compare/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
+    f"{_VOLUME_PATH}/compare/{{query}}",
+    dependencies=_TRUTH,
+    response_class=Response,
+    responses=_FILES,
 )
-def compared_mask(query: Word, grid: OneGrid, true: TrueMarks, marked: MadeByRun) -> Response:
+def compared_mask(query: PathId, grid: OneGrid, true: TruthMasks, marked: RunMasks) -> Response:
     """Truth and prediction of one finding as NIfTI labels: 1 in both, 2 missed, 3 false alarm."""
-    return grid.labels(chosen("compare", query, true, marked[0]))
+    return grid.labels(select_layer("compare", query, true, marked[0]))

@@ -12,15 +12,15 @@ from PIL import Image as Pillow
 
 from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry, to_ras
-from overread.pixels.planes import Plane, cut, square
-from overread.pixels.windows import WINDOWS, Window, window
-from overread.site.volumes.cache import Held
+from overread.pixels.planes import Plane, extract_slice, resample_square
+from overread.pixels.windows import WINDOWS, Window, apply_window
+from overread.site.volumes.cache import OpenVolume
 
 _AXIS: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
 
 
 def slice_png(
-    held: Held,
+    held: OpenVolume,
     *,
     plane: Plane,
     index: int | None,
@@ -30,19 +30,21 @@ def slice_png(
     longest: int,
 ) -> bytes:
     """A slice turned for the eye, with square pixels, as PNG bytes."""
-    grey = window(slab_slice(held, plane, index, slab), _window(setting))
+    grey = apply_window(slab_slice(held, plane, index, slab), _window(setting))
     if box:
         left, top, right, bottom = _box(box)
         grey = grey[max(0, top) : bottom, max(0, left) : right]
         if not grey.size:
             raise UsageError("the box holds no pixel of the slice")
     out = io.BytesIO()
-    picture = Pillow.fromarray(square(grey, held.space, plane, longest=longest, smooth=True))
+    picture = Pillow.fromarray(
+        resample_square(grey, held.space, plane, longest=longest, smooth=True)
+    )
     picture.save(out, "PNG", compress_level=1)  # somebody waits; a little larger does not matter
     return out.getvalue()
 
 
-def slab_slice(held: Held, plane: Plane, index: int | None, slab: float) -> NDArray[Any]:
+def slab_slice(held: OpenVolume, plane: Plane, index: int | None, slab: float) -> NDArray[Any]:
     """A slice in HU, or the brightest voxels of a slab of so many millimetres around it."""
     axis = _AXIS[plane]
     own = ras_geometry(held.space)
@@ -52,7 +54,7 @@ def slab_slice(held: Held, plane: Plane, index: int | None, slab: float) -> NDAr
         raise UsageError(f"there is no {plane} slice {place}", remedy=f"there are {count}, from 0")
     first, last = slab_ends(place, slab, own.spacing[axis], count)
     if first == last:
-        return cut(held.voxels, held.space, plane, place)
+        return extract_slice(held.voxels, held.space, plane, place)
     ras = to_ras(held.voxels, held.space)
     part = [slice(None)] * 3
     part[axis] = slice(first, last + 1)

@@ -12,8 +12,8 @@ import numpy as np
 from overread.metrics.clinical.models.weights import (
     TRANSFORMER,
     WeightFiles,
-    package,
-    saved_transformer,
+    import_package,
+    load_transformer,
 )
 from overread.metrics.sample import Numbers
 
@@ -49,10 +49,10 @@ def greedy_f(reference: Numbers, other: Numbers) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def rescaled(f: float) -> float:
+def rescale(f: float) -> float:
     """F on the scale where unrelated sentences get 0 and equal ones 1.
 
-    >>> rescaled(1.0), round(rescaled(0.0), 4)
+    >>> rescale(1.0), round(rescale(0.0), 4)
     (1.0, -5.5502)
     """
     return (f - BASELINE) / (1 - BASELINE)
@@ -63,8 +63,8 @@ class BertScore:
 
     def __init__(self, folder: Path, layer: int = LAYER) -> None:
         """`folder` is in transformers' form."""
-        self._torch = package("torch", NAME)
-        self._words, self._model = saved_transformer(folder, "AutoModel", NAME)
+        self._torch = import_package("torch", NAME)
+        self._words, self._model = load_transformer(folder, "AutoModel", NAME)
         self._layer = layer
 
     def vectors(self, text: str) -> Numbers:
@@ -85,26 +85,26 @@ class BertScore:
 
     def score(self, reference: str, other: str) -> float:
         """Rescaled F of two texts; an empty one gives the F of 0."""
-        return rescaled(greedy_f(self.vectors(reference), self.vectors(other)))
+        return rescale(greedy_f(self.vectors(reference), self.vectors(other)))
 
 
 def load_bertscore(models: Path | None = None) -> BertScore:
     """The model from the models' folder; the same object for the same folder."""
-    package("torch", NAME)
-    package("transformers", NAME)
-    return _loaded(WEIGHTS.find(models))
+    import_package("torch", NAME)
+    import_package("transformers", NAME)
+    return _load_cached(WEIGHTS.find(models))
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path) -> BertScore:
+def _load_cached(folder: Path) -> BertScore:
     return BertScore(folder)
 
 
 def bertscore(reference: str, other: str) -> float:
     """BERTScore of two texts by the model of the models' folder, remembered."""
-    return _score(reference, other, WEIGHTS.find())
+    return _score_cached(reference, other, WEIGHTS.find())
 
 
 @lru_cache(maxsize=4096)
-def _score(reference: str, other: str, folder: Path) -> float:
+def _score_cached(reference: str, other: str, folder: Path) -> float:
     return load_bertscore(folder.parent).score(reference, other)

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from overread.metrics.clinical.chexbert import CLASSES
-from overread.metrics.clinical.models.weights import WeightFiles, device, opened, package, tensors
+from overread.metrics.clinical.models.weights import (
+    WeightFiles,
+    device,
+    import_package,
+    load_or_refuse,
+    load_tensors,
+)
 from overread.metrics.sample import Numbers
 
 NAME = "CheXbert"
@@ -29,17 +35,17 @@ class CheXbert:
 
     def __init__(self, folder: Path) -> None:
         """`folder` holds the weights and bert-base-uncased's `vocab.txt`."""
-        self._torch = package("torch", NAME)
-        transformers = package("transformers", NAME)
-        words = package("tokenizers", NAME)
-        self._words = opened(
+        self._torch = import_package("torch", NAME)
+        transformers = import_package("transformers", NAME)
+        words = import_package("tokenizers", NAME)
+        self._words = load_or_refuse(
             lambda: words.BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=True),
             folder / "vocab.txt",
             NAME,
         )
         self._words.enable_truncation(LONGEST)
         path = next(folder / name for name in WEIGHTS.files[0] if (folder / name).exists())
-        state = {name.removeprefix("module."): t for name, t in tensors(path, NAME).items()}
+        state = {name.removeprefix("module."): t for name, t in load_tensors(path, NAME).items()}
 
         def load() -> tuple[Any, list[tuple[Any, Any]]]:
             known = folder / "config.json"
@@ -50,11 +56,11 @@ class CheXbert:
             )
             with self._torch.random.fork_rng():  # the layers are filled from the file
                 bert = transformers.BertModel(config)
-            bert.load_state_dict(_below("bert.", state))
-            heads = [(state[f"{at}.weight"], state[f"{at}.bias"]) for at in _heads()]
+            bert.load_state_dict(_strip_prefix("bert.", state))
+            heads = [(state[f"{at}.weight"], state[f"{at}.bias"]) for at in _head_names()]
             return bert.eval().to(device(NAME)), heads
 
-        self._bert, self._heads = opened(load, path, NAME)
+        self._bert, self._heads = load_or_refuse(load, path, NAME)
 
     def read(self, text: str) -> tuple[tuple[int, ...], Numbers]:
         """The 14 labels of a report in CheXbert's encoding, and its CLS vector."""
@@ -70,23 +76,23 @@ class CheXbert:
 
 def load_chexbert(models: Path | None = None) -> CheXbert:
     """CheXbert from the models' folder; the same object for the same folder."""
-    package("torch", NAME)
-    package("transformers", NAME)
-    return _loaded(WEIGHTS.find(models))
+    import_package("torch", NAME)
+    import_package("transformers", NAME)
+    return _load_cached(WEIGHTS.find(models))
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path) -> CheXbert:
+def _load_cached(folder: Path) -> CheXbert:
     return CheXbert(folder)
 
 
 def read_chexbert(text: str) -> tuple[tuple[int, ...], Numbers]:
     """Labels and vector of a report by the model of the models' folder, remembered."""
-    return _read(text, WEIGHTS.find())
+    return _read_cached(text, WEIGHTS.find())
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str, folder: Path) -> tuple[tuple[int, ...], Numbers]:
+def _read_cached(text: str, folder: Path) -> tuple[tuple[int, ...], Numbers]:
     return load_chexbert(folder.parent).read(text)
 
 
@@ -100,11 +106,11 @@ def sembscore(reference: Numbers, other: Numbers) -> float:
     return float(reference @ other) / long if long else 0.0
 
 
-def _heads() -> list[str]:
+def _head_names() -> list[str]:
     return [f"linear_heads.{n}" for n in range(len(CLASSES))]
 
 
-def _below(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_prefix(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors under a prefix, without the row of numbers that old versions saved with them."""
     found = {n.removeprefix(prefix): t for n, t in state.items() if n.startswith(prefix)}
     found.pop("embeddings.position_ids", None)

@@ -10,15 +10,15 @@ from overread.errors import OverreadError, UsageError
 from overread.metrics.clinical.models.weights import (
     TRANSFORMER,
     WeightFiles,
-    package,
-    saved_transformer,
+    import_package,
+    load_transformer,
 )
 
 NAME = "GREEN"
 LONGEST = 2048
 """Tokens of prompt and reply together; more than that the judge was not trained with."""
 PROMPT = "prompt.txt"
-_PLACE = re.compile(r"\{(reference|candidate)\}")
+_PLACEHOLDER = re.compile(r"\{(reference|candidate)\}")
 WEIGHTS = WeightFiles(
     NAME,
     "green",
@@ -33,15 +33,15 @@ class GreenJudge:
 
     def __init__(self, folder: Path, longest: int = LONGEST) -> None:
         """`folder` is in transformers' form, with the prompt that the model was trained with."""
-        self._torch = package("torch", NAME)
+        self._torch = import_package("torch", NAME)
         self._prompt = (folder / PROMPT).read_text("utf-8")
-        if set(_PLACE.findall(self._prompt)) != {"reference", "candidate"}:
+        if set(_PLACEHOLDER.findall(self._prompt)) != {"reference", "candidate"}:
             raise UsageError(
                 "the prompt of the GREEN judge does not say where the two reports go",
                 where=str(folder / PROMPT),
                 remedy="write {reference} and {candidate} into it",
             )
-        self._words, self._model = saved_transformer(folder, "AutoModelForCausalLM", NAME)
+        self._words, self._model = load_transformer(folder, "AutoModelForCausalLM", NAME)
         self._longest = min(longest, self._model.config.max_position_embeddings)
 
     def reply(self, reference: str, candidate: str) -> str:
@@ -73,7 +73,7 @@ class GreenJudge:
         """
         # In one pass: what a report says cannot become the place of the other.
         texts = {"reference": reference, "candidate": candidate}
-        prompt = _PLACE.sub(lambda place: texts[place.group(1)], self._prompt)
+        prompt = _PLACEHOLDER.sub(lambda place: texts[place.group(1)], self._prompt)
         if not self._words.chat_template:
             return f"<|user|>\n{prompt}{self._words.eos_token}\n<|assistant|>\n"
         turn = {"role": "user", "content": prompt, "from": "human", "value": prompt}
@@ -85,11 +85,11 @@ class GreenJudge:
 
 def load_green(models: Path | None = None) -> GreenJudge:
     """The judge from the models' folder; the same object for the same folder."""
-    package("torch", NAME)
-    package("transformers", NAME)
-    return _loaded(WEIGHTS.find(models))
+    import_package("torch", NAME)
+    import_package("transformers", NAME)
+    return _load_cached(WEIGHTS.find(models))
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path) -> GreenJudge:
+def _load_cached(folder: Path) -> GreenJudge:
     return GreenJudge(folder)

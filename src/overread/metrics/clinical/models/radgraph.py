@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from overread.errors import MissingPart, OverreadError
-from overread.metrics.clinical.models.weights import WeightFiles, opened, package
+from overread.metrics.clinical.models.weights import WeightFiles, import_package, load_or_refuse
 from overread.metrics.clinical.radgraph import Entities, entities_of
 
 NAME = "RadGraph"
@@ -21,7 +21,7 @@ Model: TypeAlias = Literal["radgraph-xl", "radgraph"]
 """The newer model, which RadGraph F1 uses; the first one, which RadCliQ was fitted with."""
 
 
-def weights(model: Model) -> WeightFiles:
+def weight_files(model: Model) -> WeightFiles:
     """The files of a model: its archive unpacked, and the encoder that its config names."""
     return WeightFiles(
         f"{NAME} ({model})",
@@ -44,7 +44,7 @@ class RadGraph:
                 f"radgraph does not run with transformers {transformers.__version__}",
                 remedy=INSTALL,
             )
-        self._model = opened(lambda: _made(theirs, folder, model), folder, NAME)
+        self._model = load_or_refuse(lambda: _make_model(theirs, folder, model), folder, NAME)
 
     def read(self, text: str) -> Entities:
         """The entities of a text by their number; none where it is empty."""
@@ -61,22 +61,22 @@ class RadGraph:
 def load_radgraph(model: Model = "radgraph-xl", models: Path | None = None) -> RadGraph:
     """A RadGraph model from the models' folder; the same object for the same folder."""
     _packages()
-    return _loaded(weights(model).find(models), model)
+    return _load_cached(weight_files(model).find(models), model)
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: Path, model: Model) -> RadGraph:
+def _load_cached(folder: Path, model: Model) -> RadGraph:
     return RadGraph(folder, model)
 
 
 def read_radgraph(text: str, model: Model = "radgraph-xl") -> Entities:
     """Entities of a report by the model of the models' folder, remembered."""
     _packages()
-    return _read(text, model, weights(model).find())
+    return _read_cached(text, model, weight_files(model).find())
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str, model: Model, folder: Path) -> Entities:
+def _read_cached(text: str, model: Model, folder: Path) -> Entities:
     return load_radgraph(model, folder.parent).read(text)
 
 
@@ -84,11 +84,13 @@ def _packages() -> tuple[Any, Any]:
     """radgraph and transformers; importing the first would change what Python warns of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        package("torch", NAME, INSTALL)
-        return package("radgraph", NAME, INSTALL), package("transformers", NAME, INSTALL)
+        import_package("torch", NAME, INSTALL)
+        return import_package("radgraph", NAME, INSTALL), import_package(
+            "transformers", NAME, INSTALL
+        )
 
 
-def _made(theirs: Any, folder: Path, model: Model) -> Any:
+def _make_model(theirs: Any, folder: Path, model: Model) -> Any:
     """The package's model, from a copy of its folder whose config names the encoder on disk.
 
     The package would fetch the encoder's config by the name of its hub; a path is a name too.

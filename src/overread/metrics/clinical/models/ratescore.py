@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from overread.language.text import sentences
+from overread.language.text import split_sentences
 from overread.metrics.clinical import ratescore as arithmetic
 from overread.metrics.clinical.models.weights import (
     TRANSFORMER,
     WeightFiles,
-    package,
-    saved_transformer,
+    import_package,
+    load_transformer,
 )
 from overread.metrics.sample import Numbers
 
@@ -27,10 +27,10 @@ ENCODER = WeightFiles(
 )
 
 
-def spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
+def find_spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
     """Entities in a row of labels: first and last place, and type. B- opens one, I- goes on.
 
-    >>> spans(["O", "B-ANATOMY", "I-ANATOMY", "B-DISEASE", "O", "I-DISEASE"])
+    >>> find_spans(["O", "B-ANATOMY", "I-ANATOMY", "B-DISEASE", "O", "I-DISEASE"])
     [(1, 2, 'ANATOMY'), (3, 3, 'DISEASE')]
     """
     found: list[tuple[int, int, str]] = []
@@ -51,16 +51,16 @@ class RaTEScore:
 
     def __init__(self, entities: Path, encoder: Path) -> None:
         """Both folders are in transformers' form."""
-        self._torch = package("torch", NAME)
-        self._words, self._namer = saved_transformer(
+        self._torch = import_package("torch", NAME)
+        self._words, self._namer = load_transformer(
             entities, "AutoModelForTokenClassification", NAME
         )
-        self._pieces, self._encoder = saved_transformer(encoder, "AutoModel", NAME)
+        self._pieces, self._encoder = load_transformer(encoder, "AutoModel", NAME)
 
     def entities(self, text: str) -> list[tuple[str, str]]:
         """The entities of a report in order: words and type."""
         found = []
-        for sentence in sentences(text):
+        for sentence in split_sentences(text):
             told = self._words(
                 text[sentence.start : sentence.end],
                 truncation=True,
@@ -73,7 +73,7 @@ class RaTEScore:
             pieces = self._words.convert_ids_to_tokens(told["input_ids"][0].tolist())
             marks = {self._words.cls_token, self._words.sep_token}
             names = ["O" if p in marks else n for p, n in zip(pieces, names, strict=True)]
-            for first, last, kind in spans(names):
+            for first, last, kind in find_spans(names):
                 words = self._words.convert_tokens_to_string(pieces[first : last + 1])
                 found.append((words.strip(), kind.upper()))
         return found
@@ -106,11 +106,11 @@ class RaTEScore:
 
 def load_ratescore(models: Path | None = None) -> RaTEScore:
     """The models from the models' folder; the same object for the same folder."""
-    package("torch", NAME)
-    package("transformers", NAME)
-    return _loaded(ENTITIES.find(models), ENCODER.find(models))
+    import_package("torch", NAME)
+    import_package("transformers", NAME)
+    return _load_cached(ENTITIES.find(models), ENCODER.find(models))
 
 
 @lru_cache(maxsize=1)
-def _loaded(entities: Path, encoder: Path) -> RaTEScore:
+def _load_cached(entities: Path, encoder: Path) -> RaTEScore:
     return RaTEScore(entities, encoder)

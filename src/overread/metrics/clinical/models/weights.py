@@ -1,8 +1,9 @@
-"""Where weights are looked for, and how they are opened: nothing is fetched, nothing is run.
+"""Finds and loads model weights: nothing is downloaded, and no code from weight files is executed.
 
-Each model has a folder of its own name under the models' folder: the one that is given, or the
-variable OVERREAD_MODELS, or `~/.cache/overread/models`. Weights are read as safetensors or with
-`torch.load(weights_only=True)`; a file that holds more than tensors is refused.
+Each model has a folder of its own name under the models' folder: the one that is given, or
+OVERREAD_MODELS, or
+`~/.cache/overread/models`. Weights are read as safetensors or with `torch.load(weights_only=True)`;
+files with anything else are refused.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class WeightFiles:
         if lacking:
             files = ", ".join(" or ".join(names) for names in lacking)
             raise MissingPart(
-                f"the weights of {self.model} are not there",
+                f"the weights of {self.model} were not found",
                 where=str(folder),
                 remedy=f"put {files} from {self.source} there, or name the folder that holds "
                 f"'{self.folder}' in {ENVIRONMENT}",
@@ -65,7 +66,7 @@ def models_folder(models: Path | None = None) -> Path:
     return Path(named) if named else Path.home() / ".cache" / "overread" / "models"
 
 
-def package(name: str, model: str, install: str = INSTALL) -> Any:
+def import_package(name: str, model: str, install: str = INSTALL) -> Any:
     """An optional package, imported now; raises `MissingPart` where it is not installed."""
     try:
         return importlib.import_module(name)
@@ -74,23 +75,23 @@ def package(name: str, model: str, install: str = INSTALL) -> Any:
         raise MissingPart(f"{model} needs the package {root} ({error})", remedy=install) from error
 
 
-def tensors(path: Path, model: str) -> dict[str, Any]:
+def load_tensors(path: Path, model: str) -> dict[str, Any]:
     """The tensors of a weights file by name; a file that holds more than data is refused."""
 
     def load() -> Any:
         if path.suffix == ".safetensors":
-            return package("safetensors.torch", model).load_file(path)
-        return package("torch", model).load(path, map_location="cpu", weights_only=True)
+            return import_package("safetensors.torch", model).load_file(path)
+        return import_package("torch", model).load(path, map_location="cpu", weights_only=True)
 
-    found = opened(load, path, model)
+    found = load_or_refuse(load, path, model)
     inner = found.get("model_state_dict", found) if isinstance(found, dict) else None
     if not isinstance(inner, dict):
-        raise UsageError(f"this is no weights file of {model}", where=str(path))
+        raise UsageError(f"this is not a weights file of {model}", where=str(path))
     return inner
 
 
-def opened(load: Callable[[], Made], path: Path, model: str) -> Made:
-    """What `load` gives; whatever it stumbles over becomes one sentence with the place."""
+def load_or_refuse(load: Callable[[], Made], path: Path, model: str) -> Made:
+    """Call `load`; any exception becomes one `UsageError` that names the file."""
     try:
         return load()
     except MissingPart:
@@ -100,18 +101,18 @@ def opened(load: Callable[[], Made], path: Path, model: str) -> Made:
         raise UsageError(
             f"the weights of {model} cannot be loaded ({first[:200]})",
             where=str(path),
-            remedy="fetch them again; files that hold more than weights are never opened",
+            remedy="download them again; files that contain anything but tensors are refused",
         ) from error
 
 
-def saved_transformer(folder: Path, kind: str, model: str) -> tuple[Any, Any]:
+def load_transformer(folder: Path, kind: str, model: str) -> tuple[Any, Any]:
     """Tokenizer and model of a folder in transformers' form, ready to read on the best device.
 
     `kind` is a class of transformers ("AutoModel"). Nothing is downloaded, no code of the folder
     is run.
     """
-    transformers = package("transformers", model)
-    torch = package("torch", model)
+    transformers = import_package("transformers", model)
+    torch = import_package("torch", model)
     safe = {"local_files_only": True, "trust_remote_code": False}
 
     def load() -> tuple[Any, Any]:
@@ -122,12 +123,12 @@ def saved_transformer(folder: Path, kind: str, model: str) -> tuple[Any, Any]:
             )
         return words, made.eval().to(device(model))
 
-    return opened(load, folder, model)
+    return load_or_refuse(load, folder, model)
 
 
 def device(model: str) -> str:
     """Where a model runs: on a graphics card where there is one."""
-    return "cuda" if package("torch", model).cuda.is_available() else "cpu"
+    return "cuda" if import_package("torch", model).cuda.is_available() else "cpu"
 
 
 def _any_there(folder: Path, names: Sequence[str]) -> bool:
