@@ -13,9 +13,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from overread.phantom.sketch import write_sketch
-from site_fixtures import asked_folder, browser, desk, eyes, own_shelf, shelf_folder, site
-
-__all__ = ["asked_folder", "browser", "desk", "eyes", "own_shelf", "shelf_folder", "site"]
 
 # Derandomised: a failure here is a failure everywhere, and CI does not roll dice.
 settings.register_profile(
@@ -82,7 +79,7 @@ def fresh_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pa
     pytest.importorskip("transformers")
     monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    from clinical_making import forget_models
+    from tests.metrics.clinical.tiny_models import forget_models
 
     forget_models()
     with torch.random.fork_rng():

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from fake_readers import Echo
 from overread.core import Box, Case, DrawnMask, Image, Query, Request, Volume, Whole
 from overread.errors import OverreadError, PictureError, UnknownName, UsageError
-from overread.pixels.spots import SparseMask, to_sparse_mask
-from overread.runs.arrays import write_masks
+from overread.pixels.sparse_masks import SparseMask, to_sparse_mask
+from overread.runs.reading_files import write_masks
 from overread.session import Session, SessionSettings
+from tests.runs.fake_readers import Echo
 
 
 def picture(shade: int) -> bytes:

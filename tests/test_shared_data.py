@@ -12,8 +12,8 @@ import pytest
 
 import overread
 from overread.core import Case
-from overread.pixels.flat import verify_image
 from overread.pixels.formats import read_picture
+from overread.pixels.image_files import verify_image
 from overread.pixels.masks import count_voxels, read_channel
 
 pytestmark = pytest.mark.shared

@@ -199,7 +199,7 @@ def _engine(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]
 
 
 def _ensure_model(folder: Path, kind: str, size: str, dtype: str, device: str) -> Path:
-    from tiny_vlm import Kind, Size, make_model
+    from tests.readers.hf.tiny_vlm import Kind, Size, make_model
 
     if (folder / "config.json").exists():
         return folder
@@ -207,7 +207,7 @@ def _ensure_model(folder: Path, kind: str, size: str, dtype: str, device: str) -
 
 
 def _reader(told: argparse.Namespace, model: Path | str, **arguments: str) -> Any:
-    from overread.readers.hf import make
+    from overread.readers.hf.reader import make
 
     return make({"model": str(model), "device": told.device, **arguments})
 

@@ -16,11 +16,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from overread.benchmarks import check, load, write
     from overread.core import Case, Defect, Entry, Finding, Reading, Step, Trace, Truth
-    from overread.runs.card import Card, read_card
-    from overread.runs.comparing import compare
     from overread.runs.engine import RunPlan, run
-    from overread.runs.grading import grade
-    from overread.runs.score import score
+    from overread.runs.scoring.card import Card, read_card
+    from overread.runs.scoring.card_builder import grade
+    from overread.runs.scoring.comparison import compare
+    from overread.runs.scoring.from_run import score
 
 # The public names and where they live. Imported when first asked for, so that
 # `import overread` stays instant and loads neither numpy nor nibabel.
@@ -30,11 +30,11 @@ _PUBLIC = {
     "write": "overread.benchmarks",
     "RunPlan": "overread.runs.engine",
     "run": "overread.runs.engine",
-    "score": "overread.runs.score",
-    "grade": "overread.runs.grading",
-    "compare": "overread.runs.comparing",
-    "read_card": "overread.runs.card",
-    "Card": "overread.runs.card",
+    "score": "overread.runs.scoring.from_run",
+    "grade": "overread.runs.scoring.card_builder",
+    "compare": "overread.runs.scoring.comparison",
+    "read_card": "overread.runs.scoring.card",
+    "Card": "overread.runs.scoring.card",
     "Case": "overread.core",
     "Defect": "overread.core",
     "Entry": "overread.core",

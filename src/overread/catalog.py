@@ -41,7 +41,7 @@ _METRICS = {
         ceiling_global_only_mean_global_dice_per_case ceiling_global_only_hit_rate
         ceiling_distance_precision ceiling_distance_recall ceiling_distance_f1
     """,
-    "masks.surface_scores": """
+    "masks.surface.scores": """
         nsd_1mm nsd_2mm nsd_5mm hd95 assd_pooled assd_mean_of_means assd_surfels volume_error
         centroid_error
     """,
@@ -56,7 +56,7 @@ _METRICS = {
         clinical_location_f1 clinical_size_f1 chexpert_f1_rules_14 chexpert_f1_rules_14_macro
         chexpert_f1_rules_5 chexpert_f1_rules_5_macro
     """,
-    "clinical.modelled": """
+    "clinical.model_scores": """
         radgraph_e radgraph_er radgraph_bar_er radcliq_v0 radcliq_v1 chexbert_f1_14
         chexbert_f1_14_macro ceiling_chexbert_f1_14_macro chexbert_f1_5 chexbert_f1_5_macro
         ceiling_chexbert_f1_5_macro bertscore sembscore ratescore green green_unparseable
@@ -100,8 +100,8 @@ TABLES: dict[PartKind, dict[str, str]] = {
     },
     "readers": {
         "atlas": "overread.readers.atlas:make",
-        "openai": "overread.readers.openai:make",
-        "hf": "overread.readers.hf:make",
+        "openai": "overread.readers.openai.reader:make",
+        "hf": "overread.readers.hf.reader:make",
         "replay": "overread.readers.replay:make",
         "person": "overread.readers.person:make",
         "oracle": "overread.readers.oracle:make",
@@ -119,8 +119,8 @@ TABLES: dict[PartKind, dict[str, str]] = {
         "explore": "overread.workflows.explore:explore",
     },
     "judges": {
-        "steps": "overread.workflows.judge_steps:JUDGE",
-        "discussion": "overread.workflows.judge_discussion:JUDGE",
+        "steps": "overread.workflows.judges.steps:JUDGE",
+        "discussion": "overread.workflows.judges.discussion:JUDGE",
     },
     "metrics": {
         name: f"overread.metrics.{module}:METRICS"

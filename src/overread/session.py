@@ -152,7 +152,7 @@ class Session:
 
     def show(self, region: Region) -> SentImage:
         """A part of a picture as the reader will see it; encoded once."""
-        from overread.pixels.showing import encode_region
+        from overread.pixels.sent_images import encode_region
 
         settings = self.settings
         return self.show_rendering(
@@ -284,7 +284,7 @@ class Session:
             )
         if drawn.mask is None:  # a dry run
             return self.keep_mask(query, None, drawn.note)
-        from overread.pixels.spots import to_sparse_mask
+        from overread.pixels.sparse_masks import to_sparse_mask
 
         # Millions of voxels: aside, so that other cases go on.
         return self.keep_mask(

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import overread
-from conftest import read_rows, write_rows
-from overread.benchmarks.made import MemoryRelease
+from overread.benchmarks.memory_release import MemoryRelease
 from overread.core import Entry, Finding, Mask, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
+from tests.conftest import read_rows, write_rows
 
 
 def truth_with(entry: Entry, **changes: Any) -> Entry:

@@ -13,11 +13,18 @@ import numpy as np
 import pytest
 
 import overread
-from conftest import read_rows, write_rows
 from overread.core import Box, Finding, Reading, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
-from overread.runs.handing_in import export_submission
-from run_making import ran, readings_in, rewritten, run_scores, same_scores, submitted_scores
+from overread.runs.submission_export import export_submission
+from tests.conftest import read_rows, write_rows
+from tests.runs.sketch_runs import (
+    ran,
+    readings_in,
+    rewritten,
+    run_scores,
+    same_scores,
+    submitted_scores,
+)
 
 ONE, TWO = "test_3_a_1.nii.gz", "test_4_a_1.nii.gz"
 

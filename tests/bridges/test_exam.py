@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from engine_rows import write_cases
-from fake_readers import Echo
-from overread.bridges.exam import (
+from overread.bridges.eval_task import (
     Answers,
     EvalTask,
     combine_scores,
@@ -27,9 +25,11 @@ from overread.bridges.exam import (
 from overread.core import Case, DrawnMask, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError, ReaderError, UsageError
 from overread.runs.engine import RunPlan, run
-from overread.runs.score import score
+from overread.runs.scoring.from_run import score
 from overread.runs.settings import session_settings
 from overread.session import SessionSettings
+from tests.runs.fake_readers import Echo
+from tests.runs.medthinkvqa_cases import write_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = {
@@ -167,17 +167,17 @@ def test_pictures_are_encoded_once_under_a_key(
     sketch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Question, reading and scoring share what was encoded; a closed key is forgotten."""
-    from overread.pixels import showing
+    from overread.pixels import sent_images
 
     count = 0
-    real = showing.encode_region
+    real = sent_images.encode_region
 
     def counting(*words: Any, **more: Any) -> Any:
         nonlocal count
         count += 1
         return real(*words, **more)
 
-    monkeypatch.setattr(showing, "shown_bytes", counting)
+    monkeypatch.setattr(sent_images, "shown_bytes", counting)
     exam = exam_of("rexgroundingct", sketch / "rexgroundingct")
     case = next(iter(exam.cases.values()))
     asyncio.run(exam.first_request(case, key="one"))

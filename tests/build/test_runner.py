@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from build_making import (
+from overread.build.item import Drop, Item, Keep, StepResult
+from overread.build.step import BatchStep, Recipe, Step, StepContext
+from overread.errors import UsageError
+from tests.build.demo_builds import ROWS, built
+from tests.build.demo_recipe import (
     DEMO,
     standing,
     table,
     with_step,
     write_reports,
 )
-from build_runs import ROWS, built
-from overread.build.item import Drop, Item, Keep, StepResult
-from overread.build.step import BatchStep, Recipe, Step, StepContext
-from overread.errors import UsageError
 
 
 @pytest.fixture

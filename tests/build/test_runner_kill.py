@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from build_making import standing, table, write_prompts, write_reports
-from serving import logged, served
+from tests.build.demo_recipe import standing, table, write_prompts, write_reports
+from tests.runs.processes import logged, served
 
-COMMAND = (sys.executable, str(Path(__file__).parents[1] / "build_command.py"))
+COMMAND = (sys.executable, str(Path(__file__).parent / "demo_command.py"))
 AT_ONCE = 4
 GRACE = 0.2
 """Seconds that a reply may take from the server's hand into the ledger, on a busy machine."""

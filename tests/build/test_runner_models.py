@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from build_making import (
+from overread.build.adjudication import Queue
+from overread.build.item import Item, Keep, StepResult
+from overread.build.ledger.questions import load_ledger_questions
+from overread.build.plan import BuildPlan
+from overread.build.runner import RoleSpec, run_build
+from overread.build.step import BatchStep, Step, StepContext
+from overread.errors import BadReply, Unavailable, UsageError
+from overread.prompts.replies import ParsedReply, json_parser, text_parser
+from overread.runs.requests.prices import Prices
+from tests.build.demo_recipe import (
     DEMO,
     PROMPTS,
     Sorted,
@@ -20,16 +29,7 @@ from build_making import (
     write_prompts,
     write_reports,
 )
-from overread.build.adjudication import Queue
-from overread.build.item import Item, Keep, StepResult
-from overread.build.plan import BuildPlan
-from overread.build.questions import load_ledger_questions
-from overread.build.runner import RoleSpec, run_build
-from overread.build.step import BatchStep, Step, StepContext
-from overread.errors import BadReply, Unavailable, UsageError
-from overread.prompts.replies import ParsedReply, json_parser, text_parser
-from overread.runs.prices import Prices
-from scripted_model import Asked, grey, in_turn, js
+from tests.workflows.scripted_model import Asked, grey, in_turn, js
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from commands import run
-from conftest import read_rows, write_rows
 from overread.cli import main as command
 from overread.errors import PictureError
-from overread.pixels.flat import read_image
+from overread.pixels.image_files import read_image
+from tests.cli.overread_command import run
+from tests.conftest import read_rows, write_rows
 
 Copy = Callable[[str], Path]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from commands import run
-from conftest import read_rows
-from overread.pixels.flat import read_image
+from overread.pixels.image_files import read_image
+from tests.cli.overread_command import run
+from tests.conftest import read_rows
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from overread.cli.scorecard import (
     print_columns,
     print_reasons,
 )
-from overread.runs.card import Score
+from overread.runs.scoring.card import Score
 
 
 def printed(width: int, columns: list[Column]) -> list[str]:

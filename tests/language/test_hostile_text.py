@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overread.core import Record
-from overread.language.accounting import diff_rewrite
 from overread.language.compare import compare_reports
 from overread.language.labels import LABELS, compute_labels
-from overread.language.measures import find_sizes
 from overread.language.numerals import find_numerals
-from overread.language.owners import side_words
+from overread.language.rewrites.diff import diff_rewrite
+from overread.language.rewrites.owners import side_words
+from overread.language.sizes import find_sizes
 from overread.language.statements import Statement, find_statements
 from overread.language.text import Span, split_sections, split_sentences
 

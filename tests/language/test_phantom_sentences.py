@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from overread.language.principal import find_main_statement
+from overread.language.main_statement import find_main_statement
 from overread.language.statements import Statement as Read
 from overread.language.statements import find_statements
 from overread.ontology import lung_anatomy
-from overread.phantom.sentences import STYLES, FindingSentence, Style, write_sentence
 from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, TRAITS, Statement
-from statement_making import COUNTABLE_TOO, PLEURA, THINGS, side_of
-from statement_making import TRAITS as KNOWN_TRAITS
+from overread.phantom.words.sentences import STYLES, FindingSentence, Style, write_sentence
+from tests.phantom.statement_strategies import COUNTABLE_TOO, PLEURA, THINGS, side_of
+from tests.phantom.statement_strategies import TRAITS as KNOWN_TRAITS
 
 SENTENCES = 3000
 ENOUGH = 0.97

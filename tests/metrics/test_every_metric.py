@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 
 import overread
-from judge_making import perfect_verdicts
 from overread import catalog
 from overread.core import Entry, Reading, Release
 from overread.errors import MissingPart
 from overread.metrics import Metric, Sample, Statistics, Subject
 from overread.phantom.sketch import write_sketch
-from overread.runs.card import measure_key
-from perfect_readings import perfect
+from overread.runs.scoring.card import measure_key
+from tests.metrics.perfect_readings import perfect
+from tests.workflows.scripted_judges import perfect_verdicts
 
 NAMES = catalog.names("metrics")
 BENCHMARKS = catalog.names("benchmarks")
 DRAWS = 5
-MODELS = "overread.metrics.clinical.modelled:"
+MODELS = "overread.metrics.clinical.model_scores:"
 """Metrics that need weights; tests/metrics/test_clinical_*.py hold them with tiny ones."""
 
 

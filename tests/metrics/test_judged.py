@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge_making import entry, perfect_verdicts, reading
 from overread.core import Entry, Reading
 from overread.core.verdicts import (
     DiscussionVerdicts,
@@ -24,6 +23,7 @@ from overread.core.verdicts import (
     text_digest,
 )
 from overread.metrics import Metric, Sample, Statistics, Subject, judged
+from tests.workflows.scripted_judges import entry, perfect_verdicts, reading
 
 METRICS = [value for value in vars(judged).values() if isinstance(value, Metric)]
 STEPS = [metric for metric in METRICS if "step verdicts" in metric.needs]

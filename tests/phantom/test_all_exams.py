@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import overread
-from conftest import read_rows
-from overread.phantom.making import make_population
-from overread.phantom.texts import write_text_cases
+from overread.phantom.exams.text_cases import write_text_cases
+from overread.phantom.generator import make_population
 from overread.phantom.visit import Settings
+from tests.conftest import read_rows
 
 PATIENTS = 3
 SETTINGS = Settings(seed=21, mix="illness")

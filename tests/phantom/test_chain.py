@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fake_patients import entity, fake_patient, finding
-from overread.phantom.chain import (
+from overread.phantom.exams.anatomical_chain import (
     ChainStep,
     VoxelBox,
     build_chain,
@@ -17,6 +16,7 @@ from overread.phantom.chain import (
 from overread.phantom.findings.scan import Entity
 from overread.phantom.patient import Patient, PatientFinding, Settings, make_patient
 from overread.phantom.statement import Statement
+from tests.phantom.fake_patients import entity, fake_patient, finding
 
 
 def chain_of(patient: Patient, number: int = 0) -> list[ChainStep]:

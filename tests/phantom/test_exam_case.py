@@ -13,11 +13,10 @@ import pytest
 from PIL import Image
 
 import overread
-from conftest import read_rows
 from overread.errors import OverreadError
 from overread.language.statements import find_statements
 from overread.phantom.case.slices import choose_slices
-from overread.phantom.exam_case import (
+from overread.phantom.exams.case import (
     CaseFilm,
     CaseRecord,
     check_all_drawn,
@@ -29,9 +28,10 @@ from overread.phantom.exam_case import (
     write_lists,
 )
 from overread.phantom.illness.draft import Draft
-from overread.phantom.illness.drawing import draw_draft
+from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.patient import draw_case_days
 from overread.phantom.visit import Settings, Visit
+from tests.conftest import read_rows
 
 SETTINGS = Settings(seed=77)
 

@@ -18,17 +18,17 @@ import pytest
 from numpy.typing import NDArray
 
 import overread
-from conftest import read_rows
-from fake_patients import entity, fake_patient, finding
 from overread.core import Mask, Volume
 from overread.errors import UsageError
-from overread.phantom import examining
-from overread.phantom.exam_ct import list_scan_files, scan_name, split_of
-from overread.phantom.making import PopulationResult, make_population
+from overread.phantom.exams import patient_exams
+from overread.phantom.exams.ct import list_scan_files, scan_name, split_of
+from overread.phantom.generator import PopulationResult, make_population
 from overread.phantom.patient import Patient, Settings
 from overread.phantom.statement import Statement
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_volume
+from tests.conftest import read_rows
+from tests.phantom.fake_patients import entity, fake_patient, finding
 
 SEED = 2
 PATIENTS = 3
@@ -62,7 +62,7 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patients are made in no time, and in this process."""
-    monkeypatch.setattr(examining, "make_patient", fake_patient)
+    monkeypatch.setattr(patient_exams, "make_patient", fake_patient)
 
 
 def make(out: Path, patients: int, seed: int = 0) -> PopulationResult:
@@ -236,14 +236,14 @@ def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
         broken = (finding(lost, twin, twin),) if number == 4 else ()
         return fake_patient(number, settings, *broken)
 
-    monkeypatch.setattr(examining, "make_patient", mostly)
+    monkeypatch.setattr(patient_exams, "make_patient", mostly)
     outcome = make(tmp_path / "a", 4)
     told = {number: str(error) for number, error in outcome.failed.items()}
     assert told[2] == "patient 2 could not be made: ZeroDivisionError: float division by zero"
     assert told[4].startswith("patient 4 could not be made: finding 0 has an entity without")
     assert outcome.splits == {"train": 1, "val": 1}
     assert list(overread.check("rexgroundingct", tmp_path / "a" / "rexgroundingct", "train")) == []
-    monkeypatch.setattr(examining, "make_patient", fake_patient)
+    monkeypatch.setattr(patient_exams, "make_patient", fake_patient)
     assert make(tmp_path / "a", 4).made == 2
     make(tmp_path / "b", 4)
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
@@ -251,7 +251,7 @@ def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(number: int, settings: Settings) -> Patient:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(examining, "make_patient", full)
+    monkeypatch.setattr(patient_exams, "make_patient", full)
     with pytest.raises(OSError, match="No space"):
         make(tmp_path / "a", 9)
 

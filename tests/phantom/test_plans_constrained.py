@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blank_scans import Blank, draw_blank, fresh, painted
 from overread.errors import OverreadError
 from overread.ontology import lung_anatomy
 from overread.phantom.body.lungs import LOBES
-from overread.phantom.case.profiles import CONSPICUOUS_FACTOR, measure_slice_areas, min_visible_mm2
-from overread.phantom.drawing import draw_findings, find_drawing_function
+from overread.phantom.case.slice_areas import (
+    CONSPICUOUS_FACTOR,
+    measure_slice_areas,
+    min_visible_mm2,
+)
+from overread.phantom.findings.dispatch import draw_findings, find_drawing_function
 from overread.phantom.findings.scan import DrawnFinding, Scan, Target
 from overread.phantom.population import FindingPlan, draw_target, seed_for
 from overread.phantom.statement import KINDS
+from tests.phantom.findings.blank_scans import Blank, draw_blank, fresh, painted
 
 PLANS = [FindingPlan(code, kind) for code, kinds in KINDS.items() for kind in kinds]
 EVERY = pytest.mark.parametrize("plan", PLANS, ids=[f"{p.category} {p.kind}" for p in PLANS])

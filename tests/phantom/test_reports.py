@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from overread.errors import UsageError
 from overread.ontology import report_regions
-from overread.phantom.reports import CtReport, write_ct_report
-from overread.phantom.sentences import STYLES, Style, write_sentence
 from overread.phantom.statement import EXTRAPULMONARY, KINDS, Statement
-from statement_making import ALL_KINDS, statements, statements_beyond
+from overread.phantom.words.ct_report import CtReport, write_ct_report
+from overread.phantom.words.sentences import STYLES, Style, write_sentence
+from tests.phantom.statement_strategies import ALL_KINDS, statements, statements_beyond
 
 DENIED = {
     "2e:effusion": r"no pleural effusion|pleural spaces are clear|pleural effusion( and pneumothorax)? (was|were) not|(?<!pericardial )effusion was not detected",

@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 
 from overread.errors import UnknownName, UsageError
 from overread.ontology import lung_anatomy
-from overread.phantom.lexicon import list_wordings
-from overread.phantom.sentences import (
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, Statement
+from overread.phantom.words.lexicon import list_wordings
+from overread.phantom.words.sentences import (
     STYLES,
     Style,
     is_held_out,
     list_wording_texts,
     write_sentence,
 )
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, Statement
-from statement_making import ALL_KINDS, GRADES, side_of, statements, statements_beyond
+from tests.phantom.statement_strategies import (
+    ALL_KINDS,
+    GRADES,
+    side_of,
+    statements,
+    statements_beyond,
+)
 
 EVERY_KIND = ALL_KINDS + [(category, kind) for kind, category in EXTRAPULMONARY.items()]
 SEEDS = st.integers(0, 2**32 - 1)

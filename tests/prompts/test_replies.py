@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from overread.core import Option
 from overread.errors import BadReply
-from overread.prompts.mending import find_objects
+from overread.prompts.json_repair import find_objects
 from overread.prompts.replies import (
     json_parser,
     letter_parser,

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import overread
-from conftest import read_rows, write_rows
 from overread.core import Case, Mask, ReleaseRef, Request, Trace, Truth
 from overread.errors import NotThere, ReaderError, UsageError
 from overread.pixels.masks import read_channel
-from overread.readers.bounds import ball, typical
-from run_making import (
+from overread.readers.bounds import most_typical, random_ball
+from tests.conftest import read_rows, write_rows
+from tests.runs.sketch_runs import (
     BENCHMARKS,
     WITHOUT_MODEL,
     all_metrics,
@@ -165,7 +165,7 @@ def test_a_ball_is_round_and_inside(sketch: Path, radius: float) -> None:
     """Every voxel within the radius of some voxel of the middle half, and no other."""
     release = overread.load("rexgroundingct", sketch / "rexgroundingct")
     space = release.pictures.geometry(next(iter(release)).pictures[0])
-    mask = ball(space, np.random.default_rng(3), radius)
+    mask = random_ball(space, np.random.default_rng(3), radius)
     dice = np.random.default_rng(3)
     centre = [int(dice.integers(n // 4, n - n // 4)) for n in space.shape]
     places = np.indices(space.shape).reshape(3, -1).T
@@ -261,10 +261,10 @@ def test_the_typical_report() -> None:
     texts = ["a b c", "a b", "a b d e f", "x y", "a b c"]
     words = [set(text.split()) for text in texts]
     means = [np.mean([2 * len(w & v) / (len(w) + len(v)) for v in words]) for w in words]
-    assert typical(texts) == texts[int(np.argmax(means))]
-    assert typical([]) is None
+    assert most_typical(texts) == texts[int(np.argmax(means))]
+    assert most_typical([]) is None
     many = [f"word{n} heart" for n in range(5000)]
-    assert typical(many) in many
+    assert most_typical(many) in many
 
 
 def test_the_longest_option(copy: Any, tmp_path: Path) -> None:

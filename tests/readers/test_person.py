@@ -19,10 +19,10 @@ import overread
 from overread.core import Case, Message, Reading, Release, Reply, Request
 from overread.errors import BadReply, ReaderError, UsageError
 from overread.prompts.replies import json_parser, letter_parser, text_parser
-from overread.readers.person import COMMANDS, Person, PersonSettings, make
+from overread.readers.person import COMMANDS, PersonReader, PersonSettings, make
 from overread.readers.terminal import Terminal
 from overread.session import Session, SessionSettings
-from person_seat import Blocks, Choice, Seat
+from tests.readers.person_seat import Blocks, Choice, Seat
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_answers_from_a_file(case: Case, release: Release, tmp_path: Path) -> No
 
     async def go() -> list[str]:
         with (tmp_path / "answers").open() as source:
-            person = Person(PersonSettings(), (), Terminal(source, io.StringIO()))
+            person = PersonReader(PersonSettings(), (), Terminal(source, io.StringIO()))
             replies = [await person.read(question(case, release)) for _ in range(2)]
         return [reply.text for reply in replies if isinstance(reply, Reply)]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from overread.core.verdicts import explanation_of
-from run_making import readings_in
+from tests.runs.sketch_runs import readings_in
 
 # ---- a run, over a pipe --------------------------------------------------------------------
 

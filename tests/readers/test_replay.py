@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import read_rows, write_rows
 from overread.core import ReleaseRef
 from overread.errors import ReaderError, SubmissionError, UsageError
-from overread.runs.handing_in import export_submission
-from run_making import made, ran, readings_in, run_scores, same_scores, submitted_scores
+from overread.runs.submission_export import export_submission
+from tests.conftest import read_rows, write_rows
+from tests.runs.sketch_runs import made, ran, readings_in, run_scores, same_scores, submitted_scores
 
 
 def replayed(benchmark: str, root: Path, file: Path, out: Path, **arguments: str) -> Any:

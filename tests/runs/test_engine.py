@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from engine_rows import write_cases
-from fake_readers import ANSWER, Echo, WholeReader, asked, plain
 from overread.core import Case, Reading, Reply, Request
 from overread.errors import (
     BadReply,
@@ -24,10 +22,12 @@ from overread.errors import (
     UsageError,
 )
 from overread.runs.engine import RunOutcome, RunPlan, run
-from overread.runs.pace import derived_seed
+from overread.runs.requests.limits import derived_seed
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
 from overread.session import Session
+from tests.runs.fake_readers import ANSWER, Echo, WholeReader, asked, plain
+from tests.runs.medthinkvqa_cases import write_cases
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_spec_says_what_was_run(root: Path) -> None:
     spec = read_spec(root.parent / "run")
     assert (spec.benchmark, spec.split, spec.seed, spec.limit) == ("medthinkvqa", "test", 7, 3)
     assert spec.reader.identity == {"model": "echo", "endpoint": "here"}
-    assert spec.workflow.name == "fake_readers:plain"
+    assert spec.workflow.name == "tests.runs.fake_readers:plain"
     assert spec.workflow.settings["longest"] == 1024
     assert spec.versions["overread"]
 

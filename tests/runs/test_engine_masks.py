@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import overread
-from fake_readers import Drawer, WithFiles, draw_all
 from overread.core import DrawnMask, Mask, Reading
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_header
 from overread.runs.engine import RunPlan, run
 from overread.runs.store import last_readings
-from serving import commanded
+from tests.runs.fake_readers import Drawer, WithFiles, draw_all
+from tests.runs.processes import commanded
 
 
 def ran(sketch: Path, out: Path, **arguments: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from misbehaving_server import echoes, serving
 from overread.runs.engine import RunPlan, run_async
-from serving import COMMAND
+from tests.readers.openai.misbehaving_server import echoes, serving
+from tests.runs.processes import COMMAND
 
 KEYS = ("sk-canary-9f8e7d6c5b4a39281706", "abcDEF123ghiJKL456")
 

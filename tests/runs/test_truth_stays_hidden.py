@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from conftest import read_rows, write_rows
-from misbehaving_server import Seen, Server, says, serving
 from overread import catalog
 from overread.runs.engine import RunPlan, run_async
 from overread.runs.estimate import simplest_value
 from overread.session import SessionSettings
-from run_making import questions
-from serving import COMMAND
+from tests.conftest import read_rows, write_rows
+from tests.readers.openai.misbehaving_server import Seen, Server, says, serving
+from tests.runs.processes import COMMAND
+from tests.runs.sketch_runs import questions
 
 CANARY = "CANARYadenocarcinoma"
 WAYS = {

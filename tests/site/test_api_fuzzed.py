@@ -16,9 +16,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
-from adjudication_making import question
 from overread.build.adjudication import write_questions
-from site_making import Site, served
+from tests.build.adjudication.sample_questions import question
+from tests.site.served_site import Site, served
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from browsing import Eyes
-from site_making import Site
+from tests.site.browser import Eyes
+from tests.site.served_site import Site
 
 # Whatever has a handler for clicks must be reachable: itself, or something in or around it.
 UNREACHABLE = """() => {

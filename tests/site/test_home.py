@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from browsing import Eyes
+from tests.site.browser import Eyes
 
 
 def test_the_shelf_is_shown(eyes: Eyes) -> None:

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Dialog
 
 import overread
-from browsing import Eyes
 from overread import RunPlan
-from site_making import Site, served
+from tests.site.browser import Eyes
+from tests.site.served_site import Site, served
 
 SCRIPT = (
     "<img src=x onerror=\"window.pwned='%s'\"><script>window.pwned='%s'</script>\"'`${alert(1)}"

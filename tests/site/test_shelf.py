@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from overread.errors import OverreadError, UnknownName
+from overread.site.discovery import find_folders
 from overread.site.shelf import Shelf
-from overread.site.walking import find_folders
 
 
 def test_everything_below_a_folder_is_found(shelf_folder: Path) -> None:

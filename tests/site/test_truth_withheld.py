@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from adjudication_making import question
 from overread.build.adjudication import write_questions
 from overread.core import ReleaseRef
-from site_making import BENCHMARKS, Answer, Site, served
-from site_walking import addresses, operations, values_on
+from tests.build.adjudication.sample_questions import question
+from tests.site.api_addresses import addresses, operations, values_on
+from tests.site.served_site import BENCHMARKS, Answer, Site, served
 
 HIDDEN = "the finding that nobody may be told"
 """What a question of a build shows: it will be the truth of the benchmark that is built."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from site_making import served
+from tests.site.served_site import served
 
 HOUSE = Path(__file__).resolve().parents[2]
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import overread
-from fake_readers import Echo
 from overread.core import Case, Mask, Option, Reading, Reply, Request
 from overread.errors import BadReply, ReaderError
 from overread.pixels.masks import read_channel
 from overread.runs.engine import RunPlan, run
 from overread.runs.store import last_readings
 from overread.session import Session, SessionSettings
-from overread.workflows.blocks import Block, filled
+from overread.workflows.blocks import Block, fill_blocks
 from overread.workflows.direct import direct
-from run_making import questions
+from tests.runs.fake_readers import Echo
+from tests.runs.sketch_runs import questions
 
 FULL = {"left": 0.0, "top": 0.0, "right": 1.0, "bottom": 1.0}
 
@@ -173,7 +173,7 @@ def test_every_block_is_where_it_is_shown() -> None:
     block = Block(first_slice=1, last_slice=2, left=0.0, top=0.0, right=0.25, bottom=0.5)
     for flips in ((1, 1, 1), (-1, -1, 1), (1, -1, -1)):
         space = make_geometry((8, 6, 4), np.diag([*flips, 1.0]), where="here")
-        mask = to_ras(filled([block], space), space)
+        mask = to_ras(fill_blocks([block], space), space)
         there = np.argwhere(mask)
         assert there.min(axis=0).tolist() == [6, 3, 1]
         assert there.max(axis=0).tolist() == [7, 5, 2]

@@ -11,19 +11,19 @@ import pytest
 from PIL import Image as Pillow
 
 import overread
-from conftest import read_rows, write_rows
 from overread.core import Box, Mask, Slices, Whole
 from overread.metrics.traces.looks import collect_looks
 from overread.pixels.draw import crop
 from overread.pixels.masks import read_channel
 from overread.pixels.montages import slice_montage
-from overread.pixels.parts import RelativeBox
+from overread.pixels.relative_boxes import RelativeBox
 from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
-from overread.runs.handing_in import export_submission
+from overread.runs.submission_export import export_submission
 from overread.session import SessionSettings
-from run_making import questions
-from scripted_model import (
+from tests.conftest import read_rows, write_rows
+from tests.runs.sketch_runs import questions
+from tests.workflows.scripted_model import (
     Asked,
     Record,
     in_turn,

@@ -10,15 +10,24 @@ import numpy as np
 import pytest
 
 import overread
-from fake_readers import Drawer, draw_all
 from overread.core import Box, Case, Mask, Reading, Slices, Whole
 from overread.pixels.masks import read_channel
 from overread.pixels.montages import slice_montage
 from overread.runs.engine import RunPlan, run
 from overread.runs.estimate import estimate
 from overread.runs.store import last_readings
-from overread.workflows.ground import widened
-from scripted_model import Asked, Record, in_turn, js, kinds, same_pixels, scripted, shown_regions
+from overread.workflows.ground import widen_spans
+from tests.runs.fake_readers import Drawer, draw_all
+from tests.workflows.scripted_model import (
+    Asked,
+    Record,
+    in_turn,
+    js,
+    kinds,
+    same_pixels,
+    scripted,
+    shown_regions,
+)
 
 RANGES = js(ranges=[{"first_slice": 20, "last_slice": 24}])
 BLOCK = {"first_slice": 21, "last_slice": 22, "left": 0, "top": 0, "right": 0.5, "bottom": 1}
@@ -57,7 +66,7 @@ def test_two_looks_and_a_mask(sketch: Path, tmp_path: Path) -> None:
     whole = slice_montage(
         volume, space, Whole(picture="ct"), windows=("lung", "mediastinum"), count=8, longest=512
     )
-    first, last = widened([(20, 24)], 63, 8)[0]
+    first, last = widen_spans([(20, 24)], 63, 8)[0]
     near = Slices(picture="ct", first=first, last=last)
     close = slice_montage(
         volume,
@@ -107,7 +116,7 @@ def test_each_place_is_looked_at(sketch: Path, tmp_path: Path) -> None:
     release = overread.load("rexgroundingct", root)
     case = next(iter(release))
     spans = [(r.first, r.last) for (r,) in shown_regions(done.reading)[1:]]
-    assert spans == widened([(1, 3), (60, 62)], 63, 8)
+    assert spans == widen_spans([(1, 3), (60, 62)], 63, 8)
     (mask,) = voxels(done.reading, tmp_path / "two", case, release)
     from overread.pixels.geometry import to_ras
 
@@ -185,9 +194,7 @@ class _Here(Drawer):
 def test_cases_of_another_kind_fail_alone(sketch: Path, tmp_path: Path) -> None:
     """Where there is no sentence to be found the reading says so."""
     done = scripted("mmrad", sketch / "mmrad", tmp_path / "run", answered, "ground")
-    assert {r.error for r in done.readings.values()} == {
-        "there are no sentences to be found in the pictures"
-    }
+    assert {r.error for r in done.readings.values()} == {"the case has no sentences to locate"}
 
 
 @pytest.mark.parametrize(

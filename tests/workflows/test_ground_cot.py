@@ -14,9 +14,17 @@ from overread.core import Box, Mask, Slices, Whole
 from overread.pixels.geometry import to_ras
 from overread.pixels.masks import read_channel
 from overread.pixels.montages import slice_montage
-from overread.pixels.parts import RelativeBox
-from overread.workflows.ground_cot import names_of
-from scripted_model import Asked, Record, js, kinds, same_pixels, scripted, shown_regions
+from overread.pixels.relative_boxes import RelativeBox
+from overread.workflows.ground_cot import structure_names
+from tests.workflows.scripted_model import (
+    Asked,
+    Record,
+    js,
+    kinds,
+    same_pixels,
+    scripted,
+    shown_regions,
+)
 
 WINDOWS = ("lung", "mediastinum")
 LUNG = {"structure": "right lung", "first_slice": 10, "last_slice": 49}
@@ -177,4 +185,4 @@ def test_a_bad_answer_at_any_level(sketch: Path, tmp_path: Path, level: str) -> 
 
 def test_segments_of_an_unknown_lobe() -> None:
     """Where no lobe was named, all eighteen segments are offered."""
-    assert len(names_of("segment", ["lingula"]).split(", ")) == 18
+    assert len(structure_names("segment", ["lingula"]).split(", ")) == 18

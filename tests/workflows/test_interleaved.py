@@ -17,20 +17,20 @@ import overread
 from overread import catalog
 from overread.benchmarks.mmrad.traces import join_response
 from overread.benchmarks.mmrad.traces import parse_interleaved as read_response
-from overread.bridges.exam import EvalTask
+from overread.bridges.eval_task import EvalTask
 from overread.core import Box, Reading, ReleaseRef, Reply, Request, Trace, Whole
 from overread.errors import BadReply
 from overread.metrics.traces.looks import collect_looks
 from overread.ontology import xray_regions
 from overread.pixels.draw import crop
-from overread.pixels.parts import RelativeBox
+from overread.pixels.relative_boxes import RelativeBox
 from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
-from overread.runs.handing_in import export_submission
-from overread.runs.score import score
-from overread.workflows.interleaved import CUE, plain_words, where
-from run_making import questions
-from scripted_model import Asked, Record, js, kinds, same_pixels, scripted
+from overread.runs.scoring.from_run import score
+from overread.runs.submission_export import export_submission
+from overread.workflows.interleaved import REPORT_CUE, neutralise_marks, parse_location
+from tests.runs.sketch_runs import questions
+from tests.workflows.scripted_model import Asked, Record, js, kinds, same_pixels, scripted
 
 GROUPS = [group.name for group in xray_regions().groups]
 EDGES = {name: (0.1 * n, 0.05, 0.4 + 0.1 * n, 0.9) for n, name in enumerate(GROUPS)}
@@ -320,20 +320,20 @@ def test_hostile_words_do_not_break_the_form(sketch: Path, tmp_path: Path, said:
     assert parsed.report == reading.report
     assert reading.findings is not None
     assert reading.findings[0].text == said
-    assert plain_words(plain_words(said)) == plain_words(said)
+    assert neutralise_marks(neutralise_marks(said)) == neutralise_marks(said)
 
 
 def test_boxes_of_a_reply() -> None:
     """Several are joined, swapped edges put right, a line is none, nothing is nowhere."""
     one = {"left": 0.5, "top": 0.4, "right": 0.1, "bottom": 0.2}
     two = {"left": 0.6, "top": 0.1, "right": 0.9, "bottom": 0.3}
-    found = where(js(boxes=[one, two])).value
+    found = parse_location(js(boxes=[one, two])).value
     assert found is not None
     assert tuple(vars(found).values()) == (0.1, 0.1, 0.9, 0.4)
-    assert where(js(boxes=[])).value is None
+    assert parse_location(js(boxes=[])).value is None
     for bad in ([one | {"left": 0.1}], [one | {"right": 1.2}], [{"left": 0}], None):
         with pytest.raises(BadReply):
-            where(json.dumps({"boxes": bad}))
+            parse_location(json.dumps({"boxes": bad}))
 
 
 def test_cases_of_another_kind_fail_alone(sketch: Path, tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_cases_of_another_kind_fail_alone(sketch: Path, tmp_path: Path) -> None:
         out = tmp_path / benchmark
         done = scripted(benchmark, sketch / benchmark, out, answered, "interleaved")
         assert {reading.error for reading in done.readings.values()} == {
-            "this way of reading is for cases of one flat picture"
+            "the workflow 'interleaved' needs cases with exactly one 2D image"
         }
 
 
@@ -366,7 +366,7 @@ def test_the_conclusion_is_announced(sketch: Path, tmp_path: Path) -> None:
     reference = next(iter(overread.load("mmrad", sketch / "mmrad").entries())).truth
     assert reference is not None
     assert reference.trace is not None
-    assert trace.steps[-1].text == CUE == reference.trace.steps[-1].text.lstrip()
+    assert trace.steps[-1].text == REPORT_CUE == reference.trace.steps[-1].text.lstrip()
 
 
 def test_another_engine_scores_the_cut_outs_too(sketch: Path) -> None:

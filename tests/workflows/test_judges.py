@@ -7,7 +7,24 @@ import json
 
 import pytest
 
-from judge_making import (
+from overread.core import Entry, Reading, Reply
+from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, text_digest
+from overread.errors import BadReply, ReaderError, UsageError
+from overread.workflows.judges.discussion import (
+    SENTENCES_PER_QUESTION,
+    judge_discussion,
+    split_sections,
+)
+from overread.workflows.judges.steps import (
+    MOST_STEPS,
+    added_words,
+    covered_share,
+    failed_steps,
+    judge_steps,
+    parse_steps,
+    split_by_rule,
+)
+from tests.workflows.scripted_judges import (
     DISCUSSION,
     EXPLANATION,
     STEPS,
@@ -20,19 +37,6 @@ from judge_making import (
     split,
     verdict,
     verdicts,
-)
-from overread.core import Entry, Reading, Reply
-from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, text_digest
-from overread.errors import BadReply, ReaderError, UsageError
-from overread.workflows.judge_discussion import AT_ONCE, judge_discussion, sectioned
-from overread.workflows.judge_steps import (
-    MOST_STEPS,
-    added_words,
-    failed_steps,
-    judge_steps,
-    kept_share,
-    rule_steps,
-    split_steps,
 )
 
 GOOD = verdicts(
@@ -225,27 +229,27 @@ def test_a_splitter_is_mended_by_asking_again() -> None:
 def test_cuts_that_are_refused(steps: list[str], problem: str) -> None:
     """Turned round, measured anew, on the other side, too little, nothing, too many."""
     with pytest.raises(BadReply, match=problem):
-        split_steps(split(steps), EXPLANATION)
+        parse_steps(split(steps), EXPLANATION)
 
 
 def test_cuts_may_change_endings_and_small_words() -> None:
     """'enhancing' may become 'enhances', 'is' may come in, and the same step twice is one."""
-    found = split_steps(
+    found = parse_steps(
         split(["The mass enhances and is in the temporal lobe.", *STEPS, STEPS[0]]), EXPLANATION
     )
     assert len(found.value) == 4
     assert found.repaired is not None
     assert added_words(["Abscesses are ruled out."], EXPLANATION) == []
-    assert kept_share(STEPS, EXPLANATION) == 1.0
+    assert covered_share(STEPS, EXPLANATION) == 1.0
 
 
 def test_long_texts_are_cut_into_fifteen_and_lose_nothing() -> None:
     """Neighbouring sentences are joined, in order, with every word."""
     text = " ".join(f"Finding {n} is here." for n in range(40))
-    steps = rule_steps(text)
+    steps = split_by_rule(text)
     assert len(steps) == MOST_STEPS
     assert " ".join(steps) == text
-    assert rule_steps("42") == ["42"]
+    assert split_by_rule("42") == ["42"]
 
 
 def test_a_json_answer_is_judged_by_its_explanation() -> None:
@@ -353,10 +357,13 @@ def test_dimensions_may_be_named_in_full() -> None:
 
 def test_long_discussions_are_judged_in_parts() -> None:
     """Sentences after the thirtieth are asked about with a question of their own, numbered on."""
-    text = " ".join(f"Sentence {n} is here." for n in range(AT_ONCE + 5))
-    reader = writer(sentences(*[True] * AT_ONCE), sentences(*[False] * 5, first=AT_ONCE + 1))
+    text = " ".join(f"Sentence {n} is here." for n in range(SENTENCES_PER_QUESTION + 5))
+    reader = writer(
+        sentences(*[True] * SENTENCES_PER_QUESTION),
+        sentences(*[False] * 5, first=SENTENCES_PER_QUESTION + 1),
+    )
     told = discussion_by(reader, reading(discussion=text))
-    assert sum(s.correct for s in told.sentences) == AT_ONCE
+    assert sum(s.correct for s in told.sentences) == SENTENCES_PER_QUESTION
     assert (told.missing, {s.section for s in told.sentences}) == (0, {"unsectioned"})
     assert "numbered 31 to 35" in reader.asked("judge discussion")[1]
 
@@ -375,9 +382,9 @@ def test_long_discussions_are_judged_in_parts() -> None:
 )  # fmt: skip
 def test_headings(text: str, found: list[tuple[str, str]]) -> None:
     """Markdown, numbers, capitals and colons make headings; sentences that begin alike do not."""
-    assert sectioned(text) == found
+    assert split_sections(text) == found
 
 
 def test_hostile_headings_take_no_time() -> None:
     """Long rows of signs are gone through once."""
-    assert sectioned("#" * 50_000 + "-*_ " * 20_000 + "x")
+    assert split_sections("#" * 50_000 + "-*_ " * 20_000 + "x")

@@ -10,16 +10,24 @@ from typing import Any
 import pytest
 
 import overread
-from conftest import read_rows, write_rows
 from overread.benchmarks.medthinkvqa.submit import prediction_fields
 from overread.core import Case, Option, Release, Whole
 from overread.core.verdicts import SECTIONS
 from overread.errors import BadReply
 from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
-from overread.workflows.judge_discussion import sectioned
-from overread.workflows.twi import differential, discussion
-from scripted_model import Asked, Record, js, kinds, same_pixels, scripted, shown_regions
+from overread.workflows.judges.discussion import split_sections
+from overread.workflows.twi import differential_parser, parse_discussion
+from tests.conftest import read_rows, write_rows
+from tests.workflows.scripted_model import (
+    Asked,
+    Record,
+    js,
+    kinds,
+    same_pixels,
+    scripted,
+    shown_regions,
+)
 
 DISCUSSION = {
     name: f"This is the {name.replace('_', ' ')}."
@@ -105,9 +113,9 @@ def test_what_is_kept(sketch: Path, tmp_path: Path, case: Case) -> None:
     assert reading.report == "All in all, a mass."
     assert (reading.choice, reading.rationale) == ("B", "A round mass; the others do not fit.")
     assert reading.probabilities == {"A": 0.1, "B": 0.5, "C": 0.2, "D": 0.1, "E": 0.1}
-    assert list(dict.fromkeys(name for name, _ in sectioned(reading.discussion or ""))) == list(
-        SECTIONS
-    )
+    assert list(
+        dict.fromkeys(name for name, _ in split_sections(reading.discussion or ""))
+    ) == list(SECTIONS)
     assert "Look twice.\nCompare." in (reading.discussion or "")
 
 
@@ -237,16 +245,16 @@ def test_a_step_that_fails_fails_the_case(sketch: Path, tmp_path: Path, step: st
 def test_an_answer_without_its_differential_counts() -> None:
     """The letter is what must be; what is missing is noted."""
     options = _options()
-    told = differential(options)("The answer is C.")
+    told = differential_parser(options)("The answer is C.")
     assert (told.value.choice, told.value.probabilities) == ("C", None)
     assert "not weighed" in (told.repaired or "")
     some = js(
         differential=[{"candidate": "A"}, {"candidate": "banana"}], answer="C", explanation=""
     )
-    told = differential(options)(some)
+    told = differential_parser(options)(some)
     assert told.repaired == "B, C, D, E not weighed"
     with pytest.raises(BadReply):
-        differential(options)(js(differential=[{"candidate": "A", "supports": "it"}]))
+        differential_parser(options)(js(differential=[{"candidate": "A", "supports": "it"}]))
 
 
 @pytest.mark.parametrize(
@@ -267,7 +275,7 @@ def test_probabilities_are_of_all_options_or_none(shares: Any, wanted: Any) -> N
         {"candidate": o.letter, "probability": share}
         for o, share in zip(options, shares, strict=True)
     ]
-    told = differential(options)(json.dumps({"differential": weights, "answer": "A"}))
+    told = differential_parser(options)(json.dumps({"differential": weights, "answer": "A"}))
     found = told.value.probabilities
     assert (list(found.values()) if found else None) == wanted
 
@@ -279,11 +287,11 @@ def _options() -> tuple[Option, ...]:
 def test_a_discussion_in_words() -> None:
     """Headings will do in place of JSON, if all six are there."""
     said = "\n".join(f"## {section.title()}\nIt is so." for section in SECTIONS)
-    assert discussion(said).repaired == "it stood in words, not in JSON"
+    assert parse_discussion(said).repaired == "it stood in words, not in JSON"
     with pytest.raises(BadReply, match="JSON object"):
-        discussion(said.replace("## Outcome", "## Remarks"))
+        parse_discussion(said.replace("## Outcome", "## Remarks"))
     with pytest.raises(BadReply):
-        discussion(js(**{**DISCUSSION, "outcome": "  "}))
+        parse_discussion(js(**{**DISCUSSION, "outcome": "  "}))
 
 
 def test_a_case_without_pictures_is_weighed(sketch: Path, tmp_path: Path) -> None:
@@ -299,7 +307,7 @@ def test_a_case_without_options_fails_alone(sketch: Path, tmp_path: Path) -> Non
     """Nothing can be weighed, and the reading says so."""
     done = scripted("mmrad", sketch / "mmrad", tmp_path / "run", answered, "twi")
     assert {reading.error for reading in done.readings.values()} == {
-        "there are no options to weigh"
+        "the workflow 'twi' needs a case with options"
     }
     assert done.asked == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from overread import catalog
-from overread.benchmarks.checking import picture_defect
+from overread.benchmarks.checks import picture_defect
 from overread.core import Benchmark, Defect, Progress, Release
 from overread.errors import PictureError, ReleaseError, UsageError
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from overread.benchmarks.fields import format_value
+from overread.benchmarks.row_fields import format_value
 from overread.core import Problem, Reading, Submission
 from overread.core.submission import SubmittedFiles
 from overread.errors import SubmissionError

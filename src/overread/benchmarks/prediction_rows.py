@@ -18,7 +18,7 @@ from overread.benchmarks.rows import Row, read_rows
 from overread.core import Case, Defect, Reading
 from overread.errors import SubmissionError
 from overread.pixels.bytestream import GZIP_MAGIC
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 MAX_TEXT = 200_000
 """Letters of one text of a reading; the longest chains of thought have a quarter of that."""

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from overread.benchmarks.fields import row_error
+from overread.benchmarks.row_fields import row_error
 from overread.core import Case, Entry, Geometry, Picture, ScannedRow
 from overread.errors import NotThere, PictureError, Refused, Truncated, UnknownName, UsageError
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 
 def clean_id(text: str) -> str:

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from overread.core import Defect
 from overread.errors import NotThere, PictureError, ReleaseError
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 MAX_LINE = 4 << 20
 """A row is a few kilobytes of text; parsed, hostile JSON takes fifty times its size."""
@@ -102,7 +102,7 @@ def row_count(fence: Fence, file: str) -> int | None:
     try:
         path = fence.path(file)
         if path_suffix(file) == ".parquet":
-            from overread.benchmarks.sheets import count_rows
+            from overread.benchmarks.parquet_rows import count_rows
 
             return count_rows(path)
         if path_suffix(file) == ".json":
@@ -188,7 +188,7 @@ def _read_json_list(path: Path, file: str) -> Iterator[Row]:
 
 
 def _read_parquet(path: Path, file: str) -> Iterator[Row]:
-    from overread.benchmarks.sheets import read_parquet_rows
+    from overread.benchmarks.parquet_rows import read_parquet_rows
 
     number = 0
     try:

@@ -19,10 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from overread import __version__
-from overread.bridges.exam import Answers, EvalTask, combine_scores, question_key, replay_answers
+from overread.bridges.eval_task import (
+    Answers,
+    EvalTask,
+    combine_scores,
+    question_key,
+    replay_answers,
+)
 from overread.core import Case, Message, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError
-from overread.runs.grading import select_metrics
+from overread.runs.scoring.card_builder import select_metrics
 from overread.runs.settings import session_settings
 from overread.session import SessionSettings
 

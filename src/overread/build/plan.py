@@ -10,12 +10,12 @@ from typing import cast
 
 from overread import catalog
 from overread.build.item import Item
-from overread.build.ledger import LedgerEntry
-from overread.build.staff import PriceOf, RoleSpec
+from overread.build.ledger.store import LedgerEntry
+from overread.build.reader_pool import PriceOf, RoleSpec
 from overread.build.step import BatchStep, Recipe, Step
 from overread.core import Defect
 from overread.errors import UsageError
-from overread.runs.reading_room import Tally
+from overread.runs.case_runner import Tally
 from overread.session import SessionSettings
 
 RELEASE = "release"

@@ -12,15 +12,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from overread.build.ledger import Ledger
+from overread.build.build_run import BuildRun
+from overread.build.ledger.store import Ledger
 from overread.build.plan import BuildOutcome, BuildPlan
-from overread.build.sitting import BuildRun
+from overread.build.reader_pool import ReaderPool, RoleSpec
 from overread.build.sources import check_build_folder
-from overread.build.staff import ReaderPool, RoleSpec
 from overread.build.step import Recipe
 from overread.errors import UsageError
-from overread.runs.reading_room import Watch
-from overread.runs.stopping import stop_on_signal
+from overread.runs.case_runner import Watch
+from overread.runs.signals import stop_on_signal
 
 
 def run_build(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from overread.build.item import Item
-from overread.build.ledger_tables import LEDGER_FILE
+from overread.build.ledger.tables import LEDGER_FILE
 from overread.build.step import Recipe
 from overread.core import Defect
 from overread.errors import UsageError

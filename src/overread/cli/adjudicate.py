@@ -11,8 +11,8 @@ from overread.cli.arguments import AsJson, Draws, Level, NewRoot, Seed
 
 if TYPE_CHECKING:
     from overread.build.adjudication import Progress
+    from overread.build.adjudication.agreement import GroupAgreement
     from overread.build.adjudication.judge_questions import JudgeAgreement
-    from overread.build.adjudication.reads_agreement import GroupAgreement
 
 
 def adjudicate(
@@ -135,7 +135,7 @@ def _ask_person(folder: Path, person: str | None, kind: str | None, *, as_json: 
     from dataclasses import asdict
 
     from overread.build.adjudication import Queue
-    from overread.build.adjudication.at_terminal import run_terminal
+    from overread.build.adjudication.terminal_ui import run_terminal
     from overread.cli.console import print_json, safe, stdout_console
     from overread.readers.terminal import Terminal
 
@@ -234,8 +234,8 @@ def _progress(folder: Path, *, as_json: bool) -> None:
 
 def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_json: bool) -> None:
     from overread.build.adjudication import Queue
+    from overread.build.adjudication.agreement import measure_agreement
     from overread.build.adjudication.judge_questions import find_judged_run, measure_judge_agreement
-    from overread.build.adjudication.reads_agreement import measure_agreement
     from overread.cli.console import print_json, stdout_console
 
     found = measure_agreement(folder, kind=kind, **drawing)

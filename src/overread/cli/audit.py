@@ -31,8 +31,8 @@ from overread.cli.arguments import (
 
 if TYPE_CHECKING:
     from overread.metrics.statistics import Difference, Interval
-    from overread.runs.audit import Audit
-    from overread.runs.audit_shares import AuditShares
+    from overread.runs.audit.runner import Audit
+    from overread.runs.audit.shares import AuditShares
     from overread.runs.estimate import Estimate
 
 _MAX_NAMED = 5
@@ -83,9 +83,9 @@ def audit(
     shows and what it cannot.
     """
     from overread.cli.run import parse_prices
-    from overread.cli.running import live_progress
-    from overread.runs.audit import AuditPlan, estimate_audit
-    from overread.runs.audit import audit as audit_all
+    from overread.cli.run_output import live_progress
+    from overread.runs.audit.runner import AuditPlan, estimate_audit
+    from overread.runs.audit.runner import audit as audit_all
 
     refuse_two_caches(cache, no_cache=no_cache)
     plan = AuditPlan(
@@ -268,7 +268,7 @@ def _print_estimates(found: Audit, arms: dict[str, Estimate], *, as_json: bool) 
     from rich.table import Table
 
     from overread.cli.console import print_json, stdout_console
-    from overread.cli.running import format_money
+    from overread.cli.run_output import format_money
 
     if as_json:
         told: dict[str, Any] = {arm: asdict(own) for arm, own in arms.items()}

@@ -21,7 +21,7 @@ from overread.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from overread.build.staff import RoleSpec
+    from overread.build.reader_pool import RoleSpec
 
 
 def build(
@@ -116,9 +116,9 @@ def build(
     `overread ledger DIR` tells what became of every case and why.
     """
     from overread.build.runner import run_build
-    from overread.cli.building import print_build
+    from overread.cli.build_output import print_build
     from overread.cli.run import parse_prices
-    from overread.cli.running import live_progress
+    from overread.cli.run_output import live_progress
     from overread.runs.settings import session_settings
 
     readers = {
@@ -197,7 +197,7 @@ def _parse_probes(names: list[str], words: list[str], *, allow_remote: bool) -> 
 
 
 def _make_role(name: str, arguments: dict[str, Any], *, allow_remote: bool) -> RoleSpec:
-    from overread.build.staff import RoleSpec
+    from overread.build.reader_pool import RoleSpec
 
     # Of the readers, only those behind an endpoint can leave the machine, and take the permission.
     if allow_remote and name == "openai":

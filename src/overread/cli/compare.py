@@ -12,7 +12,7 @@ from overread.cli.arguments import AsJson, Draws, Level, Seed
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.comparing import CardComparison, MetricComparison
+    from overread.runs.scoring.comparison import CardComparison, MetricComparison
 
 
 def compare(
@@ -50,9 +50,9 @@ def compare(
     leave open, and pairs are tested by Wilcoxon's signed-rank test with Holm's correction.
     """
     from overread.cli.console import print_json
-    from overread.runs.card import read_card
-    from overread.runs.comparing import compare as compared
-    from overread.runs.scoring import BootstrapSettings
+    from overread.runs.scoring.aggregation import BootstrapSettings
+    from overread.runs.scoring.card import read_card
+    from overread.runs.scoring.comparison import compare as compared
 
     found = compared(
         [read_card(path) for path in cards],

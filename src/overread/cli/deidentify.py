@@ -11,7 +11,7 @@ import typer
 from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
-    from overread.build.deid.record import CleanSummary
+    from overread.build.deid.results import CleanSummary
 
 _MAX_SHOWN = 20
 
@@ -77,7 +77,7 @@ def deidentify(
     could not be cleaned; they are not written.
     """
     from overread.build.deid.folder import deidentify as clean
-    from overread.build.deid.record import Options
+    from overread.build.deid.results import Options
     from overread.cli.console import print_json, progress_bar
 
     options = Options(

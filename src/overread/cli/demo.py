@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from overread import Card
-    from overread.runs.audit_record import Audit
+    from overread.runs.audit.records import Audit
 
 _MARKER_FILE = ".made-by-overread-demo"
 READERS = ("atlas", "majority", "random", "nothing", "oracle")
@@ -101,7 +101,7 @@ def demo(
 def _serve(out: Path, port: int, *, browser: bool) -> None:
     """The page on what was made, until Ctrl-C."""
     from overread.cli.view import serve_page
-    from overread.site.serving import ServerSettings
+    from overread.site.server import ServerSettings
     from overread.site.shelf import Shelf
 
     serve_page(Shelf([out]), ServerSettings(port=port, browser=browser))
@@ -112,8 +112,8 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     from overread import catalog, check
     from overread.benchmarks import splits_of
     from overread.cli.console import progress_bar, safe
-    from overread.phantom.exam_ct import split_of
-    from overread.phantom.making import claim_folder, make_population
+    from overread.phantom.exams.ct import split_of
+    from overread.phantom.generator import claim_folder, make_population
     from overread.phantom.visit import Settings
 
     claim_folder(out)
@@ -137,7 +137,7 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
 def _run_readers(screen: Console, name: str, out: Path) -> dict[str, Card]:
     """Every reader reads the test split of one benchmark and is scored."""
     from overread import RunPlan, run, score
-    from overread.cli.running import live_progress
+    from overread.cli.run_output import live_progress
 
     cards = {}
     for reader in READERS:
@@ -152,9 +152,9 @@ def _run_readers(screen: Console, name: str, out: Path) -> dict[str, Card]:
 
 def _audit_atlas(name: str, out: Path, seed: int) -> Audit:
     """Whether what atlas says rests on what it cites, on the first few readings."""
-    from overread.cli.running import live_progress
-    from overread.runs.audit import audit
-    from overread.runs.audit_record import AuditPlan
+    from overread.cli.run_output import live_progress
+    from overread.runs.audit.records import AuditPlan
+    from overread.runs.audit.runner import audit
 
     plan = AuditPlan(
         out / "runs" / name / "atlas",
@@ -169,7 +169,7 @@ def _build_benchmarks(screen: Console, out: Path) -> None:
     """Two of the benchmarks once more, made by rules from the patients' raw reports."""
     from overread import catalog
     from overread.build.runner import run_build
-    from overread.cli.running import live_progress
+    from overread.cli.run_output import live_progress
 
     for name in ("medthinkvqa", "mmrad"):
         with live_progress(f"{name}: built from reports", quiet=False) as watch:

@@ -102,7 +102,7 @@ def _page_state() -> str | None:
 
 def _decoders() -> dict[str, bool]:
     try:
-        from overread.pixels.dicom import decodable_syntaxes
+        from overread.pixels.dicom.file import decodable_syntaxes
     except ImportError:
         return {}
     return decodable_syntaxes()

@@ -10,7 +10,7 @@ import typer
 from overread.cli.arguments import AnySplit, AsJson, Benchmark, Form, Pictures, Root
 
 if TYPE_CHECKING:
-    from overread.build.release.exporting import ExportResult
+    from overread.build.release.export_formats import ExportResult
 
 _MAX_SHOWN = 10
 
@@ -49,7 +49,7 @@ def export(
     The folder appears when all of it is written. The truth of the test split stays where it is
     unless it is asked for.
     """
-    from overread.build.release.exporting import export_release, find_format
+    from overread.build.release.export_formats import export_release, find_format
     from overread.cli.console import print_json, progress_bar
     from overread.errors import UsageError
 
@@ -86,7 +86,7 @@ def export(
 
 
 def _list(*, as_json: bool) -> None:
-    from overread.build.release.exporting import FORMATS
+    from overread.build.release.export_formats import FORMATS
     from overread.cli.console import print_json, safe, stdout_console
 
     rows = [

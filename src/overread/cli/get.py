@@ -21,7 +21,7 @@ def get(
 ) -> None:
     """Fetch a release with huggingface_hub; its licence and terms are shown first."""
     from overread import catalog
-    from overread.benchmarks.fetching import fetch
+    from overread.benchmarks.download import fetch
     from overread.errors import AccessError
 
     part = catalog.find("benchmarks", benchmark)

@@ -26,7 +26,7 @@ from overread.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from overread.runs.card import Card
+    from overread.runs.scoring.card import Card
 
 
 def grade(
@@ -82,9 +82,9 @@ def grade(
 
     from overread.cli.console import print_json, progress_bar, stderr_console
     from overread.cli.scorecard import expand_metrics, parse_settings, print_card
-    from overread.pixels.files import open_atomic
-    from overread.runs.grading import grade as graded
-    from overread.runs.scoring import BootstrapSettings
+    from overread.runs.scoring.aggregation import BootstrapSettings
+    from overread.runs.scoring.card_builder import grade as graded
+    from overread.storage.atomic import open_atomic
 
     target = _check_target(out) if out is not None else None
     try:

@@ -23,8 +23,8 @@ from overread.cli.arguments import (
 
 if TYPE_CHECKING:
     from overread.metrics.agreement import Agreement
-    from overread.metrics.human_agreement import HumanAgreement, PairAgreement
-    from overread.runs.judging import JudgeOutcome
+    from overread.metrics.human.agreement import HumanAgreement, PairAgreement
+    from overread.runs.judging.runner import JudgeOutcome
 
 
 def judge(
@@ -106,9 +106,9 @@ def judge(
     refuse_two_caches(cache, no_cache=no_cache)
     arguments = reader_arguments(reader_arg, allow_remote=allow_remote)
 
-    from overread.cli.running import live_progress
-    from overread.runs.judging import JudgePlan
-    from overread.runs.judging import judge as judge_run
+    from overread.cli.run_output import live_progress
+    from overread.runs.judging.runner import JudgePlan
+    from overread.runs.judging.runner import judge as judge_run
     from overread.session import SessionSettings
 
     plan = JudgePlan(
@@ -204,8 +204,8 @@ def _print_outcome(
 def _step_verdicts(run: Path, by: str | None) -> tuple[list[Any], list[str]]:
     from overread.core.verdicts import StepVerdicts
     from overread.errors import UsageError
+    from overread.runs.judging.verdict_store import select_verdicts
     from overread.runs.spec import read_spec
-    from overread.runs.verdict_store import select_verdicts
 
     read_spec(run)
     cases, _, notes = select_verdicts(run, (by,) if by else ())
@@ -223,8 +223,8 @@ def _step_verdicts(run: Path, by: str | None) -> tuple[list[Any], list[str]]:
 def _write_sheet(run: Path, sheet: Path, by: str | None) -> None:
     from overread.cli.console import safe, stdout_console
     from overread.errors import UsageError
-    from overread.metrics.human_verdicts import rating_sheet
-    from overread.pixels.files import open_atomic
+    from overread.metrics.human.verdicts import rating_sheet
+    from overread.storage.atomic import open_atomic
 
     verdicts, _ = _step_verdicts(run, by)
     if sheet.exists():
@@ -245,8 +245,8 @@ def _print_agreement(
     run: Path, file: Path, by: str | None, drawing: dict[str, Any], *, as_json: bool
 ) -> None:
     from overread.cli.console import print_json, safe, stdout_console
-    from overread.metrics.human_agreement import human_agreement
-    from overread.metrics.human_verdicts import read_human_verdicts
+    from overread.metrics.human.agreement import human_agreement
+    from overread.metrics.human.verdicts import read_human_verdicts
 
     human = read_human_verdicts(file)
     verdicts, notes = _step_verdicts(run, by)

@@ -10,7 +10,7 @@ import typer
 from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
-    from overread.build.ledger_reading import BuildSummary, ItemHistory
+    from overread.build.ledger.queries import BuildSummary, ItemHistory
 
 
 def ledger(
@@ -28,11 +28,11 @@ def ledger(
     as_json: AsJson = False,
 ) -> None:
     """Show how the cases of a build went from step to step, or the whole history of one."""
-    from overread.build.ledger_reading import load_history, load_summary
+    from overread.build.ledger.queries import load_history, load_summary
     from overread.cli.console import print_json, safe, stdout_console
 
     if export is not None:
-        from overread.build.ledger_export import export_ledger
+        from overread.build.ledger.export import export_ledger
 
         count = export_ledger(folder, export)
         if as_json:
@@ -53,7 +53,7 @@ def ledger(
 def _print_summary(found: BuildSummary) -> None:
     from rich.table import Table
 
-    from overread.cli.building import format_reasons
+    from overread.cli.build_output import format_reasons
     from overread.cli.console import safe, stdout_console
 
     console = stdout_console()
@@ -96,7 +96,7 @@ def _print_summary(found: BuildSummary) -> None:
 
 
 def _print_history(found: ItemHistory) -> None:
-    from overread.cli.building import print_decision
+    from overread.cli.build_output import print_decision
     from overread.cli.console import safe, stdout_console
 
     console = stdout_console()

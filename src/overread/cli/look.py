@@ -34,7 +34,7 @@ def look(
     from overread.catalog import unknown_name
     from overread.cli.console import print_json, safe, stdout_console
     from overread.errors import UsageError
-    from overread.pixels.flat import write_image
+    from overread.pixels.image_files import write_image
     from overread.pixels.windows import WINDOWS
 
     windows = window or ["lung", "mediastinum"]
@@ -80,7 +80,7 @@ def _read_path(path: Path, series: str | None) -> tuple[Any, Geometry | None, tu
     if not path.exists():
         raise NotThere("there is no such file or folder", where=str(path))
     if path.is_dir():
-        from overread.pixels.series import read_series
+        from overread.pixels.dicom.series import read_series
 
         stack = read_series(path, series=series)
         return stack.volume, stack.geometry, stack.defects
@@ -100,7 +100,7 @@ def _finite_or_none(value: Any) -> float | None:
 
 
 def _render(pixels: Any, space: Geometry | None, windows: list[str]) -> Any:
-    from overread.pixels.casework import draw_planes
+    from overread.pixels.case_overlays import draw_planes
     from overread.pixels.draw import to_eight_bit
 
     return to_eight_bit(pixels) if space is None else draw_planes(pixels, space, settings=windows)

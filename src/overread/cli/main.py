@@ -29,7 +29,7 @@ from overread.cli.get import get
 from overread.cli.grade import grade
 from overread.cli.judge import judge
 from overread.cli.ledger import ledger
-from overread.cli.listing import list_kinds
+from overread.cli.list import list_kinds
 from overread.cli.look import look
 from overread.cli.password import password
 from overread.cli.phantom import phantom

@@ -12,7 +12,7 @@ import typer
 from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
-    from overread.phantom.making import PopulationResult
+    from overread.phantom.generator import PopulationResult
     from overread.phantom.visit import Settings
 
 
@@ -58,7 +58,7 @@ def phantom(
     """
     from overread.cli.console import print_json, progress_bar
     from overread.errors import OverreadError, UsageError
-    from overread.phantom.making import default_mix, make_population, parse_exams, parse_settings
+    from overread.phantom.generator import default_mix, make_population, parse_exams, parse_settings
 
     names = parse_exams(exams)
     settings = parse_settings(
@@ -142,7 +142,7 @@ def _write_text_cases(out: Path, patients: int, settings: Settings, *, as_json: 
     """Write the cases as text and say so."""
     from overread.cli.console import print_json, progress_bar, safe
     from overread.cli.console import stdout_console as console
-    from overread.phantom.texts import write_text_cases
+    from overread.phantom.exams.text_cases import write_text_cases
 
     with progress_bar("drawing cases", quiet=as_json) as told:
         splits = write_text_cases(out, patients, settings, progress=told)

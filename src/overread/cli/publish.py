@@ -36,7 +36,7 @@ def publish(
     Without --out the folder itself gets them and keeps its truth. With --out and --private it stays
     as it is: the one is fit to be handed on, the other is what submissions are graded against.
     """
-    from overread.build.release.finishing import finish_release
+    from overread.build.release.publication import finish_release
     from overread.cli.console import print_json, progress_bar, safe
     from overread.cli.console import stdout_console as console
 

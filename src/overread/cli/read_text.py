@@ -57,7 +57,7 @@ def read_text(
     if vocabulary is not None:
         use_vocabulary(vocabulary)
     if csv is not None:
-        from overread.cli.read_table import label_table
+        from overread.cli.label_table import label_table
 
         if file is not None:
             raise UsageError("a text and a table were given", remedy="leave out FILE or --csv")

@@ -43,8 +43,8 @@ def report(
     from overread.cli.console import safe
     from overread.cli.console import stdout_console as screen
     from overread.errors import UsageError
-    from overread.site.report.choosing import CaseSelection
-    from overread.site.report.writing import ReportPlan, make_report
+    from overread.site.report.case_selection import CaseSelection
+    from overread.site.report.document import ReportPlan, make_report
 
     if out.exists() and not force:
         raise UsageError(f"{out} is there already", remedy="give another --out, or --force")

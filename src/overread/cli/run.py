@@ -40,7 +40,7 @@ from overread.cli.arguments import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from overread.runs.prices import Prices
+    from overread.runs.requests.prices import Prices
 
 
 def run(
@@ -84,7 +84,7 @@ def run(
     and more readings of each (--repeat) may be asked for. What fails is kept as a failed reading
     and scores worst.
     """
-    from overread.cli.running import live_progress, print_estimate, print_outcome
+    from overread.cli.run_output import live_progress, print_estimate, print_outcome
     from overread.runs.engine import RunPlan
     from overread.runs.engine import run as run_all
     from overread.runs.settings import session_settings
@@ -134,7 +134,7 @@ def parse_prices(
     from functools import partial
 
     from overread.errors import UsageError
-    from overread.runs.prices import Prices, read_prices
+    from overread.runs.requests.prices import Prices, read_prices
 
     if file is not None:
         if into is not None or out is not None:

@@ -23,7 +23,7 @@ from overread.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from overread.runs.card import Card
+    from overread.runs.scoring.card import Card
 
 
 def score(
@@ -53,8 +53,8 @@ def score(
     """
     from overread.cli.console import print_json, progress_bar
     from overread.cli.scorecard import expand_metrics, parse_settings, print_card
-    from overread.runs.score import score as scored
-    from overread.runs.scoring import BootstrapSettings
+    from overread.runs.scoring.aggregation import BootstrapSettings
+    from overread.runs.scoring.from_run import score as scored
     from overread.runs.spec import read_spec
 
     spec = read_spec(run)

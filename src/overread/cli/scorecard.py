@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.card import Card, DescribedScore, GroupScores, Score
+    from overread.runs.scoring.card import Card, DescribedScore, GroupScores, Score
 
 HONEST = "honest_"
 CEILING = "ceiling_"
@@ -36,7 +36,7 @@ def print_card(card: Card, *, limit: int, saved: Path | None) -> None:
     """The scores of one reader, their breakdowns, and what was wrong."""
     from overread import catalog
     from overread.cli.console import safe, stdout_console
-    from overread.runs.card import short_signature
+    from overread.runs.scoring.card import short_signature
 
     console = stdout_console()
     part = catalog.find("benchmarks", card.benchmark)

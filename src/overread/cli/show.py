@@ -142,7 +142,7 @@ def print_case(release: Release, entry: Entry, *, truth: bool) -> None:
 def _describe_picture(release: Release, picture: Picture) -> str:
     """One picture in a line: its size from its header, and no file name, which may tell."""
     from overread.errors import NotThere, PictureError
-    from overread.pixels.flat import image_size
+    from overread.pixels.image_files import image_size
 
     time = f", time point {picture.timepoint}" if picture.timepoint is not None else ""
     try:
@@ -208,9 +208,9 @@ def _describe_region(region: Any, notes: dict[str, Any]) -> str:
 
 def save_pictures(release: Release, entry: Entry, folder: Path, *, truth: bool) -> list[Path]:
     """Save the pictures of a case as PNG; with the truth, its boxes and masks drawn on them."""
-    from overread.pixels.casework import draw_case
-    from overread.pixels.fence import Fence
-    from overread.pixels.flat import write_image
+    from overread.pixels.case_overlays import draw_case
+    from overread.pixels.image_files import write_image
+    from overread.storage.fence import Fence
 
     saved = []
     for name, pixels in draw_case(release, entry, truth=truth):
@@ -225,9 +225,9 @@ def save_reading(
     release: Release, entry: Entry, reading: Reading, run: Path, folder: Path
 ) -> list[Path]:
     """Save the pictures of a case as PNG, with the marks of a reading drawn on them."""
-    from overread.pixels.casework import draw_reading
-    from overread.pixels.fence import Fence
-    from overread.pixels.flat import write_image
+    from overread.pixels.case_overlays import draw_reading
+    from overread.pixels.image_files import write_image
+    from overread.storage.fence import Fence
 
     saved = []
     who = "".join(c if c.isalnum() else "-" for c in reading.reader)

@@ -50,7 +50,7 @@ def submit(
     from datetime import UTC, datetime
 
     from overread.cli.console import print_json, progress_bar, safe, stderr_console
-    from overread.runs.handing_in import export_submission
+    from overread.runs.submission_export import export_submission
 
     given = {
         "model": name,

@@ -44,8 +44,8 @@ from overread.cli.arguments import (
 
 if TYPE_CHECKING:
     from overread.runs.estimate import Estimate
-    from overread.runs.sweep import PointResult, SweepResult
-    from overread.runs.sweep_axes import SweepPoint
+    from overread.runs.sweep.axes import SweepPoint
+    from overread.runs.sweep.runner import PointResult, SweepResult
 
 
 def sweep(
@@ -103,16 +103,16 @@ def sweep(
 
     from overread.cli.console import print_json, progress_bar
     from overread.cli.run import parse_prices
-    from overread.cli.running import live_progress
+    from overread.cli.run_output import live_progress
     from overread.cli.scorecard import expand_metrics
     from overread.runs.engine import RunPlan
-    from overread.runs.scoring import BootstrapSettings
+    from overread.runs.scoring.aggregation import BootstrapSettings
     from overread.runs.settings import session_settings
-    from overread.runs.sweep import estimate_points
-    from overread.runs.sweep import sweep as swept
-    from overread.runs.sweep_axes import parse_axes
-    from overread.runs.sweep_files import sweep_to_json as in_json
-    from overread.runs.sweep_files import write_sweep
+    from overread.runs.sweep.axes import parse_axes
+    from overread.runs.sweep.files import sweep_to_json as in_json
+    from overread.runs.sweep.files import write_sweep
+    from overread.runs.sweep.runner import estimate_points
+    from overread.runs.sweep.runner import sweep as swept
 
     refuse_two_caches(cache, no_cache=no_cache)
     settings = parse_pairs(setting or [], "--setting")

@@ -10,7 +10,7 @@ import typer
 from overread.cli.arguments import NewRoot
 
 if TYPE_CHECKING:
-    from overread.site.serving import ServerSettings
+    from overread.site.server import ServerSettings
     from overread.site.shelf import Shelf
 
 
@@ -43,7 +43,7 @@ def view(
     It is served on this machine only, under an address with a token that nobody else knows. Stop
     it with Ctrl-C.
     """
-    from overread.site.serving import ServerSettings
+    from overread.site.server import ServerSettings
     from overread.site.shelf import Shelf
 
     users = None
@@ -65,7 +65,7 @@ def view(
 def serve_page(shelf: Shelf, opening: ServerSettings) -> None:
     """Serve the page until Ctrl-C, and print its address."""
     from overread.cli.console import safe, stdout_console
-    from overread.site.serving import serve
+    from overread.site.server import serve
 
     screen = stdout_console()
     for problem in shelf.problems:

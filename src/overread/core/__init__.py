@@ -1,14 +1,14 @@
 """WHAT are the things? Records and protocols; no files, no arrays."""
 
-from overread.core.asking import Ask, DrawnMask, Hints, Reader, Request, WholeCaseReader
 from overread.core.benchmark import Benchmark, Hub, Pictures, Progress, Release, ScannedRow
 from overread.core.case import Case, Entry, Option, PictureNote, Query, Truth
 from overread.core.defects import Defect
 from overread.core.exchange import Exchange, Message, Reply, SentImage, Usage
 from overread.core.pictures import Geometry, Image, Picture, Volume
-from overread.core.place import ReleaseRef
+from overread.core.reader import Ask, DrawnMask, Hints, Reader, Request, WholeCaseReader
 from overread.core.record import WITH_HANDLES, Record
 from overread.core.regions import Box, Mask, Region, Slices, Whole
+from overread.core.release_ref import ReleaseRef
 from overread.core.submission import Problem, ReadSubmission, Submission, Submit, WrittenSubmission
 from overread.core.trace import Finding, Reading, Step, Trace
 

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from overread.language.measures import Size
+from overread.language.parsed_sentence import Modifier, ParsedSentence, StatementDraft
 from overread.language.places import PlaceMention, combine_places
-from overread.language.reading import Modifier, ParsedSentence, StatementDraft
+from overread.language.sizes import Size
 from overread.language.text import Span
-from overread.language.ties import Range, ThingWords
+from overread.language.thing_words import Range, ThingWords
 from overread.language.vocabulary import Observation
 
 Placed = TypeVar("Placed", PlaceMention, Modifier)

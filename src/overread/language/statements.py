@@ -8,9 +8,9 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.language.attributes import fill_attributes
+from overread.language.parsed_sentence import ParsedSentence, StatementDraft
 from overread.language.phrases import PhraseMatch, drop_joiners
 from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
-from overread.language.reading import ParsedSentence, StatementDraft
 from overread.language.text import Sentence, Span, split_sentences
 from overread.language.tokens import tokenise
 from overread.language.vocabulary import Head, Observation, Vocabulary, vocabulary

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from overread.core import Geometry
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.case.course import draw_days
-from overread.phantom.findings.beyond import ExtrapulmonaryFinding
+from overread.phantom.case.days import draw_days
+from overread.phantom.findings.extrapulmonary import ExtrapulmonaryFinding
 from overread.phantom.illness.draft import Draft
-from overread.phantom.illness.drawing import draw_draft
-from overread.phantom.lexicon import Style
+from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.population import draw_extrapulmonary_names, draw_plans, seed_for
-from overread.phantom.reports import CtReport, write_ct_report
 from overread.phantom.scanner import add_noise
 from overread.phantom.visit import (
     VOXEL_MM,
@@ -27,6 +25,8 @@ from overread.phantom.visit import (
     Visit,
     draw_style,
 )
+from overread.phantom.words.ct_report import CtReport, write_ct_report
+from overread.phantom.words.lexicon import Style
 
 
 @dataclass(frozen=True)

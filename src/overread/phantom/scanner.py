@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.phantom.body.canvas import Canvas
-from overread.phantom.body.grain import NoiseTile
 from overread.phantom.body.habitus import Habitus
+from overread.phantom.body.noise import NoiseTile
 
 MIN_HU, MAX_HU = -1024, 3071
 

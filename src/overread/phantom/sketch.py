@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.benchmarks import write
-from overread.benchmarks.made import MemoryRelease
+from overread.benchmarks.memory_release import MemoryRelease
 from overread.core import (
     Box,
     Case,

@@ -16,16 +16,16 @@ from overread.core import Record
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import Canvas
 from overread.phantom.difficulty import find_difficulty
-from overread.phantom.drawing import draw_findings
 from overread.phantom.film.shadows import Shadows
-from overread.phantom.findings.beyond import ExtrapulmonaryFinding, draw_extrapulmonary
+from overread.phantom.findings.dispatch import draw_findings
+from overread.phantom.findings.extrapulmonary import ExtrapulmonaryFinding, draw_extrapulmonary
 from overread.phantom.findings.lookalikes import draw_lookalikes
 from overread.phantom.findings.measure import measure_finding
 from overread.phantom.findings.scan import DrawnFinding, Entity, Scan
-from overread.phantom.lexicon import Style
 from overread.phantom.population import FindingPlan, Mix, seed_for
-from overread.phantom.sentences import FindingSentence, write_sentence
 from overread.phantom.statement import Statement
+from overread.phantom.words.lexicon import Style
+from overread.phantom.words.sentences import FindingSentence, write_sentence
 
 Size = Literal["small", "full"]
 VOXEL_MM: dict[str, float | None] = {"small": 2.0, "full": None}

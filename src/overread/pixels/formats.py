@@ -46,7 +46,7 @@ def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
     """Pixels of any picture: (H, W) or (H, W, 3) of a flat one, (H, W, D) of a volume in HU."""
     kind = sniff_format(source, name=name)
     if kind in ("png", "jpeg"):
-        from overread.pixels.flat import read_image
+        from overread.pixels.image_files import read_image
 
         return read_image(source, name=name)
     if kind in ("gzip", "nifti"):
@@ -54,7 +54,7 @@ def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
 
         return read_volume(source, name=name)[0]
     if kind == "dicom":
-        from overread.pixels.dicom import read_dicom
+        from overread.pixels.dicom.file import read_dicom
 
         try:
             return read_dicom(source)

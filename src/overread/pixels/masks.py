@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from overread.errors import PictureError, Refused
 from overread.pixels.bytestream import open_stream
-from overread.pixels.files import open_atomic
 from overread.pixels.geometry import Array
 from overread.pixels.nifti import (
     MAX_BYTES,
@@ -30,6 +29,7 @@ from overread.pixels.nifti import (
     read_header,
     read_stream_header,
 )
+from overread.storage.atomic import open_atomic
 
 Layout = Literal["FHWD", "HWD", "HWDF"]
 Shape = tuple[int, int, int]

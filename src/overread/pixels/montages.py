@@ -11,8 +11,8 @@ from overread.core import Geometry, Picture, Pictures, Region, Slices, Volume
 from overread.errors import PictureError
 from overread.pixels.draw import draw_title, make_montage
 from overread.pixels.encode import EncodedImage, ImageFormat, encode_with_size
-from overread.pixels.parts import RelativeBox
 from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
+from overread.pixels.relative_boxes import RelativeBox
 from overread.pixels.windows import apply_window
 
 _SMALLEST, _LARGEST, _CLOSEST, _GAP = 64, 320, 512, 4

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from overread.core import Geometry
 from overread.errors import PictureError, Refused, Truncated
 from overread.pixels.bytestream import ByteStream, open_stream
-from overread.pixels.files import open_atomic
 from overread.pixels.geometry import Array, make_geometry
+from overread.storage.atomic import open_atomic
 
 MAX_BYTES = 2 << 30
 """The largest array that is read into memory; a 512×512×2000 CT of int16 takes half of it."""

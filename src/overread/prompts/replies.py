@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from overread.core import Option
 from overread.errors import BadReply
-from overread.prompts.mending import FoundObject, find_objects
+from overread.prompts.json_repair import FoundObject, find_objects
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)

@@ -1,1 +1,3 @@
-"""WHO reads? One module a reader; each is found by its name through the catalog."""
+"""The readers: models behind endpoints, local models, people, baselines; each is found by its name
+in the catalog.
+"""

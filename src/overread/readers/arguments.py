@@ -88,12 +88,12 @@ def settings_from(settings: type[S], arguments: Mapping[str, Any]) -> S:
         name = given.strip().replace("-", "_")
         if name not in known:
             if names_a_key(name) or looks_like_key(given):
-                raise _no_keys("a key was given as an argument of the reader")
+                raise _key_refused("a key was given as an argument of the reader")
             raise unknown_name("reader argument", given, known)
         if name in values:
             raise UsageError(f"the reader argument '{name}' was given twice")
         text = value if isinstance(value, str) else json.dumps(value)
-        values[name] = _value(name, hints[name], text)
+        values[name] = _parse_value(name, hints[name], text)
     for name, field in known.items():
         needed = field.default is MISSING and field.default_factory is MISSING
         if needed and name not in values:
@@ -103,18 +103,18 @@ def settings_from(settings: type[S], arguments: Mapping[str, Any]) -> S:
     return settings(**values)
 
 
-def _value(name: str, hint: Any, text: str) -> Any:
+def _parse_value(name: str, hint: Any, text: str) -> Any:
     """A text read as the type of its field."""
     if looks_like_key(text):
-        raise _no_keys(f"the reader argument '{name}' looks like a key")
+        raise _key_refused(f"the reader argument '{name}' looks like a key")
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     for kind in kinds:
         if kind is not type(None):
-            return _read(name, kind, text)
+            return _parse_typed(name, kind, text)
     raise TypeError(f"a reader cannot take an argument of the type {hint}")
 
 
-def _read(name: str, kind: Any, text: str) -> Any:
+def _parse_typed(name: str, kind: Any, text: str) -> Any:
     origin = get_origin(kind) or kind
     if origin is str:
         return text
@@ -124,11 +124,11 @@ def _read(name: str, kind: Any, text: str) -> Any:
     if origin is bool:
         if stripped.lower() in _YES_NO:
             return _YES_NO[stripped.lower()]
-        raise _wrong(name, "yes or no", text)
+        raise _invalid_argument(name, "yes or no", text)
     if origin is int:
         if re.fullmatch(r"[+-]?\d{1,18}", stripped, re.ASCII):
             return int(stripped)
-        raise _wrong(name, "a whole number", text)
+        raise _invalid_argument(name, "a whole number", text)
     if origin is float:
         try:
             number = float(stripped)
@@ -136,11 +136,11 @@ def _read(name: str, kind: Any, text: str) -> Any:
             number = math.nan
         if math.isfinite(number):
             return number
-        raise _wrong(name, "a number", text)
+        raise _invalid_argument(name, "a number", text)
     if origin is Literal:
         if stripped in get_args(kind):
             return stripped
-        raise _wrong(name, f"one of {', '.join(get_args(kind))}", text)
+        raise _invalid_argument(name, f"one of {', '.join(get_args(kind))}", text)
     if origin is tuple:
         return tuple(word.strip() for word in text.split(",") if word.strip())
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -154,31 +154,31 @@ def _json_object(name: str, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise _wrong(name, 'a JSON object, such as {"top_k": 20}', text)
-    _hold_no_key(name, value)
+        raise _invalid_argument(name, 'a JSON object, such as {"top_k": 20}', text)
+    _refuse_hidden_keys(name, value)
     return value
 
 
-def _hold_no_key(name: str, value: object) -> None:
+def _refuse_hidden_keys(name: str, value: object) -> None:
     """Refuse a key that is hidden somewhere inside of a JSON value."""
     if isinstance(value, dict):
         for word, inner in value.items():
             if names_a_key(word) and isinstance(inner, str):
-                raise _no_keys(f"'{word}' in the reader argument '{name}' is a key by its name")
-            _hold_no_key(name, inner)
+                raise _key_refused(f"'{word}' in the reader argument '{name}' is a key by its name")
+            _refuse_hidden_keys(name, inner)
     elif isinstance(value, list):
         for inner in value:
-            _hold_no_key(name, inner)
+            _refuse_hidden_keys(name, inner)
     elif isinstance(value, str) and looks_like_key(value):
-        raise _no_keys(f"the reader argument '{name}' holds what looks like a key")
+        raise _key_refused(f"the reader argument '{name}' holds what looks like a key")
 
 
-def _wrong(name: str, expected: str, text: str) -> UsageError:
+def _invalid_argument(name: str, expected: str, text: str) -> UsageError:
     told = f", not '{text}'" if len(text) <= 40 else ""
     return UsageError(f"the reader argument '{name}' must be {expected}{told}")
 
 
-def _no_keys(what: str) -> UsageError:
+def _key_refused(what: str) -> UsageError:
     return UsageError(
         what,
         remedy="arguments are written into the run; put the key into an environment variable "

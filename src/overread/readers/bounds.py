@@ -1,7 +1,8 @@
-"""Readers that look at no picture: what a score is worth that they reach as well.
+"""Baselines that look at no picture: a score that one of these reaches too says little.
 
-`random` throws a die, `majority` says what is most often true, `longest` takes the longest option,
-and `nothing` says nothing at all.
+`random` answers at random, `majority` gives the most frequent answer, `longest` chooses the
+longest
+option, and `nothing` leaves every answer empty.
 """
 
 from __future__ import annotations
@@ -18,60 +19,64 @@ import numpy as np
 from overread.core import Case, Entry, Geometry, Pictures, Reading, ReleaseRef, Truth
 from overread.errors import OverreadError, ReaderError, UsageError
 from overread.readers.arguments import settings_from
-from overread.readers.whole import DrawsWhole, ReadsWhole, Voxels, needed
+from overread.readers.whole_case import LazyMaskBase, Voxels, WholeCaseBase, require_release
 
-COMPARED = 400
-"""Reports that are held against each other to find the most typical one, evenly spread."""
+REPORTS_COMPARED = 400
+"""Most reports that are compared with each other to find the most typical one, evenly spread over
+the split.
+"""
 
 
 @dataclass(frozen=True)
 class NoSettings:
-    """For readers of which nothing can be set."""
+    """For readers without arguments."""
 
 
 @dataclass(frozen=True)
 class RandomSettings:
-    """What can be set of the reader that throws a die."""
+    """The arguments of the reader `random`."""
 
     radius: float = 15.0
     """Millimetres from the middle of a random ball to its edge."""
 
 
-def make_random(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Random:
-    """A reader that throws a die."""
+def make_random(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> RandomReader:
+    """Answers at random."""
     settings = settings_from(RandomSettings, arguments)
     if settings.radius <= 0:
         raise UsageError("the radius of a ball must be more than 0 mm")
-    return Random(needed(place, "random"), settings)
+    return RandomReader(require_release(place, "random"), settings)
 
 
-def make_majority(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Majority:
-    """A reader that says what is most often true."""
+def make_majority(
+    arguments: Mapping[str, str], *, place: ReleaseRef | None = None
+) -> MajorityReader:
+    """Gives the most frequent answer."""
     settings_from(NoSettings, arguments)
-    return Majority(needed(place, "majority"))
+    return MajorityReader(require_release(place, "majority"))
 
 
-def make_longest(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Longest:
-    """A reader that takes the longest option."""
+def make_longest(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> LongestReader:
+    """Chooses the longest option."""
     settings_from(NoSettings, arguments)
-    return Longest("longest", {"reader": "longest", "ties": "the earlier letter"})
+    return LongestReader("longest", {"reader": "longest", "ties": "the earlier letter"})
 
 
-def make_nothing(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Nothing:
-    """A reader that says nothing."""
+def make_nothing(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> NothingReader:
+    """Hands in empty readings."""
     settings_from(NoSettings, arguments)
-    return Nothing("nothing", {"reader": "nothing"})
+    return NothingReader("nothing", {"reader": "nothing"})
 
 
-class Nothing(ReadsWhole):
-    """Reads every case and has nothing to say: the lower bound of every metric."""
+class NothingReader(WholeCaseBase):
+    """Hands in an empty reading for every case: the lower bound of every metric."""
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
         """A reading with nothing in it."""
         return Reading(case_id=case.id, reader=self.name)
 
 
-class Longest(ReadsWhole):
+class LongestReader(WholeCaseBase):
     """Chooses the longest option; of equally long ones the first, as `length_bias` counts them."""
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
@@ -85,7 +90,7 @@ class Longest(ReadsWhole):
 # ---- random --------------------------------------------------------------------------------
 
 
-class Random(DrawsWhole):
+class RandomReader(LazyMaskBase):
     """Any letter; for each sentence a ball in the middle of the CT; another case's report.
 
     All letters are equally probable to it, and it says so. The report, or the answer to a question
@@ -107,7 +112,7 @@ class Random(DrawsWhole):
         self._radius = settings.radius
 
     @cached_property
-    def _said(self) -> list[tuple[str, Truth]]:
+    def _truths(self) -> list[tuple[str, Truth]]:
         """Case → the answer and the report of its truth, where it has any."""
         return [
             (entry.case.id, Truth(answer_text=truth.answer_text, report=truth.report))
@@ -116,7 +121,7 @@ class Random(DrawsWhole):
         ]
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
-        """What the die says; the same seed says the same."""
+        """A random reading; the same seed gives the same reading."""
         dice = np.random.default_rng(seed)
         if case.options:
             letters = [option.letter for option in case.options]
@@ -129,22 +134,22 @@ class Random(DrawsWhole):
             space = pictures.geometry(case.pictures[0])
 
             def draw() -> list[Voxels]:
-                return [ball(space, dice, self._radius) for _ in case.queries]
+                return [random_ball(space, dice, self._radius) for _ in case.queries]
 
-            return self._drew(case, pictures, draw, seed=seed)
-        others = [truth for other, truth in self._said if other != case.id]
+            return self._mask_reading(case, pictures, draw, seed=seed)
+        others = [truth for other, truth in self._truths if other != case.id]
         told = others[int(dice.integers(len(others)))] if others else Truth()
         return Reading(
             case_id=case.id, reader=self.name, choice=told.answer_text, report=told.report
         )
 
 
-def ball(space: Geometry, dice: np.random.Generator, radius: float) -> Voxels:
+def random_ball(space: Geometry, dice: np.random.Generator, radius: float) -> Voxels:
     """A ball of so many millimetres around a random voxel of the middle half of a volume.
 
     >>> from overread.pixels.geometry import make_geometry
     >>> space = make_geometry((40, 40, 20), np.diag([1.0, 1.0, 2.0, 1.0]), where="here")
-    >>> mask = ball(space, np.random.default_rng(0), 6.0)
+    >>> mask = random_ball(space, np.random.default_rng(0), 6.0)
     >>> 0.9 < float(mask.sum()) * 2 / (4 / 3 * np.pi * 6**3) < 1.1
     True
     """
@@ -165,7 +170,7 @@ def ball(space: Geometry, dice: np.random.Generator, radius: float) -> Voxels:
 
 
 @dataclass(frozen=True)
-class Usual:
+class MajorityAnswers:
     """What is most often true in one split."""
 
     split: str
@@ -178,12 +183,12 @@ class Usual:
     """The most typical report."""
 
     @property
-    def tells(self) -> bool:
+    def has_truth(self) -> bool:
         """Whether the split has any truth to learn from."""
         return bool(self.letters or self.answer or self.report)
 
 
-class Majority(DrawsWhole):
+class MajorityReader(LazyMaskBase):
     """The most frequent letter, an empty mask for every sentence, the most typical report.
 
     It learns from the split `train` where the copy has one with its truth, else from the very split
@@ -193,23 +198,23 @@ class Majority(DrawsWhole):
 
     def __init__(self, place: ReleaseRef) -> None:
         """Learn now: what was learned is part of the identity."""
-        self._usual = usual = _learned(place)
+        self._answers = usual = _learn_majority(place)
         super().__init__(
             "majority",
             {
                 "reader": "majority",
-                "learned from": usual.split if usual.tells else None,
+                "learned from": usual.split if usual.has_truth else None,
                 "cases": usual.cases,
                 "letters": {letter: round(share, 6) for letter, share in usual.letters.items()},
                 "masks": "empty",
-                "reports": f"the one whose words are most like those of {COMPARED} others",
+                "reports": f"the one whose words are most like those of {REPORTS_COMPARED} others",
             },
         )
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
         """What is most often true, whatever the case."""
         if case.options:
-            shares = {o.letter: self._usual.letters.get(o.letter, 0.0) for o in case.options}
+            shares = {o.letter: self._answers.letters.get(o.letter, 0.0) for o in case.options}
             total = sum(shares.values())
             if not total:
                 raise ReaderError("no case of this copy has a key to learn from")
@@ -225,27 +230,27 @@ class Majority(DrawsWhole):
             def draw() -> list[Voxels]:
                 return [np.zeros(shape, dtype=bool)] * len(case.queries)
 
-            return self._drew(case, pictures, draw, seed=seed)
-        if not self._usual.tells:
+            return self._mask_reading(case, pictures, draw, seed=seed)
+        if not self._answers.has_truth:
             raise ReaderError("no case of this copy has a truth to learn from")
-        usual = self._usual
+        usual = self._answers
         return Reading(case_id=case.id, reader=self.name, choice=usual.answer, report=usual.report)
 
 
-def _learned(place: ReleaseRef) -> Usual:
+def _learn_majority(place: ReleaseRef) -> MajorityAnswers:
     elsewhere = place.split != "train" and "train" in place.definition.splits
     for form in dict.fromkeys((place.form, None)) if elsewhere else ():
         try:
             other = replace(place, split="train", form=form).open()
-            found = _usual("train", other.entries())
+            found = _count_majority("train", other.entries())
         except OverreadError:
             continue  # no such split here, or not in this form, or damaged
-        if found.tells:
+        if found.has_truth:
             return found
-    return _usual(place.split, place.open().entries())
+    return _count_majority(place.split, place.open().entries())
 
 
-def _usual(split: str, entries: Iterator[Entry]) -> Usual:
+def _count_majority(split: str, entries: Iterator[Entry]) -> MajorityAnswers:
     letters: Counter[str] = Counter()
     answers: Counter[str] = Counter()
     reports: list[str] = []
@@ -260,23 +265,23 @@ def _usual(split: str, entries: Iterator[Entry]) -> Usual:
         if truth.report and not entry.case.options:
             reports.append(truth.report)
     total = letters.total()
-    return Usual(
+    return MajorityAnswers(
         split=split,
         cases=cases,
         letters={letter: letters[letter] / total for letter in sorted(letters)},
         answer=min(answers, key=lambda text: (-answers[text], text)) if answers else None,
-        report=typical(reports),
+        report=most_typical(reports),
     )
 
 
-def typical(texts: Sequence[str]) -> str | None:
+def most_typical(texts: Sequence[str]) -> str | None:
     """The text whose words are most like those of the others; the first of equals.
 
-    >>> typical(["the heart is large", "the heart is normal", "the heart is normal in size"])
+    >>> most_typical(["the heart is large", "the heart is normal", "the heart is normal in size"])
     'the heart is normal'
     """
-    step = max(1, len(texts) // COMPARED)
-    some = list(texts[::step][:COMPARED])
+    step = max(1, len(texts) // REPORTS_COMPARED)
+    some = list(texts[::step][:REPORTS_COMPARED])
     words = [frozenset(re.findall(r"\w+", text.casefold())) for text in some]
     scores = [
         sum(2 * len(mine & other) / max(1, len(mine) + len(other)) for other in words)

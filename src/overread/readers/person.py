@@ -32,19 +32,19 @@ from overread.readers.arguments import settings_from
 from overread.readers.terminal import Terminal
 
 COMMANDS = {
-    ":help": "these commands",
-    ":question": "the question once more",
-    ":show": "the pictures once more",
-    ":again": "throw away what you typed of this answer and begin it anew",
-    ":skip": "no answer to this case; it counts as failed",
-    ":quit": "stop; the same command goes on from this case",
+    ":help": "list the commands",
+    ":question": "show the question again",
+    ":show": "show the pictures again",
+    ":again": "discard this answer and start over",
+    ":skip": "skip this case; it counts as failed",
+    ":quit": "stop the run; the same command resumes at this case",
 }
-_ENDED = "."
+_END_LINE = "."
 
 
 @dataclass(frozen=True)
 class PersonSettings:
-    """Who sits there, and how pictures are shown."""
+    """The arguments of the reader `person`."""
 
     name: str = "person"
     """Who reads: a name or initials, kept with every reading."""
@@ -54,13 +54,13 @@ class PersonSettings:
     """Where the pictures of the question are written; without it a folder that goes at the end."""
 
 
-def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Person:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> PersonReader:
     """A person at the terminal."""
     settings = settings_from(PersonSettings, arguments)
-    return Person(settings, _command(settings.viewer))
+    return PersonReader(settings, _viewer_command(settings.viewer))
 
 
-class Person:
+class PersonReader:
     """Reads one case at a time, in words, and sees the pictures in a viewer."""
 
     skills = frozenset({"words", "pictures"})
@@ -81,16 +81,16 @@ class Person:
         self.identity: Mapping[str, JsonValue] = {"reader": "person", "name": settings.name}
         self._settings = settings
         self._viewer = viewer
-        self._given = terminal
+        self._terminal_override = terminal
         self._own_folder: Path | None = None
-        self._asked: tuple[Message, ...] = ()
+        self._last_messages: tuple[Message, ...] = ()
         self._files: list[Path] = []
         self._viewers: list[subprocess.Popen[bytes]] = []
         self._greeted = False
 
     @cached_property
     def _terminal(self) -> Terminal:
-        return self._given or Terminal(sys.stdin, sys.stderr)
+        return self._terminal_override or Terminal(sys.stdin, sys.stderr)
 
     async def read(self, request: Request) -> Reply | DrawnMask:
         """Print the question, wait for the answer, check it, and ask again while it cannot be."""
@@ -101,22 +101,25 @@ class Person:
                 remedy="use a workflow that asks in words",
             )
         self._greet()
-        repeated = self._asked and request.messages[: len(self._asked)] == self._asked
-        fresh = request.messages[len(self._asked) :] if repeated else request.messages
+        repeated = (
+            self._last_messages
+            and request.messages[: len(self._last_messages)] == self._last_messages
+        )
+        fresh = request.messages[len(self._last_messages) :] if repeated else request.messages
         if not repeated:
-            self._files = self._written(request)
-        self._asked = request.messages
-        self._print(fresh, begins=not repeated)
+            self._files = self._write_pictures(request)
+        self._last_messages = request.messages
+        self._print_messages(fresh, begins=not repeated)
         if not repeated:
-            self._show()
-        self._terminal.say(_how(request))
+            self._open_viewer()
+        self._terminal.write_line(_answer_instructions(request))
         while True:
-            typed = await self._answer(request)
+            typed = await self._read_answer(request)
             try:
-                text = _formed(typed, request)
+                text = _format_answer(typed, request)
                 break
             except BadReply as problem:
-                self._terminal.say(f"That cannot be used: {problem}. Please answer once more.")
+                self._terminal.write_line(f"Invalid answer: {problem}. Please try again.")
         pictures = len(self._files)
         usage = Usage(pictures=pictures, calls=1, seconds=round(time.monotonic() - begin, 3))
         return Reply(text=text, model=self.name, usage=usage)
@@ -131,69 +134,71 @@ class Person:
 
     # ---- the answer ------------------------------------------------------------------------
 
-    async def _answer(self, request: Request) -> str:
+    async def _read_answer(self, request: Request) -> str:
         """What was typed up to the dot; commands are obeyed on the way."""
         lines: list[str] = []
         while True:
-            line = await self._terminal.line()
+            line = await self._terminal.read_line()
             if line is None:  # Ctrl-D, or the end of the pipe
                 if any(map(str.strip, lines)):
                     return "\n".join(lines).strip()
-                await _stop()
+                await _interrupt_run()
             command = line.strip().lower()
-            if command == _ENDED:
+            if command == _END_LINE:
                 if any(map(str.strip, lines)):
                     return "\n".join(lines).strip()
-                self._terminal.say(
-                    "There is no answer yet. :skip leaves the case, :help says more."
+                self._terminal.write_line(
+                    "The answer is empty. :skip skips the case, :help lists the commands."
                 )
             elif command == ":again":
                 lines.clear()
-                self._terminal.say("Begin anew.")
+                self._terminal.write_line("Answer discarded. Start over.")
             elif command in COMMANDS:
-                await self._obey(command, request)
+                await self._run_command(command, request)
             elif re.fullmatch(r":\w+", command):
-                self._terminal.say(f"There is no command {command}; :help names those there are.")
+                self._terminal.write_line(f"Unknown command {command}; :help lists the commands.")
             else:
                 lines.append(line)
 
-    async def _obey(self, command: str, request: Request) -> None:
+    async def _run_command(self, command: str, request: Request) -> None:
         if command == ":skip":
             raise ReaderError(f"{self.name} skipped this case")
         if command == ":quit":
-            await _stop()
+            await _interrupt_run()
         if command == ":help":
             width = max(map(len, COMMANDS))
             for name, about in COMMANDS.items():
-                self._terminal.say(f"  {name:<{width}}  {about}")
+                self._terminal.write_line(f"  {name:<{width}}  {about}")
         elif command == ":question":
-            self._print(request.messages)
+            self._print_messages(request.messages)
         elif command == ":show":
-            self._show()
+            self._open_viewer()
 
     # ---- the question ----------------------------------------------------------------------
 
     def _greet(self) -> None:
         if not self._greeted:
-            self._terminal.say("You are the reader. :help names the commands, :quit stops.")
+            self._terminal.write_line(
+                "You are the reader. :help lists the commands, :quit stops the run."
+            )
             self._greeted = True
 
-    def _print(self, messages: tuple[Message, ...], *, begins: bool = True) -> None:
+    def _print_messages(self, messages: tuple[Message, ...], *, begins: bool = True) -> None:
         """The words of the question, and where its pictures are; own answers are known."""
         if begins:
-            self._terminal.say("─" * 72)
+            self._terminal.write_line("─" * 72)
         pictures = iter(self._files)
         for message in messages:
             if message.role == "assistant":
                 continue
             for part in message.parts:
                 if not isinstance(part, SentImage):
-                    self._terminal.say(part)
+                    self._terminal.write_line(part)
                 elif (file := next(pictures, None)) is not None:
                     size = f"{part.width} × {part.height}"
-                    self._terminal.say(f"[{part.region.picture}, {size}] {file}")
+                    self._terminal.write_line(f"[{part.region.picture}, {size}] {file}")
 
-    def _written(self, request: Request) -> list[Path]:
+    def _write_pictures(self, request: Request) -> list[Path]:
         """The pictures of a question as files, in their order; those of the last one go."""
         if self._settings.folder is None:
             folder = self._own_folder = self._own_folder or Path(mkdtemp(prefix="overread-"))
@@ -212,7 +217,7 @@ class Person:
             files.append(path)
         return files
 
-    def _show(self) -> None:
+    def _open_viewer(self) -> None:
         if not self._viewer or not self._files:
             return
         one_by_one = self._viewer[0].endswith("xdg-open")  # takes a single file
@@ -227,19 +232,19 @@ class Person:
                     start_new_session=True,  # Ctrl-C here does not close it
                 )
             except OSError as error:
-                self._terminal.say(f"The viewer did not start ({error.strerror}).")
+                self._terminal.write_line(f"The viewer did not start ({error.strerror}).")
                 return
             self._viewers = [*(v for v in self._viewers if v.poll() is None), viewer]
 
 
-async def _stop() -> NoReturn:
+async def _interrupt_run() -> NoReturn:
     """Stop the run as Ctrl-C does, so that it is kept and goes on later."""
     signal.raise_signal(signal.SIGINT)
     await asyncio.sleep(1)  # cancelled here, unless nobody listens
     raise KeyboardInterrupt
 
 
-def _command(viewer: str) -> tuple[str, ...]:
+def _viewer_command(viewer: str) -> tuple[str, ...]:
     """The viewer's command as words; refused where there is no such program."""
     if viewer.strip() == "system":
         words = ["open" if sys.platform == "darwin" else "xdg-open"]
@@ -259,8 +264,8 @@ def _command(viewer: str) -> tuple[str, ...]:
 # ---- the form of an answer -----------------------------------------------------------------
 
 
-def _how(request: Request) -> str:
-    """How to answer, in the place of what the question says to a model."""
+def _answer_instructions(request: Request) -> str:
+    """Instructions for typing the answer, instead of the JSON that the prompt asks a model for."""
     end = "End with a line that is a single dot, or with Ctrl-D."
     if request.task == "choose" and request.case.options:
         letters = ", ".join(option.letter for option in request.case.options)
@@ -270,7 +275,7 @@ def _how(request: Request) -> str:
         return (
             f"→ In place of JSON, type your answer on one line; why, if you like, below it. {end}"
         )
-    table = _table(request.schema)
+    table = _number_table(request.schema)
     if table is not None:
         _, columns = table
         named = " ".join(columns)
@@ -280,17 +285,17 @@ def _how(request: Request) -> str:
     return f"→ Type your answer. {end}"
 
 
-def _formed(typed: str, request: Request) -> str:
+def _format_answer(typed: str, request: Request) -> str:
     """What was typed in the form that was asked for; raises `BadReply` where it is not."""
     if request.task == "choose" and request.case.options:
-        return _chosen(typed, request)
+        return _format_choice(typed, request)
     if request.schema is None or typed.lstrip().startswith("{"):
         return typed
     if request.task == "answer":
         first, _, rest = typed.partition("\n")
         said = {"answer": first.strip(), "explanation": rest.strip()}
         return json.dumps(said, ensure_ascii=False)
-    table = _table(request.schema)
+    table = _number_table(request.schema)
     if table is None:
         raise BadReply("it is no JSON object")
     name, columns = table
@@ -302,14 +307,16 @@ def _formed(typed: str, request: Request) -> str:
         if not words:
             continue
         try:
-            values = [_number(word, columns[key]) for word, key in zip(words, columns, strict=True)]
+            values = [
+                _parse_number(word, columns[key]) for word, key in zip(words, columns, strict=True)
+            ]
         except ValueError:
             raise BadReply(f"'{line.strip()}' is not {len(columns)} numbers in order") from None
         rows.append(dict(zip(columns, values, strict=True)))
     return json.dumps({name: rows})
 
 
-def _chosen(typed: str, request: Request) -> str:
+def _format_choice(typed: str, request: Request) -> str:
     """The letter of the first line as JSON, with the lines below it as the reason."""
     parse = letter_parser(request.case.options)
     first, _, rest = typed.partition("\n")
@@ -323,11 +330,11 @@ def _chosen(typed: str, request: Request) -> str:
     return json.dumps({"answer": chosen, "explanation": rest.strip()}, ensure_ascii=False)
 
 
-def _table(schema: Mapping[str, JsonValue] | None) -> tuple[str, dict[str, str]] | None:
+def _number_table(schema: Mapping[str, JsonValue] | None) -> tuple[str, dict[str, str]] | None:
     """(name, column → kind) where a schema asks for one list of rows of numbers; else None.
 
     >>> row = {"type": "object", "properties": {"left": {"type": "number"}}}
-    >>> _table({"properties": {"boxes": {"type": "array", "items": row}}})
+    >>> _number_table({"properties": {"boxes": {"type": "array", "items": row}}})
     ('boxes', {'left': 'number'})
     """
     asked: Any = schema or {}
@@ -343,5 +350,5 @@ def _table(schema: Mapping[str, JsonValue] | None) -> tuple[str, dict[str, str]]
     return (name, kinds) if numeric else None
 
 
-def _number(word: str, kind: str) -> float | int:
+def _parse_number(word: str, kind: str) -> float | int:
     return int(word) if kind == "integer" else float(word)

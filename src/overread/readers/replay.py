@@ -1,6 +1,6 @@
-"""Replaying a submission: what somebody handed in, in the official format, as a run of one's own.
+"""Replays a submission in the benchmark's official format, as if its reader were run here.
 
-Nothing in the file is trusted: it is read as `overread grade` reads it, and every problem is told.
+The file is not trusted: it is read as `overread grade` reads it, and every problem is reported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from overread.core import Case, Pictures, Reading, ReleaseRef, Submission
 from overread.errors import ReaderError, UsageError
 from overread.readers.arguments import settings_from
-from overread.readers.whole import ReadsWhole, needed
+from overread.readers.whole_case import WholeCaseBase, require_release
 
 
 @dataclass(frozen=True)
@@ -26,27 +26,31 @@ class ReplaySettings:
     """Who read, where the name of the file does not tell."""
 
 
-def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Replay:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> ReplayReader:
     """The submission as a reader."""
     settings = settings_from(ReplaySettings, arguments)
-    place = needed(place, "replay")
+    place = require_release(place, "replay")
     exam = place.definition
     if exam.read_submission is None:
-        raise UsageError(f"{exam.title} says nothing about how predictions are handed in")
+        raise UsageError(f"{exam.title} has no format for predictions")
     submission = exam.read_submission(place.open(), settings.file)
-    return Replay(submission, settings)
+    return ReplayReader(submission, settings)
 
 
-class Replay(ReadsWhole):
+class ReplayReader(WholeCaseBase):
     """Hands in what a submission says of each case; a case that it lacks has failed."""
 
-    unseeing = True
+    ignores_pictures = True
 
     def __init__(self, submission: Submission, settings: ReplaySettings) -> None:
         """The submission has been read; its files are read when they are asked for."""
         super().__init__(
             settings.name or submission.reader,
-            {"reader": "replay", "file": settings.file.name, "content": _content(settings.file)},
+            {
+                "reader": "replay",
+                "file": settings.file.name,
+                "content": _content_digest(settings.file),
+            },
         )
         self._submission = submission
         self.problems = tuple(str(problem) for problem in submission.problems)
@@ -64,7 +68,7 @@ class Replay(ReadsWhole):
         return self._submission.source(file)
 
 
-def _content(path: Path) -> str:
+def _content_digest(path: Path) -> str:
     """What tells one submission from another: a digest of the file, or of a folder's list."""
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.is_file())

@@ -1,7 +1,6 @@
-"""A terminal that can be waited for: lines that a person types, while everything else goes on.
+"""Reads lines from a terminal, pipe or file without blocking the event loop.
 
-Lines are read through the event loop and not in a thread, so that Ctrl-C ends the waiting at once
-and nothing is left behind.
+No thread is used, so that Ctrl-C ends the waiting at once and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ class Terminal:
                 "there is no terminal to read from", remedy="run it where somebody can type"
             ) from None
         self._target = target
-        self._held = b""
-        self._at_end = False
-        self._ended = False
+        self._buffer = b""
+        self._pending_eof = False
+        self._at_eof = False
 
-    def say(self, words: str) -> None:
+    def write_line(self, words: str) -> None:
         """Print words from outside; no control character passes."""
         plain = "".join(
             c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in words
@@ -39,26 +38,26 @@ class Terminal:
         self._target.write(f"{plain}\n")
         self._target.flush()
 
-    async def line(self) -> str | None:
+    async def read_line(self) -> str | None:
         """The next line without its end; None at Ctrl-D, or where there is no more.
 
         At a terminal Ctrl-D ends an answer, and one can type on.
         """
-        if self._at_end:
-            self._at_end = False
+        if self._pending_eof:
+            self._pending_eof = False
             return None
-        while b"\n" not in self._held:
-            chunk = b"" if self._ended else await self._bytes()
+        while b"\n" not in self._buffer:
+            chunk = b"" if self._at_eof else await self._read_chunk()
             if not chunk:
-                rest, self._held = self._held, b""
-                self._ended = not os.isatty(self._number)
-                self._at_end = bool(rest)  # the end comes after what was typed before it
-                return _text(rest) if rest else None
-            self._held += chunk
-        line, _, self._held = self._held.partition(b"\n")
-        return _text(line)
+                rest, self._buffer = self._buffer, b""
+                self._at_eof = not os.isatty(self._number)
+                self._pending_eof = bool(rest)  # the end comes after what was typed before it
+                return _decode(rest) if rest else None
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return _decode(line)
 
-    async def _bytes(self) -> bytes:
+    async def _read_chunk(self) -> bytes:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
 
@@ -80,5 +79,5 @@ class Terminal:
             return b""
 
 
-def _text(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     return line.decode("utf-8", "replace").removesuffix("\r")

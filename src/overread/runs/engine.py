@@ -20,13 +20,13 @@ from pydantic import JsonValue
 from overread import catalog
 from overread.core import Case, Reader, Release, ReleaseRef
 from overread.errors import ReleaseError, UsageError
-from overread.runs.asking import Asker
-from overread.runs.cache import ReplyCache, default_cache_path
-from overread.runs.computing import WorkerReader, is_computing
-from overread.runs.pace import EndpointLimits
-from overread.runs.presenting import Presenter, refuse_ignored_settings, spec_settings
-from overread.runs.prices import Prices
-from overread.runs.reading_room import CaseRunner, Tally, Watch, Workflow
+from overread.runs.ablations import Presenter, refuse_ignored_settings, spec_settings
+from overread.runs.case_runner import CaseRunner, Tally, Watch, Workflow
+from overread.runs.requests.asker import Asker
+from overread.runs.requests.limits import EndpointLimits
+from overread.runs.requests.prices import Prices
+from overread.runs.requests.reply_cache import ReplyCache, default_cache_path
+from overread.runs.signals import stop_on_signal
 from overread.runs.spec import (
     ReaderSpec,
     RunSpec,
@@ -37,12 +37,12 @@ from overread.runs.spec import (
     refuse_secrets,
     write_spec,
 )
-from overread.runs.stopping import stop_on_signal
 from overread.runs.store import KnownReadings, ReadingStore, find_unusable_questions, scan_readings
+from overread.runs.worker_reader import WorkerReader, is_computing
 from overread.session import SessionSettings
 
 if TYPE_CHECKING:
-    from overread.pixels.edits import Edit
+    from overread.pixels.edits.altered_pictures import Edit
 
 _PERMISSIONS = frozenset({"allow_remote"})
 _RUN_FILES = frozenset({"readings.jsonl", "arrays"})

@@ -18,7 +18,8 @@ from typing import Any
 
 from overread.core import Case, DrawnMask, Reader, Reply, Request, SentImage
 from overread.errors import OverreadError
-from overread.runs.cache import ReplyCache, ReplyKeys, default_cache_path
+from overread.runs.ablations import Presenter
+from overread.runs.case_runner import Workflow
 from overread.runs.engine import (
     RunPlan,
     find_prices,
@@ -28,9 +29,8 @@ from overread.runs.engine import (
     prepare_run,
     resume_spec,
 )
-from overread.runs.pace import derived_seed
-from overread.runs.presenting import Presenter
-from overread.runs.reading_room import Workflow
+from overread.runs.requests.limits import derived_seed
+from overread.runs.requests.reply_cache import ReplyCache, ReplyKeys, default_cache_path
 from overread.runs.store import QuestionMessages, find_unusable_questions, scan_readings
 from overread.session import Session
 

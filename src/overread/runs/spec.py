@@ -20,11 +20,11 @@ from pydantic_core import from_json
 
 from overread.core import Record, ReleaseRef
 from overread.errors import OverreadError, UnknownName, UsageError
-from overread.pixels.files import open_atomic
 from overread.prompts import find_prompt
 from overread.readers.arguments import looks_like_key
 from overread.runs.store import RunUnwritable
 from overread.session import SessionSettings
+from overread.storage.atomic import open_atomic
 
 MARK = "overread run 1"
 _MAX_BYTES = 1 << 24

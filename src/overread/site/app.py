@@ -21,7 +21,7 @@ from overread.site.builds import routes as builds
 from overread.site.cases import own_readings, pictures
 from overread.site.cases import routes as cases
 from overread.site.datasets import routes as datasets
-from overread.site.parts import ERROR_RESPONSES
+from overread.site.dependencies import ERROR_RESPONSES
 from overread.site.runs import routes as runs
 from overread.site.shelf import Shelf
 from overread.site.traces import routes as traces

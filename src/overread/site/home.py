@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from overread import __version__, catalog
 from overread.core import Benchmark, Record
-from overread.site.parts import AccessDep, CurrentUser, ShelfDep
+from overread.site.dependencies import AccessDep, CurrentUser, ShelfDep
 from overread.site.shelf import BuildFolder, Dataset, Run, SweepFolder
 
 router = APIRouter(tags=["shelf"])

@@ -19,8 +19,8 @@ from overread.catalog import unknown_name
 from overread.core import Case, Entry, Release, ReleaseRef
 from overread.errors import OverreadError, UsageError
 from overread.runs.spec import RunSpec, read_spec
-from overread.site.unplaced import strip_paths
-from overread.site.walking import FoundFolder, find_folders
+from overread.site.discovery import FoundFolder, find_folders
+from overread.site.strip_paths import strip_paths
 
 _TRUTH_READERS = frozenset({"oracle", "majority", "random"})
 """Readers that open the release themselves, and may hand in its words, of any case."""

@@ -1,1 +1,1 @@
-"""HOW is a case read? A workflow takes a case and a session to a reading."""
+"""The workflows: each takes a case and a session and gives a reading."""

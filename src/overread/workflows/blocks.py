@@ -26,8 +26,8 @@ from overread.core import (
 )
 from overread.errors import BadReply, ReaderError
 from overread.pixels.geometry import from_ras, ras_geometry
-from overread.pixels.parts import RelativeBox
-from overread.pixels.spots import to_sparse_mask
+from overread.pixels.relative_boxes import RelativeBox
+from overread.pixels.sparse_masks import to_sparse_mask
 from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
 
@@ -64,17 +64,17 @@ class Blocks(BaseModel):
     blocks: list[Block] = Field(max_length=50)
 
 
-def block_of(span: tuple[int, int], part: RelativeBox) -> Block:
+def make_block(span: tuple[int, int], part: RelativeBox) -> Block:
     """A block from its slices and its edges."""
     return Block(first_slice=span[0], last_slice=span[1], **vars(part))
 
 
-def moved_out(block: Block, shown: RelativeBox | None) -> Block:
+def to_whole_slice(block: Block, shown: RelativeBox | None) -> Block:
     """A block marked on a part of the slices, in shares of whole slices."""
-    return block if shown is None else block_of(block.span, block.part.within(shown))
+    return block if shown is None else make_block(block.span, block.part.within(shown))
 
 
-class Scan:
+class CaseScan:
     """The CT of a case, in which sentences are found."""
 
     def __init__(self, session: Session, picture: Picture | None = None) -> None:
@@ -98,45 +98,45 @@ class Scan:
         """Number of the uppermost slice."""
         return self.size[2] - 1
 
-    def check(self, spans: Iterable[tuple[int, int]]) -> None:
+    def check_spans(self, spans: Iterable[tuple[int, int]]) -> None:
         """Refuse slices that are not there."""
         if any(span[1] > self.last for span in spans):
             raise BadReply(f"the slices of this CT are 0 to {self.last}")
 
-    def read_blocks(self, reply: str) -> ParsedReply[list[Block]]:
+    def parse_blocks(self, reply: str) -> ParsedReply[list[Block]]:
         """The boxes of an answer, all of them in the CT."""
         found = json_parser(Blocks)(reply)
-        self.check(block.span for block in found.value.blocks)
+        self.check_spans(block.span for block in found.value.blocks)
         return ParsedReply(found.value.blocks, found.repaired)
 
     def slices(self, span: tuple[int, int]) -> Slices:
         """Some of its slices as a region."""
         return Slices(picture=self.picture.name, first=span[0], last=span[1])
 
-    def regions(self, block: Block, label: str | None = None) -> tuple[Region, ...]:
+    def block_regions(self, block: Block, label: str | None = None) -> tuple[Region, ...]:
         """A block as regions: its slices, and its edges in the voxels of a slice as it is shown."""
         x1, y1, x2, y2 = block.part.to_pixels(*self.size[:2])
         edges = Box(picture=self.picture.name, x1=x1, y1=y1, x2=x2, y2=y2, label=label)
         return self.slices(block.span), edges
 
-    async def mark(self, query: Query, blocks: Sequence[Block], note: str = "") -> Mask:
+    async def hand_in_mask(self, query: Query, blocks: Sequence[Block], note: str = "") -> Mask:
         """Hand in the blocks as the mask of a sentence."""
         # Millions of voxels: aside, so that other cases go on.
-        mask = await asyncio.to_thread(lambda: to_sparse_mask(filled(blocks, self.space)))
+        mask = await asyncio.to_thread(lambda: to_sparse_mask(fill_blocks(blocks, self.space)))
         return self._session.keep_mask(query, mask, note)
 
 
-Find = Callable[[Scan, Query, Session], Awaitable[Mask]]
+FindMask = Callable[[CaseScan, Query, Session], Awaitable[Mask]]
 
 
-async def find_each(case: Case, session: Session, find: Find) -> Reading:
-    """A mask for every sentence: drawn by readers that draw, else found as `find` does it."""
+async def ground_queries(case: Case, session: Session, find: FindMask) -> Reading:
+    """A mask for every sentence: from the reader itself where it draws masks, else made by `find`."""
     if not case.queries:
-        raise ReaderError("there are no sentences to be found in the pictures")
+        raise ReaderError("the case has no sentences to locate")
     if not case.pictures or not isinstance(case.pictures[0], Volume):
-        raise ReaderError("there is no volume to find sentences in")
+        raise ReaderError("the first picture of the case is not a volume")
     draws = "masks" in session.reader.skills
-    scan = Scan(session)
+    scan = CaseScan(session)
     findings = []
     for query in case.queries:
         region = await (session.draw(query) if draws else find(scan, query, session))
@@ -144,13 +144,13 @@ async def find_each(case: Case, session: Session, find: Find) -> Reading:
     return session.reading(findings=tuple(findings))
 
 
-def filled(blocks: Sequence[Block], space: Geometry) -> NDArray[Any]:
+def fill_blocks(blocks: Sequence[Block], space: Geometry) -> NDArray[Any]:
     """The mask of boxes given on axial slices as they are shown: right on the left, front on top.
 
     >>> from overread.pixels.geometry import make_geometry
     >>> space = make_geometry((10, 8, 4), np.diag([1.0, 1.0, 1.0, 1.0]), where="here")
     >>> half = Block(first_slice=1, last_slice=1, left=0, top=0, right=0.5, bottom=1)
-    >>> mask = filled([half], space)
+    >>> mask = fill_blocks([half], space)
     >>> int(mask.sum()), bool(mask[9, 0, 1]), bool(mask[0, 0, 1])
     (40, True, False)
     """

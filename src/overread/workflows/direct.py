@@ -9,42 +9,48 @@ from __future__ import annotations
 from overread.core import Case, Mask, Query, Reading
 from overread.errors import ReaderError
 from overread.session import Session
-from overread.workflows.answering import answer, choose, instruction_of, report, schema_of
-from overread.workflows.blocks import Blocks, Scan, find_each
-from overread.workflows.looking import options_told, windows_told
+from overread.workflows.blocks import Blocks, CaseScan, ground_queries
+from overread.workflows.final_question import (
+    ask_answer,
+    ask_choice,
+    ask_report,
+    cached_schema,
+    report_instruction,
+)
+from overread.workflows.prompt_values import format_options, format_windows
 
 
 async def direct(case: Case, session: Session) -> Reading:
     """Choose, find, answer or report: one question each."""
     if case.options:
-        told = {"history": case.history or "not given", "options": options_told(case)}
+        told = {"history": case.history or "not given", "options": format_options(case)}
         show = await session.show_async()
-        return session.reading(**await choose(case, session, "choose", told, show=show))
+        return session.reading(**await ask_choice(case, session, "choose", told, show=show))
     if case.queries:
-        return await find_each(case, session, _boxed)
+        return await ground_queries(case, session, _ground_by_boxes)
     if case.asks == "answer" and case.instruction:
         told = {"question": case.instruction}
         return session.reading(
-            **await answer(session, "answer", told, show=await session.show_async())
+            **await ask_answer(session, "answer", told, show=await session.show_async())
         )
     if case.pictures:
-        told = {"instruction": instruction_of(case)}
+        told = {"instruction": report_instruction(case)}
         return session.reading(
-            **await report(session, "report", told, show=await session.show_async())
+            **await ask_report(session, "report", told, show=await session.show_async())
         )
     # This case only: the next one may have something to ask.
-    raise ReaderError("there are neither options, nor sentences, nor a picture to report on")
+    raise ReaderError("the case has no options, no sentences to locate and no picture to report on")
 
 
-async def _boxed(scan: Scan, query: Query, session: Session) -> Mask:
+async def _ground_by_boxes(scan: CaseScan, query: Query, session: Session) -> Mask:
     """A reader of words is shown a montage of slices and marks boxes, which become the mask."""
     blocks = await session.ask(
         "ground",
-        {"finding": query.text, "windows": windows_told(session)},
-        scan.read_blocks,
+        {"finding": query.text, "windows": format_windows(session)},
+        scan.parse_blocks,
         task="ground",
         show=await session.show_async(),
-        schema=schema_of(Blocks),
+        schema=cached_schema(Blocks),
         query=query,
     )
-    return await scan.mark(query, blocks)
+    return await scan.hand_in_mask(query, blocks)

@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 from overread.core import Case, Mask, Query, Reading
 from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
-from overread.workflows.blocks import Block, Blocks, Scan, find_each
-from overread.workflows.judging import strict_schema
-from overread.workflows.looking import closer, record, windows_told
+from overread.workflows.blocks import Block, Blocks, CaseScan, ground_queries
+from overread.workflows.judges.verdicts import strict_schema
+from overread.workflows.prompt_values import add_answer_step, format_windows, show_closeup
 
 Span = tuple[int, int]
 
@@ -39,20 +39,20 @@ _BLOCKS = strict_schema(Blocks)
 
 async def ground(case: Case, session: Session) -> Reading:
     """A mask for every sentence of the case."""
-    return await find_each(case, session, _in_two_looks)
+    return await ground_queries(case, session, _ground_in_two_looks)
 
 
-async def _in_two_looks(scan: Scan, query: Query, session: Session) -> Mask:
+async def _ground_in_two_looks(scan: CaseScan, query: Query, session: Session) -> Mask:
     def ranges(reply: str) -> ParsedReply[list[Span]]:
         found = json_parser(Ranges)(reply)
         pairs = [sorted((one.first_slice, one.last_slice)) for one in found.value.ranges]
         spans = [(first, last) for first, last in pairs]
-        scan.check(spans)
+        scan.check_spans(spans)
         return ParsedReply(spans, found.repaired)
 
     spans = await session.ask(
         "ground-range",
-        {"finding": query.text, "windows": windows_told(session)},
+        {"finding": query.text, "windows": format_windows(session)},
         ranges,
         task="ground",
         show=await session.show_async(scan.whole),
@@ -60,42 +60,44 @@ async def _in_two_looks(scan: Scan, query: Query, session: Session) -> Mask:
         query=query,
         kind=None,
     )
-    record(session, "look", [scan.slices(span) for span in spans] or [scan.whole])
+    add_answer_step(session, "look", [scan.slices(span) for span in spans] or [scan.whole])
     blocks: list[Block] = []
-    for span in widened(spans, scan.last, session.settings.slices):
-        blocks += await _boxes(scan, span, query, session)
-    return await scan.mark(query, blocks)
+    for span in widen_spans(spans, scan.last, session.settings.slices):
+        blocks += await _ask_boxes(scan, span, query, session)
+    return await scan.hand_in_mask(query, blocks)
 
 
-async def _boxes(scan: Scan, span: Span, query: Query, session: Session) -> list[Block]:
+async def _ask_boxes(scan: CaseScan, span: Span, query: Query, session: Session) -> list[Block]:
     """The boxes that are marked in some slices."""
     region = scan.slices(span)
     values = {
         "finding": query.text,
-        "windows": windows_told(session),
+        "windows": format_windows(session),
         "first": f"{span[0]}",
         "last": f"{span[1]}",
     }
     found = await session.ask(
         "ground-boxes",
         values,
-        scan.read_blocks,
+        scan.parse_blocks,
         task="ground",
-        show=[await closer(session, region)],
+        show=[await show_closeup(session, region)],
         schema=_BLOCKS,
         query=query,
         kind=None,
     )
-    record(session, "look", [region, *(r for block in found for r in scan.regions(block))])
+    add_answer_step(
+        session, "look", [region, *(r for block in found for r in scan.block_regions(block))]
+    )
     return found
 
 
-def widened(spans: Iterable[Span], last: int, shown: int) -> list[Span]:
+def widen_spans(spans: Iterable[Span], last: int, shown: int) -> list[Span]:
     """Spans with a rim as wide as the gap between two slices of the montage; touching ones joined.
 
     What ends between two shown slices is named by one of them, and may reach almost to the other.
 
-    >>> widened([(40, 44), (90, 90), (46, 50)], last=99, shown=12)
+    >>> widen_spans([(40, 44), (90, 90), (46, 50)], last=99, shown=12)
     [(31, 59), (81, 99)]
     """
     gap = -(-last // max(1, shown - 1))

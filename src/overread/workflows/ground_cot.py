@@ -15,12 +15,12 @@ from pydantic import BaseModel, Field
 
 from overread.core import Case, Mask, Query, Reading, Region, SentImage
 from overread.ontology import lung_anatomy
-from overread.pixels.parts import RelativeBox, enclosing_box
+from overread.pixels.relative_boxes import RelativeBox, enclosing_box
 from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
-from overread.workflows.blocks import Block, Blocks, Scan, find_each, moved_out
-from overread.workflows.judging import one_line, strict_schema
-from overread.workflows.looking import closer, record, windows_told
+from overread.workflows.blocks import Block, Blocks, CaseScan, ground_queries, to_whole_slice
+from overread.workflows.judges.verdicts import one_line, strict_schema
+from overread.workflows.prompt_values import add_answer_step, format_windows, show_closeup
 
 LEVELS = ("lung", "lobe", "segment")
 """The levels between the whole scan and the lesion."""
@@ -56,25 +56,25 @@ _LESION = strict_schema(Lesion)
 
 async def ground_cot(case: Case, session: Session) -> Reading:
     """A mask for every sentence of the case, each with its chain."""
-    return await find_each(case, session, _by_levels)
+    return await ground_queries(case, session, _ground_by_levels)
 
 
-async def _by_levels(scan: Scan, query: Query, session: Session) -> Mask:
+async def _ground_by_levels(scan: CaseScan, query: Query, session: Session) -> Mask:
     chain = _Chain(scan, query, session)
     session.add_step("look", f"scan: looked for: {query.text}", [scan.whole])
     for level in LEVELS:
-        await chain.level(level)
-    return await scan.mark(query, await chain.lesion())
+        await chain.ask_level(level)
+    return await scan.hand_in_mask(query, await chain.ask_lesion())
 
 
 @dataclass
 class _Chain:
     """How far the search for one sentence has come."""
 
-    scan: Scan
+    scan: CaseScan
     query: Query
     session: Session
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     """The chain in words, a line a level."""
     structures: list[str] = field(default_factory=list)
     """What was found on the last level that applied."""
@@ -83,76 +83,82 @@ class _Chain:
     part: RelativeBox | None = None
     """The part of each slice that is left."""
 
-    async def level(self, level: str) -> None:
+    async def ask_level(self, level: str) -> None:
         """Ask for the places of one level, and go on within them."""
         found = await self.session.ask(
             "cot-place",
-            {**self._told(), "level": level, "names": names_of(level, self.structures)},
-            self._read_places,
+            {
+                **self._prompt_values(),
+                "level": level,
+                "names": structure_names(level, self.structures),
+            },
+            self._parse_places,
             task="ground",
-            show=[await self._shown()],
+            show=[await self._show_remaining()],
             schema=_PLACES,
             query=self.query,
             kind=None,
         )
         places = [
-            (one_line(place.structure), moved_out(place, self.part)) for place in found.places
+            (one_line(place.structure), to_whole_slice(place, self.part)) for place in found.places
         ]
         names = list(dict.fromkeys(name for name, _ in places))
-        regions = [region for name, block in places for region in self.scan.regions(block, name)]
+        regions = [
+            region for name, block in places for region in self.scan.block_regions(block, name)
+        ]
         thought = one_line(found.thought) or "; ".join(names) or "passed over"
-        record(self.session, "look", regions or [self._region()], f"{level}: {thought}")
+        add_answer_step(self.session, "look", regions or [self._region()], f"{level}: {thought}")
         if places:
             self.structures = names
             span = self._narrow([block for _, block in places])
             where = f"{'; '.join(names)} (slices {span[0]} to {span[1]})"
-            self.told.append(f"- {level}: {where}. {thought}")
+            self.lines.append(f"- {level}: {where}. {thought}")
         else:
-            self.told.append(f"- {level}: does not apply. {thought}")
+            self.lines.append(f"- {level}: does not apply. {thought}")
 
-    async def lesion(self) -> list[Block]:
+    async def ask_lesion(self) -> list[Block]:
         """Ask for the boxes of the finding itself, in shares of whole slices."""
         found = await self.session.ask(
             "cot-lesion",
-            self._told(),
-            self._read_lesion,
+            self._prompt_values(),
+            self._parse_lesion,
             task="ground",
-            show=[await self._shown()],
+            show=[await self._show_remaining()],
             schema=_LESION,
             query=self.query,
             kind=None,
         )
-        blocks = [moved_out(block, self.part) for block in found.blocks]
-        regions = [region for block in blocks for region in self.scan.regions(block)]
+        blocks = [to_whole_slice(block, self.part) for block in found.blocks]
+        regions = [region for block in blocks for region in self.scan.block_regions(block)]
         thought = one_line(found.thought) or f"{len(blocks)} marked"
-        record(self.session, "look", regions or [self._region()], f"lesion: {thought}")
+        add_answer_step(self.session, "look", regions or [self._region()], f"lesion: {thought}")
         return blocks
 
-    def _read_places(self, reply: str) -> ParsedReply[Places]:
+    def _parse_places(self, reply: str) -> ParsedReply[Places]:
         found = json_parser(Places)(reply)
-        self.scan.check(place.span for place in found.value.places)
+        self.scan.check_spans(place.span for place in found.value.places)
         return found
 
-    def _read_lesion(self, reply: str) -> ParsedReply[Lesion]:
+    def _parse_lesion(self, reply: str) -> ParsedReply[Lesion]:
         found = json_parser(Lesion)(reply)
-        self.scan.check(block.span for block in found.value.blocks)
+        self.scan.check_spans(block.span for block in found.value.blocks)
         return found
 
-    def _told(self) -> dict[str, str]:
+    def _prompt_values(self) -> dict[str, str]:
         return {
             "finding": self.query.text,
-            "windows": windows_told(self.session),
-            "path": "\n".join(self.told) or "nothing yet",
+            "windows": format_windows(self.session),
+            "path": "\n".join(self.lines) or "nothing yet",
         }
 
     def _region(self) -> Region:
         return self.scan.whole if self.span is None else self.scan.slices(self.span)
 
-    async def _shown(self) -> SentImage:
+    async def _show_remaining(self) -> SentImage:
         if self.span is None:
             (shown,) = await self.session.show_async(self.scan.whole)
             return shown
-        return await closer(self.session, self.scan.slices(self.span), self.part)
+        return await show_closeup(self.session, self.scan.slices(self.span), self.part)
 
     def _narrow(self, blocks: Sequence[Block]) -> tuple[int, int]:
         """Keep the smallest place that holds all the blocks, with a rim; gives their slices."""
@@ -164,12 +170,12 @@ class _Chain:
         return first, last
 
 
-def names_of(level: str, structures: Sequence[str]) -> str:
+def structure_names(level: str, structures: Sequence[str]) -> str:
     """How the structures of a level are called; segments are those of the lobes found before.
 
-    >>> names_of("lobe", [])[:34]
+    >>> structure_names("lobe", [])[:34]
     'right upper lobe, right middle lob'
-    >>> names_of("segment", ["Right middle lobe"])
+    >>> structure_names("segment", ["Right middle lobe"])
     'lateral segment of the right middle lobe, medial segment of the right middle lobe'
     """
     if level == "lung":

@@ -19,14 +19,14 @@ from overread.core import Box, Case, Finding, Image, Reading, Region, SentImage,
 from overread.errors import BadReply, ReaderError
 from overread.ontology import xray_regions
 from overread.ontology.regions import MajorRegion
-from overread.pixels.parts import OrientedImage, RelativeBox, enclosing_box, oriented_image
+from overread.pixels.relative_boxes import OrientedImage, RelativeBox, enclosing_box, oriented_image
 from overread.prompts.replies import ParsedReply, json_parser, text_parser
 from overread.session import Session
-from overread.workflows.answering import answer, instruction_of, report
-from overread.workflows.judging import one_line, strict_schema
-from overread.workflows.looking import record, worded
+from overread.workflows.final_question import ask_answer, ask_report, report_instruction
+from overread.workflows.judges.verdicts import one_line, strict_schema
+from overread.workflows.prompt_values import add_answer_step, render_fragment
 
-CUE = "Summarizing the previous analysis, I will generate the following report: "
+REPORT_CUE = "Summarizing the previous analysis, I will generate the following report: "
 _IMAGE = "<image>"
 _ORDINALS = (
     *("First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth", "Ninth"),
@@ -57,7 +57,7 @@ _WHERE = strict_schema(Where)
 
 
 @dataclass(frozen=True)
-class _Look:
+class _RegionLook:
     """One region that was looked at, and what was said of it."""
 
     region: str
@@ -74,10 +74,12 @@ class _Look:
 async def interleaved(case: Case, session: Session) -> Reading:
     """Look at one major region after the other, then report, or answer what is asked."""
     if len(case.pictures) != 1 or not isinstance(case.pictures[0], Image):
-        raise ReaderError("this way of reading is for cases of one flat picture")
+        raise ReaderError("the workflow 'interleaved' needs cases with exactly one 2D image")
     if case.options or case.queries:
-        raise ReaderError("this way of reading ends in a report or an answer in words")
-    walk = _Walk(session, case.pictures[0])
+        raise ReaderError(
+            "the workflow 'interleaved' is for reports and free-text answers, not for options or masks"
+        )
+    walk = _RegionTour(session, case.pictures[0])
     for group in xray_regions().groups:
         await walk.look_at(group)
     parts = await _conclude(case, session, walk.looks)
@@ -87,11 +89,11 @@ async def interleaved(case: Case, session: Session) -> Reading:
     return session.reading(findings=own or None, **parts)
 
 
-class _Walk:
-    """The way over one radiograph."""
+class _RegionTour:
+    """Looks at the major regions of one radiograph in turn, and records the steps."""
 
     def __init__(self, session: Session, picture: Image) -> None:
-        self.looks: list[_Look] = []
+        self.looks: list[_RegionLook] = []
         self._session = session
         self._picture = picture
         self._whole = Whole(picture=picture.name)
@@ -108,7 +110,7 @@ class _Walk:
             part = await session.ask(
                 "interleaved-where",
                 named,
-                where,
+                parse_location,
                 task="locate",
                 show=show,
                 schema=_WHERE,
@@ -117,11 +119,11 @@ class _Walk:
             if part is None:
                 return
             exchange = len(session.exchanges) - 1
-            box = (await self._stored()).to_box(part, group.name)
+            box = (await self._stored_film()).to_box(part, group.name)
         if self._evidence == "multimodal" and box is not None:
             (cutout,) = await session.show_async(box)
             show = [*show, cutout]
-        told = {"evidence": self._told(part), "before": _notes(self.looks)}
+        told = {"evidence": self._evidence_words(part), "before": _format_notes(self.looks)}
         words = await session.ask(
             "interleaved-say",
             {**named, **told},
@@ -130,11 +132,11 @@ class _Walk:
             show=show,
             kind=None,
         )
-        look = _Look(group.name, words, box, part, cutout, exchange)
-        self._write_down(look)
+        look = _RegionLook(group.name, words, box, part, cutout, exchange)
+        self._record_look(look)
         self.looks.append(look)
 
-    async def _stored(self) -> OrientedImage:
+    async def _stored_film(self) -> OrientedImage:
         """The film as it is stored; opened once, when something is to be found in it."""
         if self._film is None:
             session, picture = self._session, self._picture
@@ -143,11 +145,11 @@ class _Walk:
             )
         return self._film
 
-    def _told(self, part: RelativeBox | None) -> str:
-        """What the arm tells of the region, beside its name."""
-        return worded(self._session, f"evidence-{self._evidence}", _edges(part))
+    def _evidence_words(self, part: RelativeBox | None) -> str:
+        """What the arm (`evidence`) tells the reader about the region, besides its name."""
+        return render_fragment(self._session, f"evidence-{self._evidence}", _format_edges(part))
 
-    def _write_down(self, look: _Look) -> None:
+    def _record_look(self, look: _RegionLook) -> None:
         """The steps of one look, in the words that interleaved records have."""
         session, number = self._session, len(self.looks)
         ordinal = _ORDINALS[number] if number < len(_ORDINALS) else "Next"
@@ -155,18 +157,18 @@ class _Walk:
         if look.box is None:
             session.add_step("say", announced)
             session.add_step("look", "", [self._whole])
-            record(session, "say", [self._whole], f"{plain_words(look.words)}\n\n")
+            add_answer_step(session, "say", [self._whole], f"{neutralise_marks(look.words)}\n\n")
             return
         box = look.box
         session.add_step("say", f"{announced}I will highlight the {look.region} of this X-ray. ")
         crop = session.save_image(look.cutout) if look.cutout else None
         session.add_step("look", _IMAGE, [box], crop=crop, exchange=look.exchange)
         edges = f"[{box.x1:.0f}, {box.y1:.0f}, {box.x2:.0f}, {box.y2:.0f}]"
-        told = f" The bounding box of this area is {edges} . {plain_words(look.words)}\n\n"
-        record(session, "say", [box], told)
+        told = f" The bounding box of this area is {edges} . {neutralise_marks(look.words)}\n\n"
+        add_answer_step(session, "say", [box], told)
 
 
-def where(reply: str) -> ParsedReply[RelativeBox | None]:
+def parse_location(reply: str) -> ParsedReply[RelativeBox | None]:
     """Reads an answer as the place of a region: the smallest box that holds all boxes given."""
     found = json_parser(Where)(reply)
     parts = [
@@ -180,39 +182,39 @@ def where(reply: str) -> ParsedReply[RelativeBox | None]:
     return ParsedReply(enclosing_box(*parts) if parts else None, found.repaired)
 
 
-def _edges(part: RelativeBox | None) -> dict[str, str]:
+def _format_edges(part: RelativeBox | None) -> dict[str, str]:
     return {} if part is None else {name: f"{edge:.3f}" for name, edge in vars(part).items()}
 
 
-def _notes(looks: list[_Look]) -> str:
+def _format_notes(looks: list[_RegionLook]) -> str:
     """What was said so far, region by region, with the boxes where the arm has any."""
     lines = []
     for look in looks:
-        edges = ", ".join(f"{name} {edge}" for name, edge in _edges(look.part).items())
+        edges = ", ".join(f"{name} {edge}" for name, edge in _format_edges(look.part).items())
         lines.append(f"- {look.region}{f' ({edges})' if edges else ''}: {one_line(look.words)}")
     return "\n".join(lines) or "nothing yet"
 
 
-def plain_words(words: str) -> str:
+def neutralise_marks(words: str) -> str:
     """Words that cannot be taken for a look, for a box, or for the beginning of the report.
 
-    >>> plain_words("In summary: a <image> mass [1, 2, 3, 4].")
+    >>> neutralise_marks("In summary: a <image> mass [1, 2, 3, 4].")
     'In summary, a mass (1, 2, 3, 4).'
     """
     plain = one_line(words.replace(_IMAGE, " ").replace("[", "(").replace("]", ")"))
     return _ANNOUNCES.sub(r"\1,", plain)
 
 
-async def _conclude(case: Case, session: Session, looks: list[_Look]) -> dict[str, Any]:
+async def _conclude(case: Case, session: Session, looks: list[_RegionLook]) -> dict[str, Any]:
     """The report, or the answer, from the film, the cut-outs in their order, and the notes."""
     show = await session.show_async()
     show += [look.cutout for look in looks if look.cutout]
     places: list[Region] = [look.box for look in looks if look.box]
     if case.asks == "answer" and case.instruction:
-        told = {"question": case.instruction, "notes": _notes(looks)}
-        return await answer(session, "interleaved-answer", told, show=show, regions=places)
-    told = {"instruction": instruction_of(case), "notes": _notes(looks)}
-    parts = await report(session, "interleaved-report", told, show=show, kind=None)
-    record(session, "conclude", (), CUE)
+        told = {"question": case.instruction, "notes": _format_notes(looks)}
+        return await ask_answer(session, "interleaved-answer", told, show=show, regions=places)
+    told = {"instruction": report_instruction(case), "notes": _format_notes(looks)}
+    parts = await ask_report(session, "interleaved-report", told, show=show, kind=None)
+    add_answer_step(session, "conclude", (), REPORT_CUE)
     # A mark of a look in the report would be taken for one.
     return {"report": parts["report"].replace(_IMAGE, " ").strip()}

@@ -25,10 +25,15 @@ from overread.prompts.replies import (
     text_parser,
 )
 from overread.session import Session
-from overread.workflows.answering import explained
-from overread.workflows.judge_discussion import sectioned
-from overread.workflows.judging import one_line, strict_schema
-from overread.workflows.looking import history_told, options_told, record, time_told
+from overread.workflows.final_question import parse_explanation
+from overread.workflows.judges.discussion import split_sections
+from overread.workflows.judges.verdicts import one_line, strict_schema
+from overread.workflows.prompt_values import (
+    add_answer_step,
+    format_history,
+    format_options,
+    format_timepoint,
+)
 
 _NO_PICTURES = "No picture is shown."
 
@@ -36,11 +41,11 @@ _NO_PICTURES = "No picture is shown."
 async def twi(case: Case, session: Session) -> Reading:
     """Read the pictures one by one, sum up, weigh every option, choose, and discuss."""
     if not case.options:
-        raise ReaderError("there are no options to weigh")
-    findings = await _findings(case, session)
-    described = _described(case, session.hints.captions or findings)
-    summary = await _summary(case, session, described)
-    weighed = await _weigh(case, session, described, summary)
+        raise ReaderError("the workflow 'twi' needs a case with options")
+    findings = await _ask_findings(case, session)
+    described = _describe_pictures(case, session.hints.captions or findings)
+    summary = await _ask_summary(case, session, described)
+    weighed = await _ask_differential(case, session, described, summary)
     own = tuple(
         Finding(text=text, regions=(Whole(picture=name),)) for name, text in findings.items()
     )
@@ -52,22 +57,22 @@ async def twi(case: Case, session: Session) -> Reading:
         "report": None if session.hints.summary else summary,
     }
     if session.settings.discussion:
-        parts["discussion"] = await _discuss(case, session, described, summary, weighed)
+        parts["discussion"] = await _ask_discussion(case, session, described, summary, weighed)
     return session.reading(**parts)
 
 
 # ---- findings and summary ------------------------------------------------------------------
 
 
-async def _findings(case: Case, session: Session) -> dict[str, str]:
+async def _ask_findings(case: Case, session: Session) -> dict[str, str]:
     """Picture → what the reader says of it; one question each, with that picture alone."""
     if session.hints.captions:
         return {}
     found: dict[str, str] = {}
     for number, picture in enumerate(case.pictures, 1):
-        time = time_told(picture)
+        time = format_timepoint(picture)
         values = {
-            "history": history_told(case),
+            "history": format_history(case),
             "number": f"{number}",
             "count": f"{len(case.pictures)}",
             "time": f", of {time}, 1 being the earliest" if time else "",
@@ -83,17 +88,17 @@ async def _findings(case: Case, session: Session) -> dict[str, str]:
     return found
 
 
-def _described(case: Case, texts: Mapping[str, str]) -> str:
+def _describe_pictures(case: Case, texts: Mapping[str, str]) -> str:
     """What is said of each picture, by its number and its examination."""
     lines = []
     for number, picture in enumerate(case.pictures, 1):
-        time = time_told(picture)
+        time = format_timepoint(picture)
         named = f"Picture {number} ({time})" if time else f"Picture {number}"
         lines.append(f"{named}: {one_line(texts.get(picture.name, '')) or 'not described'}")
     return "\n".join(lines) or _NO_PICTURES
 
 
-async def _summary(case: Case, session: Session, described: str) -> str | None:
+async def _ask_summary(case: Case, session: Session, described: str) -> str | None:
     """The findings of all pictures as one; None where there is nothing to sum up."""
     if session.hints.summary:
         return session.hints.summary
@@ -101,15 +106,15 @@ async def _summary(case: Case, session: Session, described: str) -> str | None:
         return None
     return await session.ask(
         "twi-summary",
-        {"history": history_told(case), "findings": described},
+        {"history": format_history(case), "findings": described},
         text_parser(),
         task="summary",
-        regions=_wholes(case),
+        regions=_whole_regions(case),
         kind="say",
     )
 
 
-def _wholes(case: Case) -> list[Whole]:
+def _whole_regions(case: Case) -> list[Whole]:
     return [Whole(picture=picture.name) for picture in case.pictures]
 
 
@@ -138,7 +143,7 @@ _DIFFERENTIAL = strict_schema(Differential)
 
 
 @dataclass(frozen=True)
-class Weighed:
+class DifferentialResult:
     """What came of weighing the options."""
 
     choice: str
@@ -148,43 +153,45 @@ class Weighed:
     probabilities: dict[str, float] | None
 
 
-async def _weigh(case: Case, session: Session, described: str, summary: str | None) -> Weighed:
+async def _ask_differential(
+    case: Case, session: Session, described: str, summary: str | None
+) -> DifferentialResult:
     values = {
-        "history": history_told(case),
+        "history": format_history(case),
         "findings": described,
         "summary": summary or _NO_PICTURES,
-        "options": options_told(case),
+        "options": format_options(case),
     }
     found = await session.ask(
         "twi-differential",
         values,
-        differential(case.options),
+        differential_parser(case.options),
         task="choose",
         show=await session.show_async(),
         schema=_DIFFERENTIAL,
         kind=None,
     )
-    record(session, "conclude", _wholes(case), _argued(case, found))
+    add_answer_step(session, "conclude", _whole_regions(case), _format_differential(case, found))
     return found
 
 
-def differential(options: Sequence[Option]) -> ReplyParser[Weighed]:
+def differential_parser(options: Sequence[Option]) -> ReplyParser[DifferentialResult]:
     """Reads an answer as the options weighed and one of them chosen; the choice is what must be.
 
     >>> options = Option(letter="A", text="Sarcoidosis"), Option(letter="B", text="Silicosis")
-    >>> told = differential(options)('{"answer": "B", "explanation": "Eggshell nodes."}')
+    >>> told = differential_parser(options)('{"answer": "B", "explanation": "Eggshell nodes."}')
     >>> told.value.choice, told.value.explanation, told.repaired
     ('B', 'Eggshell nodes.', 'the options are not weighed one by one')
     """
     letters = letter_parser(options)
 
-    def parse(reply: str) -> ParsedReply[Weighed]:
+    def parse(reply: str) -> ParsedReply[DifferentialResult]:
         choice = letters(reply)
         try:
             given = json_parser(Differential)(reply)
         except BadReply:
             note = "the options are not weighed one by one"
-            told = Weighed(choice.value, explained(reply), {}, None)
+            told = DifferentialResult(choice.value, parse_explanation(reply), {}, None)
             return ParsedReply(told, "; ".join(filter(None, (choice.repaired, note))))
         weights: dict[str, Weight] = {}
         for weight in given.value.differential:
@@ -195,7 +202,9 @@ def differential(options: Sequence[Option]) -> ReplyParser[Weighed]:
         explanation = given.value.explanation.strip() or None
         lacking = [option.letter for option in options if option.letter not in weights]
         note = f"{', '.join(lacking)} not weighed" if lacking else ""
-        told = Weighed(choice.value, explanation, weights, _probabilities(options, weights))
+        told = DifferentialResult(
+            choice.value, explanation, weights, _probabilities(options, weights)
+        )
         return ParsedReply(told, "; ".join(filter(None, (choice.repaired, note))) or None)
 
     return parse
@@ -215,7 +224,7 @@ def _probabilities(
     return {name: share / total for name, share in known.items()}
 
 
-def _argued(case: Case, found: Weighed) -> str:
+def _format_differential(case: Case, found: DifferentialResult) -> str:
     """The differential in words, one option a line, and the reasons for the choice."""
     lines = []
     for option in case.options:
@@ -230,13 +239,13 @@ def _argued(case: Case, found: Weighed) -> str:
 # ---- the discussion ------------------------------------------------------------------------
 
 
-def _lines(value: Any) -> Any:
+def _join_points(value: Any) -> Any:
     """A list of points as lines of one text."""
     points = isinstance(value, list) and all(isinstance(one, str) for one in value)
     return "\n".join(value) if points else value
 
 
-Section = Annotated[str, BeforeValidator(_lines), Field(min_length=1)]
+Section = Annotated[str, BeforeValidator(_join_points), Field(min_length=1)]
 
 
 class Discussion(BaseModel):
@@ -253,12 +262,12 @@ class Discussion(BaseModel):
 _DISCUSSION = strict_schema(Discussion)
 
 
-async def _discuss(
-    case: Case, session: Session, described: str, summary: str | None, found: Weighed
+async def _ask_discussion(
+    case: Case, session: Session, described: str, summary: str | None, found: DifferentialResult
 ) -> str:
     diagnosis = next(option.text for option in case.options if option.letter == found.choice)
     values = {
-        "history": history_told(case),
+        "history": format_history(case),
         "findings": described,
         "summary": summary or _NO_PICTURES,
         "diagnosis": diagnosis,
@@ -267,19 +276,19 @@ async def _discuss(
     return await session.ask(
         "twi-discussion",
         values,
-        discussion,
+        parse_discussion,
         task="discuss",
         schema=_DISCUSSION,
-        regions=_wholes(case),
+        regions=_whole_regions(case),
         kind="say",
     )
 
 
-def discussion(reply: str) -> ParsedReply[str]:
+def parse_discussion(reply: str) -> ParsedReply[str]:
     """Reads an answer as a discussion: JSON, or a text with all six headings.
 
     >>> said = "\\n".join(f"{section}: It is so." for section in SECTIONS)
-    >>> discussion(said).value == discussion(discussion(said).value).value
+    >>> parse_discussion(said).value == parse_discussion(parse_discussion(said).value).value
     True
     """
     try:
@@ -288,7 +297,7 @@ def discussion(reply: str) -> ParsedReply[str]:
         repaired = given.repaired
     except BadReply:
         texts = {}
-        for section, sentence in sectioned(text_parser()(reply).value):
+        for section, sentence in split_sections(text_parser()(reply).value):
             texts[section] = f"{texts[section]} {sentence}" if section in texts else sentence
         if not set(SECTIONS) <= texts.keys():
             raise

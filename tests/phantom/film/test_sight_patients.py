@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.phantom.film.room import FilmRenderer
-from overread.phantom.film.sight import find_limits, find_signs
+from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.sign import FilmContents, Sign, View
+from overread.phantom.film.visibility import find_limits, find_signs
 from overread.phantom.patient import make_patient
 from overread.phantom.visit import Settings, Visit
 

@@ -8,16 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.medthinkvqa.release import read_row
 from overread.benchmarks.medthinkvqa.write import row_of
+from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry
 from overread.core.verdicts import SECTIONS
 from overread.ontology import modalities
-from overread.phantom.exam_ct import split_of
+from overread.phantom.exams.ct import split_of
 from overread.phantom.illness.discussion import write_discussion
 from overread.phantom.illness.draft import Draft
-from overread.phantom.illness.drawing import draw_draft
 from overread.phantom.illness.entries import (
     case_split,
     describe_planned_changes,
@@ -28,14 +27,15 @@ from overread.phantom.illness.entries import (
     make_text_entry,
     make_truth,
 )
-from overread.phantom.illness.model import load_diseases
-from overread.phantom.illness.telling import (
+from overread.phantom.illness.finding_phrases import (
     describe_finding,
     describe_findings,
     find_words,
     finding_name,
     finding_noun,
 )
+from overread.phantom.illness.model import load_diseases
+from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.population import FindingPlan
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings

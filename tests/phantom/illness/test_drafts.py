@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from overread.phantom.body.anatomy import Body
-from overread.phantom.illness import drawing
+from overread.phantom.illness import sampler
 from overread.phantom.illness.draft import Draft
-from overread.phantom.illness.drawing import INCIDENTAL_FINDINGS, draw_draft, plausible_diseases
 from overread.phantom.illness.model import (
     BUILD_FINDINGS,
     Disease,
@@ -20,6 +19,7 @@ from overread.phantom.illness.model import (
     load_diseases_by_option,
     load_presentations,
 )
+from overread.phantom.illness.sampler import INCIDENTAL_FINDINGS, draw_draft, plausible_diseases
 from overread.phantom.population import draw_views, seed_for
 from overread.phantom.visit import Settings
 
@@ -79,7 +79,7 @@ def test_nothing_visible_depends_on_the_key(
         more = ("again",) if "truth" in purpose else ()
         return seed_for(seed, patient, *purpose, *more)
 
-    monkeypatch.setattr(drawing, "stream", other)
+    monkeypatch.setattr(sampler, "stream", other)
     again = [draw_draft(n, SETTINGS) for n in range(1, 401)]
     assert [visible(one) for one in again] == [visible(one) for one in drafts[:400]]
     same = sum(one.answer == two.answer for one, two in zip(again, drafts, strict=False))

@@ -12,7 +12,7 @@ import pytest
 from overread.core import Entry
 from overread.phantom.visit import Settings
 
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "measure_text_only.py"
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "measure" / "text_only.py"
 SETTINGS = Settings(seed=0)
 
 

@@ -50,7 +50,7 @@ function Thumb({ src }: { src: string }) {
     return () => {
       clearTimeout(waiting);
       const picture = own.current;
-      // A picture that nobody waits for any more is not fetched to the end.
+      // A picture that the request was cancelled for any more is not fetched to the end.
       if (picture && !picture.complete) picture.removeAttribute("src");
     };
   }, []);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from overread.benchmarks.checking import (
+from overread.benchmarks.checks import (
     FormContents,
     MissingValues,
     UniqueIds,

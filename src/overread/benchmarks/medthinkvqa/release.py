@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from overread.benchmarks.embedded import EmbeddedPictures
-from overread.benchmarks.fields import RowFields
+from overread.benchmarks.embedded_pictures import EmbeddedPictures
 from overread.benchmarks.release import FolderRelease
+from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
 from overread.core import (
     Case,
@@ -31,8 +31,8 @@ from overread.core import (
     Whole,
 )
 from overread.errors import NotThere, UsageError
-from overread.pixels.fence import Fence
 from overread.prompts.replies import normalise_text
+from overread.storage.fence import Fence
 
 SPLITS = ("train", "test")
 FORMS = ("jsonl", "parquet")

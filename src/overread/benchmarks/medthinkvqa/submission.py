@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.intake import Intake, format_few, json_kind, quote_value
 from overread.benchmarks.medthinkvqa.release import LETTERS, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
+from overread.benchmarks.row_fields import RowFields
 from overread.core import (
     Entry,
     Finding,

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import RowFields, row_error
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
-from overread.benchmarks.outgoing import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.row_fields import RowFields, row_error
 from overread.benchmarks.rows import read_rows
+from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
 from overread.core import Case, Entry, Progress, Reading, Release, Whole, WrittenSubmission
 from overread.core.verdicts import explanation_of
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 _FIELDS = ("", "_rationale", "_twi", "_probabilities", "_discussion")
 _STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differential_reasoning")

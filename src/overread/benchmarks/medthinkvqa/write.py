@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.medthinkvqa.release import (
     LETTERS,
     ROW_FIELDS,
@@ -15,7 +14,8 @@ from overread.benchmarks.medthinkvqa.release import (
     SLOTS,
     read_row,
 )
-from overread.benchmarks.writing import copy_file, require_free, require_same, write_jsonl
+from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
+from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Image, Progress, Release, Truth
 from overread.errors import UsageError
 
@@ -93,7 +93,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
 def _write_parquet(
     release: Release, path: Path, rows: Iterator[tuple[Entry, dict[str, Any]]], *, embed: bool
 ) -> None:
-    from overread.benchmarks.sheets import extra_types, write_rows
+    from overread.benchmarks.parquet_rows import extra_types, write_rows
 
     def sheet() -> Iterator[dict[str, Any]]:
         for entry, row in rows:

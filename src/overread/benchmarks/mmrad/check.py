@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from overread.benchmarks.checking import (
+from overread.benchmarks.checks import (
     FormContents,
     UniqueIds,
     UnknownWords,
@@ -126,7 +126,7 @@ def _picture_defects(
     release: MMRadRelease, scanned: ScannedRow, entry: Entry, *, look: bool
 ) -> Iterator[Defect]:
     """Are the radiograph and the crops there, whole, and do the boxes stay inside?"""
-    from overread.pixels.flat import verify_image
+    from overread.pixels.image_files import verify_image
 
     sizes: dict[str, tuple[int, int]] = {}
     files = [(picture.name, picture.file) for picture in entry.case.pictures]

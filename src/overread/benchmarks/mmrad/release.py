@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.traces import (
     IMAGE,
     ParsedResponse,
@@ -21,6 +20,7 @@ from overread.benchmarks.mmrad.traces import (
     parse_thinking,
 )
 from overread.benchmarks.release import FolderRelease, clean_id
+from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
 from overread.core import Case, Entry, Image, ScannedRow, Truth
 from overread.errors import Refused, UsageError

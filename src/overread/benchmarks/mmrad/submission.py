@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from overread.benchmarks.archives import FolderFiles
 from overread.benchmarks.intake import Intake, json_kind, quote_value
 from overread.benchmarks.mmrad.release import THINKVG
 from overread.benchmarks.mmrad.traces import (
@@ -26,6 +25,7 @@ from overread.benchmarks.mmrad.traces import (
     parse_thinking,
 )
 from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
+from overread.benchmarks.submitted_files import FolderFiles
 from overread.core import Box, Case, Release, Submission, Trace
 from overread.errors import NotThere, PictureError
 

@@ -18,8 +18,8 @@ from uuid import uuid4
 from overread.benchmarks.mmrad.release import THINKVG
 from overread.benchmarks.mmrad.traces import IMAGE, join_response, parse_interleaved, parse_thinking
 from overread.benchmarks.mmrad.write import question_row, trace_row
-from overread.benchmarks.outgoing import FindFile, FindReading, SubmissionTally
-from overread.benchmarks.writing import copy_bytes
+from overread.benchmarks.output import copy_bytes
+from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
 from overread.core import (
     Box,
     Entry,
@@ -33,7 +33,7 @@ from overread.core import (
     WrittenSubmission,
 )
 from overread.errors import PictureError, UsageError
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 _CUE = "Summarizing the previous analysis, I will generate the following report: "
 _NO_CROP = "no-crop"

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.release import THINKVG, read_question, read_trace
 from overread.benchmarks.mmrad.traces import IMAGE, join_response
-from overread.benchmarks.writing import copy_file, require_free, require_same, write_jsonl
+from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
+from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Progress, Release, Trace, Truth
 from overread.errors import UsageError
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 _RECORD = ("prompt", "response", "images")
 _QUESTION = ("image_path", "question", "response")
@@ -63,7 +63,7 @@ def write(
         return path
     import pyarrow as pa
 
-    from overread.benchmarks.sheets import extra_types, write_rows
+    from overread.benchmarks.parquet_rows import extra_types, write_rows
 
     columns: dict[str, Any] = dict.fromkeys(_QUESTION if asked else _RECORD, pa.string())
     if "images" in columns:

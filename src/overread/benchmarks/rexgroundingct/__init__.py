@@ -38,7 +38,7 @@ BENCHMARK = Benchmark(
     ),
     read_submission=read_submission,
     metrics=metrics_in("masks.scores"),
-    slower_metrics=metrics_in("masks.surface_scores"),
+    slower_metrics=metrics_in("masks.surface.scores"),
     submit=submit,
     official=OFFICIAL,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.checking import (
+from overread.benchmarks.checks import (
     MissingValues,
     UniqueIds,
     check_in_threads,

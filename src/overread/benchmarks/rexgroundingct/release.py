@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.release import FolderRelease, clean_id
+from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import read_json
 from overread.core import Case, Defect, Entry, Finding, Mask, Query, ScannedRow, Truth, Volume
 from overread.errors import NotThere, PictureError, Refused, ReleaseError, UsageError
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 SPLITS = ("train", "val", "test")
 FORMS = {"base": "dataset.json", "miccai": "MICCAI_challenge_dataset.json"}

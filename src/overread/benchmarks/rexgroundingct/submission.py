@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overread.benchmarks.archives import FolderFiles, Member, ZipFiles, open_submitted_files
 from overread.benchmarks.intake import Intake, format_few, make_printable
 from overread.benchmarks.rexgroundingct.release import CT
+from overread.benchmarks.submitted_files import FolderFiles, Member, ZipFiles, open_submitted_files
 from overread.core import Case, Finding, Geometry, Mask, Reading, Release, Submission, Volume
 from overread.errors import PictureError, SubmissionError
 

@@ -19,14 +19,14 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.benchmarks.outgoing import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.output import copy_bytes
 from overread.benchmarks.rexgroundingct.release import CT
-from overread.benchmarks.writing import copy_bytes
+from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
 from overread.core import Case, Entry, Mask, Progress, Reading, Release, Volume, WrittenSubmission
 from overread.errors import PictureError, UsageError
-from overread.pixels.files import open_atomic
 from overread.pixels.masks import read_channel, write_mask
 from overread.pixels.nifti import read_header
+from overread.storage.atomic import open_atomic
 
 Add = Callable[[str, Path], None]
 """Puts a file into the submission under a name."""

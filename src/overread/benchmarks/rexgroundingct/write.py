@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from overread.benchmarks.fields import RowFields
+from overread.benchmarks.output import copy_bytes, copy_file, lock_folder, require_same, write_once
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rexgroundingct.release import (
     CT,
@@ -19,12 +19,12 @@ from overread.benchmarks.rexgroundingct.release import (
     ReXGroundingCTRelease,
     read_scan,
 )
+from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import read_json
-from overread.benchmarks.writing import copy_bytes, copy_file, lock_folder, require_same, write_once
 from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
-from overread.pixels.fence import Fence
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
+from overread.storage.fence import Fence
 
 
 def write(

@@ -5,12 +5,12 @@ the log of verdicts is as it was written; `reads_agreement` says how far the rea
 """
 
 from overread.build.adjudication.decision import Decision
-from overread.build.adjudication.log import LogCheck, verify_log
 from overread.build.adjudication.progress import Progress
 from overread.build.adjudication.question_file import load_questions, write_questions
 from overread.build.adjudication.queue import Queue, final_verdicts, load_decisions
 from overread.build.adjudication.reads import CANNOT_JUDGE, PersonVerdict
-from overread.build.adjudication.sheets import export_verdicts, import_verdicts
+from overread.build.adjudication.verdict_log import LogCheck, verify_log
+from overread.build.adjudication.verdict_sheets import export_verdicts, import_verdicts
 
 __all__ = [
     "CANNOT_JUDGE",

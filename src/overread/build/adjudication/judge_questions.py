@@ -25,8 +25,8 @@ from overread.errors import OverreadError, UsageError
 from overread.metrics.agreement import Agreement, agree
 from overread.metrics.statistics.result import Result
 from overread.ontology import step_errors
-from overread.pixels.files import open_atomic
-from overread.runs.verdict_store import select_verdicts
+from overread.runs.judging.verdict_store import select_verdicts
+from overread.storage.atomic import open_atomic
 
 FOLDER_SUFFIX = "-judge-checked"
 """What is added to a run's name to name the folder of its questions, which lies beside it."""

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from overread.build.item import Question
 from overread.errors import OverreadError
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 QUESTIONS_FILE = "questions.jsonl"
 LEDGER_FILE = "ledger.sqlite"
@@ -23,7 +23,7 @@ def has_questions(folder: Path) -> bool:
 def load_questions(folder: Path) -> list[Question]:
     """The questions of a folder, in their order; a line that is none ends it, with its number."""
     if (folder / LEDGER_FILE).is_file():
-        from overread.build.questions import load_ledger_questions as of_ledger
+        from overread.build.ledger.questions import load_ledger_questions as of_ledger
 
         return of_ledger(folder)
     path = folder / QUESTIONS_FILE

@@ -16,7 +16,6 @@ from unicodedata import category
 
 from overread.build.adjudication.corrections import check_correction
 from overread.build.adjudication.decision import Decision, decide
-from overread.build.adjudication.log import LogLine, VerdictLog
 from overread.build.adjudication.progress import Progress, count_progress
 from overread.build.adjudication.question_file import has_questions, load_questions
 from overread.build.adjudication.reads import (
@@ -31,6 +30,7 @@ from overread.build.adjudication.reads import (
     question_digest,
 )
 from overread.build.adjudication.reasons import OTHER, ReasonCodes, reasons_for
+from overread.build.adjudication.verdict_log import LogLine, VerdictLog
 from overread.build.item import Data, Question
 from overread.catalog import unknown_name
 from overread.errors import UsageError

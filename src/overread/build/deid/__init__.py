@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from overread.build.deid.dicom.headers import clean_dataset
     from overread.build.deid.folder import deidentify, require_clean
-    from overread.build.deid.headers import clean_dataset
     from overread.build.deid.picture import clean_picture
-    from overread.build.deid.record import CleanSummary, Options, Removal, UncleanFile
+    from overread.build.deid.results import CleanSummary, Options, Removal, UncleanFile
     from overread.build.deid.secret import DeidSecret, open_secret
-    from overread.build.deid.text import clean_text
+    from overread.build.deid.text.clean import clean_text
 
 __all__ = [
     "CleanSummary",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from overread.build.deid.record import CleanSummary, Options, Removal, UncleanFile
+from overread.build.deid.results import CleanSummary, Options, Removal, UncleanFile
 from overread.build.deid.secret import DeidSecret, open_secret
 from overread.build.deid.tables import (
     TableContext,
@@ -25,10 +25,16 @@ from overread.build.deid.tables import (
     may_identify,
     read_rows,
 )
-from overread.build.deid.words import fold, is_also_word, is_eponym, is_family_name, is_given_name
+from overread.build.deid.text.word_lists import (
+    fold,
+    is_also_word,
+    is_eponym,
+    is_family_name,
+    is_given_name,
+)
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 RECORD = "deidentification.jsonl"
 SUMMARY = "deidentification.json"
@@ -228,7 +234,7 @@ class _FolderJob:
     def _clean_data(self, file: str, kind: str) -> tuple[bytes, list[Removal], list[str]]:
         path = self._path(file)
         if kind == "dicom":
-            from overread.build.deid.dicom_files import clean_dicom
+            from overread.build.deid.dicom.files import clean_dicom
 
             made = clean_dicom(path, self.secret, self.options)
             return made.data, made.removals, made.unclean
@@ -277,8 +283,8 @@ class _FolderJob:
         return "dicom" if kind is None and _begins_as_dicom(path) else "unknown"
 
     def _collect_header_names(self, file: str) -> None:
-        from overread.build.deid.headers import find_identifying_words, patient_of
-        from overread.pixels.dicom import open_dicom, wrap_decoder_errors
+        from overread.build.deid.dicom.headers import find_identifying_words, patient_of
+        from overread.pixels.dicom.file import open_dicom, wrap_decoder_errors
 
         try:
             dataset = open_dicom(self._path(file), pixels=False)
@@ -334,7 +340,7 @@ def _names_somebody(stem: str) -> bool:
 
 
 def _begins_as_dicom(path: Path) -> bool:
-    from overread.pixels.dicom import open_dicom
+    from overread.pixels.dicom.file import open_dicom
 
     try:
         head = open_dicom(path, pixels=False)
@@ -344,7 +350,7 @@ def _begins_as_dicom(path: Path) -> bool:
 
 
 def _is_dicomdir(path: Path) -> bool:
-    from overread.build.deid.dicom_files import is_dicomdir
+    from overread.build.deid.dicom.files import is_dicomdir
 
     return is_dicomdir(path)
 

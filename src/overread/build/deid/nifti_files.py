@@ -6,10 +6,10 @@ from pathlib import Path
 
 import nibabel as nib
 
-from overread.build.deid.record import Removal
+from overread.build.deid.results import Removal
 from overread.pixels.bytestream import open_stream
-from overread.pixels.files import open_atomic
 from overread.pixels.nifti import read_stream_header
+from overread.storage.atomic import open_atomic
 
 _TEXT_FIELDS = ("descrip", "db_name", "data_type", "aux_file", "intent_name")
 _CHUNK_BYTES = 1 << 22

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.build.deid.burned_in import PrintBox, find_print
-from overread.build.deid.record import Options, Removal
+from overread.build.deid.results import Options, Removal
 from overread.errors import PictureError
 
 _PNG_PIXELS = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
@@ -58,7 +58,7 @@ def cover_boxes(pixels: NDArray[Any], boxes: list[PrintBox] | tuple[PrintBox, ..
 
 def clean_picture_file(data: bytes, name: str, options: Options) -> tuple[bytes, list[Removal]]:
     """A PNG or JPEG file without print and metadata, and what was done."""
-    from overread.pixels.flat import read_image
+    from overread.pixels.image_files import read_image
 
     jpeg = data[:2] == b"\xff\xd8"
     pixels = read_image(data, name=name)

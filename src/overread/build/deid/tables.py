@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from overread.build.deid.patterns import patterns
-from overread.build.deid.record import Options, Removal
+from overread.build.deid.results import Options, Removal
 from overread.build.deid.secret import DeidSecret
-from overread.build.deid.text import clean_text, why_unsupported
-from overread.build.deid.text_dates import find_dates
-from overread.build.deid.words import fold, is_common
+from overread.build.deid.text.clean import clean_text, why_unsupported
+from overread.build.deid.text.dates import find_dates
+from overread.build.deid.text.patterns import patterns
+from overread.build.deid.text.word_lists import fold, is_common
 from overread.errors import OverreadError
 
 Meaning = Literal[
@@ -215,7 +215,7 @@ def _as_maybe_id(job: _TableJob, value: str, patient: str, place: str, names: se
 
 
 def _as_person(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
-    from overread.build.deid.text import make_surrogate
+    from overread.build.deid.text.clean import make_surrogate
 
     made = (
         "[NAME]"

@@ -12,10 +12,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from overread.build.deid.patterns import pattern
-from overread.build.deid.spans import PhiSpan
-from overread.build.deid.text_words import WORD, NameWord
-from overread.build.deid.words import (
+from overread.build.deid.text.patterns import pattern
+from overread.build.deid.text.spans import PhiSpan
+from overread.build.deid.text.word_lists import (
     fold,
     is_also_word,
     is_common,
@@ -25,6 +24,7 @@ from overread.build.deid.words import (
     is_particle,
     looks_like_a_word,
 )
+from overread.build.deid.text_words import WORD, NameWord
 
 _GAP = re.compile(r"[ \u00a0]{1,2}|\^{1,2}")
 _AFTER_INITIAL = re.compile(r"\.?[ \u00a0]?")

@@ -6,7 +6,13 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from overread.build.deid.words import fold, is_also_word, is_common, is_family_name, is_given_name
+from overread.build.deid.text.word_lists import (
+    fold,
+    is_also_word,
+    is_common,
+    is_family_name,
+    is_given_name,
+)
 
 WORD = re.compile(r"[^\W\d_]+(?:['’`-][^\W\d_]+)*")
 """A word with what is joined to it by a hyphen or an apostrophe."""

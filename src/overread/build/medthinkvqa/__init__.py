@@ -8,7 +8,7 @@ from overread.build.medthinkvqa.icd import classify
 from overread.build.medthinkvqa.leaks import handle_leaks
 from overread.build.medthinkvqa.modality import find_modalities
 from overread.build.medthinkvqa.options import assign_letters, choose_five, find_tempting
-from overread.build.medthinkvqa.places import pictures_state
+from overread.build.medthinkvqa.picture_paths import pictures_state
 from overread.build.medthinkvqa.probes import run_probes
 from overread.build.medthinkvqa.release import write_release
 from overread.build.medthinkvqa.settings import SETTINGS, files_state

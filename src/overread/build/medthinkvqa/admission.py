@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import pictures_of, text_of, texts_of
-from overread.build.medthinkvqa.places import picture_path
+from overread.build.medthinkvqa.picture_paths import picture_path
 from overread.build.medthinkvqa.settings import least_differentials, read_choice
 from overread.build.medthinkvqa.source import TEXTS
 from overread.build.step import StepContext
@@ -99,7 +99,7 @@ def _verify_picture(path: Path, name: str) -> None:
     """Raise an error unless all of a picture can be read: a release must not hold half of one."""
     kind = sniff_format(path, name=name)
     if kind in ("png", "jpeg"):
-        from overread.pixels.flat import verify_image
+        from overread.pixels.image_files import verify_image
 
         verify_image(path, name=name)
     elif kind == "dicom":

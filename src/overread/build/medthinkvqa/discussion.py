@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, Mention, load_names
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.names import DiagnosisNames, Mention, load_names
+from overread.build.medthinkvqa.missing_answer import note_missing_answer
 from overread.build.medthinkvqa.settings import setting_file
 from overread.build.medthinkvqa.words import WordIndex
 from overread.build.step import StepContext

@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.diagnosis_names import load_names
 from overread.build.medthinkvqa.fields import text_of
-from overread.build.medthinkvqa.names import load_names
+from overread.build.medthinkvqa.missing_answer import note_missing_answer
 from overread.build.medthinkvqa.settings import setting_file
 from overread.build.step import StepContext
 from overread.core import Record

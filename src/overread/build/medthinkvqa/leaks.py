@@ -16,9 +16,14 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.diagnosis_names import (
+    DiagnosisNames,
+    Mention,
+    NamingWay,
+    load_names,
+)
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.names import DiagnosisNames, Mention, NamingWay, load_names
+from overread.build.medthinkvqa.missing_answer import note_missing_answer
 from overread.build.medthinkvqa.settings import leak_levels, read_choice, setting_file
 from overread.build.medthinkvqa.words import WordIndex, sentences_of
 from overread.build.step import StepContext
@@ -84,7 +89,7 @@ class Leak(Record):
 def find_leaks(history: str, listed: Differential, names: DiagnosisNames) -> list[Leak]:
     """Every leak of a history that rules find, in the order of the text.
 
-    >>> from overread.build.medthinkvqa.names import bundled_names
+    >>> from overread.build.medthinkvqa.diagnosis_names import bundled_names
     >>> listed = Differential(key="Sarcoidosis", listed=("Sarcoidosis", "Lung abscess"))
     >>> for leak in find_leaks("? Sarcoidosis. Then TB, later Boeck's disease.", listed,
     ...                        bundled_names()):

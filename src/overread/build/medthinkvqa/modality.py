@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import SourcePicture, pictures_of
-from overread.build.medthinkvqa.places import is_within_source, picture_path
+from overread.build.medthinkvqa.picture_paths import is_within_source, picture_path
 from overread.build.medthinkvqa.settings import read_choice
 from overread.build.step import StepContext
 from overread.errors import BadReply, PictureError
@@ -126,7 +126,7 @@ def modality_of_tags(path: Path) -> tuple[str, str | None, str] | None:
     """Level 1, level 2 and the tag of a DICOM file; None where it is none, or says nothing."""
     if sniff_format(path) != "dicom":
         return None
-    from overread.pixels.dicom import open_dicom
+    from overread.pixels.dicom.file import open_dicom
 
     tag = str(open_dicom(path, pixels=False).get("Modality", "") or "").strip().upper()
     found = _TAGS.get(tag)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.asking import note_missing_answer
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.lots import seeded_order, seeded_share
+from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.seeded import seeded_order, seeded_share
 from overread.build.step import StepContext
 from overread.core import Option
 from overread.errors import BadReply

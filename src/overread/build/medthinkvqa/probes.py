@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.asking import note_missing_answer
+from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, load_names
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.lots import seeded_order
-from overread.build.medthinkvqa.names import DiagnosisNames, load_names
+from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.seeded import seeded_order
 from overread.build.medthinkvqa.settings import read_choice, setting_file
 from overread.build.medthinkvqa.words import GENERAL, content_of, fold, sentences_of
 from overread.build.step import StepContext

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks import write
-from overread.benchmarks.fields import RowFields, row_error
-from overread.benchmarks.made import MemoryRelease
 from overread.benchmarks.medthinkvqa.release import SPLITS, read_row
+from overread.benchmarks.memory_release import MemoryRelease
+from overread.benchmarks.row_fields import RowFields, row_error
 from overread.build.item import Change, Item
 from overread.build.medthinkvqa.fields import SourcePicture, differential_of, pictures_of, text_of
-from overread.build.medthinkvqa.places import picture_path
+from overread.build.medthinkvqa.picture_paths import picture_path
 from overread.build.medthinkvqa.settings import read_choice
 from overread.build.step import StepContext
 from overread.core import Entry

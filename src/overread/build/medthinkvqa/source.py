@@ -19,13 +19,13 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
-from overread.benchmarks.fields import format_value
+from overread.benchmarks.row_fields import format_value
 from overread.benchmarks.rows import Row, read_rows
 from overread.build.item import Item
 from overread.build.medthinkvqa.fields import SourcePicture
 from overread.core import Defect
 from overread.errors import UsageError
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 NEEDED = ("id", "history", "differential", "final_diagnosis", "images")
 TEXTS = ("title", "history", "imaging_findings", "discussion", "final_diagnosis", "interval", "icd")

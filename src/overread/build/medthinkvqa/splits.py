@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import patient_of
-from overread.build.medthinkvqa.lots import seeded_share
+from overread.build.medthinkvqa.seeded import seeded_share
 from overread.build.medthinkvqa.settings import test_share
 from overread.build.step import StepContext
 

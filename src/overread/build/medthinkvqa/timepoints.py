@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.asking import note_missing_answer
 from overread.build.medthinkvqa.fields import pictures_of, text_of
+from overread.build.medthinkvqa.missing_answer import note_missing_answer
 from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply

@@ -1,15 +1,15 @@
 """From films with reports and region boxes to interleaved traces in the layout of MMRad-IVL."""
 
-from overread.build.mmrad.asking import AUDIT, REFLECT
-from overread.build.mmrad.films import check_image
-from overread.build.mmrad.merging import merge_looks
+from overread.build.mmrad.image_check import check_image
+from overread.build.mmrad.interleaved_row import INSTRUCTION, make_record
+from overread.build.mmrad.model_verdicts import AUDIT, REFLECT
 from overread.build.mmrad.pairs import PROMPT as PAIRS
 from overread.build.mmrad.pairs import find_pairs
-from overread.build.mmrad.record import INSTRUCTION, make_record
 from overread.build.mmrad.release import assign_splits, write_release
+from overread.build.mmrad.rounds import merge_looks
 from overread.build.mmrad.source import items
-from overread.build.mmrad.tracing import PROMPT as TRACE
-from overread.build.mmrad.tracing import REVISE_PROMPT, write_trace
+from overread.build.mmrad.trace_looks import PROMPT as TRACE
+from overread.build.mmrad.trace_looks import REVISE_PROMPT, write_trace
 from overread.build.mmrad.verification import ask_people, audit, reflect
 from overread.build.step import BatchStep, Recipe, Step
 

@@ -8,8 +8,12 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.mmrad.major import Corners
-from overread.build.mmrad.told import RegionsByMajor, group_by_major, regions_of_sentence
+from overread.build.mmrad.major_regions import Corners
+from overread.build.mmrad.sentence_regions import (
+    RegionsByMajor,
+    group_by_major,
+    regions_of_sentence,
+)
 from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import BadReply

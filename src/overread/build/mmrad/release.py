@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overread.benchmarks import write
-from overread.benchmarks.fields import RowFields
-from overread.benchmarks.made import MemoryRelease
+from overread.benchmarks.memory_release import MemoryRelease
 from overread.benchmarks.mmrad.release import SPLITS, read_trace
+from overread.benchmarks.row_fields import RowFields
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.mmrad.merging import rounds_of
-from overread.build.mmrad.record import crop_files, image_file
+from overread.build.mmrad.interleaved_row import crop_files, image_file
+from overread.build.mmrad.rounds import rounds_of
 from overread.build.step import StepContext
 from overread.core import Box, Entry
 from overread.errors import OverreadError, UsageError
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +90,7 @@ def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequen
     @lru_cache(maxsize=4)
     def pixels(image: str) -> NDArray[np.uint8]:
         from overread.pixels.draw import to_eight_bit
-        from overread.pixels.flat import read_image
+        from overread.pixels.image_files import read_image
 
         # The whole film at once: each crop by itself would be stretched to greys of its own.
         return to_eight_bit(read_image(fence.path(image), name=image))

@@ -17,14 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.fields import format_value
 from overread.benchmarks.release import clean_id
+from overread.benchmarks.row_fields import format_value
 from overread.benchmarks.rows import Row, read_rows, split_files
 from overread.build.item import Item
-from overread.build.mmrad.questions import question_items
+from overread.build.mmrad.question_rows import question_items
 from overread.core import Defect
 from overread.errors import UsageError
-from overread.pixels.fence import Fence
+from overread.storage.fence import Fence
 
 FORMS = ("jsonl", "json", "parquet", "csv")
 SPLITS = ("train", "val", "test")

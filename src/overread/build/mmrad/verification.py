@@ -16,10 +16,10 @@ from typing import Literal
 from pydantic import JsonValue
 
 from overread.build.item import Change, Data, Drop, Item, Keep, Question, StepResult, Wait
-from overread.build.mmrad.asking import ask_audit, ask_reflection
+from overread.build.mmrad.model_verdicts import ask_audit, ask_reflection
 from overread.build.mmrad.pairs import boxes_of, pairs_of
-from overread.build.mmrad.tracing import TraceLook, ask_revision, looks_of, looks_of_pairs
-from overread.build.mmrad.verdicts import TraceVerdict, audit_by_rules, reflect_by_rules
+from overread.build.mmrad.rule_verdicts import TraceVerdict, audit_by_rules, reflect_by_rules
+from overread.build.mmrad.trace_looks import TraceLook, ask_revision, looks_of, looks_of_pairs
 from overread.build.step import StepContext
 from overread.errors import BadReply, UsageError
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from overread import __version__
-from overread.build.release.counting import SplitCount, format_counts
+from overread.build.release.counts import SplitCount, format_counts
 from overread.build.release.provenance import Provenance
 from overread.core import Benchmark
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from overread.benchmarks.writing import write_jsonl
-from overread.build.release.job import CannotExport, ExportJob
+from overread.benchmarks.output import write_jsonl
+from overread.build.release.ct_volumes import mask_blocks, read_labels
+from overread.build.release.export_job import CannotExport, ExportJob
 from overread.build.release.picture_files import WINDOWS, flat_bytes, picture_path, write_files
-from overread.build.release.scans import mask_blocks, read_labels
 from overread.core import Entry, Finding, Release, Truth
-from overread.prompts.rendering import find_prompt
+from overread.prompts.templates import find_prompt
 
 _IMAGE = "<image>"
 _MAX_BLOCKS = 50

@@ -8,7 +8,7 @@ from pathlib import Path
 from overread.build.release.provenance import file_digest
 from overread.core import Defect, Progress
 from overread.errors import UsageError
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 CHECKSUMS = "checksums.sha256"
 

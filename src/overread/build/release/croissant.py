@@ -153,7 +153,7 @@ def _record_sets(root: Path, split: str, files: Sequence[str]) -> Iterator[dict[
 def _table_records(root: Path, file: str, split: str, name: str) -> Iterator[dict[str, Any]]:
     """Rows with columns: JSON lines or Parquet."""
     from overread.benchmarks.rows import read_rows
-    from overread.pixels.fence import Fence
+    from overread.storage.fence import Fence
 
     rows = [row.data for row in read_rows(Fence(root), file) if row.data is not None]
     fields = []

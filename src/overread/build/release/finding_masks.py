@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from overread.benchmarks.writing import write_jsonl
-from overread.build.release.job import CannotExport, ExportJob, case_folder
-from overread.build.release.scans import Labels, find_volume, read_labels
+from overread.benchmarks.output import write_jsonl
+from overread.build.release.ct_volumes import Labels, find_volume, read_labels
+from overread.build.release.export_job import CannotExport, ExportJob, case_folder
 from overread.core import Entry, Geometry, Release
 from overread.pixels.nifti import write_volume
 

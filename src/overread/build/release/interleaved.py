@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from overread.benchmarks.writing import write_jsonl
-from overread.build.release.job import CannotExport, ExportJob
+from overread.benchmarks.output import write_jsonl
+from overread.build.release.export_job import CannotExport, ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes, picture_path, write_files
 from overread.core import Box, Entry, Release, Step, Truth
 from overread.pixels.encode import EncodedImage

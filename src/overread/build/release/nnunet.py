@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread import catalog
-from overread.build.release.job import TEST_SPLIT, CannotExport, ExportJob
-from overread.build.release.scans import read_ct, read_labels
+from overread.build.release.ct_volumes import read_ct, read_labels
+from overread.build.release.export_job import TEST_SPLIT, CannotExport, ExportJob
 from overread.core import Entry, Geometry, Release
 from overread.ontology import finding_tree
 from overread.pixels.nifti import write_volume

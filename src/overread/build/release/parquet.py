@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from overread.build.release.job import ExportJob
+from overread.build.release.ct_volumes import find_volume, read_labels
+from overread.build.release.export_job import ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes
-from overread.build.release.scans import find_volume, read_labels
 from overread.core import Box, Entry, Finding, Mask, Release, Step, Truth, Volume
 
 _BATCH_BYTES = 64 << 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from overread.benchmarks.release import ReleasePictures
-from overread.build.release.job import ExportJob, case_folder
+from overread.build.release.export_job import ExportJob, case_folder
 from overread.core import Box, Entry, Image, Picture, Release, Volume, Whole
 from overread.pixels.encode import EncodedImage
-from overread.pixels.showing import encode_region
+from overread.pixels.sent_images import encode_region
 
 WINDOWS = ("lung", "mediastinum")
 SLICES = 16

@@ -1,14 +1,14 @@
 """Reports and CTs → sentences with 3D masks, the way ReXGroundingCT was made, model or not."""
 
 from overread.build.rexgroundingct import (
-    annotation,
     categories,
-    extract,
+    chain_step,
+    mask_step,
+    phrase_step,
     regions,
     reports,
     sentences,
     tasks,
-    thinking,
 )
 from overread.build.rexgroundingct.release import write_release
 from overread.build.rexgroundingct.settings import SETTINGS
@@ -40,15 +40,15 @@ RECIPE = Recipe(
         ),
         Step(
             "extract",
-            extract.extract_phrases,
+            phrase_step.extract_phrases,
             about="take out one phrase a finding, with its sentences and flags",
             reads=("coded",),
-            prompts=(extract.PROMPT,),
+            prompts=(phrase_step.PROMPT,),
             settings=(),
         ),
         Step(
             "positives",
-            extract.keep_positives,
+            phrase_step.keep_positives,
             about="keep the phrases that are abnormal",
             reads=("phrases",),
             roles=(),
@@ -89,21 +89,21 @@ RECIPE = Recipe(
         ),
         Step(
             "masks",
-            annotation.collect_masks,
+            mask_step.collect_masks,
             about="take masks back and check them against the CT",
             reads=("name", "targets"),
             roles=(),
             settings=_FILES,
-            external_state=annotation.files_state,
+            external_state=mask_step.files_state,
         ),
         Step(
             "chain",
-            thinking.make_chains,
+            chain_step.make_chains,
             about="scan → lung → lobe → segment → lesion, with boxes",
             reads=("name", "targets", "annotated", "mask"),
-            prompts=(thinking.PROMPT,),
+            prompts=(chain_step.PROMPT,),
             settings=(*_FILES, "organs"),
-            external_state=thinking.organs_state,
+            external_state=chain_step.organs_state,
         ),
     ),
     release=write_release,

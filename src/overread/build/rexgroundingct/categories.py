@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.rexgroundingct.accounting import join_problems
-from overread.build.rexgroundingct.said import cached_statements
+from overread.build.rexgroundingct.completeness import join_problems
 from overread.build.rexgroundingct.settings import codes_of, is_covered, parse_shares, read_setting
+from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.build.step import StepContext
 from overread.errors import BadReply
 from overread.language.labels import main_category

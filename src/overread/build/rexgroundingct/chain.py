@@ -23,9 +23,9 @@ from overread.build.rexgroundingct.organs import (
     lobe_names,
     segment_names,
 )
-from overread.build.rexgroundingct.said import cached_statements
+from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.core import Record
-from overread.language.principal import find_main_statement
+from overread.language.main_statement import find_main_statement
 from overread.ontology import finding_tree, lung_anatomy
 
 _PLEURAL = ("2e", "2g")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.build.rexgroundingct.scans import LABELLED_PARTS, LOBE_FILES
+from overread.build.rexgroundingct.scan_paths import LABELLED_PARTS, LOBE_FILES
 from overread.core import Geometry
 from overread.errors import PictureError, UsageError
 from overread.ontology import lung_anatomy

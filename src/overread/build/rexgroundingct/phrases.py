@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from overread.build.rexgroundingct.accounting import number_problems
-from overread.build.rexgroundingct.said import cached_statements
+from overread.build.rexgroundingct.completeness import number_problems
+from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.language.findings import places_fit, sides_fit
+from overread.language.main_statement import find_main_statement
 from overread.language.numerals import find_numerals
-from overread.language.principal import find_main_statement
 from overread.language.statements import Statement
 from overread.language.text import Span
 from overread.language.vocabulary import vocabulary

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, Field
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.rexgroundingct.accounting import (
+from overread.build.rexgroundingct.completeness import (
     join_problems,
     may_be_left_out,
     rewrite_problems,
 )
-from overread.build.rexgroundingct.said import cached_statements
 from overread.build.rexgroundingct.settings import read_setting
+from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.build.step import StepContext
 from overread.errors import BadReply
 from overread.language.phrases import drop_joiners

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks import write
-from overread.benchmarks.fields import RowFields
-from overread.benchmarks.made import MemoryRelease
+from overread.benchmarks.memory_release import MemoryRelease
+from overread.benchmarks.output import copy_bytes
 from overread.benchmarks.rexgroundingct.release import MASKS, SPLITS, read_scan
-from overread.benchmarks.writing import copy_bytes
+from overread.benchmarks.row_fields import RowFields
 from overread.build.item import Change, Item
-from overread.build.rexgroundingct.annotation import load_masks
-from overread.build.rexgroundingct.scans import scan_name, scan_path
+from overread.build.rexgroundingct.chain_step import annotated_of
+from overread.build.rexgroundingct.mask_step import load_masks
+from overread.build.rexgroundingct.scan_paths import scan_name, scan_path
 from overread.build.rexgroundingct.settings import read_setting
-from overread.build.rexgroundingct.thinking import annotated_of
 from overread.build.step import StepContext
 from overread.core import Entry
 from overread.errors import NotThere, OverreadError
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 _SCRATCH = ".masks"
 

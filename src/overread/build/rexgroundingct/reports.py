@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from overread.build.item import Data, Item
-from overread.build.rexgroundingct.scans import patient_of, scan_stem
+from overread.build.rexgroundingct.scan_paths import patient_of, scan_stem
 from overread.build.rexgroundingct.settings import columns_of
 from overread.core import Defect
 from overread.errors import OverreadError, UsageError

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from overread.build.item import Item, Keep, StepResult
-from overread.build.rexgroundingct.scans import (
+from overread.build.rexgroundingct.scan_paths import (
     MASKS_FOLDER,
     TASKS_FOLDER,
     scan_name,
@@ -28,7 +28,7 @@ from overread.build.rexgroundingct.scans import (
 from overread.build.rexgroundingct.settings import formats_of, read_setting
 from overread.build.step import StepContext
 from overread.ontology import finding_tree
-from overread.pixels.files import open_atomic
+from overread.storage.atomic import open_atomic
 
 EXCLUSIONS = ("not localisable", "too diffuse", "normal", "out of scope")
 """Why annotators may leave a finding without a mask."""

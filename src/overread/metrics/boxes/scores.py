@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from overread.core import Box, Finding, Trace
 from overread.metrics.boxes.matching import REWARD_IOU, best_pairs, is_rewarded, mean_overlap
 from overread.metrics.boxes.overlap import centres, contains_points, corners, iou
-from overread.metrics.boxes.places import canonical_place
 from overread.metrics.boxes.precision import (
     MAX_BOXES,
     THRESHOLDS,
     match_hits,
     mean_average_precision,
 )
+from overread.metrics.boxes.region_names import canonical_place
 from overread.metrics.contract import Measured, Metric, Subject, by_name
 from overread.metrics.shares import share_metric
 

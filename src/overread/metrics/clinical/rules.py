@@ -81,7 +81,7 @@ def rule_metrics(part: Part = "report") -> dict[str, Metric]:
             symmetric=name.startswith("chexpert"),
         )
 
-    own = "ours; brute force in tests/metrics/test_clinical_rules.py"
+    own = "ours; brute force in tests/metrics/clinical/test_rules.py"
     found = {"average": "micro", "uncertain": "counts as there"}
     whole = partial(f1, hit="found", reference="reference", other="other")
     made = [

@@ -19,8 +19,8 @@ import numpy as np
 
 from overread.metrics.masks.components import Floats
 from overread.metrics.masks.outlines import COLUMN, Bits, Outline, Spacing, group_into_cells
-from overread.metrics.masks.runs import Ints
 from overread.metrics.masks.settings import Assd
+from overread.metrics.masks.voxel_runs import Ints
 
 _PLACES = 250
 """About so many places around a voxel are looked at before the KD-tree is asked."""
@@ -36,7 +36,7 @@ class SurfacePair:
     as the limit in mm needs.
 
     >>> from overread.metrics.masks.outlines import draw_outline
-    >>> from overread.metrics.masks.runs import VoxelRuns
+    >>> from overread.metrics.masks.voxel_runs import VoxelRuns
     >>> ends = (np.array([n, n + 2])[:, None] for n in (0, 64))
     >>> two = [draw_outline(VoxelRuns((8, 8, 8), *both, label=np.ones(1))) for both in ends]
     >>> meeting = SurfacePair(*two, (1.0, 1.0, 2.0), variant="pooled", limit=3.0)

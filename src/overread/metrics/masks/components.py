@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.metrics.masks.runs import Ints, VoxelRuns
+from overread.metrics.masks.voxel_runs import Ints, VoxelRuns
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from overread.metrics.masks.assd import SurfacePair, box_distance_bounds, mean_d
 from overread.metrics.masks.components import Floats, Instances
 from overread.metrics.masks.instances import match_greedily
 from overread.metrics.masks.outlines import Spacing, draw_outlines
-from overread.metrics.masks.runs import Ints
 from overread.metrics.masks.settings import MaskSettings
+from overread.metrics.masks.voxel_runs import Ints
 
 SLACK = 1e-9
 """Distances that differ by less are the same: sums of square roots are rounded."""

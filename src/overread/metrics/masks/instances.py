@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.metrics.masks.components import Instances, components, overlap
-from overread.metrics.masks.runs import Ints, VoxelRuns
 from overread.metrics.masks.settings import MaskSettings
+from overread.metrics.masks.voxel_runs import Ints, VoxelRuns
 
 Matches = tuple[tuple[int, int, float], ...]
 """(entity, predicted lesion, their Dice or distance), each by its place; best first."""

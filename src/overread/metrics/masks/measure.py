@@ -20,9 +20,9 @@ from overread.metrics.contract import Files, Measured, Subject
 from overread.metrics.masks.components import coordinates, entities
 from overread.metrics.masks.distances import match_by_distance
 from overread.metrics.masks.instances import MaskMatch, match_finding
-from overread.metrics.masks.runs import VoxelRuns, read_runs, unite_masks
+from overread.metrics.masks.orientation import LOW_DICE, find_better_turn
 from overread.metrics.masks.settings import MaskSettings
-from overread.metrics.masks.turning import LOW_DICE, find_better_turn
+from overread.metrics.masks.voxel_runs import VoxelRuns, read_runs, unite_masks
 from overread.ontology import finding_tree as ontology
 from overread.pixels.masks import Shape
 from overread.pixels.nifti import read_header
@@ -277,7 +277,7 @@ def _add_case_shares(rows: Mapping[str, dict[str, Any]]) -> None:
 
 def _surface_row(truth: VoxelRuns, predicted: VoxelRuns | None, space: Geometry) -> dict[str, Any]:
     """The surface statistics of one finding, on the box around both masks."""
-    from overread.metrics.masks.surfaces import surface_statistics, worst_statistics
+    from overread.metrics.masks.surface.statistics import surface_statistics, worst_statistics
 
     diagonal = float(np.linalg.norm(np.multiply(space.shape, space.spacing)))
     if predicted is None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.metrics.masks.components import Instances, coordinates
-from overread.metrics.masks.runs import Ints, VoxelRuns
+from overread.metrics.masks.voxel_runs import Ints, VoxelRuns
 
 Bits = NDArray[Any]
 """Words of 16 bits."""

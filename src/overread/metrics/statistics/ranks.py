@@ -20,8 +20,8 @@ from overread.metrics.statistics.bootstrap import (
     check_rows,
     evaluate,
 )
-from overread.metrics.statistics.pairing import Key, UnitChoice, pair_units
 from overread.metrics.statistics.result import Result, format_number, format_p
+from overread.metrics.statistics.unit_pairs import Key, UnitChoice, pair_units
 
 Better: TypeAlias = Literal["higher", "lower"]
 Ties: TypeAlias = Literal["mean", "min"]

@@ -22,7 +22,7 @@ from overread.metrics.contract import Files, Measured, Metric, Subject, by_name
 from overread.metrics.shares import ceiling_metric, share_metric
 from overread.metrics.traces.looks import TraceLook, collect_looks, trace_pair
 from overread.pixels.draw import crop
-from overread.pixels.flat import read_image
+from overread.pixels.image_files import read_image
 
 Frame = Literal["own"] | int
 """The film's own pixels, or the side of the square that it is stretched to."""

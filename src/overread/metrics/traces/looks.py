@@ -10,7 +10,7 @@ from functools import lru_cache
 from overread.core import Box, Step, Trace
 from overread.language.statements import Statement, find_statements
 from overread.language.vocabulary import Vocabulary, vocabulary
-from overread.metrics.boxes.places import canonical_place
+from overread.metrics.boxes.region_names import canonical_place
 from overread.metrics.contract import Subject
 from overread.ontology import xray_regions
 

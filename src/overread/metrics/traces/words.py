@@ -16,7 +16,7 @@ from overread.core import Trace
 from overread.language.regions import xray_regions_of
 from overread.language.segments import SIDES_OF
 from overread.language.statements import Statement
-from overread.metrics.boxes.places import expand_regions, find_regions, major_region
+from overread.metrics.boxes.region_names import expand_regions, find_regions, major_region
 from overread.metrics.contract import Measured, Subject, by_name
 from overread.metrics.shares import ceiling_metric, share_metric
 from overread.metrics.traces.looks import TraceLook, cached_statements, collect_looks, trace_pair

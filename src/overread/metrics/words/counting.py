@@ -23,9 +23,9 @@ from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words.bleu_scores import BleuCounts, Smoothing, bleu_counts, bleu_of_counts
 from overread.metrics.words.cider_scores import cider_of_ids, keep_words
-from overread.metrics.words.memory import WordCache
 from overread.metrics.words.overlap import overlap
 from overread.metrics.words.tokens import Tokenizer, bleu_words, rouge_words
+from overread.metrics.words.word_cache import WordCache
 
 Average = Literal["units", "cases"]
 """Every report or picture counts the same, or every case does, whatever its number of pictures."""

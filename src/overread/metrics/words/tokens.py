@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Literal
 
 from overread.errors import UnknownName
-from overread.metrics.words.memory import WordCache
 from overread.metrics.words.stems import stem
+from overread.metrics.words.word_cache import WordCache
 
 Tokenizer = Literal["13a", "intl", "none"]
 """sacrebleu's: punctuation cut off as in mteval 13a, by Unicode as in mteval 14, or white space."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from overread.phantom.body.bones import paint_shoulders, paint_spine, paint_sternum
 from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas, Cut, Grid
-from overread.phantom.body.grain import NoiseTile
 from overread.phantom.body.habitus import Habitus, draw_habitus
 from overread.phantom.body.lungs import LungShape
+from overread.phantom.body.noise import NoiseTile
 from overread.phantom.body.organs import paint_belly, paint_heart, paint_table, paint_vessels
 from overread.phantom.body.shapes import Floats, soft_cover
 from overread.phantom.body.trees import Trees, grow_trees

@@ -9,8 +9,8 @@ import numpy as np
 
 from overread.phantom.body.boxes import template_box
 from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas
-from overread.phantom.body.grain import NoiseTile
 from overread.phantom.body.lungs import HEART_AXIS, HEART_CENTRE, LungShape
+from overread.phantom.body.noise import NoiseTile
 from overread.phantom.body.shapes import (
     Floats,
     Point,

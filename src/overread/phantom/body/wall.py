@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas, Cut
-from overread.phantom.body.grain import NoiseTile
 from overread.phantom.body.habitus import Habitus
+from overread.phantom.body.noise import NoiseTile
 from overread.phantom.body.shapes import (
     Floats,
     ellipsoid_depth,

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from overread.phantom.case.changing import write_change, write_changes
-from overread.phantom.case.course import FindingChange
+from overread.phantom.case.change_words import write_change, write_changes
+from overread.phantom.case.days import FindingChange
 from overread.phantom.case.slices import CaseSlice
-from overread.phantom.film.saying import write_sign_sentence
+from overread.phantom.film.lexicon import Stance
 from overread.phantom.film.sign import FRONTAL, FilmContents, Sign
-from overread.phantom.film.wording import Stance
+from overread.phantom.film.sign_sentences import write_sign_sentence
 from overread.phantom.illness.draft import Draft, PictureSpec
-from overread.phantom.places import pick
-from overread.phantom.sentences import write_sentence
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Visit
+from overread.phantom.words.place_phrases import pick
+from overread.phantom.words.sentences import write_sentence
 
 _WINDOWS = {"lung": "lung", "mediastinum": "mediastinal", "bone": "bone"}
 _CT_HEADS = (

@@ -38,8 +38,8 @@ from overread.phantom.case.levels import (
     describe_level,
     plane_axis,
 )
-from overread.phantom.case.profiles import SliceAreas, measure_slice_areas, min_visible_mm2
-from overread.phantom.findings.beyond import ExtrapulmonaryFinding
+from overread.phantom.case.slice_areas import SliceAreas, measure_slice_areas, min_visible_mm2
+from overread.phantom.findings.extrapulmonary import ExtrapulmonaryFinding
 from overread.phantom.findings.measure import measure_finding
 from overread.phantom.findings.scan import DrawnFinding, Entity
 from overread.phantom.illness.draft import Draft, PictureSpec

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from overread.phantom.film.lexicon import find_sign_words, sign_kind
 from overread.phantom.film.sign import HEART_LIMIT, FilmContents, Sign
-from overread.phantom.film.wording import find_sign_words, sign_kind
 from overread.phantom.film.zones import SIDES, sign_sides
 
 TopicPlace = Literal["lung", "pleura", "heart", "mediastinum", "aorta"]

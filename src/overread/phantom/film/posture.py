@@ -21,7 +21,7 @@ from overread.phantom.body.shapes import (
     union_depth,
 )
 from overread.phantom.body.wall import bone_hu
-from overread.phantom.film.figure import breast_depth, rod_depths
+from overread.phantom.film.film_body import breast_depth, rod_depths
 from overread.phantom.film.sign import View
 
 # How high the shoulder reaches at a distance from the midline: the neck, then the slope down.

@@ -15,11 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.release import read_question
+from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry
 from overread.errors import OverreadError
-from overread.phantom.film.answers import (
+from overread.phantom.film.facts import (
+    TOPICS,
+    Fact,
+    list_facts,
+    list_universal_facts,
+    matching_signs,
+)
+from overread.phantom.film.lexicon import find_sign_words, sign_kind
+from overread.phantom.film.question_record import (
     CLOSED,
     LETTERS,
     MULTIPLE,
@@ -30,17 +38,9 @@ from overread.phantom.film.answers import (
     make_choice_question,
     make_question,
 )
-from overread.phantom.film.facts import (
-    TOPICS,
-    Fact,
-    list_facts,
-    list_universal_facts,
-    matching_signs,
-)
 from overread.phantom.film.sign import FilmContents, Sign
-from overread.phantom.film.wording import find_sign_words, sign_kind
 from overread.phantom.film.zones import LEVELS, SIDES, sign_levels, sign_sides
-from overread.phantom.places import pick
+from overread.phantom.words.place_phrases import pick
 
 MIN_QUESTIONS, MAX_QUESTIONS = 6, 10
 """Questions of one film."""

@@ -21,7 +21,7 @@ from overread.phantom.film.region_rules import (
     BodyPart,
     RegionDefinition,
 )
-from overread.phantom.film.room import FilmRenderer
+from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.sign import FilmBox, View
 from overread.phantom.findings.scan import BoolArray, Entity, bounding_box
 

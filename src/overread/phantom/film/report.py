@@ -10,17 +10,7 @@ import numpy as np
 from overread.core import Record
 from overread.errors import UsageError
 from overread.ontology import xray_regions
-from overread.phantom.film.normal import NEVER_DENIED, choose_negatives, fallback_negative
-from overread.phantom.film.saying import (
-    SignSentence,
-    fill_wording,
-    limit_to_film,
-    wording_fits,
-    write_sign_place,
-    write_sign_sentence,
-)
-from overread.phantom.film.sign import FRONTAL, FilmContents, Sign
-from overread.phantom.film.wording import (
+from overread.phantom.film.lexicon import (
     FilmWording,
     Stance,
     find_sign_words,
@@ -28,8 +18,18 @@ from overread.phantom.film.wording import (
     load_film_words,
     sign_kind,
 )
-from overread.phantom.lexicon import STYLES, Style, expand_choices
-from overread.phantom.places import pick
+from overread.phantom.film.negatives import NEVER_DENIED, choose_negatives, fallback_negative
+from overread.phantom.film.sign import FRONTAL, FilmContents, Sign
+from overread.phantom.film.sign_sentences import (
+    SignSentence,
+    fill_wording,
+    limit_to_film,
+    wording_fits,
+    write_sign_place,
+    write_sign_sentence,
+)
+from overread.phantom.words.lexicon import STYLES, Style, expand_choices
+from overread.phantom.words.place_phrases import pick
 
 HEDGED_SHARE = 0.7
 """How many of the doubtful signs a report mentions."""

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from overread.benchmarks.fields import RowFields
 from overread.benchmarks.mmrad.release import read_trace
 from overread.benchmarks.mmrad.traces import IMAGE
+from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Record
 from overread.errors import OverreadError
 from overread.ontology import xray_regions
 from overread.phantom.film.report import GROUPS, XrayReport, base_regions, major_region
 from overread.phantom.film.sign import FilmBox, FilmContents
-from overread.phantom.places import pick
+from overread.phantom.words.place_phrases import pick
 
 MAX_SENTENCES = 3
 """Sentences of one round; a region of which more is said is looked at again."""

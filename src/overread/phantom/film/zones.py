@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from overread.phantom.film.sign import Sign
-from overread.phantom.places import PlacePhrase, pick
+from overread.phantom.words.place_phrases import PlacePhrase, pick
 
 SIDES = ("right", "left")
 LEVELS = ("upper", "mid", "lower")

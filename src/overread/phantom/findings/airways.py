@@ -11,7 +11,7 @@ from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.lungs import SEGMENTS
 from overread.phantom.body.trees import Branch
 from overread.phantom.body.tubes import TubePiece, place_branch
-from overread.phantom.findings.fields import DepthField
+from overread.phantom.findings.depth_field import DepthField
 from overread.phantom.findings.scan import (
     MIN_VOXELS,
     SEVERITIES,

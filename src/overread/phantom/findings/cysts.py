@@ -8,7 +8,7 @@ import numpy as np
 
 from overread.phantom.body.canvas import Cut
 from overread.phantom.body.shapes import Floats, Point, to_point
-from overread.phantom.findings.rounds import (
+from overread.phantom.findings.round_lesions import (
     LesionSites,
     draw_feeding_vessels,
     draw_strand,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from overread.phantom.body.grain import smooth_field
+from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Floats, Point, to_point
-from overread.phantom.findings.fields import DepthField
+from overread.phantom.findings.depth_field import DepthField
 from overread.phantom.findings.scan import (
     MIN_VOXELS,
     BoolArray,

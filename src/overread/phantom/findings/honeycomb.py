@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.phantom.body.grain import smooth_field
-from overread.phantom.findings.fields import DepthField
-from overread.phantom.findings.lobemap import extent_severity
+from overread.phantom.body.noise import smooth_field
+from overread.phantom.findings.depth_field import DepthField
+from overread.phantom.findings.lobe_map import extent_severity
 from overread.phantom.findings.scan import MIN_VOXELS, BoolArray, DrawnFinding, Entity, Scan, Target
 from overread.phantom.findings.scatter import PointCloud, scatter_lattice, thin_out
 

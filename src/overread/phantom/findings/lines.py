@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from overread.phantom.body.canvas import Cut
 from overread.phantom.body.shapes import Floats, Point, Points, capsule_distance
-from overread.phantom.findings.lobemap import (
+from overread.phantom.findings.lobe_map import (
     LobeMap,
     extent_severity,
     largest_areas,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.phantom.body.grain import smooth_field
+from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Floats, Points
-from overread.phantom.findings.fields import DepthField
+from overread.phantom.findings.depth_field import DepthField
 from overread.phantom.findings.scan import MIN_VOXELS, BoolArray, DrawnFinding, Entity, Scan, Target
 from overread.phantom.findings.scatter import (
     PointCloud,

@@ -7,7 +7,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from overread.phantom.body.shapes import Floats
-from overread.phantom.findings.lobemap import LobeMap, extent_severity, largest_areas
+from overread.phantom.findings.lobe_map import LobeMap, extent_severity, largest_areas
 from overread.phantom.findings.scan import DrawnFinding, Entity, Scan, Target
 
 

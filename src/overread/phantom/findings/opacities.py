@@ -12,11 +12,11 @@ from scipy import ndimage
 
 from overread.phantom.body.boxes import intersect, to_inner
 from overread.phantom.body.canvas import Cut
-from overread.phantom.body.grain import NoiseTile
+from overread.phantom.body.noise import NoiseTile
 from overread.phantom.body.shapes import Floats, Point, capsule_distance
 from overread.phantom.body.tubes import place_branch
 from overread.phantom.findings.lines import scatter_cells, wall_cover, wall_distance
-from overread.phantom.findings.lobemap import (
+from overread.phantom.findings.lobe_map import (
     LobeMap,
     extent_severity,
     largest_areas,

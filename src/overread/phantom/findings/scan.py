@@ -14,8 +14,8 @@ from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.boxes import bounding_box, to_outer
 from overread.phantom.body.canvas import Canvas, Cut, Voxels
-from overread.phantom.body.grain import smooth_field
 from overread.phantom.body.lungs import LOBES, SEGMENTS
+from overread.phantom.body.noise import smooth_field
 from overread.phantom.body.shapes import Coordinates, Floats, Point, soft_cover
 from overread.phantom.difficulty import Difficulty
 from overread.phantom.statement import Severity

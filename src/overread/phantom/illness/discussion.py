@@ -10,6 +10,13 @@ import numpy as np
 from overread.core import Record
 from overread.core.verdicts import SECTIONS
 from overread.phantom.illness.draft import Draft
+from overread.phantom.illness.finding_phrases import (
+    describe_absence,
+    describe_findings,
+    find_words,
+    finding_name,
+    join_phrases,
+)
 from overread.phantom.illness.history import pick
 from overread.phantom.illness.model import (
     Disease,
@@ -18,13 +25,6 @@ from overread.phantom.illness.model import (
     load_diseases_by_option,
     load_presentations,
     read_tables,
-)
-from overread.phantom.illness.telling import (
-    describe_absence,
-    describe_findings,
-    find_words,
-    finding_name,
-    join_phrases,
 )
 from overread.phantom.statement import Statement
 

@@ -7,6 +7,6 @@ conclusion is a step with its region and the measurement behind it.
 
 from __future__ import annotations
 
-from overread.readers.atlas.reader import Atlas, make
+from overread.readers.atlas.reader import AtlasReader, make
 
-__all__ = ["Atlas", "make"]
+__all__ = ["AtlasReader", "make"]

@@ -23,16 +23,16 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class AtlasSettings:
-    """Nothing can be set: what is measured is measured in one way."""
+    """The reader `atlas` has no arguments."""
 
 
-def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Atlas:
+def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> AtlasReader:
     """The embedded reader; it needs no release, since it learns nothing from one."""
     settings_from(AtlasSettings, arguments)
-    return Atlas()
+    return AtlasReader()
 
 
-class Atlas:
+class AtlasReader:
     """Reads whole cases by measuring their pictures."""
 
     computes = True
@@ -49,24 +49,24 @@ class Atlas:
     ) -> tuple[Reading, list[Any]]:
         """The reading of one case, and the masks of its sentences where it has any.
 
-        No lot is drawn, so the seed changes nothing.
+        Nothing in it is random, so the seed is not used.
         """
         if case.queries:
-            from overread.readers.atlas.ct import read_scan
+            from overread.readers.atlas.ct.reading import read_scan
 
             return read_scan(case, pictures)
         if case.options:
-            from overread.readers.atlas.cases import read_case
+            from overread.readers.atlas.case.reading import read_case
 
             return read_case(case, pictures), []
-        from overread.readers.atlas.film import read_film
+        from overread.readers.atlas.film.reading import read_film
 
         return read_film(case, pictures), []
 
     async def read(self, request: Request) -> Reply | DrawnMask:
         """Refused: it reads whole cases and answers no questions."""
         raise ReaderError(
-            f"the reader '{self.name}' reads whole cases and answers no questions",
+            f"the reader '{self.name}' reads whole cases and cannot be used with a workflow",
             remedy="run it without a workflow",
         )
 

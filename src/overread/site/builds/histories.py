@@ -8,19 +8,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import JsonValue, ValidationError
 
-from overread.build.ledger import OutcomeName
-from overread.build.ledger_reading import (
+from overread.build.ledger.queries import (
     HistoryEntry,
     ModelAnswer,
     load_history,
     load_item_statuses,
 )
-from overread.build.questions import list_consulted
+from overread.build.ledger.questions import list_consulted
+from overread.build.ledger.store import OutcomeName
 from overread.core import Record, SentImage
-from overread.site.builds.parts import LONGEST_ID, OneBuild
-from overread.site.parts import require_truth
+from overread.site.builds.dependencies import LONGEST_ID, OneBuild
+from overread.site.dependencies import require_truth
+from overread.site.strip_paths import strip_paths
 from overread.site.traces.steps import describe_region
-from overread.site.unplaced import strip_paths
 
 # A case of a build has what will be the truth of a benchmark in it.
 router = APIRouter(dependencies=[Depends(require_truth)])

@@ -5,15 +5,16 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from overread.build.adjudication.question_file import LEDGER_FILE
-from overread.build.ledger_reading import BuildSummary, Spending, StepFlow, load_summary
+from overread.build.ledger.queries import BuildSummary, Spending, StepFlow, load_summary
 from overread.core import Record
-from overread.site.builds import adjudicating, agreeing, evidence, histories, judged
-from overread.site.builds.parts import OneBuild
-from overread.site.parts import ShelfDep
+from overread.site.builds import adjudication, histories, judge_checks, queue_status
+from overread.site.builds.dependencies import OneBuild
+from overread.site.builds.evidence import routes as evidence_routes
+from overread.site.dependencies import ShelfDep
 from overread.site.shelf import BuildFolder, Shelf
 
 router = APIRouter(tags=["builds"])
-for _part in (adjudicating, agreeing, evidence, histories, judged):
+for _part in (adjudication, queue_status, evidence_routes, histories, judge_checks):
     router.include_router(_part.router)
 
 
@@ -90,7 +91,7 @@ class BuildOverview(Record):
 def get_build(build: OneBuild, shelf: ShelfDep) -> BuildOverview:
     """How the cases of a build went from step to step, and what it cost."""
     has_ledger = (build.folder / LEDGER_FILE).is_file()
-    checked = judged.find_checked_run(build, shelf)
+    checked = judge_checks.find_checked_run(build, shelf)
     return BuildOverview(
         id=build.id,
         name=build.name,

@@ -29,7 +29,14 @@ from overread.runs.spec import (
     write_spec,
 )
 from overread.runs.store import ReadingStore, iter_readings, scan_readings
-from overread.site.parts import CurrentUser, OneDataset, OneSplit, PathId, ShelfDep, require_write
+from overread.site.dependencies import (
+    CurrentUser,
+    OneDataset,
+    OneSplit,
+    PathId,
+    ShelfDep,
+    require_write,
+)
 from overread.site.shelf import Dataset, Shelf, Split
 
 router = APIRouter(tags=["cases"])

@@ -18,12 +18,12 @@ from fastapi.responses import Response
 
 from overread.core import Box, Image, Picture, Volume, Whole
 from overread.errors import PictureError, UsageError
-from overread.pixels.bare import exif_orientation
-from overread.pixels.flat import MAX_FILE
-from overread.pixels.showing import encode_region
-from overread.site.cases.depth import read_deep_pixels
-from overread.site.cases.looking import PictureInfo, load_picture_info
-from overread.site.parts import OneSplit, PathId
+from overread.pixels.image_files import MAX_FILE
+from overread.pixels.image_metadata import exif_orientation
+from overread.pixels.sent_images import encode_region
+from overread.site.cases.bit_depth import read_deep_pixels
+from overread.site.cases.picture_info import PictureInfo, load_picture_info
+from overread.site.dependencies import OneSplit, PathId
 
 router = APIRouter(tags=["pictures"])
 

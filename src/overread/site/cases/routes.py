@@ -25,9 +25,16 @@ from overread.core import (
 from overread.core import Pictures as OpensPictures
 from overread.errors import OverreadError
 from overread.ontology.findings import finding_tree as finding_tree
-from overread.site.cases.looking import load_picture_info
+from overread.site.cases.picture_info import load_picture_info
 from overread.site.cases.run_index import runs_that_read
-from overread.site.parts import AccessDep, OneEntry, OneSplit, PathId, ShelfDep, require_truth
+from overread.site.dependencies import (
+    AccessDep,
+    OneEntry,
+    OneSplit,
+    PathId,
+    ShelfDep,
+    require_truth,
+)
 from overread.site.volumes.cache import CACHE
 
 router = APIRouter(tags=["cases"])

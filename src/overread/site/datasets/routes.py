@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from overread.core import Case, Entry, Record
-from overread.site.datasets.defect_lists import DefectLines, DefectList, checks
+from overread.site.datasets.defect_checks import DefectLines, DefectList, checks
 from overread.site.datasets.facets import Facet, truth_facets, visible_facets
-from overread.site.datasets.per_split import SplitCache
+from overread.site.datasets.split_cache import SplitCache
 from overread.site.datasets.thumbnails import respond_with_thumbnail
-from overread.site.parts import OneDataset, OneEntry, OneSplit, PathId, require_truth
+from overread.site.dependencies import OneDataset, OneEntry, OneSplit, PathId, require_truth
 from overread.site.shelf import Split
 
 router = APIRouter(tags=["datasets"])

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from overread.core import Case, Geometry, Picture, Release, Volume
 from overread.errors import NotThere, OverreadError, Refused, Truncated
-from overread.pixels.files import open_atomic
-from overread.pixels.flat import MAX_FILE, MAX_PIXELS, read_thumbnail
 from overread.pixels.formats import sniff_format
+from overread.pixels.image_files import MAX_FILE, MAX_PIXELS, read_thumbnail
 from overread.pixels.nifti import MAX_BYTES, read_geometry, read_header, read_slices
 from overread.pixels.planes import Plane, extract_slice, resample_square
-from overread.pixels.showing import apply_orientation
+from overread.pixels.sent_images import apply_orientation
 from overread.pixels.windows import apply_window
-from overread.runs.kept import cache_folder
+from overread.runs.scoring.measure_cache import cache_folder
+from overread.storage.atomic import open_atomic
 
 SIDE = 256
 """Pixels of the longer side: sharp in a card of half that on a fine screen."""
@@ -221,8 +221,8 @@ def draw_thumbnail(source: Path | bytes, picture: Picture) -> NDArray[np.uint8]:
 
 
 def _draw_flat(source: Path | bytes) -> NDArray[np.uint8]:
-    from overread.pixels.bare import exif_orientation
     from overread.pixels.draw import to_eight_bit
+    from overread.pixels.image_metadata import exif_orientation
 
     if isinstance(source, Path):
         if source.stat().st_size > MAX_FILE:

@@ -24,11 +24,11 @@ from overread.core import (
 from overread.errors import OverreadError
 from overread.pixels.draw import Colour
 from overread.pixels.encode import data_uri, encode
-from overread.pixels.fence import Fence
 from overread.site.report.markup import Markup, h, join_markup, table
 from overread.site.report.scores import format_number, strip_paths_and_urls
 from overread.site.traces.cutouts import TRUTH, CasePixels, Pixels, draw_mask_slice, draw_region
 from overread.site.traces.steps import describe_region
+from overread.storage.fence import Fence
 
 _MOST_PICTURES, _MOST_SLICES, _LONGEST = 9, 6, 640
 _MOST_WORDS = 6000

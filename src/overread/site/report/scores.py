@@ -12,11 +12,11 @@ from typing import Any
 from overread.errors import OverreadError, UsageError
 from overread.metrics.statistics.result import format_p
 from overread.ontology import finding_tree
-from overread.runs.card import Card, Score, short_signature
-from overread.runs.comparing import CardComparison, compare
+from overread.runs.scoring.card import Card, Score, short_signature
+from overread.runs.scoring.comparison import CardComparison, compare
 from overread.runs.spec import RunSpec
 from overread.session import SessionSettings
-from overread.site.report.charts import ChartPoint, ChartRow, draw_forest_plot, draw_legend
+from overread.site.report.forest_plot import ChartPoint, ChartRow, draw_forest_plot, draw_legend
 from overread.site.report.markup import Children, Markup, h, join_markup, table, with_line_breaks
 
 _MOST_PROBLEMS = 40

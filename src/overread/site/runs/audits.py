@@ -6,12 +6,12 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
 from overread.core import Record
-from overread.runs.audit_arms import ARMS
-from overread.runs.audit_store import MARK
-from overread.site.parts import OneRun
-from overread.site.runs.stored import read_marked_json
+from overread.runs.audit.arms import ARMS
+from overread.runs.audit.store import MARK
+from overread.site.dependencies import OneRun
+from overread.site.runs.stored_json import read_marked_json
 from overread.site.shelf import Run
-from overread.site.unplaced import strip_paths
+from overread.site.strip_paths import strip_paths
 
 router = APIRouter()
 

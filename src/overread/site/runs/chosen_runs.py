@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 
 from overread.errors import OverreadError, UsageError
-from overread.site.parts import ShelfDep
+from overread.site.dependencies import ShelfDep
 from overread.site.shelf import Run
 
 MAX_RUNS = 20

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query
 from overread.core import Record
 from overread.errors import NotThere, OverreadError, UsageError
 from overread.metrics import Metric
-from overread.runs.card import Card, Score
-from overread.runs.comparing import MetricComparison, common_metrics, compare
-from overread.runs.scoring import BootstrapSettings
+from overread.runs.scoring.aggregation import BootstrapSettings
+from overread.runs.scoring.card import Card, Score
+from overread.runs.scoring.comparison import MetricComparison, common_metrics, compare
 from overread.site.runs.audits import PairedDifference
 from overread.site.runs.chosen_runs import ChosenRuns, with_run_names
 from overread.site.runs.scorecards import TWIN_PREFIXES, card_stamp, load_card

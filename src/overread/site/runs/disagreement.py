@@ -14,9 +14,9 @@ from starlette.responses import Response
 from overread.core import Case, Reading, Record
 from overread.errors import OverreadError, UsageError
 from overread.metrics.choice import normalise_answer
-from overread.runs.audit_moves import total_variation, word_difference
+from overread.runs.audit.shifts import total_variation, word_difference
 from overread.runs.store import iter_readings
-from overread.site.parts import AccessDep, ShelfDep
+from overread.site.dependencies import AccessDep, ShelfDep
 from overread.site.runs.chosen_runs import ChosenRuns
 from overread.site.runs.run_cases import case_values, planned_cases
 from overread.site.runs.scorecards import load_card

@@ -12,13 +12,13 @@ from fastapi import APIRouter
 
 from overread.core import Case, Mask, Reading, Record, Volume
 from overread.errors import NotThere, OverreadError, UsageError
-from overread.pixels.fence import Fence
-from overread.runs.audit_moves import AnswerShift, measure_shifts
-from overread.site.parts import ShelfDep
+from overread.runs.audit.shifts import AnswerShift, measure_shifts
+from overread.site.dependencies import ShelfDep
 from overread.site.runs.chosen_runs import ChosenRuns
-from overread.site.runs.following import index_of_run, modified_at
+from overread.site.runs.reading_index import index_of_run, modified_at
 from overread.site.runs.run_cases import planned_cases
 from overread.site.shelf import Run, Split
+from overread.storage.fence import Fence
 
 router = APIRouter()
 _IDLE_LIMIT = 20.0

@@ -13,25 +13,25 @@ from pydantic_core import from_json
 from overread import catalog
 from overread.core import Benchmark, Record, Usage
 from overread.errors import OverreadError
-from overread.runs.card import DescribedScore, Score
-from overread.runs.sweep import sweep_metrics
-from overread.site.parts import OneRun, ShelfDep
+from overread.runs.scoring.card import DescribedScore, Score
+from overread.runs.sweep.runner import sweep_metrics
+from overread.site.dependencies import OneRun, ShelfDep
 from overread.site.runs import (
     audits,
+    background_scoring,
     comparisons,
     disagreement,
     mask_overlap,
     run_cases,
     scorecards,
-    scoring_now,
     side_by_side,
     sweeps,
 )
-from overread.site.runs.following import index_of_run, is_written_now, modified_at
+from overread.site.runs.background_scoring import ScoringStatus
+from overread.site.runs.reading_index import index_of_run, is_written_now, modified_at
 from overread.site.runs.run_cases import planned_cases
-from overread.site.runs.scoring_now import ScoringStatus
 from overread.site.shelf import Run, Shelf
-from overread.site.unplaced import strip_paths_in_json
+from overread.site.strip_paths import strip_paths_in_json
 
 router = APIRouter(tags=["runs"])
 _HEAD_BYTES = 1 << 17
@@ -137,7 +137,7 @@ def get_run(
 def _status(run: Run, shelf: Shelf) -> RunStatus:
     spec = run.spec
     # Whoever asks stops asking once nothing goes on, so that is asked before what was left by it.
-    live, scoring = is_written_now(run.folder), scoring_now.scoring_status(run)
+    live, scoring = is_written_now(run.folder), background_scoring.scoring_status(run)
     follower = index_of_run(run.folder)
     glances = follower.refresh()
     try:

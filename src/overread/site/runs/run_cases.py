@@ -12,13 +12,13 @@ from starlette.responses import Response
 from overread.core import Entry, Record, Usage
 from overread.errors import NotThere, OverreadError
 from overread.metrics.groups import find_groups
-from overread.runs.card import Card
-from overread.runs.comparing import UnitKey, values_by_case
-from overread.site.parts import AccessDep, OneRun, ShelfDep
-from overread.site.runs.following import ReadingSummary, index_of_run
+from overread.runs.scoring.card import Card
+from overread.runs.scoring.comparison import UnitKey, values_by_case
+from overread.site.dependencies import AccessDep, OneRun, ShelfDep
+from overread.site.runs.reading_index import ReadingSummary, index_of_run
 from overread.site.runs.scorecards import card_errors, load_card
 from overread.site.shelf import Run, Split
-from overread.site.unplaced import strip_paths
+from overread.site.strip_paths import strip_paths
 
 router = APIRouter()
 NameQuery = Annotated[str | None, Query(max_length=200)]

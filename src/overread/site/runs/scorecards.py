@@ -20,13 +20,13 @@ from overread.metrics.choice import ACCURACY, BINS
 from overread.metrics.groups import BREAKDOWNS
 from overread.metrics.statistics.bootstrap import BootstrapDraws, intervals
 from overread.ontology import finding_tree
-from overread.runs.card import Card, Score, measure_key, read_card, short_signature
-from overread.runs.scoring import collect_units
-from overread.site.parts import OneRun, ShelfDep, require_truth, require_write
-from overread.site.runs import scoring_now
-from overread.site.runs.scoring_now import ScoringStatus
+from overread.runs.scoring.aggregation import collect_units
+from overread.runs.scoring.card import Card, Score, measure_key, read_card, short_signature
+from overread.site.dependencies import OneRun, ShelfDep, require_truth, require_write
+from overread.site.runs import background_scoring
+from overread.site.runs.background_scoring import ScoringStatus
 from overread.site.shelf import Run
-from overread.site.unplaced import strip_paths, strip_paths_in_json
+from overread.site.strip_paths import strip_paths, strip_paths_in_json
 
 router = APIRouter()
 TWIN_PREFIXES = ("honest_", "ceiling_")
@@ -246,7 +246,7 @@ def post_score(run: OneRun, shelf: ShelfDep) -> ScoringStatus:
             f"the dataset of the run {run.name} was not found, and scoring needs its truth",
             remedy="start the page with --root and its current folder",
         )
-    return scoring_now.start_scoring(run, shelf)
+    return background_scoring.start_scoring(run, shelf)
 
 
 # ---- cards ---------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Depends
 
 from overread.core import Entry, Reading, Record, Usage, Volume
 from overread.errors import NotThere, OverreadError
-from overread.site.parts import AccessDep, PathId, ShelfDep, require_truth
+from overread.site.dependencies import AccessDep, PathId, ShelfDep, require_truth
 from overread.site.runs.chosen_runs import ChosenRuns
-from overread.site.runs.following import index_of_run
 from overread.site.runs.mask_overlap import compare_masks
+from overread.site.runs.reading_index import index_of_run
 from overread.site.runs.run_cases import case_values
 from overread.site.runs.scorecards import load_card
 from overread.site.shelf import Run, Shelf, Split
-from overread.site.unplaced import strip_paths
+from overread.site.strip_paths import strip_paths
 
 router = APIRouter()
 

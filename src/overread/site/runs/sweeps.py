@@ -9,14 +9,14 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from overread.core import Record
-from overread.runs.card import DescribedScore
-from overread.runs.sweep import MARK
-from overread.runs.sweep_axes import Axis
-from overread.site.parts import PathId, ShelfDep
+from overread.runs.scoring.card import DescribedScore
+from overread.runs.sweep.axes import Axis
+from overread.runs.sweep.runner import MARK
+from overread.site.dependencies import PathId, ShelfDep
 from overread.site.runs.audits import IntervalValue, PairedDifference
-from overread.site.runs.stored import read_marked_json
+from overread.site.runs.stored_json import read_marked_json
 from overread.site.shelf import Shelf, SweepFolder
-from overread.site.unplaced import strip_paths_in_json
+from overread.site.strip_paths import strip_paths_in_json
 
 router = APIRouter()
 

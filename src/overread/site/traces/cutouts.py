@@ -23,7 +23,7 @@ from overread.core import (
     Volume,
 )
 from overread.errors import PictureError
-from overread.pixels.casework import draw_planes
+from overread.pixels.case_overlays import draw_planes
 from overread.pixels.draw import (
     COLOURS,
     Colour,
@@ -39,7 +39,7 @@ from overread.pixels.geometry import to_ras
 from overread.pixels.masks import read_channel
 from overread.pixels.montages import spread_evenly
 from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
-from overread.pixels.spots import SparseMask, to_sparse_mask
+from overread.pixels.sparse_masks import SparseMask, to_sparse_mask
 from overread.pixels.windows import apply_window as windowed
 from overread.site.traces.steps import MaskLocator
 

@@ -17,7 +17,7 @@ from overread.core.verdicts import (
     text_digest,
 )
 from overread.ontology import education_dimensions, step_errors
-from overread.runs.verdict_store import VERDICTS_FILE, load_verdicts
+from overread.runs.judging.verdict_store import VERDICTS_FILE, load_verdicts
 
 
 class StepErrorInfo(Record):

@@ -25,17 +25,17 @@ from overread.core import (
 from overread.core import Query as Sentence
 from overread.errors import NotThere, OverreadError
 from overread.pixels.encode import EncodedImage, encode
-from overread.pixels.fence import Fence
-from overread.site.parts import AccessDep, OneRun, PathId, ShelfDep, require_truth
-from overread.site.runs.following import ReadingIndex, index_of_run
+from overread.site.dependencies import AccessDep, OneRun, PathId, ShelfDep, require_truth
+from overread.site.runs.reading_index import ReadingIndex, index_of_run
 from overread.site.shelf import Run, Shelf, Split
-from overread.site.traces.asked import (
+from overread.site.strip_paths import strip_paths
+from overread.site.traces.cutouts import TRUTH, CasePixels, Part, Pixels, draw_region
+from overread.site.traces.exchanges import (
     ExchangeDetail,
     redraw_sent_image,
     sent_images,
     to_exchange_detail,
 )
-from overread.site.traces.cutouts import TRUTH, CasePixels, Part, Pixels, draw_region
 from overread.site.traces.judgements import Judgement, is_judged, load_judgements
 from overread.site.traces.reference import Reference, build_reference, truth_steps
 from overread.site.traces.steps import (
@@ -45,7 +45,7 @@ from overread.site.traces.steps import (
     TracePicture,
     TraceStep,
 )
-from overread.site.unplaced import strip_paths
+from overread.storage.fence import Fence
 
 router = APIRouter(tags=["traces"], prefix="/runs/{run}/cases/{case}")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from overread.core import Box, Case, Finding, Mask, Pictures, Record, Region, Slices, Step, Volume
 from overread.errors import NotThere, OverreadError
-from overread.pixels.flat import image_size
+from overread.pixels.image_files import image_size
 from overread.pixels.masks import detect_layout
 from overread.pixels.nifti import read_header
 from overread.pixels.planes import slice_count

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry
 from overread.errors import OverreadError
-from overread.pixels.files import open_atomic
 from overread.pixels.geometry import Array
 from overread.pixels.nifti import header_bytes, read_geometry, read_header, read_volume
-from overread.runs.kept import cache_folder, digest, file_identity
+from overread.runs.scoring.measure_cache import cache_folder, digest, file_identity
+from overread.storage.atomic import open_atomic
 
 MAX_BYTES = 6 << 30
 """Bytes of inflated volumes that are kept on disk; those not looked at for longest go first."""

@@ -21,13 +21,13 @@ from overread.core import Entry, Finding, Geometry, Mask, Reading
 from overread.errors import NotThere, OverreadError, Refused, UsageError
 from overread.metrics.masks.components import Instances, coordinates, entities
 from overread.metrics.masks.instances import MaskMatch, match_finding, select_components
-from overread.metrics.masks.runs import VoxelRuns, read_runs, unite_masks
 from overread.metrics.masks.settings import MaskSettings
+from overread.metrics.masks.voxel_runs import VoxelRuns, read_runs, unite_masks
 from overread.pixels.geometry import to_ras
-from overread.runs.kept import digest, file_identity
-from overread.runs.score import RunFiles
+from overread.runs.scoring.from_run import RunFiles
+from overread.runs.scoring.measure_cache import digest, file_identity
 from overread.site.shelf import Run, Split
-from overread.site.volumes.cuts import Frame, VoxelBlock
+from overread.site.volumes.voxel_blocks import Frame, VoxelBlock
 
 Labels = NDArray[np.uint8]
 Kind = Literal["truth", "prediction", "compare"]

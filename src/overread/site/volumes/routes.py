@@ -13,13 +13,20 @@ from overread.core import Entry, Geometry, Record, Volume
 from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry
 from overread.pixels.planes import Plane
-from overread.runs.kept import digest
-from overread.site.parts import OneDataset, OneEntry, OneSplit, PathId, ShelfDep, require_truth
+from overread.runs.scoring.measure_cache import digest
+from overread.site.dependencies import (
+    OneDataset,
+    OneEntry,
+    OneSplit,
+    PathId,
+    ShelfDep,
+    require_truth,
+)
 from overread.site.shelf import Run
-from overread.site.unplaced import strip_paths
+from overread.site.strip_paths import strip_paths
+from overread.site.volumes.byte_responses import LazyBytes, respond
 from overread.site.volumes.cache import CACHE, OpenVolume
-from overread.site.volumes.cuts import MAX_STEP, Frame, nifti_header, parse_block
-from overread.site.volumes.mark_facts import (
+from overread.site.volumes.mask_facts import (
     FindingFacts,
     MarkedSentence,
     SurfaceDistances,
@@ -35,8 +42,8 @@ from overread.site.volumes.overlays import (
     load_truth_masks,
     select_layer,
 )
-from overread.site.volumes.ranges import LazyBytes, respond
 from overread.site.volumes.slices import slice_png
+from overread.site.volumes.voxel_blocks import MAX_STEP, Frame, nifti_header, parse_block
 
 router = APIRouter(tags=["volumes"])
 NIFTI = "application/x-nifti"

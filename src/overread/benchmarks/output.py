@@ -1,0 +1,121 @@
+"""Writing a release: rows in the benchmark's own layout, pictures beside them."""
+
+from __future__ import annotations
+
+import fcntl
+import filecmp
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from overread.core import Entry, Record, Release
+from overread.errors import UsageError
+from overread.storage.atomic import open_atomic
+from overread.storage.fence import Fence
+
+
+def require_free(path: Path) -> Path:
+    """The path, if nothing stands there: a release is never written over another one."""
+    if path.exists():
+        raise UsageError(
+            f"{path} is there already", remedy="choose another folder, or remove it first"
+        )
+    return path
+
+
+def require_same(entry: Entry, again: Entry | None) -> None:
+    """Refuse to write a row that would not be read back as the same entry.
+
+    Loaded entries always are. A generated one may hold something the layout has no column for;
+    dropping it silently would falsify the benchmark.
+    """
+    if again == entry:
+        return
+    if again is None:
+        lost = ["all of it"]
+    else:
+        lost = [
+            f"{part}.{name}"
+            for part in ("case", "truth")
+            for name in _differing_fields(getattr(entry, part), getattr(again, part))
+        ]
+        lost += ["extra"] if entry.extra != again.extra else []
+    raise UsageError(
+        f"this layout cannot hold all of case '{entry.case.id}': {', '.join(lost)}",
+        remedy="make the case as a loaded one of this benchmark is",
+    )
+
+
+def _differing_fields(one: Record | None, other: Record | None) -> list[str]:
+    if one is None or other is None:
+        return [] if one is other else ["all of it"]
+    return [name for name in type(one).model_fields if getattr(one, name) != getattr(other, name)]
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    """Rows as JSON lines; the file appears when the last one is written."""
+    with open_atomic(path, fresh=True) as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
+    return path
+
+
+def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) -> None:
+    """Copy one picture of a release to the same relative place under `out`, or to another."""
+    source = release.source(file)
+    target = Fence(out).path_to_write(to or file)
+    if not target.exists():
+        copy_bytes(source, target)
+    elif not _same_bytes(source, target):
+        raise UsageError(
+            f"{target} is there already and is another file", remedy="choose another folder"
+        )
+
+
+def copy_bytes(source: Path | bytes, target: Path) -> None:
+    """Write the bytes of a file, or a buffer, to `target` as they are."""
+    with open_atomic(target, packed=False) as copy:
+        if isinstance(source, bytes):
+            copy.write(source)
+        else:
+            with source.open("rb") as original:
+                shutil.copyfileobj(original, copy, 1 << 20)
+
+
+def write_once(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make the target; if it exists, require that it would be identical."""
+    if not target.exists():
+        write(target)
+        return
+    probe = target.with_name(f".{uuid.uuid4().hex}.{target.name}")
+    try:
+        write(probe)
+        if not filecmp.cmp(probe, target, shallow=False):
+            raise UsageError(
+                f"{target} is there already and is another file", remedy="choose another folder"
+            )
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold an exclusive lock on the folder; it is released when the block or the process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _same_bytes(source: Path | bytes, target: Path) -> bool:
+    if isinstance(source, bytes):
+        return target.read_bytes() == source
+    return filecmp.cmp(source, target, shallow=False)

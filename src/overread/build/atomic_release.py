@@ -1,0 +1,86 @@
+"""Writing a release so that a kill at any moment leaves the old one, the new one, or none."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import traceback
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from overread import __version__
+from overread.build.item import Change
+from overread.build.ledger.store import Ledger
+from overread.build.plan import RELEASE, BuildOutcome
+from overread.build.release.provenance import Provenance
+from overread.build.step import Recipe
+from overread.build.step_context import LiveStepContext
+from overread.errors import OverreadError
+from overread.runs.case_runner import Bug
+
+_PARTIAL_PREFIX = ".release-"
+
+
+def remove_partial_releases(folder: Path) -> None:
+    """Clear away what a kill left half written."""
+    for left in folder.glob(f"{_PARTIAL_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _write_with_card(
+    recipe: Recipe, outcome: BuildOutcome, part: Path, desk: LiveStepContext, key: str
+) -> Sequence[Change]:
+    """The release in the benchmark's layout, with its card where the recipe names one."""
+    changes = recipe.release(list(outcome.items), part, desk)
+    if recipe.benchmark:
+        from overread.build.release.publication import finish_release
+
+        made = Provenance(
+            recipe=recipe.name,
+            steps=tuple(f"{step.name} {step.version}" for step in recipe.steps),
+            models=tuple(f"{role}: {desk.name(role)}" for role in desk.roles),
+            settings={name: value for name, value in desk.settings.items() if value},
+            seed=desk.seed,
+            ledger=key,
+            versions={"overread": __version__},
+        )
+        finish_release(part, recipe.benchmark, provenance=made)
+    return changes
+
+
+async def replace_release(
+    recipe: Recipe, outcome: BuildOutcome, desk: LiveStepContext, ledger: Ledger, key: str
+) -> None:
+    """Write the release beside its place and move it there; what goes wrong is told, not raised.
+
+    `key` is the digest of everything that was decided: the card names it.
+    """
+    part = outcome.folder / f"{_PARTIAL_PREFIX}{uuid.uuid4().hex}"
+    try:
+        part.mkdir(parents=True)
+        # Aside, so that a Ctrl-C is heard: what is half written by then is thrown away.
+        changes: Sequence[Change] = await asyncio.to_thread(
+            _write_with_card, recipe, outcome, part, desk, key
+        )
+        place = outcome.folder / RELEASE
+        old = outcome.folder / f"{_PARTIAL_PREFIX}{uuid.uuid4().hex}"
+        ledger.clear_release_key()  # a kill between here and the end has it written again
+        if place.exists():
+            place.rename(old)
+        part.rename(place)
+        ledger.record_release(key, len(outcome.items), changes or ())
+        shutil.rmtree(old, ignore_errors=True)
+        outcome.release = place
+        outcome.written = True
+    except OverreadError as error:
+        outcome.problem = f"the release could not be written: {error}"
+    except OSError as error:
+        outcome.problem = f"the release could not be written ({error.strerror or error})"
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"[:300]
+        told = "".join(traceback.format_exception(error))
+        outcome.tally.bugs[what] = Bug(what, RELEASE, told)
+        outcome.problem = f"a bug ended the release ({what})"
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""De-identification of DICOM: headers, files, the profile they follow."""

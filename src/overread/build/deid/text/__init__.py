@@ -1,0 +1,1 @@
+"""De-identification of text: names, dates, identifiers."""

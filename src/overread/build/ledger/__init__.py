@@ -1,0 +1,1 @@
+"""The ledger of a build: every decision and every reply, never rewritten."""

@@ -1,0 +1,194 @@
+"""The readers of a build: one for each role, made once, with limits, prices, stored replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from overread import catalog
+from overread.build.ledger.store import Ledger, LedgerReplies
+from overread.core import DrawnMask, Reader, Reply, Request
+from overread.errors import UsageError
+from overread.runs.judging.runner import judge_label
+from overread.runs.requests.asker import Asker, Spending
+from overread.runs.requests.limits import EndpointLimits
+from overread.runs.requests.prices import Prices
+from overread.runs.requests.reply_cache import ReplyKeys
+from overread.runs.spec import refuse_secrets
+
+PriceOf = Callable[[str], Prices] | Prices | None
+"""Prices, or what gives them for a model's name."""
+
+
+@dataclass(frozen=True)
+class RoleSpec:
+    """Which reader fills a role: a catalog name with its arguments, or a reader object."""
+
+    reader: str | Reader
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+class _AlwaysCached:
+    """Wraps a reader so that all its replies are cached, even those of a person."""
+
+    cached = True
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+
+@dataclass
+class _PooledReader:
+    """One role, the reader that fills it, and what is needed to ask it."""
+
+    reader: Reader
+    label: str
+    arguments: dict[str, str]
+    keys: ReplyKeys
+    own: bool
+    prices: Prices | None = None
+    asker: Asker | None = None
+    replies: LedgerReplies | None = None
+
+
+class ReaderPool:
+    """The readers of a build by role; nothing can be asked before `start`."""
+
+    def __init__(self, roles: Mapping[str, RoleSpec]) -> None:
+        """Make the readers; whoever cannot answer in words is refused."""
+        self._posts: dict[str, _PooledReader] = {}
+        for role, hired in roles.items():
+            refuse_secrets(hired.arguments)
+            made = hired.reader
+            own = isinstance(made, str)
+            if isinstance(made, str):
+                find = catalog.find("readers", made)
+                made = cast(Reader, find(dict(hired.arguments), place=None))
+            if "words" not in made.skills:
+                raise UsageError(
+                    f"the reader '{made.name}' does not answer in text, so it cannot take the role '{role}'",
+                    remedy="use a reader that answers in text, such as openai",
+                )
+            kept = {k: v for k, v in hired.arguments.items() if k != "allow_remote"}
+            keys = ReplyKeys(made.identity, seeded=bool(getattr(made, "seeded", False)))
+            self._posts[role] = _PooledReader(made, judge_label(made), kept, keys, own)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that somebody has."""
+        return tuple(self._posts)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody among them talks to the terminal."""
+        return any(getattr(post.reader, "interactive", False) for post in self._posts.values())
+
+    @property
+    def identities(self) -> dict[str, dict[str, JsonValue]]:
+        """Role → everything that changes the answers of who has it."""
+        return {
+            role: {"reader": post.reader.name, **post.reader.identity}
+            for role, post in self._posts.items()
+        }
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Role → who has it, for the ledger."""
+        return {
+            role: {"reader": post.reader.name, "arguments": dict(post.arguments),
+                   "identity": dict(post.reader.identity)}
+            for role, post in self._posts.items()
+        }  # fmt: skip
+
+    def start(
+        self, ledger: Ledger, *, concurrency: int, prices: PriceOf = None, max_retries: int = 5
+    ) -> None:
+        """Prepare for asking: replies are stored in the ledger, and looked up there first."""
+        shared = EndpointLimits(concurrency)
+        for post in self._posts.values():
+            few = getattr(post.reader, "at_once", None)
+            price = prices
+            if callable(price):
+                price = price(str(post.reader.identity.get("model", post.reader.name)))
+            post.prices = price
+            post.replies = LedgerReplies(ledger, post.label, price)
+            post.asker = Asker(
+                cast(Reader, _AlwaysCached(post.reader)),
+                pace=EndpointLimits(min(few, concurrency)) if few else shared,
+                cache=post.replies,
+                prices=price,
+                max_retries=max_retries,
+            )
+
+    def has(self, role: str) -> bool:
+        """Whether somebody has this role."""
+        return role in self._posts
+
+    def label(self, role: str) -> str:
+        """What the ledger calls who has this role."""
+        return self._pooled(role).label
+
+    def reader(self, role: str) -> Reader:
+        """Who has this role."""
+        return self._pooled(role).reader
+
+    def cost(self, role: str, tokens: int) -> tuple[float, str] | None:
+        """What reading so many tokens costs with who has this role, where prices are given."""
+        prices = self._pooled(role).prices
+        return None if prices is None else (tokens * prices.input / 1e6, prices.currency)
+
+    def reply_key(self, role: str, request: Request) -> bytes:
+        """The key of a question to who has this role."""
+        return self._pooled(role).keys.key(request)
+
+    def has_reply(self, key: bytes, role: str) -> bool:
+        """Whether the answer to a question is there already."""
+        replies = self._pooled(role).replies
+        return replies is not None and replies.get(key) is not None
+
+    async def ask(self, role: str, request: Request, *, anew: bool = False) -> Reply | DrawnMask:
+        """The answer of who has this role, or the one that was given before."""
+        post = self._pooled(role)
+        if post.asker is None or post.replies is None:
+            raise UsageError("a reader was asked before the reader pool was started")
+        key = post.keys.key(request)
+        post.replies.note_request(key, request)
+        reply = await post.asker.ask(request, anew=anew)
+        post.replies.drop_request(key)
+        return reply
+
+    def _pooled(self, role: str) -> _PooledReader:
+        if role not in self._posts:
+            raise UsageError(
+                f"this build has no reader for the role '{role}'",
+                remedy="check `has(role)` first, and fall back to rules",
+            )
+        return self._posts[role]
+
+    @property
+    def spent(self) -> Spending:
+        """What asking all of them came to in this sitting."""
+        total = Spending()
+        for post in self._posts.values():
+            if post.asker is None:
+                continue
+            one = post.asker.spent
+            for name in ("calls", "cached", "retries", "input_tokens", "output_tokens", "pictures"):
+                setattr(total, name, getattr(total, name) + getattr(one, name))
+            for name in ("cost", "saved"):
+                mine, theirs = getattr(total, name), getattr(one, name)
+                if theirs is not None:
+                    setattr(total, name, (mine or 0.0) + theirs)
+            total.currency = total.currency or one.currency
+        return total
+
+    async def close(self) -> None:
+        """Close the readers that were created here."""
+        for post in self._posts.values():
+            if post.own:
+                await post.reader.close()

@@ -1,0 +1,1 @@
+"""Exports to DICOM: CT series and segmentations."""

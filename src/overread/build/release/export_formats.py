@@ -1,0 +1,244 @@
+"""The formats a release can be exported in, and what all exports have in common."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from overread import __version__, catalog
+from overread.benchmarks import splits_of
+from overread.build.release.export_job import ExportJob
+from overread.build.release.staging import staging_folder
+from overread.core import Benchmark, Progress
+from overread.errors import MissingPart, UsageError
+
+NOT_FOR_CARE = "For research and education, not for patient care."
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """One way to write a release for somebody else's program."""
+
+    name: str
+    about: str
+    run: str
+    """'module:function'; the function takes a `Job` and writes into its folder."""
+    benchmarks: tuple[str, ...] = ()
+    """Which benchmarks have what it takes; all where it is empty."""
+    lacks: str = ""
+    """What the others lack, in words."""
+    styles: tuple[str, ...] = ()
+    """Ways to word the same thing; the first is used unless another is asked for."""
+    all_truth: bool = False
+    """Whether there is nothing to write of a case without its truth."""
+    needs: tuple[str, str] = ("", "")
+    """A package that must be installed, and the extra that brings it."""
+
+
+_PACKAGE = "overread.build.release"
+
+FORMATS: dict[str, ExportFormat] = {
+    one.name: one
+    for one in (
+        ExportFormat(
+            "parquet",
+            "Parquet with image features, as the package `datasets` loads it",
+            f"{_PACKAGE}.parquet:write_parquet",
+        ),
+        ExportFormat(
+            "chat",
+            "chat-style JSONL with pictures beside it, for vision-language models",
+            f"{_PACKAGE}.chat:write_chat",
+            styles=("qwen", "llava"),
+        ),
+        ExportFormat(
+            "anole",
+            "interleaved JSONL: text and pictures of a trace in their order, crops as files",
+            f"{_PACKAGE}.interleaved:write_interleaved",
+            benchmarks=("mmrad",),
+            lacks="traces of looks",
+        ),
+        ExportFormat(
+            "nnunet",
+            "nnU-Net raw data: CTs, and one label map a CT by category of finding",
+            f"{_PACKAGE}.nnunet:write_nnunet",
+            benchmarks=("rexgroundingct",),
+            lacks="masks in CTs",
+        ),
+        ExportFormat(
+            "nifti",
+            "one 3D NIfTI a finding, its affine that of the CT",
+            f"{_PACKAGE}.finding_masks:write_finding_masks",
+            benchmarks=("rexgroundingct",),
+            lacks="masks in CTs",
+            all_truth=True,
+        ),
+        ExportFormat(
+            "dicom-seg",
+            "DICOM segmentations, one segment a finding, with the CT series they refer to",
+            f"{_PACKAGE}.dicom_seg:write_dicom_seg",
+            benchmarks=("rexgroundingct",),
+            lacks="masks in CTs",
+            all_truth=True,
+            needs=("highdicom", "dicom-seg"),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """What an export wrote."""
+
+    format: str
+    benchmark: str
+    out: Path
+    cases: dict[str, int]
+    left_out: dict[str, str]
+    notes: tuple[str, ...]
+    files: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        return {
+            "ok": not self.left_out,
+            "format": self.format,
+            "benchmark": self.benchmark,
+            "out": str(self.out),
+            "cases": self.cases,
+            "files": self.files,
+            "left_out": self.left_out,
+            "notes": list(self.notes),
+        }
+
+
+def find_format(name: str) -> ExportFormat:
+    """The format of that name."""
+    if name not in FORMATS:
+        raise catalog.unknown_name("export format", name, FORMATS)
+    return FORMATS[name]
+
+
+def export_release(
+    format_name: str,
+    benchmark: str,
+    root: str | Path,
+    out: str | Path,
+    *,
+    split: str = "all",
+    limit: int | None = None,
+    style: str | None = None,
+    with_test_truth: bool = False,
+    form: str | None = None,
+    pictures: str | Path | None = None,
+    dicom: str | Path | None = None,
+    progress: Progress | None = None,
+) -> ExportResult:
+    """Write splits of a release to the folder `out`, which appears when all of it is there.
+
+    The truth of the test split is left out unless `with_test_truth` says otherwise: what models
+    are trained on should not be what they are tested on. `limit` is the number of cases a split.
+    `dicom` names a folder with a DICOM series for each case, where there are any.
+    """
+    kind = find_format(format_name)
+    part = cast(Benchmark, catalog.find("benchmarks", benchmark))
+    _check_format(kind, part, style=style, dicom=dicom)
+    splits = _choose_splits(kind, part, Path(root), split, with_test_truth=with_test_truth)
+    out = Path(out)
+    with staging_folder(out) as folder:
+        job = ExportJob(
+            benchmark=benchmark,
+            root=Path(root),
+            out=folder,
+            splits=splits,
+            name=out.resolve().name,
+            limit=limit,
+            with_test_truth=with_test_truth,
+            style=style or next(iter(kind.styles), ""),
+            form=form,
+            pictures=None if pictures is None else Path(pictures),
+            dicom=None if dicom is None else Path(dicom),
+            progress=progress,
+        )
+        _load_writer(kind)(job)
+        job.require_cases()
+        _write_description(kind, part, job)
+        files = sum(1 for path in folder.rglob("*") if path.is_file())
+    return ExportResult(
+        kind.name, benchmark, out, job.cases, job.left_out, tuple(dict.fromkeys(job.notes)), files
+    )
+
+
+def _load_writer(kind: ExportFormat) -> Any:
+    package, extra = kind.needs
+    if package:
+        try:
+            import_module(package)
+        except ImportError:
+            raise MissingPart(
+                f"the format '{kind.name}' needs the package {package}",
+                remedy=f"pip install 'overread[{extra}]'",
+            ) from None
+    module, _, name = kind.run.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _check_format(
+    kind: ExportFormat, part: Benchmark, *, style: str | None, dicom: str | Path | None
+) -> None:
+    if kind.benchmarks and part.name not in kind.benchmarks:
+        raise UsageError(
+            f"{part.title} has no {kind.lacks}, which the format '{kind.name}' is for",
+            remedy=f"export {' or '.join(kind.benchmarks)}, or choose another format",
+        )
+    if style is not None and style not in kind.styles:
+        if not kind.styles:
+            raise UsageError(f"the format '{kind.name}' has one style only", remedy="drop --style")
+        raise catalog.unknown_name("style", style, kind.styles)
+    if dicom is not None and kind.name != "dicom-seg":
+        raise UsageError(f"the format '{kind.name}' reads no DICOM", remedy="drop --dicom")
+    if dicom is not None and not Path(dicom).is_dir():
+        raise UsageError(f"{dicom} is no folder", remedy="give the folder of the DICOM series")
+
+
+def _choose_splits(
+    kind: ExportFormat, part: Benchmark, root: Path, split: str, *, with_test_truth: bool
+) -> tuple[str, ...]:
+    """The splits to write; a hidden one that has nothing else to show is not among them."""
+    if split != "all" and split not in part.splits:
+        raise UsageError(
+            f"{part.title} has no split '{split}'",
+            remedy=f"it has {', '.join(part.splits)}; 'all' takes all that are there",
+        )
+    if not root.is_dir():
+        raise UsageError(f"{root} is no folder", remedy="give the folder that holds the release")
+    there = splits_of(part.name, root) if split == "all" else [split]
+    shown = [one for one in there if with_test_truth or not kind.all_truth or one != "test"]
+    if not shown:
+        raise UsageError(
+            f"the format '{kind.name}' holds only truth, and the truth of the test split is not exported",
+            remedy="add --with-test-truth, or export another split",
+        )
+    return tuple(shown)
+
+
+def _write_description(kind: ExportFormat, part: Benchmark, job: ExportJob) -> None:
+    """A page beside the files: what they are, whose, and what is not among them."""
+    page = {
+        "format": kind.name,
+        "style": job.style or None,
+        "benchmark": part.name,
+        "use": NOT_FOR_CARE,
+        "terms": "those of the release that it was made from",
+        "made_by": f"overread {__version__}",
+        "cases": job.cases,
+        "limit": job.limit,
+        "test_truth": job.with_test_truth,
+        "left_out": job.left_out,
+        "notes": list(dict.fromkeys(job.notes)),
+    }
+    text = json.dumps(page, ensure_ascii=False, indent=1) + "\n"
+    (job.out / "export.json").write_text(text, "utf-8")

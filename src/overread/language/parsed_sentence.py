@@ -1,0 +1,159 @@
+"""One sentence while it is parsed: its words, and everything that was found among them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from overread.language.phrases import PhraseMatch
+from overread.language.places import PlaceMention, find_places, split_place
+from overread.language.presence import Cue, find_cues, split_clauses
+from overread.language.sizes import Size, find_sizes
+from overread.language.text import Sentence, Span
+from overread.language.thing_words import LOOSE, TRAIT, Range, ThingWords, assign_words
+from overread.language.tokens import Token
+from overread.language.vocabulary import Head, Observation, Vocabulary
+
+Modifier = PhraseMatch[tuple[tuple[str, str], ...]]
+
+
+@dataclass
+class StatementDraft:
+    """The fields of a statement while it is built, and the characters each was read from."""
+
+    fields: dict[str, object] = field(default_factory=dict)
+    evidence: dict[str, Span] = field(default_factory=dict)
+
+    def add(self, name: str, value: object, span: Span) -> None:
+        """Fill a field."""
+        self.fields[name] = value
+        self.evidence[name] = span
+
+
+_TOUCHING = frozenset(
+    "abutting abut invading invade contacting touching extending adjacent destroying".split()
+)
+_SPARING = frozenset("not none except excepting sparing spare".split())
+_CLEAR = frozenset("clear spared sharp normal unremarkable".split())
+
+
+@dataclass
+class ParsedSentence:
+    """A sentence's words and the things it names; places, cues and sizes are found when first used."""
+
+    text: str
+    sentence: Sentence
+    vocabulary: Vocabulary
+    words: list[Token]
+    things: list[PhraseMatch[Observation | Head]]
+
+    @cached_property
+    def anatomy(self) -> list[PhraseMatch[str]]:
+        """Places other than lobes and segments."""
+        found = self.vocabulary.anatomy_phrases.find(self.words)
+        # What a thing only touches is not the place it is in.
+        return [place for place in found if not self._preceded_by(place.first, _TOUCHING, 4)]
+
+    @cached_property
+    def places(self) -> list[PlaceMention]:
+        """Sides, lobes, segments and zones."""
+        starts = {thing.first for thing in self.things}
+        ends = {thing.last for thing in self.things}
+        found: list[PlaceMention] = []
+        for place in find_places(self.words):
+            if not self._is_spared(place):
+                found += split_place(self.words, place, starts, ends)
+        return found
+
+    def _is_spared(self, place: PlaceMention) -> bool:
+        """Whether a place is named because nothing is there: "the right lung is clear"."""
+        if self._preceded_by(place.first, _SPARING, 3):
+            return True
+        behind = [word.word for word in self.words[place.last : place.last + 2]]
+        return bool(behind) and (
+            behind[0] in _CLEAR or (behind[0] in ("is", "are", "was") and behind[-1] in _CLEAR)
+        )
+
+    def _preceded_by(self, at: int, words: frozenset[str], reach: int) -> bool:
+        """Whether one of some words stands shortly before a place."""
+        return any(word.word in words for word in self.words[max(0, at - reach) : at])
+
+    @cached_property
+    def in_place(self) -> bytearray:
+        """For each word, whether it is part of a side, lobe, segment or zone."""
+        marks = bytearray(len(self.words))
+        for place in self.places:
+            marks[place.first : place.last] = b"\1" * (place.last - place.first)
+        return marks
+
+    @cached_property
+    def cues(self) -> list[Cue]:
+        """What says whether something is there."""
+        return find_cues(self.words, self.vocabulary)
+
+    @cached_property
+    def modifiers(self) -> list[Modifier]:
+        """What is said of things; the name of a segment is none."""
+        used = {n for place in self.places for n in place.segment_words}
+        return [
+            match
+            for match in self.vocabulary.modifier_phrases.find(self.words)
+            if match.first not in used
+        ]
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, Size]]:
+        """Sizes, and the word each of them begins at."""
+        starts = [word.start for word in self.words]
+        found = find_sizes(self.text, self.sentence.start, self.sentence.end)
+        return [(bisect_left(starts, size.span.start), size) for size in found]
+
+    @cached_property
+    def clauses(self) -> list[Range]:
+        """Rows of words that a cue does not reach beyond."""
+        return split_clauses(self.words, self.vocabulary.end_phrases.find(self.words))
+
+    @cached_property
+    def _clause_starts(self) -> list[int]:
+        return [first for first, _ in self.clauses]
+
+    def clause(self, at: int) -> Range:
+        """The clause that a word stands in."""
+        return self.clauses[bisect_right(self._clause_starts, at) - 1]
+
+    @cached_property
+    def stretches(self) -> list[Range]:
+        """Clauses, each with those beside it that name no thing."""
+        starts = [thing.first for thing in self.things]
+        found: list[Range] = []
+        lead = None
+        for first, last in self.clauses:
+            named = bisect_left(starts, first) < bisect_left(starts, last)
+            if named:
+                found.append((first if lead is None else lead, last))
+                lead = None
+            elif found:
+                found[-1] = (found[-1][0], last)
+            elif lead is None:
+                lead = first
+        return found
+
+    @cached_property
+    def thing_words(self) -> list[ThingWords]:
+        """The words of each thing."""
+        marks = bytearray(len(self.words))
+        for match in self.modifiers:
+            names = {name for name, _ in match.value}
+            mark = TRAIT if "traits" in names else LOOSE if names & {"severity", "spread"} else 0
+            marks[match.first : match.last] = bytes([mark]) * (match.last - match.first)
+        starts = [thing.first for thing in self.things]
+        found: list[ThingWords] = []
+        for first, last in self.stretches:
+            some = self.things[bisect_left(starts, first) : bisect_left(starts, last)]
+            found += assign_words(self.words, some, self.in_place, (first, last), marks)
+        return found
+
+    def span(self, first: int, last: int) -> Span:
+        """The characters of words."""
+        return Span(start=self.words[first].start, end=self.words[last - 1].end)

@@ -1,0 +1,1 @@
+"""A text and its rewrite: what was lost, invented and changed."""

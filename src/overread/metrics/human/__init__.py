@@ -1,0 +1,1 @@
+"""Verdicts of people, and how far they agree with a judge."""

@@ -1,0 +1,1 @@
+"""Distances between the surfaces of masks."""

@@ -1,0 +1,1 @@
+"""The words of CT findings: nouns, places, sentences, the report."""

@@ -1,0 +1,1 @@
+"""DICOM: single files, their frames, and series of slices."""

@@ -1,0 +1,1 @@
+"""A diagnosis case: signs of all pictures weighed against the options."""

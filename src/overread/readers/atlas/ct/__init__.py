@@ -1,0 +1,1 @@
+"""A sentence → a mask in a chest CT."""

@@ -1,0 +1,1 @@
+"""Detectors of kinds of findings in a CT: each marks voxels."""

@@ -1,0 +1,1 @@
+"""A chest radiograph → signs, regions, a report."""

@@ -1,0 +1,1 @@
+"""One CT slice as a picture: what it shows."""

@@ -1,0 +1,1 @@
+"""A vision-language model of transformers on this machine."""

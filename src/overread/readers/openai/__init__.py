@@ -1,0 +1,1 @@
+"""A model behind a chat-completions endpoint."""

@@ -1,0 +1,1 @@
+"""The audit: ask again with regions hidden, and see whether answers move."""

@@ -1,0 +1,311 @@
+"""Reads cases: a few tasks take one case after the other, and every failure is stored as a reading
+with an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overread.core import (
+    Ask,
+    Case,
+    DrawnMask,
+    Reader,
+    Reading,
+    Reply,
+    Request,
+)
+from overread.errors import (
+    BadReply,
+    MissingPart,
+    OverreadError,
+    ReleaseError,
+    Unavailable,
+    UnknownName,
+    UsageError,
+)
+from overread.runs.ablations import PresentedCase, Presenter, refuse_unused_hints
+from overread.runs.reading_files import copy_reading_files, write_files, write_masks
+from overread.runs.requests.asker import Asker, Spending
+from overread.runs.requests.limits import derived_seed
+from overread.runs.requests.reply_cache import CacheUnusable
+from overread.runs.store import QuestionMessages, ReadingStore, RunUnwritable
+from overread.runs.worker_reader import read_whole_case, store_masks
+from overread.session import Session, SessionSettings, mask_file
+
+Workflow = Callable[[Case, Session], Awaitable[Reading]]
+Work = Iterator[tuple[Case, int]]
+
+_MAX_REASONS = 10
+_YIELD_SECONDS = 0.01
+
+
+@dataclass
+class Bug:
+    """An unexpected exception met while reading."""
+
+    what: str
+    """Its type and words."""
+    case: str
+    """The first case that met it."""
+    trace: str
+    """Where it came from, for who mends it."""
+    count: int = 1
+    """How many cases met it."""
+
+
+@dataclass
+class Tally:
+    """How far a run has come."""
+
+    total: int | None = None
+    """Readings that the run will have, where that is known."""
+    before: int = 0
+    """Readings that were there when it began."""
+    read: int = 0
+    """Readings made now."""
+    failed: int = 0
+    """Readings made now that failed."""
+    failed_before: int = 0
+    """Readings that failed before and were not tried again."""
+    reasons: list[tuple[str, str]] = field(default_factory=list)
+    """(case, why) of the first few that failed."""
+    bugs: dict[str, Bug] = field(default_factory=dict)
+    """What was met that is a bug, by its words."""
+    spent: Spending = field(default_factory=Spending)
+    """What asking came to."""
+    began: float = field(default_factory=time.monotonic)
+    """When it began, on the clock that only goes forward."""
+
+    @property
+    def done(self) -> int:
+        """Readings that are there by now."""
+        return self.before + self.read
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.began
+
+    def fail(self, case: str, why: str) -> None:
+        """Count one failed reading."""
+        self.failed += 1
+        if len(self.reasons) < _MAX_REASONS:
+            self.reasons.append((case, why))
+
+
+Watch = Callable[[Tally], None]
+
+
+class CaseRunner:
+    """Everything that one run needs to read one case after the other."""
+
+    def __init__(
+        self,
+        *,
+        reader: Reader,
+        workflow: Workflow | None,
+        presenter: Presenter,
+        asker: Asker,
+        store: ReadingStore,
+        tally: Tally,
+        seed: int,
+        settings: SessionSettings,
+        on_prompts: Callable[[dict[str, str]], None],
+        watch: Watch | None = None,
+        unusable: Mapping[tuple[str, int], Sequence[QuestionMessages]] | None = None,
+    ) -> None:
+        """Without a `workflow` the reader makes whole readings (skill 'whole').
+
+        Questions that are `unusable` for a (case, sample) are asked again even where a reply is
+        cached.
+        """
+        self._reader = reader
+        self._workflow = workflow
+        self._presenter = presenter
+        self._asker = asker
+        self._store = store
+        self._tally = tally
+        self._seed = seed
+        self._settings = settings
+        self._on_prompts = on_prompts
+        self._watch = watch
+        self._unusable = unusable or {}
+        self._last_yield = time.monotonic()
+        self._release_error: ReleaseError | None = None
+        # All masks of a case are in memory while they are written: of two cases, no more.
+        self._mask_limit = asyncio.Semaphore(2)
+
+    async def read_all(self, work: Work, hands: int) -> None:
+        """Read every case of `work`, `hands` of them at the same time; no more are held in memory."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(hands):
+                    group.create_task(self._worker(work))
+        except BaseExceptionGroup as several:
+            # One thing went wrong first; the others only followed it.
+            raise first_error(several) from None
+        if self._release_error is not None:
+            raise self._release_error
+
+    async def _worker(self, work: Work) -> None:
+        """Take a case, read it, write it down, take the next."""
+        while True:
+            try:
+                case, sample = next(work)
+            except StopIteration:
+                return
+            except ReleaseError as error:
+                self._release_error = error  # the others finish what they are reading
+                return
+            reading = await self._read_case(case, sample)
+            self._store.append(reading)
+            self._tally.read += 1
+            if reading.error is not None:
+                self._tally.fail(case.id, reading.error)
+            if self._watch is not None:
+                self._watch(self._tally)
+            if self._store.is_sync_due():
+                await asyncio.to_thread(self._store.sync)
+            # Known answers never wait for anything; a Ctrl-C must get its turn all the same.
+            elif time.monotonic() - self._last_yield > _YIELD_SECONDS:
+                await asyncio.sleep(0)
+                self._last_yield = time.monotonic()
+
+    async def _read_case(self, case: Case, sample: int) -> Reading:
+        """The reading of a case, or a reading that says why there is none."""
+        seed = derived_seed(self._seed, case.id, sample)
+        session: Session | None = None
+        try:
+            presented = self._presenter.present(case, sample)
+            if self._workflow is None:
+                return presented.undo(await self._read_whole(presented, sample, seed))
+            session = Session(
+                self._ask_function(case, sample),
+                self._reader,
+                presented.case,
+                presented.pictures,
+                self._settings,
+                sample=sample,
+                seed=seed,
+                hints=presented.hints,
+            )
+            reading = await self._workflow(presented.case, session)
+            if not isinstance(reading, Reading):
+                raise TypeError(f"the workflow gave a {type(reading).__name__}, not a Reading")
+            refuse_unused_hints(presented.hints, session.exchanges)
+            if session.masks:
+                await self._write_masks(session)
+            await self._write_files(session)
+            return presented.undo(_with_case_id(reading, case, sample))
+        except Exception as problem:
+            error = first_error(problem)
+            if is_fatal(error):
+                raise error from None
+            if session is not None:
+                await self._write_files(session)  # its steps name them
+            return self._failed_reading(case, sample, session, self._describe_failure(error, case))
+        finally:
+            if session is not None and session.prompts:
+                self._on_prompts(session.prompts)
+
+    def _ask_function(self, case: Case, sample: int) -> Ask:
+        unusable = self._unusable.get((case.id, sample))
+        if not unusable:
+            return self._asker.ask
+
+        async def ask(request: Request) -> Reply | DrawnMask:
+            return await self._asker.ask(request, anew=request.messages in unusable)
+
+        return ask
+
+    async def _read_whole(self, presented: PresentedCase, sample: int, seed: int) -> Reading:
+        case, pictures, folder = presented.case, presented.pictures, self._store.folder
+        async with self._asker.limit:
+            found, masks = await read_whole_case(self._reader, case, pictures, seed=seed)
+        reading = _with_case_id(found, case, sample)
+        source = getattr(self._reader, "source", None)
+        if reading.error is not None:
+            return reading
+        try:
+            if masks is not None:
+                async with self._mask_limit:
+                    return await asyncio.to_thread(
+                        store_masks, folder, case, pictures, reading, masks
+                    )
+            if source is not None:
+                return await asyncio.to_thread(copy_reading_files, folder, reading, source)
+        except OSError as error:
+            raise self._store.write_error(error) from None
+        return reading
+
+    async def _write_masks(self, session: Session) -> None:
+        case, pictures = session.case, session.pictures
+        path = Path(self._store.folder, mask_file(case.id, session.sample))
+        try:
+            async with self._mask_limit:
+                await asyncio.to_thread(write_masks, path, case, pictures, session.masks)
+        except OSError as error:
+            raise self._store.write_error(error) from None
+
+    async def _write_files(self, session: Session) -> None:
+        if session.files:
+            try:
+                await asyncio.to_thread(write_files, self._store.folder, session.files)
+            except OSError as error:
+                raise self._store.write_error(error) from None
+
+    def _failed_reading(
+        self, case: Case, sample: int, session: Session | None, why: str
+    ) -> Reading:
+        if session is not None:
+            return session.reading(error=why)
+        return Reading(case_id=case.id, reader=self._reader.name, sample=sample, error=why)
+
+    def _describe_failure(self, error: BaseException, case: Case) -> str:
+        """Why a reading failed, for who runs it."""
+        if isinstance(error, BadReply):
+            return f"the answer could not be used: {error}"  # worded for the one who gave it
+        return str(error) if isinstance(error, OverreadError) else self._note_bug(error, case)
+
+    def _note_bug(self, error: BaseException, case: Case) -> str:
+        """Note a bug, and say what became of the case."""
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        what = what if len(what) <= 300 else f"{what[:299]}…"
+        known = self._tally.bugs.get(what)
+        if known is not None:
+            known.count += 1
+        elif len(self._tally.bugs) < _MAX_REASONS:
+            told = "".join(traceback.format_exception(error))
+            self._tally.bugs[what] = Bug(what, case.id, told)
+        return f"a bug ended this reading ({what})"
+
+
+def _with_case_id(reading: Reading, case: Case, sample: int) -> Reading:
+    if reading.case_id == case.id and reading.sample == sample:
+        return reading
+    return reading.model_copy(update={"case_id": case.id, "sample": sample})
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether an error would hit every case: then it ends the run instead of failing them one by
+    one.
+
+    An unknown name may have been made up by a model's reply, so it fails its case only.
+    """
+    if isinstance(error, UsageError):
+        return not isinstance(error, UnknownName)
+    ending = MissingPart | Unavailable | CacheUnusable | RunUnwritable | MemoryError
+    return isinstance(error, ending)
+
+
+def first_error(error: BaseException) -> BaseException:
+    """The error itself, or the first of a group that several tasks at once ended in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

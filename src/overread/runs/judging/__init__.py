@@ -1,0 +1,1 @@
+"""Judging: a model or a person says whether the sentences of a reading are true."""

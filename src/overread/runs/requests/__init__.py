@@ -1,0 +1,1 @@
+"""Questions to readers: reply cache, limits, retries, prices."""

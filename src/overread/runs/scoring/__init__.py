@@ -1,0 +1,1 @@
+"""Scores of readings: measure each case, combine, compare."""

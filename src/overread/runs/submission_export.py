@@ -1,0 +1,117 @@
+"""Export of a run as a submission: its readings in the benchmark's own format, one case at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json
+
+from overread.core import Progress, Reading, ReleaseRef, WrittenSubmission
+from overread.errors import OverreadError, UsageError
+from overread.runs.spec import read_spec
+from overread.storage.atomic import open_atomic
+from overread.storage.fence import Fence
+
+
+def export_submission(
+    run: str | Path,
+    out: str | Path,
+    *,
+    sample: int = 0,
+    force: bool = False,
+    about: Mapping[str, JsonValue] | None = None,
+    root: str | Path | None = None,
+    pictures: str | Path | None = None,
+    progress: Progress | None = None,
+) -> WrittenSubmission:
+    """Write one sample of a run as a submission, and what is known `about` it beside it.
+
+    `root` and `pictures` say where the release lies now, if it has moved since. Nothing that stands
+    at `out` is replaced unless `force` says so.
+    """
+    folder, target = Path(run), Path(out)
+    place = read_spec(folder).current_release_ref(root, pictures)
+    exam = place.definition
+    if exam.submit is None:
+        raise UsageError(f"{exam.title} defines no submission format")
+    beside = target.with_name(f"{target.name}.meta.json")
+    for path in (target, beside) if about else (target,):
+        if path.exists() and not force:
+            raise UsageError(f"{path} already exists", remedy="add --force to replace it")
+    release = place.open()
+    with RunReadings(folder, sample) as readings:
+        if not len(readings):
+            raise UsageError(
+                f"the run has no reading number {sample} of any case",
+                where=str(folder),
+                remedy=f"--sample {readings.other_samples[0]}"
+                if readings.other_samples
+                else "run it first",
+            )
+        files = Fence(folder)
+        try:
+            handed = exam.submit(release, readings.get, files.path, target, progress=progress)
+            if about:
+                _write_metadata(beside, place, about)
+        except OSError as error:
+            raise OverreadError(
+                f"{target} cannot be written ({error.strerror})", remedy="give another --out"
+            ) from None
+    return handed
+
+
+class RunReadings:
+    """The readings of one sample of a run; a line is read when its case is asked for."""
+
+    def __init__(self, folder: Path, sample: int = 0) -> None:
+        """Note where the last line of each case begins."""
+        self._offsets: dict[str, int] = {}
+        others: set[int] = set()
+        path = folder / "readings.jsonl"
+        if not path.is_file():
+            raise UsageError("this run has no readings yet", where=str(folder))
+        self._file = path.open("rb")
+        begin = 0
+        for line in self._file:
+            try:
+                row = from_json(line if line.endswith(b"\n") else b"")
+                case, number = str(row["case_id"]), int(row.get("sample", 0))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                case, number = "", -1  # cut off or damaged: as if it had not been read
+            if number == sample:
+                self._offsets[case] = begin
+            elif number >= 0:
+                others.add(number)
+            begin += len(line)
+        self.other_samples = sorted(others)
+        """Other samples that the run has."""
+
+    def get(self, case_id: str) -> Reading | None:
+        """The reading of a case, if there is one."""
+        begin = self._offsets.get(case_id)
+        if begin is None:
+            return None
+        self._file.seek(begin)
+        try:
+            return Reading.model_validate_json(self._file.readline())
+        except ValidationError:
+            return None
+
+    def __len__(self) -> int:
+        """How many cases have a reading."""
+        return len(self._offsets)
+
+    def __enter__(self) -> RunReadings:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _write_metadata(path: Path, place: ReleaseRef, about: Mapping[str, JsonValue]) -> None:
+    body = {"benchmark": place.benchmark, "split": place.split, **about}
+    with open_atomic(path) as out:
+        out.write(json.dumps(body, ensure_ascii=False, indent=2).encode("utf-8") + b"\n")

@@ -1,0 +1,1 @@
+"""The sweep: one run for each combination of settings, with curves."""

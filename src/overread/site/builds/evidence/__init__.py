@@ -1,0 +1,1 @@
+"""What a question about a build shows: boxes, files, slices."""

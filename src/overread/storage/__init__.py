@@ -1,0 +1,1 @@
+"""How things are kept: atomic files, the fence around a folder, caches, SQLite, append-only logs."""

@@ -1,0 +1,1 @@
+"""Workflows that judge readings beside the truth."""

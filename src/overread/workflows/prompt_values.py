@@ -1,0 +1,90 @@
+"""What workflows of several steps share: close-ups, recorded steps, and values formatted for
+prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from overread.core import Case, Picture, Region, SentImage, Slices
+from overread.pixels.montages import encode_closeup
+from overread.pixels.relative_boxes import RelativeBox
+from overread.prompts import find_prompt
+from overread.session import Session, StepKind
+
+NOT_GIVEN = "not given"
+
+
+async def show_closeup(
+    session: Session, region: Slices, part: RelativeBox | None = None
+) -> SentImage:
+    """A close-up montage: half as many slices as the overview, larger, optionally cropped to one
+    part.
+    """
+    settings = session.settings
+
+    def shown() -> SentImage:
+        return session.show_rendering(
+            region,
+            lambda: encode_closeup(
+                session.pictures,
+                session.case.picture(region.picture),
+                region,
+                part=part,
+                longest=settings.longest,
+                media=settings.media,
+                windows=settings.windows,
+                count=max(1, settings.slices // 2),
+            ),
+            how=("closer", part),
+        )
+
+    return await session.run_in_thread(shown)
+
+
+def add_answer_step(
+    session: Session, kind: StepKind, regions: Sequence[Region], text: str | None = None
+) -> None:
+    """Add a step for the last answer: with its own words, or with `text`."""
+    words = last_reply_text(session) if text is None else text
+    session.add_step(kind, words, regions, exchange=len(session.exchanges) - 1)
+
+
+def last_reply_text(session: Session) -> str:
+    """The words of the last answer, as they came."""
+    reply = session.exchanges[-1].reply
+    return "" if reply is None else reply.text
+
+
+def render_fragment(session: Session, prompt: str, values: Mapping[str, str]) -> str:
+    """A fragment of a question from its own prompt file; its digest is recorded with the others."""
+    own = session.settings.prompts
+    wording = find_prompt(prompt, Path(own) if own else None)
+    session.prompts[prompt] = wording.digest
+    return wording.render(values)[1]
+
+
+def format_options(case: Case) -> str:
+    """The options, one a line."""
+    return "\n".join(f"{option.letter}. {option.text}" for option in case.options)
+
+
+def format_history(case: Case) -> str:
+    """The history, or that there is none."""
+    return (case.history or "").strip() or NOT_GIVEN
+
+
+def format_windows(session: Session) -> str:
+    """The windows in which slices are shown, in their order."""
+    return ", then ".join(f"{name} window" for name in session.settings.windows)
+
+
+def format_timepoint(picture: Picture) -> str:
+    """Which examination a picture is of, where the case states it; else nothing.
+
+    >>> from overread.core import Image
+    >>> format_timepoint(Image(name="image-1", timepoint=2)), format_timepoint(Image(name="image-1"))
+    ('examination 2', '')
+    """
+    return "" if picture.timepoint is None else f"examination {picture.timepoint}"

@@ -1,0 +1,96 @@
+"""What was measured before: believed for the same files only, and never half a line."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from overread.runs.scoring.measure_cache import MeasureCache, cache_folder, digest, file_identity
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERREAD_CACHE", str(tmp_path / "cache"))
+
+
+def test_lines_come_back() -> None:
+    """What one process kept another one finds, and `fresh` forgets it."""
+    kept = MeasureCache("a")
+    kept.add("k", {"masks": {"0": {"dice": 0.5}}})
+    kept.close()
+    assert MeasureCache("a").get("k") == {"masks": {"0": {"dice": 0.5}}}
+    assert MeasureCache("b").get("k") is None
+    assert MeasureCache("a", fresh=True).get("k") is None
+
+
+def test_a_cut_line_costs_itself() -> None:
+    """A kill in the middle of a line loses that line; what is added later stands on its own."""
+    kept = MeasureCache("a")
+    kept.add("k", {"m": {}})
+    kept.close()
+    (file,) = (cache_folder() / "grades").iterdir()
+    with file.open("ab") as out:
+        out.write(b'{"key": "half", "rows": {"m"')
+    again = MeasureCache("a")
+    again.add("l", {"m": {"": {}}})
+    again.close()
+    found = MeasureCache("a")
+    assert found.get("k") == {"m": {}}
+    assert found.get("half") is None
+    assert found.get("l") == {"m": {"": {}}}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        (b"0.25", b"0.75"),
+        (b'{"m"', b'{"n"'),
+        (b'"k"', b"[1]"),
+        (b"{", b"["),
+    ],
+)
+def test_a_damaged_line_is_not_believed(damage: tuple[bytes, bytes]) -> None:
+    """Another digit, name or kind of value makes a line worth nothing, and no error."""
+    kept = MeasureCache("a")
+    kept.add("k", {"m": {"": {"dice": 0.25}}})
+    kept.add("l", {"m": {"ä": {"word": "\ud800"}}})
+    kept.close()
+    (file,) = (cache_folder() / "grades").iterdir()
+    file.write_bytes(file.read_bytes().replace(*damage, 1))
+    assert MeasureCache("a").get("k") is None
+    assert MeasureCache("a").get("l") == {"m": {"ä": {"word": "\ud800"}}}
+
+
+def test_nobody_else_reads_it() -> None:
+    """The file is for its owner alone: it tells of private truth."""
+    kept = MeasureCache("a")
+    kept.add("k", {})
+    kept.close()
+    (file,) = (cache_folder() / "grades").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Grading goes on without its cache."""
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("OVERREAD_CACHE", str(blocked))
+    for fresh in (False, True):
+        kept = MeasureCache("a", fresh=fresh)
+        kept.add("k", {"m": {}})
+        kept.close()
+
+
+def test_another_state_of_a_file_has_another_identity(tmp_path: Path) -> None:
+    """A changed file, or other bytes, are told apart."""
+    file = tmp_path / "x"
+    file.write_bytes(b"1")
+    before = file_identity(file)
+    file.write_bytes(b"12")
+    assert file_identity(file) != before
+    assert file_identity(b"1") != file_identity(b"2")
+    assert digest(1, "a") == digest(1, "a") != digest("1", "a")

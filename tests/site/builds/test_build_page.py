@@ -1,0 +1,53 @@
+"""A build on the page: the flow, cost, progress, agreement on request, and the chain."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from overread.build.adjudication import Queue
+from tests.site.browser import Eyes
+from tests.site.builds.question_folders import demo_build
+from tests.site.served_site import served
+
+
+def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> None:
+    """Steps with what was dropped and why, models, progress, agreement on request, the chain."""
+    # In a thread of its own: the browser keeps an event loop running in this one.
+    with ThreadPoolExecutor() as pool:
+        folder = pool.submit(demo_build, tmp_path).result()
+    queue = Queue(folder)
+    asked = list(queue.questions)
+    assert len(asked) == 4
+    for id_ in asked[:3]:
+        queue.submit("ann", id_, "accept")
+        queue.submit("bob", id_, "accept" if id_ != asked[0] else "reject")
+    with served([tmp_path / "built"]) as site, Eyes.on(browser, site) as eyes:
+        build = site.shelf_id("builds", "built")
+        told = site.get(f"/api/builds/{build}")["ledger"]
+        steps = {step["name"]: step for step in told["steps"]}
+        assert (steps["tidy"]["came"], steps["tidy"]["kept"]) == (6, 4)
+        assert steps["tidy"]["dropped"] == {"empty-report": 1}
+        assert steps["audit"]["waiting"] == {"letter": 4}
+        assert sum(steps["tidy"]["failed"].values()) == 1
+        assert str(tmp_path) not in str(told)
+        eyes.go(f"/builds/{build}")
+        eyes.see("1 empty-report")
+        eyes.see("4 waiting: letter")
+        eyes.see("4 open questions for people")
+        eyes.see("What models answered")
+        eyes.see("ann: 3 given, 1 left")
+        eyes.see("log intact")
+        assert eyes.page.get_by_text("kappa").count() == 0  # not before it is asked for
+        eyes.page.get_by_role("button", name="Show the agreement").click()
+        eyes.see("3, 1 differ")
+        eyes.see("Krippendorff")
+        eyes.axe()
+        eyes.shoot("build")
+        wide = eyes.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        assert wide
+        eyes.page.get_by_role("link", name="Adjudicate").click()
+        eyes.see("Who reads?")
+        eyes.axe()

@@ -1,0 +1,90 @@
+"""A shelf, a server and a real browser for the tests of the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.site.browser import Eyes
+    from tests.site.served_site import Site
+
+ASSETS = Path(__file__).resolve().parents[2] / "src" / "overread" / "site" / "assets"
+
+
+@pytest.fixture(scope="session")
+def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Patients, runs and an audit, made once for all test processes; not to be changed."""
+    from tests.site.served_site import made_once
+
+    kept = os.environ.get("OVERREAD_TEST_SHELF")  # spares the making while one works on the page
+    if kept:
+        return made_once(Path(kept))
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if base.name.startswith("popen-") else base
+    return made_once(shared / "site")
+
+
+@pytest.fixture
+def own_shelf(shelf_folder: Path, tmp_path: Path) -> Path:
+    """A copy of the shelf that a test may change."""
+    return Path(shutil.copytree(shelf_folder, tmp_path / "shelf"))
+
+
+@pytest.fixture(scope="session")
+def site(shelf_folder: Path) -> Iterator[Site]:
+    """The page on the shelf, read-only, so that no test disturbs another."""
+    from tests.site.served_site import served
+
+    with served([shelf_folder], "--read-only") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium; gone after each module, since it keeps an event loop running."""
+    from tests.site.browser import launched
+
+    assert (ASSETS / "index.html").is_file(), "the page is not built: npm run build in web/"
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def eyes(browser: Browser, site: Site) -> Iterator[Eyes]:
+    """A window on the page; the test fails if the page told an error to the console."""
+    from tests.site.browser import Eyes
+
+    with Eyes.on(browser, site) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A page where verdicts may be given; each test puts a folder of its own on its shelf."""
+    from tests.site.builds.question_folders import mixed_folder
+    from tests.site.served_site import served
+
+    home = tmp_path_factory.mktemp("desk")
+    mixed_folder(home / "first")
+    with served([home]) as site:
+        site.home = home
+        yield site
+
+
+@pytest.fixture
+def asked_folder(desk: Site, request: pytest.FixtureRequest) -> Path:
+    """Two films, a scan and a text, read by nobody yet, on the shelf of the desk."""
+    from tests.site.builds.question_folders import mixed_folder
+
+    assert desk.home is not None
+    made = mixed_folder(desk.home / request.node.name[:60])
+    desk.get("/api/shelf?again=1")
+    return made
