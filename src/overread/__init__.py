@@ -1,6 +1,7 @@
 """overread: a workbench for visually grounded radiology reasoning.
 
-For research and education; not for patient care.
+For research and education; not for patient care. What stands in `__all__` is the Python API,
+described in docs/python.md; everything else may move.
 
 >>> import overread
 >>> overread.__version__.count(".")
@@ -15,55 +16,126 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from overread.benchmarks import check, load, write
-    from overread.core import Case, Defect, Entry, Finding, Reading, Step, Trace, Truth
-    from overread.runs.engine import RunPlan, run
+    from overread.build.runner import run_build
+    from overread.core import (
+        Box,
+        Case,
+        Defect,
+        Entry,
+        Finding,
+        Geometry,
+        Image,
+        Mask,
+        Option,
+        Query,
+        Reader,
+        Reading,
+        Release,
+        Reply,
+        Request,
+        Slices,
+        Step,
+        Trace,
+        Truth,
+        Volume,
+        Whole,
+    )
+    from overread.errors import OverreadError, UsageError
+    from overread.language.compare import compare_reports
+    from overread.language.statements import find_statements
+    from overread.metrics import Metric, Sample, Subject
+    from overread.phantom.generator import make_population
+    from overread.runs.audit.records import AuditPlan
+    from overread.runs.audit.runner import audit
+    from overread.runs.engine import RunOutcome, RunPlan, run
     from overread.runs.scoring.card import Card, read_card
     from overread.runs.scoring.card_builder import grade
     from overread.runs.scoring.comparison import compare
     from overread.runs.scoring.from_run import score
+    from overread.runs.store import last_readings
+    from overread.runs.submission_export import export_submission
+    from overread.runs.sweep.runner import sweep
+    from overread.session import SessionSettings
 
-# The public names and where they live. Imported when first asked for, so that
-# `import overread` stays instant and loads neither numpy nor nibabel.
+# Where each public name lives. Imported when first asked for, so that `import overread` stays
+# instant and loads neither numpy nor nibabel.
 _PUBLIC = {
-    "load": "overread.benchmarks",
-    "check": "overread.benchmarks",
-    "write": "overread.benchmarks",
-    "RunPlan": "overread.runs.engine",
-    "run": "overread.runs.engine",
-    "score": "overread.runs.scoring.from_run",
-    "grade": "overread.runs.scoring.card_builder",
-    "compare": "overread.runs.scoring.comparison",
-    "read_card": "overread.runs.scoring.card",
-    "Card": "overread.runs.scoring.card",
-    "Case": "overread.core",
-    "Defect": "overread.core",
-    "Entry": "overread.core",
-    "Finding": "overread.core",
-    "Reading": "overread.core",
-    "Step": "overread.core",
-    "Trace": "overread.core",
-    "Truth": "overread.core",
+    name: module
+    for module, names in {
+        "overread.benchmarks": "check load write",
+        "overread.build.runner": "run_build",
+        "overread.core": (
+            "Box Case Defect Entry Finding Geometry Image Mask Option Query Reader Reading Release "
+            "Reply Request Slices Step Trace Truth Volume Whole"
+        ),
+        "overread.errors": "OverreadError UsageError",
+        "overread.language.compare": "compare_reports",
+        "overread.language.statements": "find_statements",
+        "overread.metrics": "Metric Sample Subject",
+        "overread.phantom.generator": "make_population",
+        "overread.runs.audit.runner": "audit",
+        "overread.runs.audit.records": "AuditPlan",
+        "overread.runs.engine": "RunOutcome RunPlan run",
+        "overread.runs.scoring.card": "Card read_card",
+        "overread.runs.scoring.card_builder": "grade",
+        "overread.runs.scoring.comparison": "compare",
+        "overread.runs.scoring.from_run": "score",
+        "overread.runs.store": "last_readings",
+        "overread.runs.submission_export": "export_submission",
+        "overread.runs.sweep.runner": "sweep",
+        "overread.session": "SessionSettings",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
+    "AuditPlan",
+    "Box",
     "Card",
     "Case",
     "Defect",
     "Entry",
     "Finding",
+    "Geometry",
+    "Image",
+    "Mask",
+    "Metric",
+    "Option",
+    "OverreadError",
+    "Query",
+    "Reader",
     "Reading",
+    "Release",
+    "Reply",
+    "Request",
+    "RunOutcome",
     "RunPlan",
+    "Sample",
+    "SessionSettings",
+    "Slices",
     "Step",
+    "Subject",
     "Trace",
     "Truth",
+    "UsageError",
+    "Volume",
+    "Whole",
     "__version__",
+    "audit",
     "check",
     "compare",
+    "compare_reports",
+    "export_submission",
+    "find_statements",
     "grade",
+    "last_readings",
     "load",
+    "make_population",
     "read_card",
     "run",
+    "run_build",
     "score",
+    "sweep",
     "write",
 ]
 

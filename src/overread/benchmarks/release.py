@@ -8,20 +8,21 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from overread.benchmarks.row_fields import row_error
 from overread.core import Case, Entry, Geometry, Picture, ScannedRow
+from overread.core.notebook import html_table
 from overread.errors import NotThere, PictureError, Refused, Truncated, UnknownName, UsageError
 from overread.storage.fence import Fence
+
+_FIRST_CASES = 10
 
 
 def clean_id(text: str) -> str:
     """A text as a case id; where characters must be replaced, a digest of the text is appended.
-
-    >>> clean_id("case19254"), clean_id("../../x y")
-    ('case19254', 'x-y-e76b0dff')
 
     >>> clean_id("case19254"), clean_id("../../x y")
     ('case19254', 'x-y-e76b0dff')
@@ -111,6 +112,22 @@ class BaseRelease(ABC):
     def pictures(self) -> ReleasePictures:
         """Opens the pictures of the cases."""
         return ReleasePictures(self.find_picture)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.benchmark}, split {self.split}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the first cases, without their truth."""
+        first = [
+            (case.id, len(case.pictures), case.history or case.instruction or "", len(case.queries))
+            for case in islice(self, _FIRST_CASES)
+        ]
+        rows = self.count()
+        note = f"The first {len(first)} of {rows:,} rows." if rows and rows > len(first) else ""
+        title = f"{self.benchmark}, split {self.split}"
+        return html_table(
+            title, first, head=("case", "pictures", "history or task", "sentences"), note=note
+        )
 
     def __iter__(self) -> Iterator[Case]:
         """The cases, one by one, without their truth."""

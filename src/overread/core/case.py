@@ -38,7 +38,8 @@ class Case(RecordWithHandles):
     """What a reader may see of one patient problem, and nothing else.
 
     `id`, `patient` and the pictures' `file` are handles, for the record and for opening pixels.
-    They may hint at the truth, so `case.model_dump()` leaves them out; `context=WHOLE` keeps them.
+    They may hint at the truth, so `case.model_dump()` leaves them out;
+    `context=WITH_HANDLES` keeps them.
     """
 
     handles: ClassVar[tuple[str, ...]] = ("id", "patient")

@@ -12,8 +12,10 @@ from pydantic import (
     model_serializer,
 )
 
+from overread.core.notebook import html_table
+
 WITH_HANDLES = {"whole": True}
-"""Context for a dump that keeps handles: `case.model_dump_json(context=WHOLE)`."""
+"""Context for a dump that keeps handles: `case.model_dump_json(context=WITH_HANDLES)`."""
 
 
 class Record(BaseModel):
@@ -25,6 +27,12 @@ class Record(BaseModel):
         use_attribute_docstrings=True,
         allow_inf_nan=False,
     )
+
+    def _repr_html_(self) -> str:
+        """In a notebook: every field that is filled, as a row."""
+        fields = type(self).model_fields
+        rows = [(name, value) for name, value in self if name in fields and fields[name].repr]
+        return html_table(type(self).__name__, [row for row in rows if row[1] or row[1] == 0])
 
 
 class RecordWithHandles(Record):
