@@ -311,7 +311,7 @@ def test_readers_that_cannot_be_meant_are_refused(source: Path, tmp_path: Path) 
     far = {"model": "m", "base_url": "https://models.example.org/v1"}
     with pytest.raises(UsageError, match="--allow-remote"):
         run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", far)})
-    with pytest.raises(UsageError, match="does not answer in words, and cannot be the auditor"):
+    with pytest.raises(UsageError, match="does not answer in text, so it cannot take the role .auditor."):
         run_build(DEMO, source, out, readers={"auditor": RoleSpec("nothing")})
     with pytest.raises(UsageError, match="looks like a key"):
         run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", {"api_key": "x"})})

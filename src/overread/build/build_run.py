@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from overread.build.atomic_release import remove_partial_releases, replace_release
 from overread.build.decision_keys import batch_key, item_key, release_key, restrict_item, step_key
 from overread.build.item import Item
-from overread.build.ledger.questions import load_final_verdicts
 from overread.build.ledger.store import Ledger, LedgerEntry
 from overread.build.ledger.tables import LedgerUnusable
 from overread.build.plan import (
@@ -45,11 +44,15 @@ class BuildRun:
         staff: ReaderPool,
         ledger: Ledger,
         folder: Path,
+        verdicts: Mapping[str, str],
         watch: Watch | None,
         *,
         dry: bool,
     ) -> None:
-        """Work out what every decision will rest on; nothing is read or written yet."""
+        """Work out what every decision will rest on; nothing is read or written yet.
+
+        `verdicts` are what people decided so far.
+        """
         self.plan = plan
         self.recipe = recipe
         self.reader_pool = staff
@@ -75,7 +78,6 @@ class BuildRun:
             )
             for step in recipe.steps
         }
-        verdicts = load_final_verdicts(ledger.folder)
         self.step_runner = StepRunner(
             plan, self.settings, staff, folder, ledger.folder, verdicts, self.outcome
         )

@@ -10,13 +10,12 @@ from pydantic import JsonValue
 
 from overread import catalog
 from overread.build.ledger.store import Ledger, LedgerReplies
-from overread.core import DrawnMask, Reader, Reply, Request
+from overread.core import Reader
 from overread.errors import UsageError
 from overread.runs.judging.runner import judge_label
 from overread.runs.requests.asker import Asker, Spending
 from overread.runs.requests.limits import EndpointLimits
 from overread.runs.requests.prices import Prices
-from overread.runs.requests.reply_cache import ReplyKeys
 from overread.runs.spec import refuse_secrets
 
 PriceOf = Callable[[str], Prices] | Prices | None
@@ -50,11 +49,9 @@ class _PooledReader:
     reader: Reader
     label: str
     arguments: dict[str, str]
-    keys: ReplyKeys
     own: bool
     prices: Prices | None = None
     asker: Asker | None = None
-    replies: LedgerReplies | None = None
 
 
 class ReaderPool:
@@ -76,8 +73,7 @@ class ReaderPool:
                     remedy="use a reader that answers in text, such as openai",
                 )
             kept = {k: v for k, v in hired.arguments.items() if k != "allow_remote"}
-            keys = ReplyKeys(made.identity, seeded=bool(getattr(made, "seeded", False)))
-            self._posts[role] = _PooledReader(made, judge_label(made), kept, keys, own)
+            self._posts[role] = _PooledReader(made, judge_label(made), kept, own)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -116,11 +112,10 @@ class ReaderPool:
             if callable(price):
                 price = price(str(post.reader.identity.get("model", post.reader.name)))
             post.prices = price
-            post.replies = LedgerReplies(ledger, post.label, price)
             post.asker = Asker(
                 cast(Reader, _AlwaysCached(post.reader)),
                 pace=EndpointLimits(min(few, concurrency)) if few else shared,
-                cache=post.replies,
+                cache=LedgerReplies(ledger, post.label, price),
                 prices=price,
                 max_retries=max_retries,
             )
@@ -142,25 +137,12 @@ class ReaderPool:
         prices = self._pooled(role).prices
         return None if prices is None else (tokens * prices.input / 1e6, prices.currency)
 
-    def reply_key(self, role: str, request: Request) -> bytes:
-        """The key of a question to who has this role."""
-        return self._pooled(role).keys.key(request)
-
-    def has_reply(self, key: bytes, role: str) -> bool:
-        """Whether the answer to a question is there already."""
-        replies = self._pooled(role).replies
-        return replies is not None and replies.get(key) is not None
-
-    async def ask(self, role: str, request: Request, *, anew: bool = False) -> Reply | DrawnMask:
-        """The answer of who has this role, or the one that was given before."""
-        post = self._pooled(role)
-        if post.asker is None or post.replies is None:
+    def asker(self, role: str) -> Asker:
+        """What sends requests to the reader of a role and stores its replies in the ledger."""
+        asker = self._pooled(role).asker
+        if asker is None:
             raise UsageError("a reader was asked before the reader pool was started")
-        key = post.keys.key(request)
-        post.replies.note_request(key, request)
-        reply = await post.asker.ask(request, anew=anew)
-        post.replies.drop_request(key)
-        return reply
+        return asker
 
     def _pooled(self, role: str) -> _PooledReader:
         if role not in self._posts:

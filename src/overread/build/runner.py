@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from overread.build.adjudication.final_verdicts import final_verdicts
 from overread.build.build_run import BuildRun
 from overread.build.ledger.store import Ledger
 from overread.build.plan import BuildOutcome, BuildPlan
@@ -69,7 +70,10 @@ async def build_async(
         if staff.interactive:
             watch = None  # a bar would be in the way of who talks to the terminal
         with Ledger(folder, forgetful=dry_run) as ledger:
-            build = BuildRun(plan, recipe, staff, ledger, Path(aside or folder), watch, dry=dry_run)
+            verdicts = final_verdicts(folder)
+            build = BuildRun(
+                plan, recipe, staff, ledger, Path(aside or folder), verdicts, watch, dry=dry_run
+            )
             with stop_on_signal(enabled=signals) as stop:
                 try:
                     await build.run()

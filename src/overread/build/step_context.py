@@ -20,7 +20,7 @@ from overread.build.ledger.questions import correction_key
 from overread.build.ledger.store import ReplyAttempt
 from overread.build.reader_pool import ReaderPool
 from overread.build.step import BatchStep, Step
-from overread.core import Case, DrawnMask, Image, Reply, Request, SentImage, Volume
+from overread.core import Case, DrawnMask, Image, Reply, Request, Volume
 from overread.errors import BadReply, UsageError
 from overread.prompts.replies import ParsedReply, ReplyParser
 from overread.runs.requests.limits import derived_seed
@@ -126,21 +126,32 @@ class LiveStepContext:
         self._check_declared("role", role, self._step is None or declares_role(self._step, role))
         self._check_declared("prompt", prompt, self._step is None or prompt in self._step.prompts)
         case = self._make_case(pictures)
-        replies: list[tuple[bytes, bool]] = []
+        asker = self._staff.asker(role)
+        keys: list[bytes] = []
 
-        async def asked(request: Request) -> Reply | DrawnMask:
-            key = self._staff.reply_key(role, request)
+        async def send(request: Request) -> Reply | DrawnMask:
+            key = asker.key(request)
             anew = key in self._unusable
-            if self._count is not None and (anew or not self._staff.has_reply(key, role)):
-                self._count(role, request)
-                raise WouldAsk
-            reply = await self._staff.ask(role, request, anew=anew)
-            known = isinstance(reply, Reply) and reply.usage.calls == 0
-            replies.append((key, known))
+            if self._count is None:
+                reply = await asker.ask(request, key=key, anew=anew)
+            else:
+                stored = None if anew else asker.find_cached(key)
+                if stored is None:
+                    self._count(role, request)
+                    raise WouldAsk
+                reply = stored
+            keys.append(key)
             return reply
 
+        def parse_checked(text: str) -> ParsedReply[T]:
+            found = parse(text)
+            wrong = check(found.value) if check is not None else None
+            if wrong:
+                raise BadReply(wrong)
+            return found
+
         session = Session(
-            asked,
+            send,
             self._staff.reader(role),
             case,
             _BuildPictures(self.source, self.folder),
@@ -149,43 +160,25 @@ class LiveStepContext:
             seed=derived_seed(self.seed, case.id, sample),
         )
         shown = await session.show_async() if case.pictures else []
+        model = getattr(parse, "model", None)
+        schema = _schema(model) if model is not None else None
         try:
-            return await self._ask_session(session, prompt, values, parse, check, shown)
+            return await session.ask(
+                prompt, values, parse_checked, task=prompt, show=shown, schema=schema, kind=None
+            )
         finally:
-            for exchange, (key, known) in zip(session.exchanges, replies, strict=False):
+            for exchange, key in zip(session.exchanges, keys, strict=False):
                 self.attempts.append(
                     ReplyAttempt(
                         role=role,
                         reader=self._staff.label(role),
                         prompt=exchange.prompt,
                         reply=key,
-                        known=known,
+                        known=exchange.from_cache,
                         problem=exchange.problem,
                         repaired=exchange.repaired,
                     )
                 )
-
-    async def _ask_session(
-        self,
-        session: Session,
-        prompt: str,
-        values: Mapping[str, str],
-        parse: ReplyParser[T],
-        check: Callable[[T], str | None] | None,
-        shown: Sequence[SentImage],
-    ) -> T:
-        def checked(text: str) -> ParsedReply[T]:
-            found = parse(text)
-            wrong = check(found.value) if check is not None else None
-            if wrong:
-                raise BadReply(wrong)
-            return found
-
-        model = getattr(parse, "model", None)
-        schema = _schema(model) if model is not None else None
-        return await session.ask(
-            prompt, values, checked, task=prompt, show=shown, schema=schema, kind=None
-        )
 
     def _make_case(self, pictures: Sequence[str]) -> Case:
         from overread.benchmarks.release import clean_id

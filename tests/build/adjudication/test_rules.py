@@ -121,7 +121,7 @@ def test_a_verdict_that_comes_too_late_is_kept_and_decides_nothing(tmp_path: Pat
         queue.submit(person, ONE, verdict)
     assert final_verdicts(tmp_path, Q[:1]) == {ONE: "accept"}
     assert load_decisions(tmp_path, Q[:1])[ONE].people == ("ann", "bob")
-    assert [given.person for given in queue.reads_of(ONE)] == ["ann", "bob", "cem"]
+    assert [given.person for given in queue.current_verdicts()] == ["ann", "bob", "cem"]
     queue.undo("ann")
     assert final_verdicts(tmp_path, Q[:1]) == {}
     assert queue.next_question("dan") == Q[0]

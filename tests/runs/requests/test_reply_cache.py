@@ -42,7 +42,7 @@ def question(*parts: str | SentImage, **more: Any) -> Request:
 def test_a_reply_comes_back_as_it_was_less_what_was_paid(tmp_path: Path) -> None:
     """Text, model and tokens are kept; nobody was asked, and prices are not kept."""
     cache = ReplyCache(tmp_path / "deep" / "replies.sqlite")
-    cache.add(b"key", REPLY)
+    cache.add(b"key", question("?"), REPLY)
     assert cache.get(b"key") == REPLY.model_copy(
         update={"usage": Usage(input_tokens=3, output_tokens=2)}
     )
@@ -58,7 +58,7 @@ def test_nobody_else_can_read_the_file(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         cache = ReplyCache(path)
-        cache.add(b"key", REPLY)
+        cache.add(b"key", question("?"), REPLY)
         modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     finally:
         os.umask(before)
@@ -158,7 +158,7 @@ def _of_tomorrow(path: Path) -> None:
 def _scrambled(path: Path) -> None:
     cache = ReplyCache(path)
     for number in range(200):
-        cache.add(b"%032d" % number, REPLY.model_copy(update={"text": "x" * 500}))
+        cache.add(b"%032d" % number, question("?"), REPLY.model_copy(update={"text": "x" * 500}))
     cache.close()
     data = bytearray(path.read_bytes())
     data[4096:] = os.urandom(len(data) - 4096)
@@ -196,7 +196,7 @@ def test_damage_inside_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "replies.sqlite"
     _scrambled(path)
     cache = ReplyCache(path)
-    with pytest.raises(CacheUnusable, match="remove the file"):
+    with pytest.raises(CacheUnusable, match="delete the file"):
         deque((cache.get(b"%032d" % number) for number in range(200)), 0)
     cache.close()
 
@@ -205,13 +205,13 @@ def test_a_reply_of_another_shape_is_asked_for_again(tmp_path: Path) -> None:
     """A row that is no reply counts as absent, and is replaced."""
     path = tmp_path / "replies.sqlite"
     cache = ReplyCache(path)
-    cache.add(b"key", REPLY)
+    cache.add(b"key", question("?"), REPLY)
     other = sqlite3.connect(path)
     other.execute("""UPDATE replies SET reply = '{"nonsense": 1}'""")
     other.commit()
     other.close()
     assert cache.get(b"key") is None
-    cache.add(b"key", REPLY)
+    cache.add(b"key", question("?"), REPLY)
     assert cache.get(b"key") is not None
     cache.close()
 
@@ -225,11 +225,11 @@ def test_looking_only_writes_nothing(tmp_path: Path) -> None:
     empty.close()
     assert path.stat().st_size == 0
     full = ReplyCache(path)
-    full.add(b"key", REPLY)
+    full.add(b"key", question("?"), REPLY)
     looking = ReplyCache(path, read_only=True)
     assert looking.get(b"key") is not None
     with pytest.raises(OverreadError, match="readonly"):
-        looking.add(b"other", REPLY)
+        looking.add(b"other", question("?"), REPLY)
     looking.close()
     full.close()
 
@@ -237,11 +237,12 @@ def test_looking_only_writes_nothing(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from overread.core import Reply
+from overread.core import Reply, Request
 from overread.runs.requests.reply_cache import ReplyCache
+request = Request(task="choose", case=None, pictures=None)
 cache = ReplyCache(Path(sys.argv[1]))
 for number in range(300):
-    cache.add(b"%s %d" % (sys.argv[2].encode(), number), Reply(text=sys.argv[2]))
+    cache.add(b"%s %d" % (sys.argv[2].encode(), number), request, Reply(text=sys.argv[2]))
     assert cache.get(b"%s %d" % (sys.argv[2].encode(), number)).text == sys.argv[2]
 cache.close()
 """

@@ -8,11 +8,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from overread.build.item import Question
+from overread.build.ledger.questions import load_ledger_questions
+from overread.build.ledger.tables import LEDGER_FILE
 from overread.errors import OverreadError
 from overread.storage.atomic import open_atomic
 
 QUESTIONS_FILE = "questions.jsonl"
-LEDGER_FILE = "ledger.sqlite"
 
 
 def has_questions(folder: Path) -> bool:
@@ -23,9 +24,7 @@ def has_questions(folder: Path) -> bool:
 def load_questions(folder: Path) -> list[Question]:
     """The questions of a folder, in their order; a line that is none ends it, with its number."""
     if (folder / LEDGER_FILE).is_file():
-        from overread.build.ledger.questions import load_ledger_questions as of_ledger
-
-        return of_ledger(folder)
+        return load_ledger_questions(folder)
     path = folder / QUESTIONS_FILE
     try:
         raw = path.read_bytes()

@@ -17,7 +17,7 @@ from unicodedata import category
 from overread.build.adjudication.corrections import check_correction
 from overread.build.adjudication.decision import Decision, decide
 from overread.build.adjudication.progress import Progress, count_progress
-from overread.build.adjudication.question_file import has_questions, load_questions
+from overread.build.adjudication.question_file import load_questions
 from overread.build.adjudication.reads import (
     CANNOT_JUDGE,
     PersonVerdict,
@@ -174,10 +174,6 @@ class Queue:
         found = {id_: decide(reads.of_question(key)) for id_, key in self._keys.items()}
         return {id_: decision for id_, decision in found.items() if decision is not None}
 
-    def reads_of(self, question: str) -> list[PersonVerdict]:
-        """The verdicts that stand on a question, in their order; never for a reader's eyes."""
-        return self._log.refresh().of_question(self._keys[self._find_question(question).id])
-
     def current_verdicts(self) -> list[PersonVerdict]:
         """All verdicts that stand on the questions as they are asked now, as they came."""
         return [given for given in self._log.refresh().all() if self._is_current(given)]
@@ -287,30 +283,6 @@ class Queue:
 
 class _NothingNew(Exception):
     """All that was offered is there already."""
-
-
-def final_verdicts(folder: Path, questions: Iterable[Question] | None = None) -> dict[str, str]:
-    """Question id → the final verdict, where there is one; raises where the log was altered.
-
-    `questions` are those that are asked now, from wherever they are kept: verdicts on others do
-    not count. Without them they are the folder's own, and a question that is not among these
-    counts as it was last asked.
-    """
-    return {id_: found.verdict for id_, found in load_decisions(folder, questions).items()}
-
-
-def load_decisions(
-    folder: Path, questions: Iterable[Question] | None = None
-) -> dict[str, Decision]:
-    """The same as `Decision` records: with who decided, why, and the corrected data."""
-    if questions is not None:
-        return Queue(folder, questions).decisions()
-    reads = VerdictLog(folder).refresh()
-    keys = {given.question: given.key for given in reads.all()}
-    if keys and has_questions(folder):
-        keys |= {q.id: (q.id, question_digest(q)) for q in load_questions(folder)}
-    found = {id_: decide(reads.of_question(key)) for id_, key in keys.items()}
-    return {id_: decision for id_, decision in found.items() if decision is not None}
 
 
 def _clean_note(note: str) -> str:

@@ -1,17 +1,12 @@
-"""What only people can decide in a build: the questions it asks, and the verdicts that are in."""
+"""The questions that a build asks people, from its ledger."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from overread.build.item import Question
 from overread.build.ledger.tables import open_for_reading, sqlite_errors
-
-VERDICTS = "verdicts.jsonl"
 
 
 def load_ledger_questions(folder: Path, *, waiting: bool = False) -> list[Question]:
@@ -59,22 +54,3 @@ def list_consulted(
         for question, verdict in verdicts.items()
         if question not in beside
     ]
-
-
-def load_final_verdicts(folder: Path) -> dict[str, str]:
-    """Question id → people's final verdict; empty where nobody was asked yet.
-
-    Corrected data, where given, stands beside it under its correction key, as JSON.
-    """
-    if not (folder / VERDICTS).is_file():
-        return {}
-    if find_spec("overread.build.adjudication") is None:
-        return {}
-    # Imported late: adjudication imports this module too, for the ledger's questions.
-    decided = import_module("overread.build.adjudication").decisions(folder)
-    found: dict[str, str] = {}
-    for question, decision in decided.items():
-        found[question] = decision.verdict
-        if decision.corrected:
-            found[correction_key(question)] = json.dumps(decision.corrected[0], sort_keys=True)
-    return found

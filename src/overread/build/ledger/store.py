@@ -310,16 +310,6 @@ class LedgerReplies(ReplyCache):
         self._base = ledger.connection
         self._reader = reader
         self._prices = prices
-        self._asked: dict[bytes, str] = {}
-
-    def note_request(self, key: bytes, request: Request) -> None:
-        """Note what is about to be asked; it is written together with the reply."""
-        messages = [message.model_dump(mode="json") for message in request.messages]
-        self._asked[key] = json.dumps(messages, ensure_ascii=True)
-
-    def drop_request(self, key: bytes) -> None:
-        """Drop a noted request whose reply was already stored."""
-        self._asked.pop(key, None)
 
     def get(self, key: bytes) -> Reply | None:
         """The reply to that question, where it was given before."""
@@ -327,14 +317,15 @@ class LedgerReplies(ReplyCache):
             row = self._base.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         return None if row is None else Reply.model_validate_json(row[0])
 
-    def add(self, key: bytes, reply: Reply) -> None:
-        """Keep a reply; it outlives a kill from now on."""
+    def add(self, key: bytes, request: Request, reply: Reply) -> None:
+        """Store a reply with what was asked; it survives a kill from now on."""
         usage = reply.usage
+        asked = [message.model_dump(mode="json") for message in request.messages]
         kept = reply.model_copy(update={"usage": usage.model_copy(update={"calls": 0})})
         with sqlite_errors(self.path):
             self._base.execute(
                 "INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-                (key, self._reader, reply.model, self._asked.pop(key, "[]"),
+                (key, self._reader, reply.model, json.dumps(asked, ensure_ascii=True),
                  kept.model_dump_json(exclude_defaults=True), usage.input_tokens,
                  usage.output_tokens, usage.pictures, usage.calls, usage.cost,
                  self._prices.currency if self._prices else "", utc_timestamp()),

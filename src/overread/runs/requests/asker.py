@@ -62,22 +62,26 @@ class Asker:
             self.spent.currency = prices.currency
         self._reader = reader
         self._cache = cache if reader.cached else None
-        self._keys = ReplyKeys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))
+        self.key = ReplyKeys(reader.identity, seeded=bool(getattr(reader, "seeded", False))).key
+        """Request → its key in the cache."""
         self.limit = pace.limit_for(str(reader.identity.get("endpoint", "")))
         self._prices = prices
         self._max_retries = max_retries
         self._sleep = sleep
         self._pending: dict[bytes, asyncio.Future[Reply]] = {}
 
-    async def ask(self, request: Request, *, anew: bool = False) -> Reply | DrawnMask:
+    async def ask(
+        self, request: Request, *, key: bytes | None = None, anew: bool = False
+    ) -> Reply | DrawnMask:
         """The reader's answer, or the one it gave to the same question before.
 
-        `anew` asks even what was answered before, and keeps the new answer in place of the old.
+        `key` is the request's own, where the caller has computed it already. `anew` asks even what
+        was answered before, and keeps the new answer in place of the old.
         """
         if self._cache is None or not request.messages:
             return await self._ask_reader(request)
-        key = self._keys.key(request)
-        reply = None if anew else self._find_cached(key)
+        key = key or self.key(request)
+        reply = None if anew else self.find_cached(key)
         if reply is not None:
             return reply
         while (asked := self._pending.get(key)) is not None:
@@ -93,13 +97,13 @@ class Asker:
             answer = await self._ask_reader(request)
             if isinstance(answer, DrawnMask):
                 raise ReaderError(f"the reader '{self._reader.name}' drew instead of answering")
-            self._cache.add(key, answer)
+            self._cache.add(key, request, answer)
         except asyncio.CancelledError:
             promise.cancel()
             raise
         except BaseException as error:
             promise.set_exception(error)
-            promise.exception()  # promise.exception()  # retrieved here so that asyncio does not warn when nobody else waits for it
+            promise.exception()  # retrieved, or asyncio warns where nobody else waits for it
             raise
         else:
             promise.set_result(answer)
@@ -107,7 +111,8 @@ class Asker:
         finally:
             del self._pending[key]
 
-    def _find_cached(self, key: bytes) -> Reply | None:
+    def find_cached(self, key: bytes) -> Reply | None:
+        """The stored reply to the request of this key; None where there is none."""
         reply = self._cache.get(key) if self._cache is not None else None
         return None if reply is None else self._reuse_reply(reply)
 

@@ -108,10 +108,10 @@ class ReplyCache:
         except (ValidationError, UnicodeDecodeError):
             return None  # of another version, or damaged: asking again mends it
 
-    def add(self, key: bytes, reply: Reply) -> None:
-        """Store a reply; it survives a kill from now on.
+    def add(self, key: bytes, request: Request, reply: Reply) -> None:
+        """Store the reply to a request; it survives a kill from now on.
 
-        It is stored with calls 0 and without cost: whoever reads it back asked nobody, and prices
+        The request itself is not stored here (a ledger stores it). The reply is stored with calls 0 and without cost: whoever reads it back asked nobody, and prices
         change.
         """
         usage = reply.usage.model_copy(update={"calls": 0, "cost": None})
