@@ -83,23 +83,23 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 
 bench: .venv/.dev page .venv-peers/.made .venv-inspect/.made
-	$(BIN)/python tools/bench/loading.py
-	$(BIN)/python tools/bench/phantom_patients.py
-	$(BIN)/python tools/bench/mask_scores.py
-	$(BIN)/python tools/bench/surface_metrics.py
-	$(BIN)/python tools/bench/word_metrics.py
-	$(BIN)/python tools/bench/grade_command.py
-	$(BIN)/python tools/bench/run_engine.py
-	$(BIN)/python tools/bench/atlas_reader.py
-	$(BIN)/python tools/bench/page_run.py
-	$(BIN)/python tools/bench/page_grid.py
-	$(BIN)/python tools/bench/page_ct.py
+	$(BIN)/python -m tools.bench.loading
+	$(BIN)/python -m tools.bench.phantom_patients
+	$(BIN)/python -m tools.bench.mask_scores
+	$(BIN)/python -m tools.bench.surface_metrics
+	$(BIN)/python -m tools.bench.word_metrics
+	$(BIN)/python -m tools.bench.grade_command
+	$(BIN)/python -m tools.bench.run_engine
+	$(BIN)/python -m tools.bench.atlas_reader
+	$(BIN)/python -m tools.bench.page_run
+	$(BIN)/python -m tools.bench.page_grid
+	$(BIN)/python -m tools.bench.page_ct
 
 picture: .venv/.dev page
-	$(BIN)/python tools/draw/readme_picture.py docs/picture.png
-	$(BIN)/python tools/draw/phantom_figures.py docs
+	$(BIN)/python -m tools.draw.readme_picture docs/picture.png
+	$(BIN)/python -m tools.draw.phantom_figures docs
 	$(BIN)/overread demo --no-serve
-	$(BIN)/python tools/draw/page_views.py overread-demo docs
+	$(BIN)/python -m tools.draw.page_views overread-demo docs
 
 clean:
 	rm -rf web/node_modules src/overread/site/assets .venv .venv-torch .venv-peers .venv-inspect .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo

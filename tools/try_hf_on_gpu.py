@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, cast
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 _WORDS = (
     "patient with cough and a small nodule in the right upper lobe which diagnosis is it ".split()
@@ -179,6 +179,7 @@ def _try_small_memory(told: argparse.Namespace, model: Path | str, questions: Se
 def _engine(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
     """A whole run: every case of the sketch has a reading."""
     from overread.phantom.sketch import write_sketch
+
     from overread.runs.engine import RunPlan, run
 
     model = _ensure_model(folder / f"tiny-{kind}", kind, "tiny", "float32", "cpu")

@@ -1,6 +1,6 @@
 """The embedded reader beside the bounds and a plain baseline, on phantom patients.
 
-.venv/bin/python tools/bench/atlas_reader.py [--out DIR] [--patients 100] [--even 60] [--cases 500]
+.venv/bin/python -m tools.bench.atlas_reader [--out DIR] [--patients 100] [--even 60] [--cases 500]
 
 Makes the patients, has every reader read them, scores, and compares in pairs; prints the tables of
 docs/atlas.md. With --out the patients and runs stay, and the same command goes on where it was

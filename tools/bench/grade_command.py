@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.bench import loading as bench
+from tools.bench.harness import Line, report, time_process
+from tools.bench.loading import make_rows
 
 CASES = 720
 LIMIT = 2.0
@@ -17,7 +18,7 @@ LIMIT = 2.0
 
 def make_files(folder: Path, seed: int) -> Path:
     """A test split of the published size and predictions of it, some of them right."""
-    bench.make_rows(folder, seed, rows=CASES, split="test")
+    make_rows(folder, seed, rows=CASES, split="test")
     dice = random.Random(seed)
     out = folder / "predictions.jsonl"
     with out.open("w", encoding="utf-8") as lines:
@@ -37,14 +38,12 @@ def main() -> None:
         folder = Path(made)
         predictions = make_files(folder, seed=7)
         words = (overread, "grade", "medthinkvqa", str(folder), str(predictions))
-        best = bench.time_process(*words, "--draws", "1000", expected="accuracy")
+        best = time_process(*words, "--draws", "1000", expected="accuracy")
         told = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True)
     right = json.loads(told.stdout)["accuracy"] * CASES
     if abs(right - round(right)) > 1e-9:
         raise SystemExit(f"accuracy × {CASES} is {right}, no whole number")
-    line = bench.Line(f"{CASES} predictions graded, 1,000 draws", best, "s", limit=LIMIT)
-    print(line)
-    sys.exit(line.verdict == "over")
+    report([Line(f"{CASES} predictions graded, 1,000 draws", best, "s", limit=LIMIT)])
 
 
 if __name__ == "__main__":

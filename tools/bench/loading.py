@@ -10,26 +10,30 @@ import argparse
 import importlib
 import json
 import random
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ROUNDS = 5
-TIE = 1.05
-"""Up to this ratio two times are the same: less cannot be told apart on a busy machine."""
+from tools.bench.harness import (
+    MEGABYTE,
+    ROUNDS,
+    Line,
+    Work,
+    best_in_turns,
+    memory_growth,
+    report,
+    start_job,
+    time_once,
+    time_process,
+)
 
 ROWS = 7347
 CT = (512, 512, 300)
 FINDINGS = 3
 DICOM_SLICES = 100
-MEGABYTE = 1 << 20
 
 TEXT = (
     "axial coronal sagittal image shows a well defined hypodense lesion in the right left upper "
@@ -43,38 +47,6 @@ MODALITIES = (
     ("X-ray", "Chest radiography"),
     ("Ultrasound", "B-mode ultrasound"),
 )
-
-
-@dataclass(frozen=True)
-class Line:
-    """One measurement."""
-
-    name: str
-    value: float
-    unit: str
-    limit: float | None = None
-    """What it must stay under."""
-    peer: float | None = None
-    """What another program needs for the same."""
-    peer_name: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """Times the peer's value; under 1 is better than it."""
-        return None if self.peer is None else self.value / self.peer
-
-    @property
-    def verdict(self) -> str:
-        """'ok' or 'over'; nothing where there is nothing to compare with."""
-        if self.limit is not None:
-            return "over" if self.value > self.limit else "ok"
-        return "" if self.ratio is None else "over" if self.ratio > TIE else "ok"
-
-    def __str__(self) -> str:
-        beside = "" if self.limit is None else f"limit {self.limit:g} {self.unit}"
-        if self.ratio is not None:
-            beside = f"{self.peer_name} {self.peer:.4f} {self.unit}, ratio {self.ratio:.2f}"
-        return f"{self.name:<46}{self.value:>9.4f} {self.unit:<3} {beside:<46}{self.verdict}"
 
 
 # ---- synthetic data ------------------------------------------------------------------------
@@ -186,8 +158,6 @@ def _make_dicom(folder: Path, volume: Any) -> None:
 
 # ---- the work, ours and the peers' ---------------------------------------------------------
 
-Work = Callable[[], Any]
-
 PEERS = {
     "CT 512×512×300, all voxels": "nibabel",
     "CT, geometry alone": "nibabel",
@@ -253,33 +223,17 @@ def make_pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
 # ---- jobs, each in a process of its own ----------------------------------------------------
 
 
-def time_once(work: Work) -> float:
-    """Seconds of one run."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
 def time_pair(ours: Work, peer: Work) -> list[float]:
     """Best of five of ours and of the peer, in turns, after they were seen to agree."""
     import numpy as np
 
     if not _same(ours(), peer(), np.array_equal):
         raise SystemExit("ours and the peer's result differ")
-    times = [(time_once(ours), time_once(peer)) for _ in range(ROUNDS)]
-    return [min(column) for column in zip(*times, strict=True)]
+    return best_in_turns(ours, peer)
 
 
 def _same(one: Any, other: Any, arrays: Callable[[Any, Any], bool]) -> bool:
     return arrays(one, other) if hasattr(one, "dtype") else bool(one == other)
-
-
-def memory_growth(work: Work) -> float:
-    """Megabytes by which the peak of this process grows while it works."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    work()
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return (after - before) / (MEGABYTE if sys.platform == "darwin" else 1024)
 
 
 def traced_memory(work: Work) -> float:
@@ -311,29 +265,15 @@ def run_job(kind: str, name: str, folder: Path, seed: int) -> Any:
     return min(time_once(lambda: count_cases(folder)) for _ in range(ROUNDS))
 
 
-def start_job(kind: str, name: str, folder: Path, seed: int) -> Any:
-    """One job, in a process of its own."""
-    words = [__file__, "--seed", str(seed), "--job", kind, name, str(folder)]
-    done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
-
-
 # ---- the table -----------------------------------------------------------------------------
-
-
-def time_process(*words: str, expected: str = "") -> float:
-    """Best of five seconds of a whole process, which must succeed and say what is expected."""
-
-    def run() -> None:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode or expected not in done.stdout:
-            raise SystemExit(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
-
-    return min(time_once(run) for _ in range(ROUNDS))
 
 
 def measure(folder: Path, seed: int) -> Iterator[Line]:
     """All measurements, one by one."""
+
+    def job(kind: str, name: str) -> Any:
+        return start_job("loading", "--seed", str(seed), "--job", kind, name, str(folder))
+
     overread = str(Path(sys.executable).with_name("overread"))
     yield Line(
         "start-up: python -c pass (the floor)", time_process(sys.executable, "-c", "pass"), "s"
@@ -341,19 +281,19 @@ def measure(folder: Path, seed: int) -> Iterator[Line]:
     started = time_process(sys.executable, "-c", "import overread")
     yield Line("start-up: import overread", started, "s", limit=0.3)
     yield Line("start-up: overread --help", time_process(overread, "--help"), "s", limit=0.3)
-    start_job("make", "", folder, seed)
+    job("make", "")
     rows = f"{ROWS:,} rows as cases"
-    yield Line(rows, start_job("cases", "time", folder, seed), "s", limit=3)
+    yield Line(rows, job("cases", "time"), "s", limit=3)
     for name, title in (("growth", "peak growth"), ("traced", "Python objects")):
-        yield Line(f"{rows}, {title}", start_job("cases", name, folder, seed), "MB", limit=300)
+        yield Line(f"{rows}, {title}", job("cases", name), "MB", limit=300)
     words = (overread, "check", "medthinkvqa", str(folder), "--split", "train", "--no-pixels")
     checked = time_process(*words, expected=" 0 error(s), 0 warning(s)")
     yield Line(f"{ROWS:,} rows checked, pictures unopened", checked, "s", limit=6)
     for name, peer_name in PEERS.items():
-        best, peer = start_job("pair", name, folder, seed)
+        best, peer = job("pair", name)
         yield Line(name, best, "s", peer=peer, peer_name=peer_name)
         if name.startswith("mask"):
-            best, peer = (start_job(whose, name, folder, seed) for whose in ("ours", "peer"))
+            best, peer = (job(whose, name) for whose in ("ours", "peer"))
             yield Line(f"{name}, peak", best, "MB", peer=peer, peer_name=peer_name)
 
 
@@ -368,15 +308,8 @@ def main() -> None:
         kind, name, folder = options.job
         print(json.dumps(run_job(kind, name, Path(folder), options.seed)))
         return
-    lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:
-        for line in measure(Path(made), options.seed):
-            lines.append(line)
-            print(line, flush=True)
-    if options.json:
-        table = [asdict(line) | {"ratio": line.ratio, "verdict": line.verdict} for line in lines]
-        options.json.write_text(json.dumps(table, ensure_ascii=False, indent=2) + "\n", "utf-8")
-    sys.exit(any(line.limit is not None and line.verdict == "over" for line in lines))
+        report(measure(Path(made), options.seed), options.json)
 
 
 if __name__ == "__main__":

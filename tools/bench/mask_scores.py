@@ -1,6 +1,6 @@
 """The mask scores beside inflating alone, nibabel and panoptica: ratios, best of five.
 
-Truth and prediction are .nii.gz files of full size (`mask_making`). Every job runs in a process
+Truth and prediction are .nii.gz files of full size (`synthetic_masks`). Every job runs in a process
 of its own and this one only collects. panoptica pins an older numpy, so it is asked in an
 environment of its own (`--peers`), where it times itself.
 """
@@ -9,45 +9,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROUNDS = 5
+from tools.bench.harness import (
+    ROUNDS,
+    Line,
+    Work,
+    best_in_turns,
+    memory_growth,
+    peak_memory,
+    report,
+    start_job,
+    time_once,
+)
+
 CHUNK = 3 << 20
 SEEDS = {"usual": 3, "diffuse": 12}
-
-Work = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One measurement beside what it must stay under."""
-
-    name: str
-    value: float | None
-    """None where it could not be measured."""
-    unit: str
-    limit: float | None = None
-    note: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """'ok' or 'over'; nothing where there is no limit."""
-        if self.limit is None or self.value is None:
-            return ""
-        return "over" if self.value > self.limit else "ok"
-
-    def __str__(self) -> str:
-        value = " " * 13 if self.value is None else f"{self.value:>9.3f} {self.unit:<3}"
-        limit = "" if self.limit is None else f"limit {self.limit:.3g} {self.unit}"
-        return f"{self.name:<50}{value} {limit:<16}{self.verdict:<5}{self.note}".rstrip()
 
 
 # ---- the work ------------------------------------------------------------------------------
@@ -55,20 +35,20 @@ class Line:
 
 def make_files(folder: Path) -> None:
     """The files of all jobs."""
-    from tools.bench import synthetic_masks as mask_making
+    from tools.bench import synthetic_masks
 
-    for name, plans in (("usual", mask_making.USUAL), ("diffuse", mask_making.DIFFUSE)):
+    for name, plans in (("usual", synthetic_masks.USUAL), ("diffuse", synthetic_masks.DIFFUSE)):
         (folder / name).mkdir()
-        mask_making.make_pair(folder / name, SEEDS[name], plans)
+        synthetic_masks.make_pair(folder / name, SEEDS[name], plans)
 
 
 def make_subject(folder: Path) -> Any:
     """One case whose masks lie in the folder, its findings categorised as they were planned."""
     from overread.core import Case, Entry, Finding, Geometry, Mask, Query, Reading, Truth, Volume
     from overread.metrics.contract import Subject
-    from tools.bench import synthetic_masks as mask_making
+    from tools.bench import synthetic_masks
 
-    plans = mask_making.DIFFUSE if folder.name == "diffuse" else mask_making.USUAL
+    plans = synthetic_masks.DIFFUSE if folder.name == "diffuse" else synthetic_masks.USUAL
     count = len(plans)
 
     def findings(file: str) -> tuple[Finding, ...]:
@@ -82,10 +62,10 @@ def make_subject(folder: Path) -> Any:
             for n, plan in enumerate(plans)
         )
 
-    sides = mask_making.SPACING
+    sides = synthetic_masks.SPACING
     rows = [[side if i == j else 0.0 for j in range(4)] for i, side in enumerate((*sides, 1.0))]
     space = Geometry.model_validate(
-        {"shape": mask_making.SHAPE, "spacing": sides, "affine": rows, "axes": "RAS"}
+        {"shape": synthetic_masks.SHAPE, "spacing": sides, "affine": rows, "axes": "RAS"}
     )
 
     class Here:
@@ -103,7 +83,7 @@ def make_subject(folder: Path) -> Any:
         id="c",
         benchmark="rexgroundingct",
         split="test",
-        pictures=(Volume(name="ct", shape=mask_making.SHAPE),),
+        pictures=(Volume(name="ct", shape=synthetic_masks.SHAPE),),
         queries=tuple(Query(id=str(n), text="opacity") for n in range(count)),
     )
     entry = Entry(case=case, truth=Truth(findings=findings("truth.nii.gz")))
@@ -194,25 +174,9 @@ def panoptica_scores(folder: Path) -> Work:
 # ---- jobs, each in a process of its own ----------------------------------------------------
 
 
-def time_once(work: Work) -> float:
-    """Seconds of one run."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
-def peak_memory() -> float:
-    """Megabytes that this process has held at most."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / ((1 << 20) if sys.platform == "darwin" else 1024)
-
-
 def measure_memory(folder: Path) -> list[float]:
     """Megabytes by which the peak grows while one case is scored, and in all."""
-    work = score_with_overread(folder)
-    before = peak_memory()
-    work()
-    return [peak_memory() - before, peak_memory()]
+    return [memory_growth(score_with_overread(folder)), peak_memory()]
 
 
 def time_in_turns(folder: Path, rounds: int) -> list[float]:
@@ -220,8 +184,7 @@ def time_in_turns(folder: Path, rounds: int) -> list[float]:
     works = [score_with_overread(folder), inflate_only(folder)]
     for work in works:
         work()
-    times = [[time_once(work) for work in works] for _ in range(rounds)]
-    return [min(column) for column in zip(*times, strict=True)]
+    return best_in_turns(*works, rounds=rounds)
 
 
 def run_job(kind: str, folder: Path, rounds: int) -> Any:
@@ -236,37 +199,35 @@ def run_job(kind: str, folder: Path, rounds: int) -> Any:
     return min(time_once(work) for _ in range(rounds))
 
 
-def start_job(kind: str, folder: Path, rounds: int, python: str = sys.executable) -> Any:
-    """One job, in a process of its own; what it prints besides its result is passed over."""
-    words = [python, __file__, "--rounds", str(rounds), "--job", kind, str(folder)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
 # ---- the table -----------------------------------------------------------------------------
 
 
 def measure(folder: Path, rounds: int, peers: Path) -> Iterator[Line]:
     """All measurements, one by one."""
-    start_job("make", folder, 1)
-    best, floor = start_job("turns", folder / "usual", rounds)
+
+    def job(kind: str, part: str, **where: str) -> Any:
+        words = ("--rounds", str(rounds), "--job", kind, str(folder / part))
+        return start_job("mask_scores", *words, **where)
+
+    job("make", "")
+    best, floor = job("turns", "usual")
     yield Line("both files inflated with zlib-ng", floor, "s")
     yield Line("official suite, ceiling and distances", best, "s")
     yield Line("  times inflating", best / floor, "×", limit=5)
-    slow = start_job("nibabel", folder / "usual", rounds)
+    slow = job("nibabel", "usual")
     yield Line("nibabel, contiguous copies, numpy Dice alone", slow, "s")
     yield Line("  ours to it", best / slow, "×", limit=1 / 25, note=f"{slow / best:.0f}× faster")
     if peers.exists():
-        slow = start_job("panoptica", folder / "usual", rounds, str(peers))
+        slow = job("panoptica", "usual", python=str(peers.absolute()))
         yield Line("panoptica, Dice and matching", slow, "s")
         faster = f"{slow / best:.0f}× faster"
         yield Line("  ours to it", best / slow, "×", limit=1 / 30, note=faster)
     else:
         yield Line("panoptica", None, "s", note=f"not there: no interpreter at {peers}")
-    growth, total = start_job("memory", folder / "usual", 1)
+    growth, total = job("memory", "usual")
     yield Line("peak memory, growth while scoring", growth, "MB", limit=200)
     yield Line("peak memory, the whole process", total, "MB", limit=200)
-    best, _ = start_job("turns", folder / "diffuse", rounds)
+    best, _ = job("turns", "diffuse")
     yield Line("a diffuse finding of 300 specks", best, "s", limit=2)
 
 
@@ -284,15 +245,8 @@ def main() -> None:
         kind, folder = options.job
         print(json.dumps(run_job(kind, Path(folder), options.rounds)))
         return
-    lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:
-        for line in measure(Path(made), options.rounds, options.peers):
-            lines.append(line)
-            print(line, flush=True)
-    if options.json:
-        table = [asdict(line) | {"verdict": line.verdict} for line in lines]
-        options.json.write_text(json.dumps(table, ensure_ascii=False, indent=2) + "\n", "utf-8")
-    sys.exit(any(line.verdict == "over" for line in lines))
+        report(measure(Path(made), options.rounds, options.peers), options.json)
 
 
 if __name__ == "__main__":

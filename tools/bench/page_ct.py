@@ -3,7 +3,7 @@
 A 512×512×300 scan with three findings is made (smooth noise, so that it packs as real ones do),
 served with an empty cache, and opened in Chromium; then cuts of the warm volume are asked for.
 
-    python tools/bench/page_ct.py [--rounds 5]
+    python -m tools.bench.page_ct [--rounds 5]
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume

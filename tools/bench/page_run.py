@@ -1,13 +1,12 @@
 """How soon the page shows a run of 720 cases: first paint, and until it answers clicks.
 
-.venv/bin/python tools/bench/page_run.py
+.venv/bin/python -m tools.bench.page_run
 
 Each round is a fresh browser without a cache, on a server that has been asked nothing yet.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -15,12 +14,10 @@ from playwright.sync_api import Browser
 
 import overread
 from overread import RunPlan
-from tools.bench import loading as bench
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
 from tests.site.browser import launched
 from tests.site.served_site import Site, served
+from tools.bench.harness import ROUNDS, Line, report
+from tools.bench.loading import make_rows
 
 CASES = 720
 FIRST_PAINT = 1.5
@@ -31,7 +28,7 @@ _PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.sta
 def make_run(folder: Path, seed: int) -> Path:
     """A split of the published size, read by lot and scored with 1,000 draws."""
     (folder / "medthinkvqa").mkdir()
-    bench.make_rows(folder / "medthinkvqa", seed, rows=CASES, split="test")
+    make_rows(folder / "medthinkvqa", seed, rows=CASES, split="test")
     out = folder / "runs" / "random"
     overread.run(RunPlan("medthinkvqa", folder / "medthinkvqa", "random", seed=seed), out)
     overread.score(out)
@@ -61,19 +58,14 @@ def main() -> None:
         folder = make_run(Path(made), seed=7)
         found = []
         with launched() as browser:
-            for _ in range(bench.ROUNDS):
+            for _ in range(ROUNDS):
                 with served([folder], "--read-only") as site:
                     found.append(time_page(browser, site))
     lines = [
-        bench.Line(
-            f"a run of {CASES} cases: first paint", min(f[0] for f in found), "s", FIRST_PAINT
-        ),
-        bench.Line(
-            f"a run of {CASES} cases: ready, cases shown", min(f[1] for f in found), "s", READY
-        ),
+        Line(f"a run of {CASES} cases: first paint", min(f[0] for f in found), "s", FIRST_PAINT),
+        Line(f"a run of {CASES} cases: ready, cases shown", min(f[1] for f in found), "s", READY),
     ]
-    print(*lines, sep="\n")
-    sys.exit(any(line.verdict == "over" for line in lines))
+    report(lines)
 
 
 if __name__ == "__main__":

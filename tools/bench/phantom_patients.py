@@ -11,11 +11,12 @@ import argparse
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from tools.bench.harness import start_job
 
 PATIENTS = 5
 LIMITS = {
@@ -58,11 +59,8 @@ def main() -> None:
             continue
         runs = []
         for number in range(1, PATIENTS + 1):
-            words = [sys.executable, __file__, "--size", size, "--exams", exams]
-            done = subprocess.run(
-                [*words, "--one", str(number)], stdout=subprocess.PIPE, text=True, check=True
-            )
-            runs.append(json.loads(done.stdout))
+            words = ("--size", size, "--exams", exams, "--one", str(number))
+            runs.append(start_job("phantom_patients", *words))
         quick, slow = min(run[0] for run in runs), max(run[0] for run in runs)
         memory = max(run[1] for run in runs)
         verdict = "ok" if quick <= seconds and memory <= gigabytes else "over"

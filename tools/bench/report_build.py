@@ -1,6 +1,6 @@
 """How long does a model-free `rexgroundingct` build of real reports take, and is anything lost?
 
-    .venv/bin/python tools/bench/report_build.py ../shared/data/reports/ctrate_validation_reports.csv
+    python -m tools.bench.report_build ../shared/data/reports/ctrate_validation_reports.csv
 
 The whole build is timed, ledger and annotation tasks and all. Afterwards every report is gone
 through again, apart from the build's own checks: each sentence must be told by a sorted one, each

@@ -13,17 +13,15 @@ import asyncio
 import base64
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.runs.processes import served
+from tools.bench.harness import MEGABYTE, ROOT, peak_memory, start_job
+
 INSPECT = ROOT / ".venv-inspect" / "bin" / "python"
 AT_ONCE = 32
 TEXT_CASES = 2000
@@ -33,7 +31,6 @@ MANY_CASES = 20_000
 DISTINCT = 64
 ROUNDS = 3
 HALF = 0.5
-MEGABYTE = 1 << 20
 
 
 # ---- what is read --------------------------------------------------------------------------
@@ -41,7 +38,6 @@ MEGABYTE = 1 << 20
 
 def make_releases(folder: Path) -> None:
     """Cases without pictures, and cases with four PNGs of about 190 kB each."""
-    sys.path.insert(0, str(ROOT / "tests"))
     import numpy as np
     from PIL import Image
 
@@ -80,20 +76,6 @@ def format_question(row: dict[str, Any]) -> str:
 def picture_files(root: Path, row: dict[str, Any]) -> list[Path]:
     """The pictures of a row."""
     return [root / row[f"image_{n:02d}_path"] for n in range(1, row["image_count"] + 1)]
-
-
-@contextmanager
-def start_server() -> Iterator[str]:
-    """The instant server, in a process of its own."""
-    script = ROOT / "tests" / "runs" / "reading_server.py"
-    with subprocess.Popen(
-        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
-        finally:
-            process.communicate()
 
 
 # ---- the three ways ------------------------------------------------------------------------
@@ -206,7 +188,6 @@ def run_inspect(root: Path, address: str, count: int, folder: Path) -> dict[str,
 
 def measure_memory(root: Path, address: str, count: int, folder: Path) -> dict[str, float]:
     """Peak memory of a run with a reader that answers at once, in megabytes."""
-    sys.path.insert(0, str(ROOT / "tests"))
     from overread import catalog
     from overread.core import Reply, Request
     from overread.runs.engine import RunPlan, run
@@ -231,23 +212,18 @@ def measure_memory(root: Path, address: str, count: int, folder: Path) -> dict[s
     )
     outcome = run(plan, folder / "run")
     assert (outcome.tally.done, outcome.tally.failed) == (count, 0), outcome.tally.reasons
-    return {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE}
+    return {"peak": peak_memory()}
 
 
 JOBS = {"bare": run_bare_sdk, "ours": run_engine, "inspect": run_inspect, "memory": measure_memory}
 
 
-def start_job(name: str, root: Path, address: str, count: int) -> dict[str, float]:
-    """One job in a process of its own."""
+def start_way(name: str, root: Path, address: str, count: int) -> dict[str, float]:
+    """One way of asking, in a process of its own."""
     python = str(INSPECT) if name == "inspect" else sys.executable
-    done = subprocess.run(
-        [python, __file__, "--job", name, str(root), address, str(count)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    words = ("--job", name, str(root), address, str(count))
+    rates: dict[str, float] = start_job("run_engine", *words, python=python)
+    return rates
 
 
 def best_of_rounds(names: list[str], root: Path, count: int) -> dict[str, dict[str, float]]:
@@ -255,8 +231,8 @@ def best_of_rounds(names: list[str], root: Path, count: int) -> dict[str, dict[s
     found: dict[str, dict[str, float]] = {name: {} for name in names}
     for _ in range(ROUNDS):
         for name in names:
-            with start_server() as address:
-                told = start_job(name, root, address, count)
+            with served() as address:
+                told = start_way(name, root, address, count)
             for key, value in told.items():
                 pick = min if key == "bytes" else max
                 found[name][key] = pick(value, found[name].get(key, value))
@@ -320,15 +296,15 @@ def main() -> None:
         )  # fmt: skip
         if INSPECT.exists():
             count = options.inspect_samples
-            with start_server() as address:
-                theirs = start_job("inspect", texts, address, count)
-                looked = start_job("inspect", pictured, address, min(count, PICTURE_CASES))
+            with served() as address:
+                theirs = start_way("inspect", texts, address, count)
+                looked = start_way("inspect", pictured, address, min(count, PICTURE_CASES))
             rate = words["ours"]["rate"]
             table.rates("engine, text cases", rate, "inspect_ai", theirs["rate"], 1)
             table.rates(name, shown["ours"]["rate"], "inspect_ai", looked["rate"], 4)
             print(f"  inspect_ai's log of {count} of them: {looked['bytes'] / MEGABYTE:,.0f} MB")
-        few = start_job("memory", texts, "", TEXT_CASES)["peak"]
-        many = start_job("memory", texts, "", MANY_CASES)["peak"]
+        few = start_way("memory", texts, "", TEXT_CASES)["peak"]
+        many = start_way("memory", texts, "", MANY_CASES)["peak"]
         table.line(
             f"engine, peak memory of {MANY_CASES:,} cases", f"{many:.0f} MB",
             f"{TEXT_CASES:,} cases {few:.0f} MB, 10 MB more at most", holds=many - few <= 10,

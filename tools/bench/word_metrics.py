@@ -10,10 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,40 +31,14 @@ from overread.metrics.words.word_cache import WordCache
 from overread.phantom.statement import EXTRAPULMONARY, KINDS, Statement
 from overread.phantom.words.ct_report import write_ct_report
 from overread.phantom.words.sentences import write_sentence
+from tools.bench.harness import Line, Work, best_in_turns, report
 
-ROUNDS = 5
 PAIRS = 5000
 CASES, DRAWS = 720, 1000
 ROUGE_AT_LEAST = 20.0
 LOBES = {"RUL": "right", "RML": "right", "RLL": "right", "LUL": "left", "LLL": "left"}
 
 Pairs = list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One comparison."""
-
-    name: str
-    ours: float
-    peer: float
-    peer_name: str
-    at_least: float = 1.0
-    """How many times faster ours must be."""
-
-    @property
-    def ratio(self) -> float:
-        """How many times faster ours is."""
-        return self.peer / self.ours
-
-    @property
-    def verdict(self) -> str:
-        """'ok' or 'over'."""
-        return "ok" if self.ratio >= self.at_least else "over"
-
-    def __str__(self) -> str:
-        beside = f"{self.peer_name} {self.peer:.3f} s, {self.ratio:.1f}× (limit {self.at_least:g}×)"
-        return f"{self.name:<44}{self.ours:>8.4f} s  {beside:<48}{self.verdict}"
 
 
 # ---- pairs of reports ----------------------------------------------------------------------
@@ -126,13 +98,6 @@ def clear_caches() -> None:
                 value.clear()
 
 
-def time_once(work: Callable[[], Any]) -> float:
-    """Seconds of one run."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
 def almost_equal(found: Any, wanted: Any) -> bool:
     """Whether two results are the same but for the order of additions."""
     return bool(np.allclose(found, wanted, rtol=1e-12, atol=1e-12))
@@ -143,39 +108,43 @@ def exactly_equal(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> 
     return found == [{kind: tuple(score) for kind, score in one.items()} for one in wanted]
 
 
-def best_of_rounds(
-    ours: Callable[[], Any],
-    peer: Callable[[], Any],
+def compare_with(
+    name: str,
+    peer_name: str,
+    ours: Work,
+    peer: Work,
     agree: Callable[[Any, Any], bool] = almost_equal,
-) -> tuple[float, float]:
+    at_least: float = 1.0,
+) -> Line:
     """Best of five of each, in turns, after they were seen to agree."""
     if not agree(ours(), peer()):
         raise SystemExit("ours and the peer's result differ")
-    mine, theirs = [], []
-    for _ in range(ROUNDS):
-        clear_caches()
-        mine.append(time_once(ours))
-        theirs.append(time_once(peer))
-    return min(mine), min(theirs)
+    mine, theirs = best_in_turns(ours, peer, before=clear_caches)
+    return Line(name, mine, "s", peer=theirs, peer_name=peer_name, at_least=at_least)
 
 
 def compare_peers(pairs: Pairs) -> Iterator[Line]:
     """All comparisons, one by one."""
     truth, own = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
-    times = best_of_rounds(
+    yield compare_with(
+        "ROUGE-1/2/L, stemmed",
+        "rouge-score",
         lambda: [rouge(*pair) for pair in pairs],
         lambda: [scorer.score(*pair) for pair in pairs],
         exactly_equal,
+        ROUGE_AT_LEAST,
     )
-    yield Line("ROUGE-1/2/L, stemmed", *times, "rouge-score", ROUGE_AT_LEAST)
-    times = best_of_rounds(
+    yield compare_with(
+        "corpus BLEU-4",
+        "sacrebleu",
         lambda: corpus_bleu(truth, own).score,
         lambda: BLEU(force=True).corpus_score(own, [truth]).score,
     )
-    yield Line("corpus BLEU-4", *times, "sacrebleu")
     method = SmoothingFunction().method1
-    times = best_of_rounds(
+    yield compare_with(
+        "BLEU-2 of RadCliQ",
+        "nltk",
         lambda: [radcliq_bleu2(*pair) for pair in pairs],
         lambda: [
             nltk_bleu(
@@ -184,14 +153,14 @@ def compare_peers(pairs: Pairs) -> Iterator[Line]:
             for a, b in pairs
         ],
     )
-    yield Line("BLEU-2 of RadCliQ", *times, "nltk")
-    times = best_of_rounds(
+    yield compare_with(
+        "CIDEr-D",
+        "pycocoevalcap",
         lambda: cider_of_words([[t.split()] for t in truth], [t.split() for t in own]),
         lambda: Cider().compute_score(
             {i: [t] for i, t in enumerate(truth)}, {i: [t] for i, t in enumerate(own)}
         )[1],
     )
-    yield Line("CIDEr-D", *times, "pycocoevalcap")
 
 
 def measure_all_metrics(pairs: Pairs) -> tuple[float, float, float]:
@@ -229,16 +198,12 @@ def main() -> None:
         pairs = phantom_pairs(options.seed, PAIRS)
     words = np.mean([len(text.split()) for pair in pairs for text in pair])
     print(f"{len(pairs):,} pairs of reports, {words:.0f} words each on average")
-    lines: list[Line] = []
-    for line in compare_peers(pairs):
-        lines.append(line)
-        print(line, flush=True)
     measured, drawn, size = measure_all_metrics(pairs)
     print(
         f"all report metrics, {CASES} cases: measured in {measured:.3f} s, {size:.0f} bytes a row; "
         f"{DRAWS:,} draws in {drawn:.3f} s"
     )
-    sys.exit(any(line.verdict == "over" for line in lines))
+    report(compare_peers(pairs))
 
 
 if __name__ == "__main__":

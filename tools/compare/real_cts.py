@@ -1,6 +1,6 @@
 """Holds synthetic CTs to real ones: the same tissues, sampled the same way in both.
 
-Usage: python tools/compare/real_cts.py REAL_ROOT [PHANTOM_ROOT] [--save FOLDER] [--json]
+Usage: python -m tools.compare.real_cts REAL_ROOT [PHANTOM_ROOT] [--save FOLDER] [--json]
 
 Both are folders in ReXGroundingCT layout. One classical procedure, which knows neither of the
 two, samples lung, outside air, subcutaneous fat, chest wall muscle, bone and (where a finding

@@ -1,6 +1,6 @@
 """Holds synthetic chest films to real ones: the same things, measured the same way on both.
 
-Usage: python tools/compare/real_films.py REAL [--patients N] [--seed S] [--save SHEET.png] [--json]
+Usage: python -m tools.compare.real_films REAL [--patients N] [--seed S] [--save SHEET.png] [--json]
 
 REAL is a folder with images/, metadata.csv (filename, view) and, if it is there, lung_boxes.json
 (COCO). One classical procedure, which knows neither of the two, finds the lungs as the large dark

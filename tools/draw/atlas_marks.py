@@ -1,6 +1,6 @@
 """Draws what the embedded reader marked on real CTs: its marks filled, the reference outlined.
 
-.venv/bin/python tools/draw/atlas_marks.py docs/atlas-ct.png --data FOLDER [--pixels]
+.venv/bin/python -m tools.draw.atlas_marks docs/atlas-ct.png --data FOLDER [--pixels]
 
 FOLDER is laid out as ReXGroundingCT is. Every finding of lung or pleura gets a picture of the slice
 that shows most of the reference: what atlas takes for lung in grey, its mark, and the outline of

@@ -1,6 +1,6 @@
 """Contact sheets of CTs for the eye: one PNG a CT, to judge a phantom beside real scans.
 
-Usage: python tools/draw/contact_sheets.py ROOT OUT [--split S] [--cases N] [--masks] [--tile PX]
+Usage: python -m tools.draw.contact_sheets ROOT OUT [--split S] [--cases N] [--masks] [--tile PX]
 
 ROOT is a folder in ReXGroundingCT layout. A sheet shows six axial, three coronal and three
 sagittal planes in the lung window and the same planes in the mediastinal one, the patient's right

@@ -1,6 +1,6 @@
 """Draws docs/page.jpg: four views of the page on synthetic patients, in a real browser.
 
-    python tools/draw/page_views.py DEMO docs
+    python -m tools.draw.page_views DEMO docs
 
 DEMO is a folder of `overread demo`.
 """
@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 
 from PIL import Image
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from tests.site.browser import Eyes, launched
 from tests.site.served_site import Site, served

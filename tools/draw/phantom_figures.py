@@ -1,6 +1,6 @@
 """Draws the pictures of the pages on the phantom: a patient, his findings, films and a case.
 
-Usage: python tools/draw/phantom_figures.py FOLDER
+Usage: python -m tools.draw.phantom_figures FOLDER
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mean Dice of the embedded reader on phantom CTs, beside the plain baseline, by category.
 
-.venv/bin/python tools/measure/atlas_ct.py --patients 100
-.venv/bin/python tools/measure/atlas_ct.py --patients 60 --mix even --seed 3
+.venv/bin/python -m tools.measure.atlas_ct --patients 100
+.venv/bin/python -m tools.measure.atlas_ct --patients 60 --mix even --seed 3
 
 The baseline is handed the true lobes and the true category; the reader gets the CT and the
 sentence. Differences are paired, and intervals are of 2,000 draws of patients.

@@ -1,4 +1,4 @@
-"""Measure the film part of `atlas`: `python tools/measure/atlas_film.py FOLDER…`.
+"""Measure the film part of `atlas`: `python -m tools.measure.atlas_film FOLDER…`.
 
 A folder of phantom films (with `phantom.jsonl`) gives findings by observation, what the ratio of
 the heart is off, and the overlap of the regions; a folder with `lung_boxes.json` gives the overlap

@@ -1,7 +1,7 @@
 """Mean Dice of the plain baseline (HU band in the named lobe) on phantom patients.
 
-.venv/bin/python tools/measure/ct_baseline.py --patients 100
-.venv/bin/python tools/measure/ct_baseline.py --patients 40 --difficulty hard --mix even
+.venv/bin/python -m tools.measure.ct_baseline --patients 100
+.venv/bin/python -m tools.measure.ct_baseline --patients 40 --difficulty hard --mix even
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many planted leaks and clues rules alone find in the phantom's raw cases.
 
-.venv/bin/python tools/measure/text_leaks.py --seed 101
-.venv/bin/python tools/measure/text_leaks.py --seed 101 --without-synonyms
+.venv/bin/python -m tools.measure.text_leaks --seed 101
+.venv/bin/python -m tools.measure.text_leaks --seed 101 --without-synonyms
 
 Two thousand raw cases are drawn as text, and what is planted in them is held against what the steps
 `leaks` and `probes` of the recipe `medthinkvqa` find, without any model. A case counts as found if

@@ -1,8 +1,8 @@
 """How far text alone gets on the phantom's diagnosis cases: it should get as far as chance.
 
-.venv/bin/python tools/measure/text_only.py
-.venv/bin/python tools/measure/text_only.py --test 2000 --train 8000 --seed 1
-.venv/bin/python tools/measure/text_only.py --control
+.venv/bin/python -m tools.measure.text_only
+.venv/bin/python -m tools.measure.text_only --test 2000 --train 8000 --seed 1
+.venv/bin/python -m tools.measure.text_only --control
 
 Readers without pictures get the history, the options, the number of pictures, their modalities,
 their file names and the lengths of the options. `--control` draws histories from the true diagnosis

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
 from overread.core import Entry
 from overread.phantom.visit import Settings
+from tools.measure import text_only as tool
 
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "measure" / "text_only.py"
 SETTINGS = Settings(seed=0)
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("measure_text_only", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def few(tool: ModuleType) -> tuple[list[Entry], list[Entry]]:
+def few() -> tuple[list[Entry], list[Entry]]:
     train = tool.draw_cases(1001, 2000, SETTINGS, control=False)
     return train, tool.draw_cases(1, 1000, SETTINGS, control=False)
 
@@ -44,21 +28,19 @@ SLOW = "numbers and names, boosted"
 
 
 @pytest.mark.parametrize("name", BLIND)
-def test_text_alone_guesses(
-    tool: ModuleType, few: tuple[list[Entry], list[Entry]], name: str
-) -> None:
+def test_text_alone_guesses(few: tuple[list[Entry], list[Entry]], name: str) -> None:
     """On 1,000 cases no reader of text alone is above the 99.9 % bound of chance."""
     assert {*BLIND, SLOW} == set(tool.BLIND)
     assert tool.accuracy(tool.BLIND[name], *few) <= 0.2 + 3.09 * (0.16 / 1000) ** 0.5
 
 
-def test_findings_and_key_do_better(tool: ModuleType, few: tuple[list[Entry], list[Entry]]) -> None:
+def test_findings_and_key_do_better(few: tuple[list[Entry], list[Entry]]) -> None:
     """The oracle is always right, and a trained reader of imaging findings nearly always."""
     assert tool.accuracy(tool.oracle, *few) == 1
     assert tool.accuracy(tool.findings_words, *few) > 0.95
 
 
-def test_a_history_that_knows_the_key_is_found_out(tool: ModuleType) -> None:
+def test_a_history_that_knows_the_key_is_found_out() -> None:
     """With histories drawn from the true diagnosis the same reader is far above chance."""
     train = tool.draw_cases(1001, 1500, SETTINGS, control=True)
     test = tool.draw_cases(1, 400, SETTINGS, control=True)
@@ -66,7 +48,7 @@ def test_a_history_that_knows_the_key_is_found_out(tool: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_text_alone_guesses_on_many_cases(tool: ModuleType) -> None:
+def test_text_alone_guesses_on_many_cases() -> None:
     """On 2,000 cases, trained on 8,000 others, each reader stays at or under 22.8 %."""
     test = tool.draw_cases(1, 2000, SETTINGS, control=False)
     train = tool.draw_cases(2001, 8000, SETTINGS, control=False)

@@ -1,6 +1,6 @@
 """How much of planted identifiers survives de-identification, and what is lost beside them.
 
-    python tools/measure/deid/survival.py [--count 200] [--seed 0] [--real REPORTS.csv COLUMN ...]
+    python -m tools.measure.deid.survival [--count 200] [--seed 0] [--real REPORTS.csv COLUMN ...]
 
 Headers, pictures and reports are made up here with names, ids and dates planted in them; half of
 the names are in no list of ours. Real reports are cleaned as well, and what their numbers and

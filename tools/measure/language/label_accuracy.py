@@ -1,7 +1,7 @@
 """How well are real reports read? Labels, categories, tags and speed, in tables.
 
-    .venv/bin/python tools/measure/language/label_accuracy.py ../shared/data/reports
-    .venv/bin/python tools/measure/language/label_accuracy.py ../shared/data/reports --json
+    .venv/bin/python -m tools.measure.language.label_accuracy ../shared/data/reports
+    .venv/bin/python -m tools.measure.language.label_accuracy ../shared/data/reports --json
 
 CT-RATE's labelled reports are parted by the hash of their number: one row in four is held out, was
 never read by whoever wrote rules, and is scored here like the others. No sentence is ever printed.
@@ -216,9 +216,7 @@ def _cell(guess: int, truth: int) -> np.ndarray:
 
 def phantom_table(_: Path) -> dict[str, Any]:
     """F1 of every attribute of phantom sentences, as the test that demands them measures it."""
-    tests = Path(__file__).resolve().parents[1] / "tests"
-    sys.path[:0] = [str(tests), str(tests / "language")]
-    measure = importlib.import_module("test_phantom_sentences")
+    measure = importlib.import_module("tests.language.test_phantom_sentences")
     return {
         f"{style}, {'held out' if held_out else 'common'}": {
             name: score.f1 for name, score in measure.measured(style, held_out=held_out).items()

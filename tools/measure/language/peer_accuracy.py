@@ -13,7 +13,7 @@ The libraries are no dependency of overread. Give them an environment of their o
 
     python3.11 -m venv peers
     peers/bin/pip install medspacy negspacy
-    peers/bin/python tools/measure/language/peer_accuracy.py ctrate_labelled_reports.csv
+    peers/bin/python -m tools.measure.language.peer_accuracy ctrate_labelled_reports.csv
 
 Asked for both, pip settles on negspacy 1.0.4: medspacy 1.3.1 wants spacy < 3.8 on Python 3.11 and
 negspacy 1.1.0 wants spacy >= 3.8. (Installed one after the other they end up in conflict.) For the
@@ -299,7 +299,14 @@ def run_hostile(peer: str, case: str) -> None:
 
 
 def try_hostile(peer: str, case: str) -> str:
-    command = [sys.executable, __file__, "--hostile", peer, case]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.measure.language.peer_accuracy",
+        "--hostile",
+        peer,
+        case,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:

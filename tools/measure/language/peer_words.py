@@ -1,4 +1,4 @@
-"""The words that tools/measure/language/peer_accuracy.py gives to every peer: targets, and added rules."""
+"""The words that peer_accuracy.py gives to every peer: targets, and added rules."""
 
 from __future__ import annotations
 
