@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from overread.runs.audit.runner import audit
     from overread.runs.engine import RunOutcome, RunPlan, run
     from overread.runs.scoring.card import Card, read_card
-    from overread.runs.scoring.card_builder import grade
     from overread.runs.scoring.comparison import compare
     from overread.runs.scoring.from_run import score
+    from overread.runs.scoring.from_submission import grade
     from overread.runs.store import last_readings
     from overread.runs.submission_export import export_submission
     from overread.runs.sweep.runner import sweep

@@ -13,11 +13,10 @@ import overread
 from overread import catalog
 from overread.core import Reader, Reading, Release, ReleaseRef, Submission
 from overread.errors import MissingPart
-from overread.metrics import Metric, Sample, Statistics, Subject
+from overread.metrics import Metric, Sample, Statistics, Subject, measure_key
 from overread.metrics.contract import Files
 from overread.metrics.masks.scores import METRICS as MASK_METRICS
 from overread.runs.engine import RunOutcome, RunPlan, run
-from overread.runs.scoring.card import measure_key
 from overread.runs.store import last_readings
 from overread.storage.fence import Fence
 from tests.workflows.scripted_judges import perfect_verdicts

@@ -18,9 +18,9 @@ from overread.cli.submit import submit as command
 from overread.core import Reading, WrittenSubmission
 from overread.errors import OverreadError, SubmissionError, UsageError
 from overread.runs.scoring.aggregation import BootstrapSettings
-from overread.runs.scoring.card_builder import grade
+from overread.runs.scoring.from_submission import grade
 from overread.runs.submission_export import RunReadings, export_submission
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 from tests.runs.sketch_runs import (
     BENCHMARKS,
     questions,

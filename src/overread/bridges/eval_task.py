@@ -23,6 +23,7 @@ from overread.core import (
     DrawnMask,
     Entry,
     Message,
+    Reader,
     Reading,
     Region,
     ReleaseRef,
@@ -32,16 +33,15 @@ from overread.core import (
     Whole,
 )
 from overread.errors import MissingPart, OverreadError, ReaderError, UnknownName, UsageError
-from overread.metrics import Metric, Sample, Subject
+from overread.metrics import Metric, Sample, Subject, measure_key
 from overread.runs.ablations import spec_settings
 from overread.runs.case_runner import Workflow
-from overread.runs.reading_files import write_files, write_masks
+from overread.runs.reading_files import RunFiles, write_files, write_masks
 from overread.runs.requests.limits import derived_seed
-from overread.runs.scoring.card import measure_key
-from overread.runs.scoring.card_builder import load_entries, select_metrics
-from overread.runs.scoring.from_run import RunFiles
+from overread.runs.scoring.card_builder import load_entries
 from overread.runs.scoring.measure_cache import digest
 from overread.runs.scoring.measurement import Rows, measure_rows, unit_name
+from overread.runs.scoring.metric_selection import select_metrics
 from overread.session import Session, SessionSettings, mask_file
 
 Answers = list[dict[str, Any]]
@@ -49,20 +49,16 @@ Answers = list[dict[str, Any]]
 
 
 @dataclass
-class ExternalReader:
+class ExternalReader(Reader):
     """Stands for the model that the other framework asks."""
 
     name: str = "outside"
     skills: frozenset[str] = frozenset({"words", "pictures"})
     identity: Mapping[str, JsonValue] = field(default_factory=dict)
-    cached: bool = False
 
     async def read(self, request: Request) -> Reply | DrawnMask:
         """Never called: the session gets its own function to ask."""
         raise ReaderError(f"the question '{request.task}' reached nobody")
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from overread.bridges.eval_task import (
 )
 from overread.core import Case, Message, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError
-from overread.runs.scoring.card_builder import select_metrics
+from overread.runs.scoring.metric_selection import select_metrics
 from overread.runs.settings import session_settings
 from overread.session import SessionSettings
 

@@ -83,7 +83,7 @@ def grade(
     from overread.cli.console import print_json, progress_bar, stderr_console
     from overread.cli.scorecard import expand_metrics, parse_settings, print_card
     from overread.runs.scoring.aggregation import BootstrapSettings
-    from overread.runs.scoring.card_builder import grade as graded
+    from overread.runs.scoring.from_submission import grade as graded
     from overread.storage.atomic import open_atomic
 
     target = _check_target(out) if out is not None else None
@@ -110,7 +110,7 @@ def grade(
         raise typer.Exit(130) from None
     body = card.as_json(statistics=not no_statistics)
     if target is not None:
-        with open_atomic(target, packed=False) as file:
+        with open_atomic(target, compress=False) as file:
             file.write((json.dumps(body, ensure_ascii=False) + "\n").encode())
     if as_json:
         print_json(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -14,6 +14,7 @@ from overread.errors import NotThere
 
 if TYPE_CHECKING:
     from overread.core.benchmark import Progress, Release
+    from overread.core.case import Entry
 
 
 class Problem(Record):
@@ -94,10 +95,13 @@ class Submission:
 class ReadSubmission(Protocol):
     """Reads a submission in the format that the benchmark asks for; nothing in it is trusted."""
 
-    def __call__(self, release: Release, path: Path) -> Submission:
+    def __call__(
+        self, release: Release, path: Path, entries: Collection[Entry] | None = None
+    ) -> Submission:
         """Problems cost only the row or file they stand in.
 
-        What cannot be graded at all raises `SubmissionError`.
+        What cannot be graded at all raises `SubmissionError`. `entries` are those of the release
+        where they were loaded already: loading takes longer than most grading.
         """
 
 

@@ -5,7 +5,7 @@ A metric is two pure functions: `measure` takes one case and what a reader made 
 and rank scores fit alike, and bootstraps resample statistics without measuring anything again.
 """
 
-from overread.metrics.contract import Measured, Metric, Statistics, Subject
+from overread.metrics.contract import Measured, Metric, Statistics, Subject, measure_key
 from overread.metrics.sample import Sample
 
-__all__ = ["Measured", "Metric", "Sample", "Statistics", "Subject"]
+__all__ = ["Measured", "Metric", "Sample", "Statistics", "Subject", "measure_key"]

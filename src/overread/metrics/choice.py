@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from overread.core import Option, Reading
-from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.shares import share_metric
 
@@ -29,6 +29,7 @@ LENGTHS = 5
 _NONE = "none"
 
 
+@stored_as("choice.measure_choice")
 def measure_choice(subject: Subject) -> Measured:
     """One row a case: right or not, which position and length was chosen, how sure it was.
 
@@ -73,6 +74,7 @@ def _shown_letters(reading: Reading | None, options: tuple[Option, ...]) -> dict
     return dict(zip(order, letters, strict=True))
 
 
+@stored_as("choice.measure_answer")
 def measure_answer(subject: Subject) -> Measured:
     """One row a question without options: whether the answer says what the reference says."""
     truth = subject.entry.truth

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from overread.core import Entry, Geometry, Picture, Reading
 from overread.core.verdicts import Verdicts
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from overread.metrics.sample import Sample
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Statistics: TypeAlias = Mapping[str, Any]
 """What was measured of one thing that is judged: plain JSON values. Numbers can be added up."""
@@ -105,6 +110,45 @@ class Metric:
     retune: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     """The family of this metric, itself among them, with other settings; None where there is
     nothing to set."""
+
+
+def stored_as(name: str) -> Callable[[F], F]:
+    """Gives a measure the name that scorecards store, wherever the function moves later."""
+
+    def with_name(measure: F) -> F:
+        measure.stored_as = name  # type: ignore[attr-defined]
+        return measure
+
+    return with_name
+
+
+def measure_key(metric: Metric) -> str:
+    """A stable name of what a metric measures with: equal keys, equal statistics.
+
+    It is stored in scorecards: the name of the measure, and what it was told (hashed where long).
+
+    >>> from overread.metrics.choice import ACCURACY
+    >>> measure_key(ACCURACY)
+    'choice.measure_choice'
+    """
+    measure: Any = metric.measure
+    words = []
+    while isinstance(measure, partial):
+        words += [_stable_repr(value) for value in measure.args]
+        words += [
+            f"{name}={_stable_repr(value)}" for name, value in sorted(measure.keywords.items())
+        ]
+        measure = measure.func
+    name = getattr(measure, "stored_as", f"{measure.__module__}.{measure.__qualname__}")
+    told = ", ".join(words)
+    if len(told) > 60:
+        told = hashlib.sha256(told.encode()).hexdigest()[:12]
+    return f"{name}({told})" if told else name
+
+
+def _stable_repr(value: object) -> str:
+    """A value in words; of a function its name, since its `repr` holds an address in memory."""
+    return value.__qualname__ if isinstance(value, FunctionType) else repr(value)
 
 
 def by_name(*metrics: Metric) -> dict[str, Metric]:

@@ -24,7 +24,7 @@ from overread.core.verdicts import (
     explanation_of,
     text_digest,
 )
-from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.ontology import education_dimensions, step_errors
 
@@ -39,6 +39,7 @@ _NOT_JUDGED = {
 _V = TypeVar("_V", StepVerdicts, DiscussionVerdicts)
 
 
+@stored_as("judged.measure_steps")
 def measure_steps(subject: Subject) -> Measured:
     """One row a case: its steps, how many are factual, critical, and wrong in which way.
 
@@ -73,6 +74,7 @@ def measure_steps(subject: Subject) -> Measured:
     return {"": row}
 
 
+@stored_as("judged.measure_discussion")
 def measure_discussion(subject: Subject) -> Measured:
     """One row a case: its sentences and how many are correct, by section, and the five marks."""
     truth = subject.entry.truth

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -10,8 +11,20 @@ from overread.core import Case, Mask, Pictures, Reading
 from overread.errors import ReaderError
 from overread.session import mask_file
 from overread.storage.atomic import open_atomic
+from overread.storage.fence import Fence
 
 FileSource = Callable[[str], Path | bytes]
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of a run that its readings name; it can be pickled."""
+
+    folder: Path
+
+    def source(self, file: str) -> Path:
+        """The path of a mask or a crop of the run."""
+        return Fence(self.folder).path(file)
 
 
 def write_masks(path: Path, case: Case, pictures: Pictures, masks: Mapping[str, Any]) -> None:
@@ -38,7 +51,7 @@ def write_masks(path: Path, case: Case, pictures: Pictures, masks: Mapping[str, 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write what else a reading names, cut-outs for instance, under the names that it gave them."""
     for name, data in files.items():
-        with open_atomic(folder / name, packed=False) as out:
+        with open_atomic(folder / name, compress=False) as out:
             out.write(data)
 
 
@@ -58,7 +71,7 @@ def copy_reading_files(folder: Path, reading: Reading, source: FileSource) -> Re
             target = f"{stem}{number}{_suffix(file)}"
             found = source(file)
             data = found if isinstance(found, bytes) else found.read_bytes()
-            with open_atomic(folder / target, packed=False) as out:
+            with open_atomic(folder / target, compress=False) as out:
                 out.write(data)
             named[file] = target
         return named[file]

@@ -14,8 +14,8 @@ import pytest
 from overread.errors import ReleaseError, UsageError
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card
-from overread.runs.scoring.card_builder import grade
-from tests.conftest import read_rows, write_rows
+from overread.runs.scoring.from_submission import grade
+from tests.jsonl_rows import read_rows, write_rows
 
 Copy = Callable[[str], Path]
 

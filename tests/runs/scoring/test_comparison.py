@@ -15,9 +15,9 @@ from overread.errors import OverreadError, UsageError
 from overread.metrics.statistics.paired_tests import mcnemar
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card, read_card
-from overread.runs.scoring.card_builder import grade
 from overread.runs.scoring.comparison import compare
-from tests.conftest import read_rows, write_rows
+from overread.runs.scoring.from_submission import grade
+from tests.jsonl_rows import read_rows, write_rows
 
 Change = Callable[[dict[str, Any]], object]
 DRAWING = BootstrapSettings(draws=50)

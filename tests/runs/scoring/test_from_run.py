@@ -16,8 +16,8 @@ from overread.errors import ReaderError, UsageError
 from overread.runs.engine import RunPlan, run
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card
-from overread.runs.scoring.card_builder import grade
 from overread.runs.scoring.from_run import score
+from overread.runs.scoring.from_submission import grade
 from overread.runs.submission_export import export_submission
 from tests.runs.fake_readers import ANSWER, Echo, plain
 from tests.runs.medthinkvqa_cases import write_cases

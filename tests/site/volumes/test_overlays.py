@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from overread.metrics.contract import Subject
 from overread.metrics.masks.measure import measure_masks
-from overread.runs.scoring.from_run import RunFiles
+from overread.runs.reading_files import RunFiles
 from overread.runs.store import last_readings
 from overread.site.shelf import Shelf
 from overread.site.volumes.overlays import ALARM, HIT, MISS

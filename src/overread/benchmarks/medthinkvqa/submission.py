@@ -8,7 +8,7 @@ one summary, the weighing of the differentials) may come with it, and so may two
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +40,22 @@ _LETTER_REMEDY = f"write one letter, {LETTERS[0]} to {LETTERS[-1]}"
 _IDENTIFYING = ("title", "options", "CLINICAL_HISTORY", "image_01_path")
 
 
-def read_submission(release: Release, path: Path) -> Submission:
+def read_submission(
+    release: Release, path: Path, entries: Collection[Entry] | None = None
+) -> Submission:
     """The predictions of a file of rows, matched to the cases by what the original rows say."""
-    entries = {entry.case.id: entry for entry in release.entries()}
-    intake = Intake(path, entries)
+    known = {entry.case.id: entry for entry in entries or release.entries()}
+    intake = Intake(path, known)
     for place, row in enumerate(read_prediction_rows(path, intake), 1):
         data = row.data or {}
-        case_id, sent = _identify_row(data, release.split, place, known=entries)
+        case_id, sent = _identify_row(data, release.split, place, known=known)
         if case_id is None:
             what = "the row has neither the original fields nor an id"
             intake.error(what, _COPY_REMEDY, row=row.number)
-        elif case_id not in entries:
+        elif case_id not in known:
             intake.note_unknown_case(case_id, row=row.number)
         else:
-            ours = entries[case_id]
+            ours = known[case_id]
             told = CaseRow(row.number, data, ours.case, intake)
             refusal = _find_refusal(told, ours, sent)
             letter, why = _parse_choice(told, ours.case.options) if not refusal else (None, refusal)

@@ -12,7 +12,7 @@ options, and its truth is an answer in words too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,7 +26,7 @@ from overread.benchmarks.mmrad.traces import (
 )
 from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
 from overread.benchmarks.submitted_files import FolderFiles
-from overread.core import Box, Case, Release, Submission, Trace
+from overread.core import Box, Case, Entry, Release, Submission, Trace
 from overread.errors import NotThere, PictureError
 
 _NAME_CASE = "write the case's id, or the row as the release has it"
@@ -81,10 +81,12 @@ def _path_tail(file: str) -> tuple[str, ...]:
     return PurePosixPath(file).parts[-2:]
 
 
-def read_submission(release: Release, path: Path) -> Submission:
+def read_submission(
+    release: Release, path: Path, entries: Collection[Entry] | None = None
+) -> Submission:
     """The readings of a file of rows, matched to the cases by id, picture or question."""
     asked = (release.form or "").startswith(THINKVG)
-    index = _CaseIndex((entry.case for entry in release.entries()), asked=asked)
+    index = _CaseIndex((entry.case for entry in entries or release.entries()), asked=asked)
     intake = Intake(path, index.cases)
     files = FolderFiles(path.absolute().parent)
     for row in read_prediction_rows(path, intake):

@@ -8,7 +8,7 @@ against what the list of cases states.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from overread.benchmarks.intake import Intake, format_few, make_printable
 from overread.benchmarks.rexgroundingct.release import CT
 from overread.benchmarks.submitted_files import FolderFiles, Member, ZipFiles, open_submitted_files
-from overread.core import Case, Finding, Geometry, Mask, Reading, Release, Submission, Volume
+from overread.core import Case, Entry, Finding, Geometry, Mask, Reading, Release, Submission, Volume
 from overread.errors import PictureError, SubmissionError
 
 if TYPE_CHECKING:
@@ -48,9 +48,11 @@ class _MaskFiles:
                 yield from ((name, member) for member in members)
 
 
-def read_submission(release: Release, path: Path) -> Submission:
+def read_submission(
+    release: Release, path: Path, entries: Collection[Entry] | None = None
+) -> Submission:
     """The masks of a folder or a zip, matched to the scans by their names."""
-    cases = {_ct_name(entry.case): entry.case for entry in release.entries()}
+    cases = {_ct_name(entry.case): entry.case for entry in entries or release.entries()}
     files = open_submitted_files(path)
     intake = Intake(path, (case.id for case in cases.values()), unit="file")
     placed = _sort_files(files, intake)

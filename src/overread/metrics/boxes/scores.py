@@ -24,7 +24,7 @@ from overread.metrics.boxes.precision import (
     mean_average_precision,
 )
 from overread.metrics.boxes.region_names import canonical_place
-from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.shares import share_metric
 
 
@@ -100,6 +100,7 @@ def _centre_inside(box: Box, other: Box, margin: float) -> bool:
     return bool(contains_points(corners([box]), centres(corners([other])), margin=margin)[0, 0])
 
 
+@stored_as("boxes.scores.measure_boxes")
 def measure_boxes(subject: Subject) -> Measured:
     """One row a case: the mean IoU of the best partners, the reward, the points that hit."""
     told = true_and_found_boxes(subject)
@@ -123,6 +124,7 @@ def measure_boxes(subject: Subject) -> Measured:
     }
 
 
+@stored_as("boxes.scores.measure_ranked_boxes")
 def measure_ranked_boxes(subject: Subject) -> Measured:
     """One row a case: true boxes a class, and every found box with its score and its hits.
 

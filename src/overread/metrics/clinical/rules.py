@@ -12,11 +12,12 @@ from overread.language.labels import chexpert_labels
 from overread.language.statements import Statement, find_statements
 from overread.metrics.clinical.chexbert import CLASSES, labels_f1
 from overread.metrics.clinical.findings import count_findings
-from overread.metrics.contract import Measured, Metric, Subject
+from overread.metrics.contract import Measured, Metric, Subject, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part, text_pairs
 
 
+@stored_as("clinical.rules.measure_rules")
 def measure_rules(subject: Subject, part: Part) -> Measured:
     """Counts, disagreements and labels of one case; each text is read once."""
     measured = {}

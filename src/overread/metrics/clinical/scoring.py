@@ -23,7 +23,7 @@ from overread.metrics.clinical.radgraph import (
     radgraph_e,
     radgraph_er,
 )
-from overread.metrics.contract import Measured, Subject
+from overread.metrics.contract import Measured, Subject, stored_as
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words import radcliq_bleu2
 
@@ -31,6 +31,7 @@ PairScore: TypeAlias = Callable[[str, str], dict[str, Any]]
 """(reference, what was written) → statistics."""
 
 
+@stored_as("clinical.scoring.measure_pairs")
 def measure_pairs(
     subject: Subject, part: Part, score: PairScore, nothing: dict[str, Any]
 ) -> Measured:
@@ -104,6 +105,7 @@ def score_green(reference: str, written: str) -> dict[str, Any]:
     }
 
 
+@stored_as("clinical.scoring.measure_chexbert")
 def measure_chexbert(subject: Subject, part: Part) -> Measured:
     """The labels of each pair of texts; no label at all where the reader wrote nothing."""
     silent = {"labels": [0] * len(CLASSES)}

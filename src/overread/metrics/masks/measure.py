@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from overread.core import Finding, Geometry, Mask, Volume
 from overread.errors import OverreadError, PictureError, UsageError
-from overread.metrics.contract import Files, Measured, Subject
+from overread.metrics.contract import Files, Measured, Subject, stored_as
 from overread.metrics.masks.components import coordinates, entities
 from overread.metrics.masks.distances import match_by_distance
 from overread.metrics.masks.instances import MaskMatch, match_finding
@@ -45,6 +45,7 @@ class _TruthMask:
         return category is None or bool(category.focal)
 
 
+@stored_as("masks.measure.measure_masks")
 def measure_masks(
     subject: Subject, *, settings: MaskSettings = DEFAULT, surfaces: bool = False
 ) -> Measured:

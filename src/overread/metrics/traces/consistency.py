@@ -13,7 +13,7 @@ from typing import Any
 from overread.core import Trace
 from overread.language.compare import compare_statements
 from overread.language.findings import ReportFinding, sides_fit
-from overread.metrics.contract import Measured, Metric, Subject, by_name
+from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.shares import ceiling_metric, share_metric
 from overread.metrics.traces.looks import cached_statements, step_words, trace_pair
 
@@ -100,6 +100,7 @@ def _row(trace: Trace | None, report: str | None) -> dict[str, Any]:
     }
 
 
+@stored_as("traces.consistency.measure_consistency")
 def measure_consistency(subject: Subject) -> Measured:
     """One row a case whose reference has steps and a report; a missing reading scores 0."""
     reading = subject.usable_reading
@@ -108,6 +109,7 @@ def measure_consistency(subject: Subject) -> Measured:
     return {"": _row(reading.trace if reading else None, reading.report if reading else None)}
 
 
+@stored_as("traces.consistency.measure_reference_consistency")
 def measure_reference_consistency(subject: Subject) -> Measured:
     """The same of the reference's own steps and report."""
     truth = subject.entry.truth

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from overread.core import Box, Image, Trace
 from overread.errors import OverreadError, PictureError
-from overread.metrics.contract import Files, Measured, Metric, Subject, by_name
+from overread.metrics.contract import Files, Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.shares import ceiling_metric, share_metric
 from overread.metrics.traces.looks import TraceLook, collect_looks, trace_pair
 from overread.pixels.draw import crop
@@ -198,6 +198,7 @@ def _row(
     }
 
 
+@stored_as("traces.crops.measure_crops")
 def measure_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRAMES) -> Measured:
     """One row a case whose reference shows crops; a reading without a crop scores 0."""
     truth, own = trace_pair(subject)
@@ -206,6 +207,7 @@ def measure_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRAMES) -> Me
     return {"": _row(subject, own, subject.reading_files, frames)}
 
 
+@stored_as("traces.crops.measure_reference_crops")
 def measure_reference_crops(subject: Subject, *, frames: tuple[Frame, ...] = FRAMES) -> Measured:
     """The same of the reference's own crops."""
     truth, _ = trace_pair(subject)

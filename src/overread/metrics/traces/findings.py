@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from overread.language.compare import compare_statements
-from overread.metrics.contract import Measured, Subject, by_name
+from overread.metrics.contract import Measured, Subject, by_name, stored_as
 from overread.metrics.shares import share_metric
 from overread.metrics.traces.looks import TraceLook, cached_statements, collect_looks, trace_pair
 
@@ -40,6 +40,7 @@ def region_findings(
     return common, own, asked
 
 
+@stored_as("traces.findings.measure_region_findings")
 def measure_region_findings(subject: Subject) -> Measured:
     """One row a case whose reference says something after a look; without looks all are 0.
 

@@ -10,7 +10,7 @@ from typing import Any
 from overread.core import Box
 from overread.metrics.boxes.matching import best_pairs
 from overread.metrics.boxes.scores import iou_table
-from overread.metrics.contract import Measured, Subject, by_name
+from overread.metrics.contract import Measured, Subject, by_name, stored_as
 from overread.metrics.shares import share_metric
 from overread.metrics.traces.looks import TraceLook, collect_looks, trace_pair
 
@@ -61,6 +61,7 @@ def step_overlaps(looks: Sequence[TraceLook], reference: Sequence[TraceLook]) ->
     return out
 
 
+@stored_as("traces.path.measure_path")
 def measure_path(subject: Subject) -> Measured:
     """One row a case: regions covered, order kept, boxes of the steps. A missing trace scores 0.
 

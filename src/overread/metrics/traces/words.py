@@ -17,7 +17,7 @@ from overread.language.regions import xray_regions_of
 from overread.language.segments import SIDES_OF
 from overread.language.statements import Statement
 from overread.metrics.boxes.region_names import expand_regions, find_regions, major_region
-from overread.metrics.contract import Measured, Subject, by_name
+from overread.metrics.contract import Measured, Subject, by_name, stored_as
 from overread.metrics.shares import ceiling_metric, share_metric
 from overread.metrics.traces.looks import TraceLook, cached_statements, collect_looks, trace_pair
 from overread.ontology import xray_regions
@@ -69,12 +69,14 @@ def _row(trace: Trace | None) -> dict[str, Any]:
     }
 
 
+@stored_as("traces.words.measure_region_words")
 def measure_region_words(subject: Subject) -> Measured:
     """One row a case in which a look of the reference can be judged; 0 where none of ours can."""
     truth, own = trace_pair(subject)
     return {"": _row(own)} if _row(truth)["judged"] else {}
 
 
+@stored_as("traces.words.measure_reference_region_words")
 def measure_reference_region_words(subject: Subject) -> Measured:
     """The same of the reference trace."""
     row = _row(trace_pair(subject)[0])

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from overread.metrics.contract import Measured, Subject
+from overread.metrics.contract import Measured, Subject, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words.bleu_scores import BleuCounts, Smoothing, bleu_counts, bleu_of_counts
@@ -48,6 +48,7 @@ class Cutting:
 # ---- what is kept of a pair of texts -------------------------------------------------------
 
 
+@stored_as("words.counting.measure_words")
 def measure_words(subject: Subject, cutting: Cutting) -> Measured:
     """Counts of each pair of texts of a case.
 

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from overread.core import Entry
-from overread.metrics import Metric, Statistics
+from overread.metrics import Metric, Statistics, measure_key
 from overread.metrics.groups import find_groups
 from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, breakdown, cluster_key
-from overread.runs.scoring.card import (
-    CaseStatistics,
-    DescribedScore,
-    GroupScores,
-    Score,
-    measure_key,
-)
+from overread.runs.scoring.card import CaseStatistics, DescribedScore, GroupScores, Score
 
+UnitKey = tuple[str, str]
+"""(case, unit): what is paired when cards are compared."""
 _ALL = ("", "")
 
 
@@ -44,10 +40,14 @@ class UnitRows:
     """Everything that one measure gave, as rows with their case and unit."""
 
     rows: list[Statistics]
-    places: list[tuple[str, str]]
-    """(case, unit) of each row."""
+    places: list[UnitKey]
+    """Where each row is from."""
     clusters: list[str]
     """Whose each row is: the patient where one is known, else the case."""
+
+    def by_place(self) -> dict[UnitKey, Statistics]:
+        """The rows by their case and unit."""
+        return dict(zip(self.places, self.rows, strict=True))
 
 
 def collect_units(statistics: Mapping[str, CaseStatistics], key: str) -> UnitRows:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from pydantic_core import from_json
 
 from overread.core import Record
 from overread.errors import OverreadError
-from overread.metrics import Metric
 
 MARK = "overread scorecard 1"
 _MAX_BYTES = 1 << 30
@@ -149,26 +147,6 @@ def read_card(path: Path) -> Card:
             f"the scorecard is damaged at {place} ({first['msg']})", where=where, remedy=remedy
         ) from None
     return card
-
-
-def measure_key(metric: Metric) -> str:
-    """A stable name of what a metric measures with: equal keys, equal statistics.
-
-    >>> from overread.metrics.choice import ACCURACY
-    >>> measure_key(ACCURACY)
-    'choice.measure_choice'
-    """
-    measure: Any = metric.measure
-    words = []
-    while isinstance(measure, partial):
-        words += [repr(value) for value in measure.args]
-        words += [f"{name}={value!r}" for name, value in sorted(measure.keywords.items())]
-        measure = measure.func
-    place = f"{measure.__module__.removeprefix('overread.metrics.')}.{measure.__qualname__}"
-    told = ", ".join(words)
-    if len(told) > 60:
-        told = hashlib.sha256(told.encode()).hexdigest()[:12]
-    return f"{place}({told})" if told else place
 
 
 def short_signature(card: Card) -> str:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from overread import catalog
 from overread.errors import OverreadError, UnknownName, UsageError
-from overread.metrics import Metric, Sample, Statistics
+from overread.metrics import Metric, Sample, Statistics, measure_key
 from overread.metrics.statistics.bootstrap import cluster_key
 from overread.metrics.statistics.paired_tests import Difference, McNemar, differences, mcnemar
 from overread.metrics.statistics.ranks import Ranking, Significance, rank_ranges, significance
 from overread.metrics.statistics.unit_pairs import UnitChoice
-from overread.runs.scoring.aggregation import BootstrapSettings
-from overread.runs.scoring.card import Card, measure_key
-
-UnitKey = tuple[str, str]
-"""(case, unit): what is paired."""
+from overread.runs.scoring.aggregation import BootstrapSettings, UnitKey, collect_units
+from overread.runs.scoring.card import Card
+from overread.runs.scoring.case_scores import score_cases
+from overread.runs.scoring.metric_selection import find_metric, with_card_settings
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,10 @@ def compare(
     ordered = {first: called[first], **called}
     chosen, left_out = common_metrics(ordered, metrics)
     measured = {
-        key: {reader: _measure_rows(card, key) for reader, card in ordered.items()}
+        key: {
+            reader: collect_units(card.statistics, key).by_place()
+            for reader, card in ordered.items()
+        }
         for key in dict.fromkeys(map(measure_key, chosen))
     }
     for metric in chosen:
@@ -156,7 +158,7 @@ def _compare_metric(
     if any(found.first is None or found.second is None for found in apart.values()):
         return MetricComparison(metric, apart, tests, None, None)
     ranking = rank_ranges(metric.combine, rows, better=metric.better, **how, **drawn)
-    scores = {reader: _score_cases(metric, own) for reader, own in rows.items()}
+    scores = {reader: score_cases(metric, own) for reader, own in rows.items()}
     # A case that leaves one reader's number undefined says nothing about who is better on it.
     defined = [
         {case for case, score in own.items() if np.isfinite(score)} for own in scores.values()
@@ -183,41 +185,6 @@ def _judged_units(
         place for rows in (one, other) for place, row in rows.items() if not row.get("judged", 1)
     }
     return set(one) - lost, set(other) - lost
-
-
-def values_by_case(
-    card: Card, *, within: Container[UnitKey] | None = None
-) -> Iterator[dict[str, Any]]:
-    """Case × metric × value: what each case scores by itself, or the reason there is nothing.
-
-    With `within` only these units count, for instance those of one group of a breakdown.
-    """
-    for name, told in card.scores.items():
-        settings = card.signature["settings"].get(name)
-        metric = _with_card_settings(cast(Metric, catalog.find("metrics", name)), settings)
-        rows = _measure_rows(card, measure_key(metric))
-        if within is not None:
-            rows = {place: row for place, row in rows.items() if place in within}
-        values = _score_cases(metric, rows) if rows else {}
-        for case, found in card.statistics.items():
-            value = values.get(case)
-            line: dict[str, Any] = {"case": case, "metric": name, "better": told.better}
-            if value is not None and np.isfinite(value):
-                yield {**line, "value": value}
-            else:
-                why = "undefined for this case alone" if case in values else found.state
-                yield {**line, "value": None, "reason": why}
-
-
-def _score_cases(metric: Metric, rows: Mapping[UnitKey, Statistics]) -> dict[str, float]:
-    """The metric of each case alone."""
-    cases = sorted({case for case, _ in rows})
-    number = {case: n for n, case in enumerate(cases)}
-    weights = np.zeros((len(cases), len(rows)))
-    for place, (case, _) in enumerate(rows):
-        weights[number[case], place] = 1
-    values = metric.combine(Sample(list(rows.values()), weights))
-    return dict(zip(cases, values.tolist(), strict=True))
 
 
 def _name_cards(cards: Sequence[Card], names: Sequence[str]) -> dict[str, Card]:
@@ -317,7 +284,7 @@ def common_metrics(
     names = wanted or list(dict.fromkeys(name for card in cards.values() for name in card.scores))
     for name in names:
         try:
-            metric = cast(Metric, catalog.find("metrics", name))
+            metric = find_metric(name)
         except UnknownName:
             if wanted:
                 raise
@@ -332,7 +299,7 @@ def common_metrics(
         elif any(other != settings[0] for other in settings):
             left_out[name] = f"scored with different settings: {_format_differences(settings)}"
         else:
-            chosen.append(_with_card_settings(metric, settings[0]))
+            chosen.append(with_card_settings(metric, settings[0]))
     if not chosen:
         why = next((w for n, w in left_out.items() if not n.startswith("ceiling_")), "")
         raise UsageError(
@@ -356,32 +323,10 @@ def _format_differences(settings: Sequence[Mapping[str, Any] | None]) -> str:
     return ", ".join(told)
 
 
-def _with_card_settings(metric: Metric, settings: Mapping[str, Any] | None) -> Metric:
-    """The metric with the settings of the cards, so that their statistics are found again."""
-    if metric.retune is None or not settings or dict(settings) == _to_json_values(metric.settings):
-        return metric
-    family = metric.retune({**metric.settings, **settings})
-    return next(other for other in family if other.name == metric.name)
-
-
-def _to_json_values(settings: Mapping[str, Any]) -> Any:
-    import json
-
-    return json.loads(json.dumps(dict(settings)))
-
-
 def _unit_keys(card: Card) -> set[UnitKey]:
     return {
         (case, unit)
         for case, found in card.statistics.items()
         for units in found.rows.values()
         for unit in units
-    }
-
-
-def _measure_rows(card: Card, key: str) -> dict[UnitKey, Statistics]:
-    return {
-        (case, unit): row
-        for case, found in sorted(card.statistics.items())
-        for unit, row in found.rows.get(key, {}).items()
     }

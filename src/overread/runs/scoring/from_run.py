@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +11,15 @@ from overread.core import Case, Progress, Reading, Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import UsageError
 from overread.runs.judging.verdict_store import select_verdicts
+from overread.runs.reading_files import RunFiles
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card
 from overread.runs.scoring.card_builder import build_card, load_entries
-from overread.runs.scoring.comparison import values_by_case
+from overread.runs.scoring.case_scores import values_by_case
 from overread.runs.scoring.measurement import ReadingSet
 from overread.runs.spec import read_spec
 from overread.runs.store import RunUnwritable, last_readings
 from overread.storage.atomic import open_atomic
-from overread.storage.fence import Fence
-
-
-@dataclass(frozen=True)
-class RunFiles:
-    """The files of a run that its readings name; it can be pickled."""
-
-    folder: Path
-
-    def source(self, file: str) -> Path:
-        """The path of a mask or a crop of the run."""
-        return Fence(self.folder).path(file)
 
 
 def score(
@@ -76,19 +64,6 @@ def score(
         _reading_set(sample, readings, verdicts, spec.reader.name, run)
         for sample in range(max(spec.repeat, 1))
     ]
-    card = build_card(
-        place,
-        release,
-        entries,
-        attempts,
-        asked_for={_requested_part(entry.case) for entry in entries.values()},
-        metrics=metrics,
-        settings=settings,
-        bootstrap=bootstrap,
-        workers=workers,
-        fresh=fresh,
-        progress=progress,
-    )
     failed = [f"{r.case_id} failed: {r.error}" for r in readings.values() if r.error]
     failed += [f"{case} was read and is not in the release any more" for case in lost]
     for sample in range(spec.repeat):
@@ -96,13 +71,22 @@ def score(
         failed += [
             f"{case} was not read{which}" for case in entries if (case, sample) not in readings
         ]
-    card = card.model_copy(
-        update={
-            "reader": spec.reader.name,
-            "predictions": run.name,
-            "problems": (*failed, *notes, *card.problems),
-            "signature": {**card.signature, "run": spec.model_dump(mode="json"), "judges": who},
-        }
+    card = build_card(
+        place,
+        release,
+        entries,
+        attempts,
+        reader=spec.reader.name,
+        predictions=run.name,
+        problems=(*failed, *notes),
+        signature={"run": spec.model_dump(mode="json"), "judges": who},
+        asked_for={_requested_part(entry.case) for entry in entries.values()},
+        metrics=metrics,
+        settings=settings,
+        bootstrap=bootstrap,
+        workers=workers,
+        fresh=fresh,
+        progress=progress,
     )
     try:
         _write_scores(run, card)
@@ -153,8 +137,8 @@ def _strip_log(reading: Reading) -> Reading:
 
 
 def _write_scores(run: Path, card: Card) -> None:
-    with open_atomic(run / "scores.jsonl", packed=False) as out:
+    with open_atomic(run / "scores.jsonl", compress=False) as out:
         for line in values_by_case(card):
             out.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-    with open_atomic(run / "card.json", packed=False) as out:
+    with open_atomic(run / "card.json", compress=False) as out:
         out.write((json.dumps(card.as_json(), ensure_ascii=False) + "\n").encode())

@@ -14,8 +14,8 @@ from overread.core import Entry, Mask, Progress, Reading, Release, ReleaseRef
 from overread.core.submission import Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import MissingPart, OverreadError
-from overread.metrics import Metric, Subject
-from overread.runs.scoring.card import CaseStatistics, measure_key
+from overread.metrics import Metric, Subject, measure_key
+from overread.runs.scoring.card import CaseStatistics
 from overread.runs.scoring.measure_cache import MeasureCache, digest, file_identity
 from overread.runs.workers import run_in_workers
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from overread.catalog import unknown_name
 from overread.runs.scoring.card import Card
-from overread.runs.scoring.comparison import values_by_case
+from overread.runs.scoring.case_scores import values_by_case
 
 DEFAULT_COUNTS = (3, 2, 2)
 """How many of the worst, of the best and at random are shown unless somebody says otherwise."""

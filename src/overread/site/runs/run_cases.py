@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, Query
 from pydantic_core import to_json
 from starlette.responses import Response
 
 from overread.core import Entry, Record, Usage
 from overread.errors import NotThere, OverreadError
 from overread.metrics.groups import find_groups
+from overread.runs.scoring.aggregation import UnitKey
 from overread.runs.scoring.card import Card
-from overread.runs.scoring.comparison import UnitKey, values_by_case
-from overread.site.dependencies import AccessDep, OneRun, ShelfDep
+from overread.runs.scoring.case_scores import values_by_case
+from overread.site.dependencies import AccessDep, OneRun, ShelfDep, require_truth
+from overread.site.lru_cache import LruCache
 from overread.site.runs.reading_index import ReadingSummary, index_of_run
 from overread.site.runs.scorecards import card_errors, load_card
 from overread.site.shelf import Run, Split
@@ -72,8 +74,8 @@ def get_cases(
     What single cases score, and which group they are in, tells the truth: where that is withheld
     neither is sent.
     """
-    if (breakdown is not None or group is not None) and not access.truth:
-        raise HTTPException(403, "the truth is withheld on this page")
+    if breakdown is not None or group is not None:
+        require_truth(access)
     try:
         split: Split | None = shelf.split_of(run)
     except OverreadError:
@@ -98,23 +100,20 @@ def case_values(
     card: Card, within: frozenset[UnitKey] | None = None
 ) -> Mapping[str, dict[str, float]]:
     """Case → metric → what the case scores by itself."""
-    key = (id(card), within)
-    kept = _cache.get(key)
-    if kept is not None and kept[0] is card:
-        return kept[1]
-    found: dict[str, dict[str, float]] = {}
-    with card_errors():
-        for line in values_by_case(card, within=within):
-            if line["value"] is not None:
-                found.setdefault(line["case"], {})[line["metric"]] = line["value"]
-    while len(_cache) >= _CACHE_SIZE:
-        _cache.pop(next(iter(_cache)))
-    _cache[key] = (card, found)
-    return found
+
+    def compute() -> tuple[Card, dict[str, dict[str, float]]]:
+        found: dict[str, dict[str, float]] = {}
+        with card_errors():
+            for line in values_by_case(card, within=within):
+                if line["value"] is not None:
+                    found.setdefault(line["case"], {})[line["metric"]] = line["value"]
+        return card, found
+
+    return _values.get((id(card), within), compute)[1]
 
 
-_CACHE_SIZE = 24
-_cache: dict[tuple[int, frozenset[UnitKey] | None], tuple[Card, dict[str, dict[str, float]]]] = {}
+_values: LruCache[tuple[Card, dict[str, dict[str, float]]]] = LruCache(24)
+"""With the card itself, so that no other one gets its id."""
 
 
 def _load_card_or_none(run: Run) -> Card | None:
