@@ -1,7 +1,7 @@
 // The frame around every view: where one is, what there is, and what it may be used for.
 import { useEffect, useRef } from "preact/hooks";
-import { api, useApi } from "./api/client";
-import { Busy, Trouble } from "./kit/kit";
+import { apiUrl, useApi } from "./api/client";
+import { Loading, ErrorBox } from "./kit/kit";
 import { NOTICE } from "./kit/notice";
 import { Link, useAddress } from "./router";
 import { viewOf } from "./routes";
@@ -10,7 +10,7 @@ import { type Theme, useTheme } from "./theme";
 
 export function App() {
   const { path } = useAddress();
-  const asked = useApi<Shelved>(api(["shelf"], { again: 1 }));
+  const asked = useApi<Shelved>(apiUrl(["shelf"], { again: 1 }));
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
   useEffect(() => {
@@ -25,11 +25,11 @@ export function App() {
       </a>
       <Head />
       <main id="main" tabIndex={-1} ref={main}>
-        {asked.problem && !asked.data ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+        {asked.problem && !asked.data ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
         {asked.data ? (
           <ShelfContext.Provider value={{ shelf: asked.data, lookAgain: asked.again }}>{viewOf(path)}</ShelfContext.Provider>
         ) : asked.problem ? null : (
-          <Busy what="the overview" />
+          <Loading what="the overview" />
         )}
       </main>
       <footer class="notice">{NOTICE}</footer>

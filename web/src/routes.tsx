@@ -1,7 +1,7 @@
 // Which address shows what. Each view is a part of its own, loaded when it is first opened.
 import type { ComponentType } from "preact";
 import { Suspense, lazy } from "preact/compat";
-import { Busy, Empty } from "./kit/kit";
+import { Loading, Empty } from "./kit/kit";
 import { Link, type Parts, match } from "./router";
 
 export interface ViewProps {
@@ -31,7 +31,7 @@ export function viewOf(path: string) {
     const parts = match(shape, path);
     if (parts)
       return (
-        <Suspense fallback={<Busy what="the view" />}>
+        <Suspense fallback={<Loading what="the view" />}>
           <View key={shape + JSON.stringify(parts)} parts={parts} />
         </Suspense>
       );

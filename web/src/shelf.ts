@@ -7,14 +7,14 @@ export type Shelved = Schemas["Shelved"];
 export type ShelfDataset = Schemas["ShelfDataset"];
 export type ShelfRun = Schemas["ShelfRun"];
 
-export interface OnShelf {
+export interface ShelfValue {
   shelf: Shelved;
   lookAgain: () => void;
 }
 
-export const ShelfContext = createContext<OnShelf | null>(null);
+export const ShelfContext = createContext<ShelfValue | null>(null);
 
-export function useShelf(): OnShelf {
+export function useShelf(): ShelfValue {
   const found = useContext(ShelfContext);
   if (!found) throw new Error("useShelf() is used outside of ShelfContext");
   return found;

@@ -5,7 +5,7 @@ import type { components } from "./schema";
 export type Schemas = components["schemas"];
 
 /** Why a request was not answered, in one sentence, and what to do. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   readonly remedy: string;
   constructor(status: number, what: string, remedy = "") {
@@ -16,7 +16,7 @@ export class Refusal extends Error {
 }
 
 /** An address of the API from its parts, each made safe; a query may follow. */
-export function api(parts: string[], query: Record<string, string | number | undefined> = {}): string {
+export function apiUrl(parts: string[], query: Record<string, string | number | undefined> = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return "/api/" + parts.map(encodeURIComponent).join("/") + (text ? `?${text}` : "");
@@ -40,26 +40,26 @@ async function asked(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refusal(0, "the server does not answer", "is `overread view` still running?");
+    throw new ApiError(0, "the server does not answer", "is `overread view` still running?");
   }
 }
 
 async function answered<T>(response: Response): Promise<T> {
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
   const told = (await response.json().catch(() => ({}))) as { what?: string; remedy?: string };
-  throw new Refusal(response.status, told.what ?? `the server answered ${response.status}`, told.remedy);
+  throw new ApiError(response.status, told.what ?? `the server answered ${response.status}`, told.remedy);
 }
 
-export interface Asked<T> {
+export interface ApiState<T> {
   data: T | null;
-  problem: Refusal | null;
+  problem: ApiError | null;
   busy: boolean;
   again: () => void;
 }
 
 /** Ask once for an address (null asks nothing), and again every `every` ms where that is given. */
-export function useApi<T>(address: string | null, every = 0): Asked<T> {
-  const [state, set] = useState<{ of: string | null; data: T | null; problem: Refusal | null }>({
+export function useApi<T>(address: string | null, every = 0): ApiState<T> {
+  const [state, set] = useState<{ of: string | null; data: T | null; problem: ApiError | null }>({
     of: null,
     data: null,
     problem: null,
@@ -77,7 +77,7 @@ export function useApi<T>(address: string | null, every = 0): Asked<T> {
         set({ of: address, data, problem: null });
       } catch (error) {
         if (leaving.signal.aborted) return;
-        const problem = error instanceof Refusal ? error : new Refusal(0, String(error));
+        const problem = error instanceof ApiError ? error : new ApiError(0, String(error));
         set((before) => ({ of: address, data: before.of === address ? before.data : null, problem }));
       }
       if (every && !leaving.signal.aborted) timer = window.setTimeout(ask, every);

@@ -2,11 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Empty, Field, Sheet, Trouble } from "../kit/kit";
+import { Loading, Empty, Field, Sheet, ErrorBox } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useBuildName, useShelf } from "../shelf";
-import { Seat } from "./Seat";
+import { QuestionScreen } from "./QuestionScreen";
 import { type QueueProgress, queueApi } from "./types";
 import "./builds.css";
 
@@ -41,7 +41,7 @@ export default function Adjudicate({ parts }: ViewProps) {
       ) : !truth ? (
         <Empty title="The truth is withheld on this page, and the questions show it.">{back}</Empty>
       ) : seated ? (
-        <Seat build={build} person={person} kind={kind} leave={() => setSeated(false)} />
+        <QuestionScreen build={build} person={person} kind={kind} leave={() => setSeated(false)} />
       ) : (
         <Welcome build={build} user={user ?? null} typed={typed} kind={kind} setKind={setKind} sit={sit} />
       )}
@@ -69,8 +69,8 @@ function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
     const turn = requestAnimationFrame(() => (input.current ?? begin.current)?.focus());
     return () => cancelAnimationFrame(turn);
   }, [ready]);
-  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Busy what="the questions" />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Loading what="the questions" />;
   const kinds = Object.entries(asked.data.kinds);
   if (!asked.data.all.questions)
     return (

@@ -1,12 +1,12 @@
 // The cases behind a number of a build: who came to a step, who went on, who did not and why.
-import { api, useApi } from "../api/client";
+import { apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Tag, Trouble } from "../kit/kit";
+import { Loading, Tag, ErrorBox } from "../kit/kit";
 import { Link, to, useAddress } from "../router";
 import type { ViewProps } from "../routes";
 import { type Column, RowTable } from "../runs/RowTable";
 import { useBuildName } from "../shelf";
-import { historyOf } from "./links";
+import { historyUrl } from "./links";
 import { KINDS } from "./outcomes";
 import type { BuildCase } from "./types";
 
@@ -15,10 +15,10 @@ export default function BuildCases({ parts }: ViewProps) {
   const { query } = useAddress();
   const [step, outcome, reason] = ["step", "outcome", "reason"].map((name) => query.get(name) ?? undefined);
   const name = useBuildName(build);
-  const asked = useApi<BuildCase[]>(api(["builds", build, "cases"], { step, outcome, reason }));
+  const asked = useApi<BuildCase[]>(apiUrl(["builds", build, "cases"], { step, outcome, reason }));
   const title = step ? `Cases that ${outcome ? `${DONE[outcome] ?? outcome} at` : "reached"} ${step}` : "Status of every case";
   const columns: Column<BuildCase>[] = [
-    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={historyOf(build, row.case)}>{row.case}</Link> },
+    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={historyUrl(build, row.case)}>{row.case}</Link> },
     { id: "patient", head: "Patient", width: 9, value: (row) => row.patient, hidden: !(asked.data ?? []).some((row) => row.patient) },
     { id: "step", head: "Step", width: 9, value: (row) => row.step, hidden: step !== undefined },
     { id: "outcome", head: "Outcome", width: 8, value: (row) => row.outcome, cell: (row) => <Outcome row={row} /> },
@@ -36,11 +36,11 @@ export default function BuildCases({ parts }: ViewProps) {
           Only <Tag>{reason}</Tag>
         </p>
       ) : null}
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
       {asked.data ? (
         <RowTable label={title} name="cases-of-the-build" columns={columns} rows={asked.data} keyOf={(row) => row.case} />
       ) : asked.problem ? null : (
-        <Busy what="the cases" />
+        <Loading what="the cases" />
       )}
     </div>
   );

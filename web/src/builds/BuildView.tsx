@@ -1,12 +1,12 @@
 // A build: how its cases went from step to step, what it cost, and what people are asked.
-import { useApi, api } from "../api/client";
+import { useApi, apiUrl } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Sheet, Tag, Trouble, shown } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox, formatNumber } from "../kit/kit";
 import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
 import { useBuildName, useShelf } from "../shelf";
 import { Flow } from "./Flow";
-import { casesOf } from "./links";
+import { buildCasesUrl } from "./links";
 import { People } from "./People";
 import type { BuildLedger, BuildTold } from "./types";
 import "./builds.css";
@@ -14,13 +14,13 @@ import "./builds.css";
 export default function BuildView({ parts }: ViewProps) {
   const build = parts.build ?? "";
   const name = useBuildName(build);
-  const asked = useApi<BuildTold>(api(["builds", build]));
+  const asked = useApi<BuildTold>(apiUrl(["builds", build]));
   return (
     <div class="stack">
       <Crumbs trail={[{ text: name }]} />
       <h1 style={{ margin: 0 }}>{name}</h1>
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
-      {asked.data ? <Told told={asked.data} /> : asked.problem ? null : <Busy what="the build" />}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? <Told told={asked.data} /> : asked.problem ? null : <Loading what="the build" />}
       {asked.data ? <People build={build} /> : null}
     </div>
   );
@@ -67,7 +67,7 @@ function Ledger({ build, ledger }: { build: string; ledger: BuildLedger }) {
           </span>
         )}
       </div>
-      <Sheet title="Cases by step" tools={shelf.rights.truth ? <Link href={casesOf(build)}>Status of every case</Link> : null}>
+      <Sheet title="Cases by step" tools={shelf.rights.truth ? <Link href={buildCasesUrl(build)}>Status of every case</Link> : null}>
         <Flow build={build} items={ledger.items} steps={ledger.steps} />
         <Counts title="Source rows that could not become a case" counts={ledger.defects} />
       </Sheet>
@@ -114,7 +114,7 @@ function Spending({ ledger }: { ledger: BuildLedger }) {
                 <td class="number">{one.input_tokens.toLocaleString("en")}</td>
                 <td class="number">{one.output_tokens.toLocaleString("en")}</td>
                 <td class="number">{one.pictures.toLocaleString("en")}</td>
-                <td class="number">{one.cost === null ? "–" : `${shown(one.cost, 4)} ${one.currency}`}</td>
+                <td class="number">{one.cost === null ? "–" : `${formatNumber(one.cost, 4)} ${one.currency}`}</td>
               </tr>
             ))}
           </tbody>

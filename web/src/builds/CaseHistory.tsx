@@ -1,13 +1,13 @@
 // All that is on record of one case of a build: what each step decided, why, and what models said.
 import { useState } from "preact/hooks";
-import { api, useApi } from "../api/client";
+import { apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Sheet, Tag, Trouble, Verbatim } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox, Verbatim } from "../kit/kit";
 import { to, useAddress } from "../router";
 import type { ViewProps } from "../routes";
-import { piecesOf } from "../runs/words";
+import { diffWords } from "../runs/word_diff";
 import { useBuildName } from "../shelf";
-import { casesOf } from "./links";
+import { buildCasesUrl } from "./links";
 import { KINDS } from "./outcomes";
 import { ShownData, Value, isNothing } from "./ShownData";
 import type { BuildAnswer, BuildChange, BuildDecision, BuildHistory } from "./types";
@@ -18,14 +18,14 @@ export default function CaseHistory({ parts }: ViewProps) {
   const { query } = useAddress();
   const id = query.get("case") ?? "";
   const name = useBuildName(build);
-  const asked = useApi<BuildHistory>(id ? api(["builds", build, "history"], { case: id }) : null);
-  const trail = [{ text: name, href: to("builds", build) }, { text: "Cases", href: casesOf(build) }, { text: id }];
+  const asked = useApi<BuildHistory>(id ? apiUrl(["builds", build, "history"], { case: id }) : null);
+  const trail = [{ text: name, href: to("builds", build) }, { text: "Cases", href: buildCasesUrl(build) }, { text: id }];
   return (
     <div class="stack">
       <Crumbs trail={trail} />
       <h1 style={{ margin: 0, overflowWrap: "anywhere" }}>{id || "No case chosen"}</h1>
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
-      {asked.data ? <Told found={asked.data} /> : id && !asked.problem ? <Busy what="the history" /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? <Told found={asked.data} /> : id && !asked.problem ? <Loading what="the history" /> : null}
     </div>
   );
 }
@@ -143,7 +143,7 @@ function Changed({ change }: { change: BuildChange }) {
 
 /** Words as they were and as they are; those that went and came are marked, to the last sign. */
 function Edited({ before, after }: { before: string; after: string }) {
-  const [went, came] = [piecesOf(before, after, true), piecesOf(after, before, true)];
+  const [went, came] = [diffWords(before, after, true), diffWords(after, before, true)];
   if (![...went, ...came].some((piece) => piece.only))
     return (
       <p>

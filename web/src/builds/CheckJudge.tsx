@@ -1,7 +1,7 @@
 // For a run that a model judged: the way to where people check the judge.
 import { useState } from "preact/hooks";
-import { Refusal, api, send, useApi } from "../api/client";
-import { Trouble } from "../kit/kit";
+import { ApiError, apiUrl, send, useApi } from "../api/client";
+import { ErrorBox } from "../kit/kit";
 import { Link, go, to } from "../router";
 import { useShelf } from "../shelf";
 import type { JudgedRun } from "./types";
@@ -9,8 +9,8 @@ import type { JudgedRun } from "./types";
 /** A link or a button; nothing where nothing of the run was judged. */
 export function CheckJudge({ run }: { run: string }) {
   const { shelf, lookAgain } = useShelf();
-  const asked = useApi<JudgedRun>(api(["runs", run, "judged"]));
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const asked = useApi<JudgedRun>(apiUrl(["runs", run, "judged"]));
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const found = asked.data;
   if (!found?.judges.length) return null;
@@ -20,11 +20,11 @@ export function CheckJudge({ run }: { run: string }) {
     setBusy(true);
     setProblem(null);
     try {
-      const made = await send<JudgedRun>("POST", api(["runs", run, "judged"]));
+      const made = await send<JudgedRun>("POST", apiUrl(["runs", run, "judged"]));
       lookAgain();
       if (made.build) go(to("builds", made.build));
     } catch (error) {
-      setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+      setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
     } finally {
       setBusy(false);
     }
@@ -34,7 +34,7 @@ export function CheckJudge({ run }: { run: string }) {
       <button type="button" disabled={busy} onClick={() => void begin()} title="Writes questions into a folder next to the run; two people answer each">
         Have people check the judge’s {(found.steps + found.sentences).toLocaleString("en")} verdicts
       </button>
-      {problem ? <Trouble problem={problem} /> : null}
+      {problem ? <ErrorBox problem={problem} /> : null}
     </>
   );
 }

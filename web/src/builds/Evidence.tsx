@@ -7,7 +7,7 @@ import type { Draft } from "./draft";
 import type { OpenQuestion } from "./types";
 
 /** What keys do on the evidence, while the question has them. */
-export interface EvidenceHands {
+export interface EvidenceKeys {
   key: (key: string) => (() => void) | null;
 }
 
@@ -16,7 +16,7 @@ export interface EvidenceProps {
   question: OpenQuestion;
   draft: Draft;
   change: (part: Partial<Draft>) => void;
-  hands: RefObject<EvidenceHands | null>;
+  hands: RefObject<EvidenceKeys | null>;
   /** Give the keys back to the question. */
   toPanel: () => void;
 }
@@ -26,7 +26,7 @@ export function Evidence(props: EvidenceProps) {
   const [at, setAt] = useState(0);
   const picture = question.pictures[at];
   const count = question.pictures.length;
-  const own: EvidenceHands = { key: () => null };
+  const own: EvidenceKeys = { key: () => null };
   hands.current = {
     key: (key) => {
       if (key === "x") return () => change({ boxes: [], first: null, last: null, rest: {} });
@@ -75,5 +75,5 @@ export interface PaneProps extends EvidenceProps {
   number: number;
   picture: OpenQuestion["pictures"][number];
   /** Where the pane says what its keys do. */
-  own: EvidenceHands;
+  own: EvidenceKeys;
 }

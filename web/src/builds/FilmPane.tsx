@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Stage, type StageBox } from "../stage/Stage";
 import type { PaneProps } from "./Evidence";
-import { type Corners, type DraftBox, fitted, freshId, middle } from "./draft";
+import { type Corners, type DraftBox, fitBox, freshId, middleBox } from "./draft";
 import { queueApi } from "./types";
 
 const MANY = 4;
@@ -26,7 +26,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
     setChosen(box.id);
   };
   const draw = (at: Corners, of?: string) => {
-    const box = { id: freshId(draft.boxes), ...fitted(at, width, height) };
+    const box = { id: freshId(draft.boxes), ...fitBox(at, width, height) };
     put(of ? { ...box, of } : box);
     return box.id;
   };
@@ -37,7 +37,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
   const add = () => {
     // The box that is asked about is what is most often corrected.
     const only = asked.length === 1 && !draft.boxes.length ? asked[0] : undefined;
-    adding.current = draw(only ?? middle(width, height));
+    adding.current = draw(only ?? middleBox(width, height));
   };
   useEffect(() => {
     const id = adding.current;
@@ -48,7 +48,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
   /** A shown box that is moved becomes a drawn one; its name goes along where there are several. */
   const moved = (id: string, at: Corners) => {
     const mine = draft.boxes.find((box) => box.id === id);
-    if (mine) put({ ...mine, ...fitted(at, width, height) });
+    if (mine) put({ ...mine, ...fitBox(at, width, height) });
     else {
       const shown = picture.boxes[Number(id.slice("shown-".length))];
       if (shown) draw(at, picture.boxes.length > 1 && shown.label ? shown.label : undefined);
@@ -118,7 +118,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
                   max={edge.startsWith("x") ? width : height}
                   value={box[edge]}
                   onFocus={() => setChosen(box.id)}
-                  onChange={(event) => put({ ...box, ...fitted({ ...box, [edge]: event.currentTarget.valueAsNumber }, width, height) })}
+                  onChange={(event) => put({ ...box, ...fitBox({ ...box, [edge]: event.currentTarget.valueAsNumber }, width, height) })}
                   onKeyDown={(event) => {
                     if (event.key !== "Enter" || event.ctrlKey) return;
                     event.currentTarget.blur(); // what was typed counts

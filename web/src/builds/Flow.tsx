@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { Tag } from "../kit/kit";
 import { Link } from "../router";
 import { useShelf } from "../shelf";
-import { type Behind, casesOf } from "./links";
+import { type Behind, buildCasesUrl } from "./links";
 import { KINDS } from "./outcomes";
 import type { BuildStep } from "./types";
 
@@ -14,7 +14,7 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
   /** A number leads to its cases, where they may be seen. */
   const led = (behind: Behind, label: string, told: ComponentChildren) =>
     truth ? (
-      <Link href={casesOf(build, behind)} aria-label={`${label}: the cases`}>
+      <Link href={buildCasesUrl(build, behind)} aria-label={`${label}: the cases`}>
         {told}
       </Link>
     ) : (

@@ -1,19 +1,19 @@
 // The question, its verdicts and reasons, each with its key; what will be kept, and the other keys.
 import type { ComponentChildren, RefObject } from "preact";
-import { Trouble } from "../kit/kit";
-import type { EvidenceHands } from "./Evidence";
+import { ErrorBox } from "../kit/kit";
+import type { EvidenceKeys } from "./Evidence";
 import { ShownData } from "./ShownData";
-import { corrected, toggled } from "./draft";
+import { correctedData, toggleReason } from "./draft";
 import { keyOf, reasonKeys, verdictKeys } from "./keys";
-import type { Sitting } from "./sitting";
+import type { Adjudication } from "./useAdjudication";
 import { CANNOT_JUDGE, type OpenQuestion } from "./types";
 
 interface PanelProps {
-  sitting: Sitting;
+  sitting: Adjudication;
   question: OpenQuestion;
   panel: RefObject<HTMLDivElement>;
   note: RefObject<HTMLTextAreaElement>;
-  hands: RefObject<EvidenceHands | null>;
+  hands: RefObject<EvidenceKeys | null>;
 }
 
 export function Panel({ sitting, question, panel, note }: PanelProps) {
@@ -21,7 +21,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
   const verdicts = verdictKeys(question.choices);
   const reasons = reasonKeys(question.reasons.map((one) => one.code));
   const choices = [...question.choices.filter((choice) => choice !== CANNOT_JUDGE), CANNOT_JUDGE];
-  const instead = corrected(draft);
+  const instead = correctedData(draft);
   const chosen = question.reasons.filter(({ code }) => draft.reasons.includes(code));
   const wordless = draft.reasons.includes("other") && !draft.note.trim();
   return (
@@ -34,7 +34,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
         {question.pictures.length ? <ShownData shown={question.shown} /> : null}
       </div>
       <div class="adjudicate-answer">
-        {sitting.problem ? <Trouble problem={sitting.problem} /> : null}
+        {sitting.problem ? <ErrorBox problem={sitting.problem} /> : null}
         <div class="adjudicate-choices" role="group" aria-label="Verdict">
           {choices.map((choice) => (
             <button key={choice} type="button" aria-pressed={draft.verdict === choice} onClick={() => change({ verdict: choice })}>
@@ -49,7 +49,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
               type="button"
               title={about}
               aria-pressed={draft.reasons.includes(code)}
-              onClick={() => change({ reasons: toggled(draft.reasons, code) })}
+              onClick={() => change({ reasons: toggleReason(draft.reasons, code) })}
             >
               <Key of={keyOf(reasons, code)} /> {code}
             </button>

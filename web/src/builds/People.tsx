@@ -1,7 +1,7 @@
 // What people are asked: how far they are, the way in, whether the log holds, how far they agree.
 import { useState } from "preact/hooks";
 import { useApi } from "../api/client";
-import { Busy, Sheet, Tag, Trouble, shown } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox, formatNumber } from "../kit/kit";
 import { Link, to } from "../router";
 import { useShelf } from "../shelf";
 import { type ChainCheck, type QueueAgreement, type QueueProgress, type Span, queueApi } from "./types";
@@ -18,8 +18,8 @@ const COLUMNS = {
 
 export function People({ build }: { build: string }) {
   const asked = useApi<QueueProgress>(queueApi(build, "progress"));
-  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Busy what="the questions" />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Loading what="the questions" />;
   if (!asked.data.all.questions) return <p class="quiet-text">There are no questions for people here.</p>;
   return (
     <>
@@ -117,8 +117,8 @@ function Agreement({ build }: { build: string }) {
       }
     >
       {open ? null : <p class="quiet-text">Do not open this while you are still reading: it shows how often readers differ.</p>}
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
-      {open && asked.busy ? <Busy what="the agreement" /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {open && asked.busy ? <Loading what="the agreement" /> : null}
       {asked.data ? <AgreementTable found={asked.data} /> : null}
     </Sheet>
   );
@@ -229,11 +229,11 @@ function Number({ span }: { span: Span | null }) {
   if (span.value === null) return <span class="quiet-text">undefined</span>;
   return (
     <>
-      {shown(span.value)}
+      {formatNumber(span.value)}
       {span.low === null ? null : (
         <span class="quiet-text">
           {" "}
-          ({shown(span.low)} – {shown(span.high)})
+          ({formatNumber(span.low)} – {formatNumber(span.high)})
         </span>
       )}
     </>
@@ -245,7 +245,7 @@ function Chain({ build }: { build: string }) {
   const found = asked.data;
   return (
     <Sheet title="The log of verdicts">
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
       {found ? (
         <>
           <p>

@@ -1,7 +1,7 @@
 // A scan of a question, slice by slice; the first and the last slice of a finding can be marked.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApi } from "../api/client";
-import { Busy, Trouble } from "../kit/kit";
+import { Loading, ErrorBox } from "../kit/kit";
 import type { PaneProps } from "./Evidence";
 import { markedSlices } from "./draft";
 import { type EvidenceVolume, queueApi } from "./types";
@@ -67,8 +67,8 @@ export function SlicePane({ build, question, number, picture, draft, change, own
       for (const at of [index + step, index - step]) if (at >= 0 && at < count) new Image().src = address(at);
   }, [volume, plane, window_, masks, index]);
 
-  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
-  if (!volume) return <Busy what="the scan" />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (!volume) return <Loading what="the scan" />;
   const isMarked = plane === "axial" && marked.includes(index);
   return (
     <div class="slice-pane">

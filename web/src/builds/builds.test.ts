@@ -1,6 +1,6 @@
 import { inOneLine } from "./ShownData";
 import { describe, expect, it } from "vitest";
-import { EMPTY, corrected, draftOf, fitted, freshId, markedSlices, toggled } from "./draft";
+import { EMPTY, correctedData, draftOf, fitBox, freshId, markedSlices, toggleReason } from "./draft";
 import { RESERVED, reasonKeys, verdictKeys } from "./keys";
 
 const CODES = [
@@ -31,24 +31,24 @@ describe("keys", () => {
 describe("corrected data", () => {
   const box = { id: "draft-1", x1: 10.4, y1: 20, x2: 30, y2: 40 };
   it("has one box as 'box', several as 'boxes', as at the terminal", () => {
-    expect(corrected({ ...EMPTY, boxes: [box] })).toEqual({ box: [10, 20, 30, 40] });
+    expect(correctedData({ ...EMPTY, boxes: [box] })).toEqual({ box: [10, 20, 30, 40] });
     const two = { ...EMPTY, boxes: [box, { ...box, id: "draft-2", x2: 50 }] };
-    expect(corrected(two)).toEqual({ boxes: [[10, 20, 30, 40], [10, 20, 50, 40]] });
+    expect(correctedData(two)).toEqual({ boxes: [[10, 20, 30, 40], [10, 20, 50, 40]] });
   });
-  it("is nothing where nothing was corrected", () => expect(corrected(EMPTY)).toBeNull());
+  it("is nothing where nothing was corrected", () => expect(correctedData(EMPTY)).toBeNull());
   it("marks slices in either order", () => {
     expect(markedSlices({ ...EMPTY, first: 14, last: 12 })).toEqual([12, 13, 14]);
-    expect(corrected({ ...EMPTY, first: null, last: 7 })).toEqual({ slices: [7] });
+    expect(correctedData({ ...EMPTY, first: null, last: 7 })).toEqual({ slices: [7] });
   });
   it("comes back from a verdict that was taken back", () => {
     const given = { question: "q", item: "i", kind: "k", verdict: "reject", reasons: ["wrong-side"], note: "low", at: "" };
     const data = { boxes: [[1, 2, 3, 4], [5, 6, 7, 8]], of: ["heart", ""], slices: [3, 4, 5], other: 1 };
     const draft = draftOf({ ...given, corrected: data });
     expect(draft.verdict).toBe("reject");
-    expect(corrected(draft)).toEqual(data);
-    expect(corrected(draftOf({ ...given, corrected: null }))).toBeNull();
+    expect(correctedData(draft)).toEqual(data);
+    expect(correctedData(draftOf({ ...given, corrected: null }))).toBeNull();
     const apart = { slices: [12, 13, 20] }; // as the terminal allows: they stay as they were
-    expect(corrected(draftOf({ ...given, corrected: apart }))).toEqual(apart);
+    expect(correctedData(draftOf({ ...given, corrected: apart }))).toEqual(apart);
   });
   it("survives corrected data of any shape", () => {
     const given = { question: "q", item: "i", kind: "k", verdict: "reject", reasons: [], note: "", at: "" };
@@ -57,9 +57,9 @@ describe("corrected data", () => {
 });
 
 it("toggles reasons, names boxes apart, keeps boxes in the picture", () => {
-  expect(toggled(toggled([], "a"), "a")).toEqual([]);
+  expect(toggleReason(toggleReason([], "a"), "a")).toEqual([]);
   expect(freshId([{ id: "draft-2", x1: 0, y1: 0, x2: 1, y2: 1 }])).toBe("draft-3");
-  expect(fitted({ x1: -5, y1: 3, x2: NaN, y2: 999 }, 100, 50)).toEqual({ x1: 0, y1: 3, x2: 1, y2: 50 });
+  expect(fitBox({ x1: -5, y1: 3, x2: NaN, y2: 999 }, 100, 50)).toEqual({ x1: 0, y1: 3, x2: 1, y2: 50 });
 });
 
 it("tells short lists and records in one line, and leaves the rest to be laid out", () => {

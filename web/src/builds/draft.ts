@@ -28,7 +28,7 @@ export interface Draft {
 
 export const EMPTY: Draft = { verdict: null, reasons: [], note: "", boxes: [], first: null, last: null, rest: {} };
 
-export function toggled(reasons: string[], code: string): string[] {
+export function toggleReason(reasons: string[], code: string): string[] {
   return reasons.includes(code) ? reasons.filter((own) => own !== code) : [...reasons, code];
 }
 
@@ -41,7 +41,7 @@ export function markedSlices(draft: Draft): number[] {
 }
 
 /** What is right instead: `box` or `boxes`, `slices`; null where nothing was corrected. */
-export function corrected(draft: Draft): Record<string, unknown> | null {
+export function correctedData(draft: Draft): Record<string, unknown> | null {
   const made: Record<string, unknown> = { ...draft.rest };
   const corners = draft.boxes.map((box) => [box.x1, box.y1, box.x2, box.y2].map(Math.round));
   if (corners.length === 1) made.box = corners[0];
@@ -89,7 +89,7 @@ export function freshId(boxes: DraftBox[]): string {
 }
 
 /** Where a new box begins: the middle of the picture. */
-export function middle(width: number, height: number): Corners {
+export function middleBox(width: number, height: number): Corners {
   return {
     x1: Math.round(width * 0.375),
     y1: Math.round(height * 0.375),
@@ -99,7 +99,7 @@ export function middle(width: number, height: number): Corners {
 }
 
 /** A box inside its picture, at least a pixel large, whatever was typed. */
-export function fitted(box: Corners, width: number, height: number): Corners {
+export function fitBox(box: Corners, width: number, height: number): Corners {
   const within = (value: number, low: number, high: number) => Math.min(high, Math.max(low, Math.round(value) || 0));
   const x1 = within(box.x1, 0, width - 1);
   const y1 = within(box.y1, 0, height - 1);

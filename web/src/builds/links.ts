@@ -7,12 +7,12 @@ export interface Behind {
   reason?: string;
 }
 
-export function casesOf(build: string, behind: Behind = {}): string {
+export function buildCasesUrl(build: string, behind: Behind = {}): string {
   const query = new URLSearchParams(Object.entries(behind).filter(([, value]) => value !== undefined));
   return to("builds", build, "cases") + (query.size ? `?${query.toString()}` : "");
 }
 
 /** Ids of cases may hold anything, so they stand in the query. */
-export function historyOf(build: string, name: string): string {
+export function historyUrl(build: string, name: string): string {
   return `${to("builds", build, "history")}?${new URLSearchParams({ case: name }).toString()}`;
 }

@@ -1,5 +1,5 @@
 // What the server says of builds and questions.
-import { type Schemas, api } from "../api/client";
+import { type Schemas, apiUrl } from "../api/client";
 
 export type BuildTold = Schemas["BuildTold"];
 export type BuildLedger = Schemas["BuildLedger"];
@@ -26,5 +26,5 @@ export const CANNOT_JUDGE = "cannot judge";
 
 /** An address below the queue of a build. */
 export function queueApi(build: string, part: string, query: Record<string, string | number | undefined> = {}): string {
-  return api(["builds", build, "queue", part], query);
+  return apiUrl(["builds", build, "queue", part], query);
 }

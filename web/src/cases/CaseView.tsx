@@ -1,9 +1,9 @@
 // One case: its pictures, its words, one's own reading, and the truth when it is asked for.
 import { Suspense, lazy } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Sheet, Trouble } from "../kit/kit";
+import { Loading, Sheet, ErrorBox } from "../kit/kit";
 import { Link, go, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
@@ -13,9 +13,9 @@ import { OwnForm } from "./OwnForm";
 import { Readers } from "./Readers";
 import { TruthSheet } from "./TruthSheet";
 import { Words } from "./Words";
-import { type Draft, EMPTY, asDraft, keepDraft, keepSaw, loadDraft, loadName, sawBefore } from "./draft";
+import { type Draft, EMPTY, asDraft, saveDraft, saveSawTruth, loadDraft, loadName, loadSawTruth } from "./draft";
 import { useKeys } from "./keys";
-import { type CaseTruth, type Lit, markOf, ownBoxes, trueBoxes, withBox, withMovedBox } from "./marks";
+import { type CaseTruth, type PointedAt, markOf, ownBoxes, trueBoxes, withBox, withMovedBox } from "./marks";
 import { pictureUrl, valuesUrl } from "./pictures";
 import "./cases.css";
 
@@ -29,14 +29,14 @@ const CtPane = lazy(() => import("../ct/CtPane"));
 export default function CaseView({ parts }: ViewProps) {
   const { shelf } = useShelf();
   const { dataset = "", split = "", case: id = "" } = parts;
-  const asked = useApi<CaseSeen>(api(["cases", dataset, split, id]));
+  const asked = useApi<CaseSeen>(apiUrl(["cases", dataset, split, id]));
   const name = shelf.datasets.find((one) => one.id === dataset)?.name ?? dataset;
   const trail = [{ text: name, href: to("datasets", dataset, split) }, { text: split, href: to("datasets", dataset, split) }, { text: id }];
   return (
     <div class="case">
       <Crumbs trail={trail} />
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
-      {asked.data ? <OneCase seen={asked.data} dataset={dataset} /> : asked.problem ? null : <Busy what="the case" />}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? <OneCase seen={asked.data} dataset={dataset} /> : asked.problem ? null : <Loading what="the case" />}
     </div>
   );
 }
@@ -47,15 +47,15 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const place = [dataset, split, id];
   const writes = !shelf.rights.read_only;
   const [shown, setShown] = useState(false);
-  const [sawTruth, setSawTruth] = useState(() => sawBefore(place));
-  const truth = useApi<CaseTruth>(shown ? api(["cases", ...place, "truth"]) : null);
-  const readers = useApi<CaseReader[]>(api(["cases", ...place, "readers"]));
+  const [sawTruth, setSawTruth] = useState(() => loadSawTruth(place));
+  const truth = useApi<CaseTruth>(shown ? apiUrl(["cases", ...place, "truth"]) : null);
+  const readers = useApi<CaseReader[]>(apiUrl(["cases", ...place, "readers"]));
   const told = shown ? truth.data : null;
   // Runs that the address names come first: whoever compares two readers comes with both.
   const [named] = useQuery("runs");
   const there = (readers.data ?? []).map((one) => one.run);
   const runs = [...named.split(",").filter((run) => there.includes(run)), ...there].filter((run, at, all) => all.indexOf(run) === at);
-  const [lit, setLit] = useState<Lit | null>(null);
+  const [lit, setLit] = useState<PointedAt | null>(null);
   const [full, setFull] = useState<string | null>(null);
   const [draft, setDraft] = useState<Draft>(() => loadDraft(place) ?? EMPTY);
   const [touched, setTouched] = useState(() => loadDraft(place) !== null);
@@ -63,7 +63,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const [chosen, setChosen] = useState<string | null>(null);
   const [name, setName] = useState(() => shelf.rights.user ?? loadName());
   const who = name.trim() || "person";
-  const own = useApi<OwnKept>(writes ? api(["cases", ...place, "own"], { name: who }) : null);
+  const own = useApi<OwnKept>(writes ? apiUrl(["cases", ...place, "own"], { name: who }) : null);
   const [justSaved, setJustSaved] = useState<OwnKept | null>(null);
 
   // What was saved before is shown, unless something is being written.
@@ -75,10 +75,10 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const write = (next: Draft) => {
     setTouched(true);
     setDraft(next);
-    keepDraft(place, next);
+    saveDraft(place, next);
   };
   const saved = (now: OwnKept) => {
-    keepDraft(place, null);
+    saveDraft(place, null);
     setJustSaved(now);
     setTouched(false);
     readers.again();
@@ -87,7 +87,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     if (seen.truth === "withheld") return;
     setShown(!shown);
     setSawTruth(true);
-    keepSaw(place);
+    saveSawTruth(place);
     setLit(null);
   };
   const step = (other: string | null | undefined) => (other ? go(to("cases", dataset, split, other)) : undefined);
@@ -159,7 +159,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
                 {volume.problem}.
               </p>
             ) : (
-              <Suspense key={volume.name} fallback={<Busy what="the volume" />}>
+              <Suspense key={volume.name} fallback={<Loading what="the volume" />}>
                 <CtPane
                   dataset={dataset}
                   split={split}

@@ -3,8 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NOTICE } from "../kit/notice";
 import { Stage, type StageProps } from "../stage/Stage";
-import { AS_STORED } from "../stage/looks";
-import { ALL } from "../stage/sight";
+import { AS_STORED } from "../stage/window_level";
+import { WHOLE_PICTURE } from "../stage/viewport";
 import type { CasePicture } from "./CaseView";
 import { Caption } from "./Films";
 import { useKeys } from "./keys";
@@ -24,7 +24,7 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
   const dialog = useRef<HTMLDialogElement>(null);
   const [beside, setBeside] = useState("");
   const [together, setTogether] = useState(true);
-  const [sight, setSight] = useState(ALL);
+  const [sight, setSight] = useState(WHOLE_PICTURE);
   const [look, setLook] = useState(AS_STORED);
   const at = Math.max(
     0,
@@ -41,7 +41,7 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
   const step = (by: number) => {
     const next = pictures[(at + by + pictures.length) % pictures.length];
     if (next) onOpen(next.name);
-    setSight(ALL);
+    setSight(WHOLE_PICTURE);
   };
   useKeys((key) => {
     if (key === "n" || key === "PageDown") step(1);

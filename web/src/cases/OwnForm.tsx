@@ -1,11 +1,11 @@
 // Reading a case oneself: findings with their boxes, a report, and saving them under one's name.
 import { useState } from "preact/hooks";
-import { Refusal, api, send } from "../api/client";
-import { Field, Sheet, Tag, Trouble } from "../kit/kit";
+import { ApiError, apiUrl, send } from "../api/client";
+import { Field, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { Link, to } from "../router";
 import type { CaseSeen, OwnKept } from "./CaseView";
 import { OwnFindings } from "./OwnFindings";
-import { type Draft, asReading, isEmpty, keepName } from "./draft";
+import { type Draft, asReading, isEmpty, saveName } from "./draft";
 
 export interface OwnFormProps {
   seen: CaseSeen;
@@ -32,7 +32,7 @@ const SURE = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 100];
 export function OwnForm(props: OwnFormProps) {
   const { seen, place, draft, write, name, onName, user, sawTruth, kept, unsaved, onSaved, onCompare } = props;
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const [done, setDone] = useState(false);
   const there = kept?.reading ?? null;
   const save = async (event: Event) => {
@@ -41,10 +41,10 @@ export function OwnForm(props: OwnFormProps) {
     setProblem(null);
     try {
       const body = asReading(draft, user ?? (name.trim() || "person"), sawTruth);
-      onSaved(await send<OwnKept>("POST", api(["cases", ...place, "own"]), body));
+      onSaved(await send<OwnKept>("POST", apiUrl(["cases", ...place, "own"]), body));
       setDone(true);
     } catch (error) {
-      setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+      setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
     }
     setBusy(false);
   };
@@ -89,7 +89,7 @@ export function OwnForm(props: OwnFormProps) {
               value={name}
               onChange={(event) => {
                 onName(event.currentTarget.value);
-                keepName(event.currentTarget.value);
+                saveName(event.currentTarget.value);
               }}
             />
           </Field>
@@ -97,7 +97,7 @@ export function OwnForm(props: OwnFormProps) {
           <span class="quiet-text">Saved as {user}.</span>
         )}
         {sawTruth && unsaved ? <p class="quiet-text">The truth was shown before saving; the reading will record that.</p> : null}
-        {problem ? <Trouble problem={problem} /> : null}
+        {problem ? <ErrorBox problem={problem} /> : null}
         <div class="row">
           <button type="submit" class="chief" disabled={busy || isEmpty(draft)}>
             {there ? "Save again" : "Save my reading"}

@@ -1,11 +1,11 @@
 // Who read the case: runs on the shelf. What they said is behind the links, so that nobody is led.
-import type { Asked } from "../api/client";
-import { Sheet, Trouble } from "../kit/kit";
+import type { ApiState } from "../api/client";
+import { Sheet, ErrorBox } from "../kit/kit";
 import { Link, to } from "../router";
 import type { CaseReader } from "./CaseView";
 
-export function Readers({ asked, id }: { asked: Asked<CaseReader[]>; id: string }) {
-  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
+export function Readers({ asked, id }: { asked: ApiState<CaseReader[]>; id: string }) {
+  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
   const all = asked.data ?? [];
   return (
     <Sheet title="Readings of this case">

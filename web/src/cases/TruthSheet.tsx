@@ -1,23 +1,23 @@
 // What is true of a case, once it was asked for.
 import type { ComponentChildren } from "preact";
-import type { Asked } from "../api/client";
-import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
+import type { ApiState } from "../api/client";
+import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
 import type { CaseSeen } from "./CaseView";
-import { type CaseTruth, type Lit, type TruePlace, boxOf } from "./marks";
+import { type CaseTruth, type PointedAt, type TruePlace, boxOf } from "./marks";
 
 export interface TruthSheetProps {
   seen: CaseSeen;
-  asked: Asked<CaseTruth>;
-  lit: Lit | null;
-  onLit: (lit: Lit | null) => void;
+  asked: ApiState<CaseTruth>;
+  lit: PointedAt | null;
+  onLit: (lit: PointedAt | null) => void;
   /** What the person chose. */
   choice: string;
 }
 
 export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps) {
   const truth = asked.data;
-  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
-  if (!truth) return <Busy what="the truth" />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (!truth) return <Loading what="the truth" />;
   if (!truth.released)
     return (
       <Sheet title="The truth">
@@ -107,7 +107,7 @@ function Part({ title, text }: { title: string; text: string | null | undefined 
 }
 
 /** A line that shows its places on the pictures while one points at it. */
-function Pointable({ own, lit, onLit, children }: { own: Lit; lit: Lit | null; onLit: (lit: Lit | null) => void; children: ComponentChildren }) {
+function Pointable({ own, lit, onLit, children }: { own: PointedAt; lit: PointedAt | null; onLit: (lit: PointedAt | null) => void; children: ComponentChildren }) {
   const places = own.places.filter((place) => place.kind !== "whole");
   if (!places.length)
     return (

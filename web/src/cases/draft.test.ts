@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { columnsOf } from "./columns";
-import { EMPTY, asDraft, asReading, isEmpty, keepDraft, loadDraft } from "./draft";
+import { EMPTY, asDraft, asReading, isEmpty, saveDraft, loadDraft } from "./draft";
 import { markOf, ownBoxes, slicesPlace, trueBoxes, withBox, withMovedBox } from "./marks";
 
 const place = ["set", "test", "case1"];
@@ -9,10 +9,10 @@ beforeEach(() => localStorage.clear());
 describe("a draft", () => {
   it("survives a reload, and is gone when it is empty", () => {
     const { draft } = withBox({ ...EMPTY, choice: "B", sure: 80 }, null, "image-1", { x1: 1, y1: 2, x2: 3, y2: 4 });
-    keepDraft(place, draft);
+    saveDraft(place, draft);
     expect(loadDraft(place)).toEqual(draft);
     expect(loadDraft(["set", "test", "case2"])).toBeNull();
-    keepDraft(place, EMPTY);
+    saveDraft(place, EMPTY);
     expect(localStorage.length).toBe(0);
   });
 

@@ -62,7 +62,7 @@ export function loadDraft(parts: string[]): Draft | null {
   }
 }
 
-export function keepDraft(parts: string[], draft: Draft | null): void {
+export function saveDraft(parts: string[], draft: Draft | null): void {
   try {
     if (draft === null || isEmpty(draft)) localStorage.removeItem(key(parts));
     else localStorage.setItem(key(parts), JSON.stringify(draft));
@@ -72,7 +72,7 @@ export function keepDraft(parts: string[], draft: Draft | null): void {
 }
 
 /** Whether the truth of this case was shown in this browser before. */
-export function sawBefore(parts: string[]): boolean {
+export function loadSawTruth(parts: string[]): boolean {
   try {
     return localStorage.getItem(`overread.saw.${parts.join("/")}`) !== null;
   } catch {
@@ -80,7 +80,7 @@ export function sawBefore(parts: string[]): boolean {
   }
 }
 
-export function keepSaw(parts: string[]): void {
+export function saveSawTruth(parts: string[]): void {
   try {
     localStorage.setItem(`overread.saw.${parts.join("/")}`, "1");
   } catch {
@@ -96,7 +96,7 @@ export function loadName(): string {
   }
 }
 
-export function keepName(name: string): void {
+export function saveName(name: string): void {
   try {
     localStorage.setItem("overread.name", name);
   } catch {

@@ -31,14 +31,14 @@ export function ownBoxes(draft: Draft, picture: string, chosen: string | null): 
 }
 
 /** What of the truth is pointed at: a finding or a step, with its places. */
-export interface Lit {
+export interface PointedAt {
   key: string;
   text: string;
   places: TruePlace[];
 }
 
 /** All boxes of the truth's findings, or only those of what is pointed at. */
-export function trueBoxes(truth: CaseTruth | null, picture: string, lit: Lit | null): StageBox[] {
+export function trueBoxes(truth: CaseTruth | null, picture: string, lit: PointedAt | null): StageBox[] {
   const all = (truth?.findings ?? []).map((finding, f) => ({ key: `finding-${f}`, text: finding.text, places: finding.places }));
   return (lit ? [lit] : all).flatMap((one) =>
     one.places.flatMap((place, p) => {

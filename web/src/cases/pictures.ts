@@ -1,5 +1,5 @@
 // Addresses of pictures.
-import { api } from "../api/client";
+import { apiUrl } from "../api/client";
 
 export interface Part {
   x1: number;
@@ -11,15 +11,15 @@ export interface Part {
 /** A picture of a case, or the part of it in a box (with `margin` of the box's size around it). */
 export function pictureUrl(dataset: string, split: string, caseId: string, name: string, box?: Part, margin?: number): string {
   const part = box ? [box.x1, box.y1, box.x2, box.y2].join(",") : undefined;
-  return api(["pictures", dataset, split, caseId, name], { box: part, margin });
+  return apiUrl(["pictures", dataset, split, caseId, name], { box: part, margin });
 }
 
 /** The same, no side longer than that many pixels: for lists. */
 export function smallPictureUrl(dataset: string, split: string, caseId: string, name: string, longest: number): string {
-  return api(["pictures", dataset, split, caseId, name], { longest });
+  return apiUrl(["pictures", dataset, split, caseId, name], { longest });
 }
 
 /** The greys of a picture of more than 8 bits. */
 export function valuesUrl(dataset: string, split: string, caseId: string, name: string): string {
-  return api(["pictures", dataset, split, caseId, name, "values"]);
+  return apiUrl(["pictures", dataset, split, caseId, name, "values"]);
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import "./charts.css";
 import { type Cell, csvOf } from "./csv";
-import { asPng, fileName, save, saveText, standalone } from "./saving";
+import { svgToPng, fileName, saveBlob, saveText, standaloneSvg } from "./save_files";
 
 export interface ChartTable {
   columns: string[];
@@ -27,11 +27,11 @@ export function ChartFrame({ title, about, name, table, children }: Props) {
   const width = useWidth(place);
   const drawn = () => {
     const svg = place.current?.querySelector("svg");
-    return svg ? standalone(svg, title) : "";
+    return svg ? standaloneSvg(svg, title) : "";
   };
   const png = async () => {
     try {
-      save(`${fileName(name)}.png`, await asPng(drawn()));
+      saveBlob(`${fileName(name)}.png`, await svgToPng(drawn()));
       setProblem("");
     } catch (error) {
       setProblem(`The image could not be created: ${String(error)}`);

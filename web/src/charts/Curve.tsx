@@ -1,6 +1,6 @@
 // Lines over an axis, with the intervals of their points as bands: sweeps, reliability diagrams.
 import { Mark, colourOf, dashOf } from "./Mark";
-import { atAxis, ends, scaleOf, ticksOf } from "./scale";
+import { formatTick, axisRange, scaleOf, ticksOf } from "./scale";
 
 export interface Dot {
   x: number;
@@ -31,7 +31,7 @@ export function Curve({ lines, width, label, across, up, words, diagonal, domain
   const height = Math.round(Math.min(380, Math.max(240, width * 0.5)));
   const dots = lines.flatMap((line) => line.dots);
   const [left, right] = domain?.x ?? (words ? [Math.min(...words.map((w) => w.x)) - 0.3, Math.max(...words.map((w) => w.x)) + 0.3] : span(dots.map((dot) => dot.x)));
-  const [low, high] = domain?.y ?? ends(dots.flatMap((dot) => [dot.y, dot.low, dot.high]), { share: true });
+  const [low, high] = domain?.y ?? axisRange(dots.flatMap((dot) => [dot.y, dot.low, dot.high]), { share: true });
   const wide = diagonal ? Math.min(width, height + 60) : width;
   const x = scaleOf(left, right, 52, wide - 14);
   const y = scaleOf(low, high, height - 44, 12);
@@ -42,11 +42,11 @@ export function Curve({ lines, width, label, across, up, words, diagonal, domain
           <g key={`y${tick}`}>
             <line class="chart-grid" x1={x(left)} x2={x(right)} y1={y(tick)} y2={y(tick)} />
             <text class="chart-quiet" x={x(left) - 6} y={y(tick) + 4} text-anchor="end">
-              {atAxis(tick)}
+              {formatTick(tick)}
             </text>
           </g>
         ))}
-        {(words ?? ticksOf(left, right, Math.max(2, Math.floor(wide / 90))).map((tick) => ({ x: tick, word: atAxis(tick) }))).map((tick) => (
+        {(words ?? ticksOf(left, right, Math.max(2, Math.floor(wide / 90))).map((tick) => ({ x: tick, word: formatTick(tick) }))).map((tick) => (
           <g key={`x${tick.x}`}>
             <line class="chart-grid" x1={x(tick.x)} x2={x(tick.x)} y1={y(low)} y2={y(high)} />
             <text class="chart-quiet" x={x(tick.x)} y={y(low) + 17} text-anchor="middle">

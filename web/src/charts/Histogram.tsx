@@ -1,6 +1,6 @@
 // How many there are in each bin.
 import { colourOf } from "./Mark";
-import { atAxis, scaleOf, ticksOf } from "./scale";
+import { formatTick, scaleOf, ticksOf } from "./scale";
 
 export interface Bar {
   low: number;
@@ -23,7 +23,7 @@ export function Histogram({ bars, width, label, across, up }: { bars: Bar[]; wid
           <g key={tick}>
             <line class="chart-grid" x1={x(left)} x2={x(right)} y1={y(tick)} y2={y(tick)} />
             <text class="chart-quiet" x={x(left) - 6} y={y(tick) + 4} text-anchor="end">
-              {atAxis(tick)}
+              {formatTick(tick)}
             </text>
           </g>
         ))}
@@ -39,7 +39,7 @@ export function Histogram({ bars, width, label, across, up }: { bars: Bar[]; wid
       ))}
       {ticksOf(left, right).map((tick) => (
         <text key={tick} class="chart-quiet" x={x(tick)} y={y(0) + 17} text-anchor="middle">
-          {atAxis(tick)}
+          {formatTick(tick)}
         </text>
       ))}
       <line class="chart-axis" x1={x(left)} x2={x(right)} y1={y(0)} y2={y(0)} />

@@ -1,6 +1,6 @@
 // Numbers with their intervals, one below the other: a forest plot.
 import { Mark, colourOf } from "./Mark";
-import { atAxis, cutTo, ends, scaleOf, ticksOf, widthOf } from "./scale";
+import { formatTick, truncateTo, axisRange, scaleOf, ticksOf, widthOf } from "./scale";
 
 export interface IntervalRow {
   label: string;
@@ -29,7 +29,7 @@ const ROW = 26;
 
 export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: Props) {
   const values = rows.flatMap((row) => [row.value, row.low, row.high]);
-  const [low, high] = domain ?? ends(values, { zero: line === 0, share: line === undefined });
+  const [low, high] = domain ?? axisRange(values, { zero: line === 0, share: line === undefined });
   const gutter = Math.min(Math.max(...rows.map((row) => widthOf(row.label)), 60) + 12, width * 0.42);
   const told = rows.map((row) => row.told ?? "");
   const right = Math.min(Math.max(...told.map(widthOf), 20) + 14, width * 0.34);
@@ -45,7 +45,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
         <g key={tick}>
           <line class="chart-grid" x1={x(tick)} x2={x(tick)} y1={top} y2={bottom} />
           <text class="chart-quiet" x={x(tick)} y={bottom + 16} text-anchor="middle">
-            {atAxis(tick)}
+            {formatTick(tick)}
           </text>
         </g>
       ))}
@@ -54,10 +54,10 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
       {sides && line !== undefined ? (
         <>
           <text class="chart-quiet" x={x(line) - 8} y={12} text-anchor="end">
-            {cutTo(sides[0], x(line) - 16)}
+            {truncateTo(sides[0], x(line) - 16)}
           </text>
           <text class="chart-quiet" x={x(line) + 8} y={12}>
-            {cutTo(sides[1], width - x(line) - 16)}
+            {truncateTo(sides[1], width - x(line) - 16)}
           </text>
         </>
       ) : null}
@@ -68,7 +68,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
           <g key={at}>
             <text x={gutter} y={y + 4} text-anchor="end">
               <title>{row.label}</title>
-              {cutTo(row.label, gutter - 8)}
+              {truncateTo(row.label, gutter - 8)}
             </text>
             {typeof row.low === "number" && typeof row.high === "number" ? (
               <path
@@ -78,7 +78,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
             ) : null}
             {row.value !== null ? <Mark x={clipped(row.value)} y={y} series={series} /> : null}
             <text class="chart-quiet" x={width - right} y={y + 4}>
-              {cutTo(row.told ?? "", right)}
+              {truncateTo(row.told ?? "", right)}
             </text>
           </g>
         );

@@ -1,6 +1,6 @@
 // Ranks, and the ranks that draws of the cases leave open.
 import { Mark, colourOf } from "./Mark";
-import { cutTo, scaleOf, widthOf } from "./scale";
+import { truncateTo, scaleOf, widthOf } from "./scale";
 
 export interface RankRow {
   label: string;
@@ -39,12 +39,12 @@ export function RankPlot({ rows, width, label }: { rows: RankRow[]; width: numbe
           <g key={at}>
             <text x={gutter} y={y + 4} text-anchor="end">
               <title>{row.label}</title>
-              {cutTo(row.label, gutter - 8)}
+              {truncateTo(row.label, gutter - 8)}
             </text>
             <rect x={x(low) - 8} y={y - 8} width={x(high) - x(low) + 16} height={16} rx={8} style={{ fill: colourOf(0), fillOpacity: 0.22, stroke: colourOf(0) }} />
             <Mark x={x(row.rank)} y={y} series={0} />
             <text class="chart-quiet" x={width - right} y={y + 4}>
-              {cutTo(row.told, right)}
+              {truncateTo(row.told, right)}
             </text>
           </g>
         );

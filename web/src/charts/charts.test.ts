@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { NOTICE } from "../kit/notice";
-import { csvOf, defused } from "./csv";
-import { fileName, standalone } from "./saving";
-import { cutTo, ends, ticksOf } from "./scale";
+import { csvOf, escapeFormula } from "./csv";
+import { fileName, standaloneSvg } from "./save_files";
+import { truncateTo, axisRange, ticksOf } from "./scale";
 
 describe("axes", () => {
   it("has round numbers within the range", () => {
@@ -11,21 +11,21 @@ describe("axes", () => {
     expect(ticksOf(3, 3)).toEqual([3]);
   });
   it("ends beyond all numbers, and at 0 and 1 for shares", () => {
-    expect(ends([0.2, 0.7], { share: true })).toEqual([0, 1]);
-    const [low, high] = ends([12, 87, null]);
+    expect(axisRange([0.2, 0.7], { share: true })).toEqual([0, 1]);
+    const [low, high] = axisRange([12, 87, null]);
     expect(low).toBeLessThan(12);
     expect(high).toBeGreaterThan(87);
-    expect(ends([])).toEqual([0, 1]);
+    expect(axisRange([])).toEqual([0, 1]);
   });
   it("cuts names in their middle", () => {
-    expect(cutTo("runs/medthinkvqa/atlas", 70)).toBe("runs/…tlas");
+    expect(truncateTo("runs/medthinkvqa/atlas", 70)).toBe("runs/…tlas");
   });
 });
 
 describe("files", () => {
   it("cannot start a formula, and leaves numbers alone", () => {
-    expect(defused("=HYPERLINK(1)")).toBe("'=HYPERLINK(1)");
-    for (const first of ["+", "-", "@", "\t", "\r"]) expect(defused(`${first}1`).startsWith("'")).toBe(true);
+    expect(escapeFormula("=HYPERLINK(1)")).toBe("'=HYPERLINK(1)");
+    for (const first of ["+", "-", "@", "\t", "\r"]) expect(escapeFormula(`${first}1`).startsWith("'")).toBe(true);
     const text = csvOf(["a", "b"], [["=1+1", -0.5]]);
     expect(text).toBe(`a,b,notice\r\n'=1+1,-0.5,"${NOTICE}"\r\n`);
   });
@@ -44,7 +44,7 @@ describe("files", () => {
     const svg = document.querySelector("svg") as unknown as SVGSVGElement;
     Object.defineProperty(svg, "width", { value: { baseVal: { value: 200 } } });
     Object.defineProperty(svg, "height", { value: { baseVal: { value: 100 } } });
-    const text = standalone(svg, "<b>Accuracy</b>");
+    const text = standaloneSvg(svg, "<b>Accuracy</b>");
     expect(text).toContain(NOTICE);
     expect(text).toContain("&lt;b&gt;Accuracy");
     expect(text).not.toContain("class=");

@@ -4,7 +4,7 @@ import { NOTICE } from "../kit/notice";
 export type Cell = string | number | boolean | null | undefined;
 
 /** A text that a spreadsheet cannot take for a formula: names come from outside. */
-export function defused(text: string): string {
+export function escapeFormula(text: string): string {
   return /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
 }
 
@@ -12,7 +12,7 @@ function written(cell: Cell): string {
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "number") return Number.isFinite(cell) ? String(cell) : "";
   if (typeof cell === "boolean") return cell ? "1" : "0";
-  const text = defused(cell);
+  const text = escapeFormula(cell);
   return /[",\n\r;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

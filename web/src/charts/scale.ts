@@ -28,7 +28,7 @@ export function ticksOf(low: number, high: number, wanted = 5): number[] {
 }
 
 /** Ends of an axis that hold all numbers: round ones, and 0 to 1 where all lie therein. */
-export function ends(values: readonly (number | null | undefined)[], how: { zero?: boolean; share?: boolean } = {}): [number, number] {
+export function axisRange(values: readonly (number | null | undefined)[], how: { zero?: boolean; share?: boolean } = {}): [number, number] {
   const known = values.filter((value): value is number => typeof value === "number" && Number.isFinite(value));
   if (how.zero) known.push(0);
   if (!known.length) return [0, 1];
@@ -42,7 +42,7 @@ export function ends(values: readonly (number | null | undefined)[], how: { zero
 }
 
 /** A number at an axis. */
-export function atAxis(value: number): string {
+export function formatTick(value: number): string {
   if (Math.abs(value) >= 1000) return value.toLocaleString("en");
   return String(Number(value.toPrecision(6)));
 }
@@ -53,7 +53,7 @@ export function widthOf(text: string): number {
 }
 
 /** A text cut to a width, with an ellipsis in its middle: ends of names tell most. */
-export function cutTo(text: string, width: number): string {
+export function truncateTo(text: string, width: number): string {
   const room = Math.max(4, Math.floor(width / 6.9));
   if (text.length <= room) return text;
   const half = (room - 1) / 2;

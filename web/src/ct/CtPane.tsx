@@ -1,6 +1,6 @@
 // A volume with findings over it: axial, coronal, sagittal and 3D. Loaded only where it is needed.
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { Field, Trouble } from "../kit/kit";
+import { Field, ErrorBox } from "../kit/kit";
 import { NOTICE } from "../kit/notice";
 import { useShelf } from "../shelf";
 import { FindingList } from "./FindingList";
@@ -156,7 +156,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
           </p>
         ) : null}
       </div>
-      {problem ? <Trouble problem={problem} /> : null}
+      {problem ? <ErrorBox problem={problem} /> : null}
       <div class="row ct-row ct-place">
         <output aria-live="polite" data-voxel={voxel.join(" ")}>
           <strong>{words}</strong> mm, {hu === null ? "–" : `${hu} HU`}
@@ -225,8 +225,8 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
         </>
       ) : null}
       {known.failed ? <p class="quiet-text">{known.failed}</p> : null}
-      {known.problem ? <Trouble problem={known.problem} /> : null}
-      {layers.problem ? <Trouble problem={layers.problem} /> : null}
+      {known.problem ? <ErrorBox problem={known.problem} /> : null}
+      {layers.problem ? <ErrorBox problem={layers.problem} /> : null}
       {mode ? (
         <FindingList
           at={at}

@@ -1,8 +1,8 @@
 // The sentences of a case beside the scan: what is shown, where it lies, how well it was met.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type Schemas, api, useApi } from "../api/client";
-import { shown as number } from "../kit/kit";
+import { type Schemas, apiUrl, useApi } from "../api/client";
+import { formatNumber as number } from "../kit/kit";
 import type { Mode } from "./labels";
 import { placeWords } from "./space";
 import { type At, type Row, type Spot, canShow } from "./useMarks";
@@ -103,7 +103,7 @@ function said(spot: Spot, side: "truth" | "made"): { word: string; sign: string;
 
 function Numbers({ at, run, row, met }: { at: At; run: string; row: Row; met: Schemas["Met"] }) {
   const both = (row.truth?.voxels ?? 0) > 0 && (row.made?.voxels ?? 0) > 0;
-  const away = useApi<Schemas["Distances"]>(both ? api(["volumes", ...at, "distances", row.query], { run }) : null);
+  const away = useApi<Schemas["Distances"]>(both ? apiUrl(["volumes", ...at, "distances", row.query], { run }) : null);
   const cell = (value: number | undefined, digits: number, unit = "") => (away.busy ? "…" : value === undefined ? "–" : `${number(value, digits)}${unit}`);
   const rows: [name: string, about: string, value: ComponentChildren][] = [
     [

@@ -1,7 +1,7 @@
 // What can be set about the scan: planes, window, slab, tools, and a slider for each plane.
 import type { Layout, Tool } from "./niivue";
 import { AXIS, PLANES, type Plane, type Space, type Triple } from "./space";
-import { WINDOWS, type Window, bounded, sameWindow } from "./windows";
+import { WINDOWS, type Window, clampWindow, sameWindow } from "./windows";
 
 export const LAYOUTS: readonly { layout: Layout; name: string; key: string }[] = [
   { layout: "axial", name: "Axial", key: "a" },
@@ -59,11 +59,11 @@ export function WindowTools({ window, onWindow }: { window: Window; onWindow: (w
       />
       <label class="ct-number">
         Centre
-        <input type="number" step="10" value={window.centre} onChange={(event) => onWindow(bounded({ ...window, centre: event.currentTarget.valueAsNumber }))} />
+        <input type="number" step="10" value={window.centre} onChange={(event) => onWindow(clampWindow({ ...window, centre: event.currentTarget.valueAsNumber }))} />
       </label>
       <label class="ct-number">
         Width
-        <input type="number" step="10" min="1" value={window.width} onChange={(event) => onWindow(bounded({ ...window, width: event.currentTarget.valueAsNumber }))} />
+        <input type="number" step="10" min="1" value={window.width} onChange={(event) => onWindow(clampWindow({ ...window, width: event.currentTarget.valueAsNumber }))} />
       </label>
     </>
   );

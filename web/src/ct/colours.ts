@@ -13,7 +13,7 @@ export const TOKEN: Record<ClassName, string> = {
 };
 
 /** A colour as browsers tell it, "rgb(86, 180, 233)", as three numbers from 0 to 1. */
-export function parsed(text: string): Colour {
+export function parseColour(text: string): Colour {
   const found = text.match(/[\d.]+/g)?.map(Number) ?? [];
   const one = (n: number) => (found[n] ?? 255) / 255;
   return [one(0), one(1), one(2)];
@@ -25,7 +25,7 @@ export function coloursFrom(element: HTMLElement): Colour[] {
   const made: Colour[] = [[0, 0, 0]];
   for (const name of Object.keys(CLASS) as ClassName[]) {
     probe.style.color = `var(${TOKEN[name]})`;
-    made[CLASS[name]] = parsed(getComputedStyle(probe).color);
+    made[CLASS[name]] = parseColour(getComputedStyle(probe).color);
   }
   probe.remove();
   return made;

@@ -1,12 +1,12 @@
 // The arithmetic of the CT view: places, volumes, masks, windows.
 import { describe, expect, it } from "vitest";
-import { parsed } from "./colours";
-import { CLASS, type Layer, blockOf, miniatureOf } from "./labels";
+import { parseColour } from "./colours";
+import { CLASS, type Layer, blockOf, downsampleLabels } from "./labels";
 import { readHu, readLabels, writeHu } from "./nifti";
 import { rulerLength } from "./Ruler";
-import { type Scan, huAt, miniature } from "./scan";
+import { type Scan, huAt, downsample } from "./scan";
 import { type Space, beginsAt, indexOf, mmOf, placeWords, shareOf, stepFor, voxelAt, within } from "./space";
-import { bounded, dragged } from "./windows";
+import { clampWindow, dragWindow } from "./windows";
 
 const SPACE: Space = {
   shape: [10, 8, 6],
@@ -68,7 +68,7 @@ describe("volumes", () => {
   });
   it("makes a miniature that fills the same space", () => {
     const scan: Scan = { space: SPACE, step: 2, dims: [5, 4, 3], voxels: Int16Array.from({ length: 60 }, (_, n) => n) };
-    const small = miniature(scan, 3);
+    const small = downsample(scan, 3);
     expect(small.dims).toEqual([3, 3, 3]);
     // The outer corners of both coincide.
     const edge = (affine: readonly (readonly number[])[], at: number[]) => [0, 1, 2].map((r) => at.reduce((sum, value, c) => sum + (affine[r]?.[c] ?? 0) * value, affine[r]?.[3] ?? 0));
@@ -97,20 +97,20 @@ describe("masks", () => {
   });
   it("loses no lesion in the miniature", () => {
     const layer: Layer = { mode: "prediction", labels: labels(shifted(9, 7, 5), [1, 1, 1], { "0 0 0": 1 }) };
-    const small = miniatureOf(SPACE, blockOf(SPACE, [layer]), [2, 2, 2]);
+    const small = downsampleLabels(SPACE, blockOf(SPACE, [layer]), [2, 2, 2]);
     expect([...small]).toEqual([0, 0, 0, 0, 0, 0, 0, CLASS.prediction]);
   });
 });
 
 describe("looks", () => {
   it("bounds windows", () => {
-    expect(bounded({ centre: 1e9, width: -5 })).toEqual({ centre: 32767, width: 1 });
-    expect(bounded({ centre: NaN, width: NaN })).toEqual({ centre: -32768, width: 1 });
+    expect(clampWindow({ centre: 1e9, width: -5 })).toEqual({ centre: 32767, width: 1 });
+    expect(clampWindow({ centre: NaN, width: NaN })).toEqual({ centre: -32768, width: 1 });
   });
   it("widens to the right and raises the centre downwards", () => {
-    expect(dragged({ centre: 40, width: 400 }, 10, -20)).toEqual({ centre: 20, width: 410 });
+    expect(dragWindow({ centre: 40, width: 400 }, 10, -20)).toEqual({ centre: 20, width: 410 });
   });
-  it("reads colours as browsers tell them", () => expect(parsed("rgb(255, 0, 51)")).toEqual([1, 0, 0.2]));
+  it("reads colours as browsers tell them", () => expect(parseColour("rgb(255, 0, 51)")).toEqual([1, 0, 0.2]));
   it("has a ruler that fits", () => {
     expect(rulerLength(2)).toBe(50);
     expect(rulerLength(0.5)).toBe(200);

@@ -5,7 +5,7 @@ import { useKeydown } from "../kit/useKeydown";
 import { LAYOUTS, TOOLS } from "./Tools";
 import type { Layout, Tool, Viewer } from "./niivue";
 import { AXIS, type Plane, type Space, type Triple } from "./space";
-import { WINDOWS, type Window, dragged } from "./windows";
+import { WINDOWS, type Window, dragWindow } from "./windows";
 
 export interface Gestures {
   viewer: Viewer | null;
@@ -54,7 +54,7 @@ export function useGestures(now: Gestures) {
     event.stopPropagation();
     const start = now.window;
     const from = [event.clientX, event.clientY] as const;
-    const move = (moved: MouseEvent) => now.onWindow(dragged(start, moved.clientX - from[0], moved.clientY - from[1]));
+    const move = (moved: MouseEvent) => now.onWindow(dragWindow(start, moved.clientX - from[0], moved.clientY - from[1]));
     const up = () => {
       removeEventListener("mousemove", move);
       removeEventListener("mouseup", up);

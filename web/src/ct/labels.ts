@@ -55,7 +55,7 @@ export function blockOf(space: Space, layers: readonly Layer[]): Block | null {
 }
 
 /** The same classes on the grid of a miniature: any voxel inside a small one is enough. */
-export function miniatureOf(space: Space, block: Block | null, dims: Triple): Uint8Array {
+export function downsampleLabels(space: Space, block: Block | null, dims: Triple): Uint8Array {
   const small = new Uint8Array(dims[0] * dims[1] * dims[2]);
   if (!block) return small;
   const place = (axis: 0 | 1 | 2, index: number) => Math.floor(((index + 0.5) / space.shape[axis]) * dims[axis]);

@@ -2,9 +2,9 @@
 // rulers and markers; slices are drawn by our own shader from our own texture of whole HU.
 import { DRAG_MODE, NVImage, Niivue, SHOW_RENDER, SLICE_TYPE, cmapper } from "@niivue/niivue";
 import type { Block } from "./labels";
-import { miniatureOf } from "./labels";
+import { downsampleLabels } from "./labels";
 import { writeHu } from "./nifti";
-import { type Scan, miniature } from "./scan";
+import { type Scan, downsample } from "./scan";
 import { CLASSES, HU_UNIT, LABEL_UNIT, SLICE_SHADER } from "./shader";
 import { type Plane, type Triple, shareOf, voxelAt, within } from "./space";
 import { type Tile, tilesOf } from "./tiling";
@@ -22,7 +22,7 @@ const LINE = 1.4;
 const SMALL = 32;
 const SMALL_3D = 192;
 
-export interface Looks {
+export interface SliceStyle {
   window: Window;
   /** Millimetres over which the brightest (or darkest) voxel is taken; 0 is one slice. */
   slab: number;
@@ -36,7 +36,7 @@ export class Viewer {
   private readonly nv: Niivue;
   private scan: Scan | null = null;
   private block: Block | null = null;
-  private looks: Looks | null = null;
+  private looks: SliceStyle | null = null;
   private layout: Layout = "axial";
   private huTexture: WebGLTexture | null = null;
   private labelTexture: WebGLTexture | null = null;
@@ -117,7 +117,7 @@ export class Viewer {
   /** NiiVue's own copy, which need not be fine but where it is looked at in 3D. */
   private async fill(longest: number): Promise<void> {
     if (!this.scan || this.smallOf >= longest) return;
-    const small = miniature(this.scan, longest);
+    const small = downsample(this.scan, longest);
     this.smallOf = longest;
     this.smallDims = small.dims;
     const image = await NVImage.new(
@@ -147,7 +147,7 @@ export class Viewer {
     this.draw();
   }
 
-  look(looks: Looks): void {
+  look(looks: SliceStyle): void {
     this.looks = looks;
     this.dress();
     this.draw();
@@ -263,7 +263,7 @@ export class Viewer {
     const bytes = (channel: 0 | 1 | 2) => colours.map((colour) => Math.round(255 * colour[channel]));
     this.nv.drawLut = cmapper.makeDrawLut({ R: bytes(0), G: bytes(1), B: bytes(2), A: colours.map((_, n) => (n ? 255 : 0)), I: colours.map((_, n) => n), labels: colours.map((_, n) => `${n}`) });
     this.nv.createEmptyDrawing();
-    this.nv.drawBitmap?.set(miniatureOf(this.scan.space, this.block, this.smallDims));
+    this.nv.drawBitmap?.set(downsampleLabels(this.scan.space, this.block, this.smallDims));
     this.nv.refreshDrawing(false);
     this.nv.updateGLVolume();
   }

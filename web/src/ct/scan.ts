@@ -1,5 +1,5 @@
 // A scan on this side of the wire: fetched coarse first, then whole; and what is in it.
-import { Refusal } from "../api/client";
+import { ApiError } from "../api/client";
 import { type Volume, readHu, readLabels } from "./nifti";
 import type { Space, Triple } from "./space";
 
@@ -19,7 +19,7 @@ export function huAt(scan: Scan, voxel: Triple): number {
 }
 
 /** A small copy that fills exactly the same space: NiiVue's own, for its camera and for 3D. */
-export function miniature(scan: Scan, longest: number): Volume<Int16Array> {
+export function downsample(scan: Scan, longest: number): Volume<Int16Array> {
   const { space } = scan;
   const side = (axis: 0 | 1 | 2) => Math.max(1, Math.min(space.shape[axis], longest));
   const dims: Triple = [side(0), side(1), side(2)];
@@ -51,7 +51,7 @@ async function fetched(address: string, signal: AbortSignal, told?: (share: numb
   const response = await fetch(address, { signal });
   if (!response.ok) {
     const body = (await response.json().catch(() => ({}))) as { what?: string; remedy?: string };
-    throw new Refusal(response.status, body.what ?? `the server answered ${response.status}`, body.remedy);
+    throw new ApiError(response.status, body.what ?? `the server answered ${response.status}`, body.remedy);
   }
   const total = Number(response.headers.get("content-length") ?? 0);
   const packed = response.headers.get("content-encoding") === "gzip";

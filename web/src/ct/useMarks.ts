@@ -1,6 +1,6 @@
 // What is known beside a scan, and the masks that are laid over it.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Refusal, type Schemas, api, useApi } from "../api/client";
+import { ApiError, type Schemas, apiUrl, useApi } from "../api/client";
 import { type Layer, type Mode, blockOf } from "./labels";
 import type { Viewer } from "./niivue";
 import { fetchLabels } from "./scan";
@@ -20,10 +20,10 @@ export interface Row {
 export type At = readonly [dataset: string, split: string, case_: string, picture: string];
 
 /** The sentences; the truth is asked for only where it may be shown. */
-export function useRows(at: At, run: string, truth: boolean): { rows: Row[]; failed: string; problem: Refusal | null; busy: boolean } {
+export function useRows(at: At, run: string, truth: boolean): { rows: Row[]; failed: string; problem: ApiError | null; busy: boolean } {
   const query = run ? { run } : {};
-  const beside = useApi<Schemas["FindingsBeside"]>(truth ? api(["volumes", ...at, "findings"], query) : null);
-  const marks = useApi<Schemas["MarksBeside"]>(!truth && run ? api(["volumes", ...at, "marks"], query) : null);
+  const beside = useApi<Schemas["FindingsBeside"]>(truth ? apiUrl(["volumes", ...at, "findings"], query) : null);
+  const marks = useApi<Schemas["MarksBeside"]>(!truth && run ? apiUrl(["volumes", ...at, "marks"], query) : null);
   const rows = useMemo<Row[]>(() => {
     if (truth)
       return (beside.data?.findings ?? []).map((one) => ({
@@ -52,21 +52,21 @@ export function useLayers(
   scan: Scan | null,
   at: At,
   asked: { run: string; mode: Mode; queries: readonly string[]; entity: number | undefined },
-): { busy: boolean; problem: Refusal | null } {
+): { busy: boolean; problem: ApiError | null } {
   const { run, mode, queries, entity } = asked;
   const [layers, setLayers] = useState<{ of: string; layers: Layer[] }>({ of: "", layers: [] });
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const wanted = JSON.stringify([...at, run, mode, queries]);
   useEffect(() => {
     const leaving = new AbortController();
     const query = { frame: "patient", ...(mode === "truth" ? {} : { run }) };
-    Promise.all(queries.map((one) => fetchLabels(api(["volumes", ...at, mode, one], query), leaving.signal)))
+    Promise.all(queries.map((one) => fetchLabels(apiUrl(["volumes", ...at, mode, one], query), leaving.signal)))
       .then((found) => {
         setProblem(null);
         setLayers({ of: wanted, layers: found.map((labels) => ({ mode, labels })) });
       })
       .catch((error: unknown) => {
-        if (!leaving.signal.aborted) setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+        if (!leaving.signal.aborted) setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
       });
     return () => leaving.abort();
   }, [wanted]);

@@ -1,7 +1,7 @@
 // Getting a scan onto the screen: the coarse one as soon as may be, the whole one after it.
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Refusal, type Schemas, api, get } from "../api/client";
+import { ApiError, type Schemas, apiUrl, get } from "../api/client";
 import type { Viewer } from "./niivue";
 import { type Scan, fetchScan } from "./scan";
 import { type Space, type Triple, stepFor } from "./space";
@@ -12,27 +12,27 @@ const SIDE = 256;
 /** Voxels of the whole copy; beyond these every second one is shown. */
 const MOST = 160_000_000;
 
-export interface Shown {
+export interface ScanState {
   viewer: Viewer | null;
   scan: Scan | null;
   voxel: Triple;
   /** Share of the whole scan that has come; 1 when it is here. */
   share: number;
-  problem: Refusal | null;
+  problem: ApiError | null;
 }
 
-export function useScan(canvas: RefObject<HTMLCanvasElement>, at: readonly [string, string, string, string]): Shown {
+export function useScan(canvas: RefObject<HTMLCanvasElement>, at: readonly [string, string, string, string]): ScanState {
   const [viewer, setViewer] = useState<Viewer | null>(null);
   const [scan, setScan] = useState<Scan | null>(null);
   const [voxel, setVoxel] = useState<Triple>([0, 0, 0]);
   const [share, setShare] = useState(0);
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const frame = useRef(0);
   const name = at.join("/");
   useEffect(() => {
     const leaving = new AbortController();
     let open: Viewer | null = null;
-    const where = (more: string[], query = {}) => api(["volumes", ...at, ...more], query);
+    const where = (more: string[], query = {}) => apiUrl(["volumes", ...at, ...more], query);
     const fetchStep = (space: Space, step: number, told?: (share: number) => void) =>
       fetchScan(where([], { frame: "patient", step }), space, step, leaving.signal, told);
     const load = async () => {
@@ -69,7 +69,7 @@ export function useScan(canvas: RefObject<HTMLCanvasElement>, at: readonly [stri
     };
     load().catch((error: unknown) => {
       if (leaving.signal.aborted) return;
-      setProblem(error instanceof Refusal ? error : new Refusal(0, error instanceof Error ? error.message : String(error), "does this browser have WebGL 2?"));
+      setProblem(error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : String(error), "does this browser have WebGL 2?"));
     });
     return () => {
       leaving.abort();

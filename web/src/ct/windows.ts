@@ -14,12 +14,12 @@ export const WINDOWS: readonly { name: string; key: string; window: Window }[] =
 ];
 
 /** A window after dragging: to the right wider, down darker-looking (a higher centre). */
-export function dragged(window: Window, right: number, down: number): Window {
+export function dragWindow(window: Window, right: number, down: number): Window {
   const pace = Math.max(1, window.width / 400);
-  return bounded({ centre: window.centre + down * pace, width: window.width + right * pace });
+  return clampWindow({ centre: window.centre + down * pace, width: window.width + right * pace });
 }
 
-export function bounded(window: Window): Window {
+export function clampWindow(window: Window): Window {
   const round = (value: number, low: number, high: number) => Math.round(Math.min(high, Math.max(low, Number.isFinite(value) ? value : low)));
   return { centre: round(window.centre, -32768, 32767), width: round(window.width, 1, 65535) };
 }

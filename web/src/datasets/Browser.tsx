@@ -1,9 +1,9 @@
 // A dataset: all its cases as a grid, a search, facets as charts, and where its defects are.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { api, useApi } from "../api/client";
+import { apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Empty, Field, Tag, Trouble } from "../kit/kit";
+import { Loading, Empty, Field, Tag, ErrorBox } from "../kit/kit";
 import { isTyping } from "../kit/typing";
 import { useKeydown } from "../kit/useKeydown";
 import { go, Link, to, useAddress, useQuery } from "../router";
@@ -12,7 +12,7 @@ import { useShelf } from "../shelf";
 import { Card } from "./Card";
 import { Facets } from "./Facets";
 import { Grid } from "./Grid";
-import { type SplitTable, type Chosen, type Facet, type Hits, type LabelTable, OWN, type Order, chosenIn, finder, namesOf, ordered, sift, toggled } from "./sifting";
+import { type SplitTable, type ChosenFilters, type Facet, type Hits, type LabelTable, RESERVED_NAMES, type Order, chosenFilters, makeSearch, namesOf, sortCases, filterCases, toggleFilter } from "./filters";
 import "./datasets.css";
 
 const ON_CARDS = ["category", "modality", "region"];
@@ -22,13 +22,13 @@ export default function Browser({ parts }: ViewProps) {
   const split = parts["split"] ?? "";
   const { shelf } = useShelf();
   const own = shelf.datasets.find((one) => one.id === dataset);
-  const table = useApi<SplitTable>(api(["datasets", dataset, split, "cases"]));
-  const labels = useApi<LabelTable>(shelf.rights.truth ? api(["datasets", dataset, split, "labels"]) : null);
+  const table = useApi<SplitTable>(apiUrl(["datasets", dataset, split, "cases"]));
+  const labels = useApi<LabelTable>(shelf.rights.truth ? apiUrl(["datasets", dataset, split, "labels"]) : null);
   const name = own?.name ?? dataset;
   // Where the address asks for something the truth tells, other cases are not shown meanwhile.
   const { query } = useAddress();
   const known = new Set(table.data?.facets.map((facet) => facet.key));
-  const waits = labels.busy && [...query.keys()].some((key) => key === "labels" || (!OWN.has(key) && !known.has(key)));
+  const waits = labels.busy && [...query.keys()].some((key) => key === "labels" || (!RESERVED_NAMES.has(key) && !known.has(key)));
   return (
     <div class="browser">
       <Crumbs trail={[{ text: name }, { text: split }]} />
@@ -50,11 +50,11 @@ export default function Browser({ parts }: ViewProps) {
           {own ? `${own.licence}: ${own.terms}` : null}
         </p>
       </header>
-      {table.problem ? <Trouble problem={table.problem} again={table.again} /> : null}
+      {table.problem ? <ErrorBox problem={table.problem} again={table.again} /> : null}
       {table.data && !waits ? (
         <Cases dataset={dataset} split={split} table={table.data} labels={labels.data} mayTruth={shelf.rights.truth} />
       ) : table.problem ? null : (
-        <Busy what="the cases" />
+        <Loading what="the cases" />
       )}
     </div>
   );
@@ -88,19 +88,19 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
   const truths = labels?.facets ?? [];
   const facets = useMemo(() => [...table.facets, ...truths], [table, labels]);
   const chosenText = facets.map((facet) => query.getAll(facet.key).join("\n")).join("\n\n");
-  const chosen = useMemo(() => chosenIn(query, facets), [chosenText, facets]);
+  const chosen = useMemo(() => chosenFilters(query, facets), [chosenText, facets]);
   const local = useMemo(
     () => table.ids.map((id, at) => `${id}\n${table.texts[at] ?? ""}\n${tells ? (labels?.titles[at] ?? "") : ""}`.toLowerCase()),
     [table, labels, tells],
   );
-  const { kept, counts } = useMemo(() => sift(table.ids.length, facets, chosen, finder(local, search)), [table, facets, chosen, local, search]);
+  const { kept, counts } = useMemo(() => filterCases(table.ids.length, facets, chosen, makeSearch(local, search)), [table, facets, chosen, local, search]);
   const titles = tells ? (labels?.titles ?? null) : null;
-  const items = useSame(useMemo(() => ordered(kept, order as Order, table, titles), [kept, order, table, titles]));
+  const items = useSame(useMemo(() => sortCases(kept, order as Order, table, titles), [kept, order, table, titles]));
   const box = useKeys(() => labels && setLabels(tells ? "" : "1"));
 
-  const toggle = (facet: string, value: string) => go(`${path}?${toggled(query, facet, value)}`, { replace: true });
+  const toggle = (facet: string, value: string) => go(`${path}?${toggleFilter(query, facet, value)}`, { replace: true });
   const clear = () => {
-    const rest = new URLSearchParams([...query].filter(([key]) => OWN.has(key) && key !== "q"));
+    const rest = new URLSearchParams([...query].filter(([key]) => RESERVED_NAMES.has(key) && key !== "q"));
     go(rest.size ? `${path}?${rest}` : path, { replace: true });
   };
   const whole = table.ids.length;
@@ -162,7 +162,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
                   {...card}
                   id={id}
                   href={to("cases", dataset, split, id)}
-                  thumb={api(["datasets", dataset, split, "thumbs", id])}
+                  thumb={apiUrl(["datasets", dataset, split, "thumbs", id])}
                   pictures={table.pictures[at] ?? 0}
                   volumes={table.volumes[at] ?? 0}
                   text={table.texts[at] ?? ""}
@@ -200,7 +200,7 @@ function useSame(items: number[]): number[] {
 /** The last search that was answered, so that nothing flickers while somebody types. */
 function useSearch(dataset: string, split: string, words: string): Hits | null {
   const wanted = words.trim();
-  const hits = useApi<Hits>(wanted ? api(["datasets", dataset, split, "search"], { words: wanted }) : null);
+  const hits = useApi<Hits>(wanted ? apiUrl(["datasets", dataset, split, "search"], { words: wanted }) : null);
   const last = useRef<Hits | null>(null);
   if (!wanted) last.current = null;
   else if (hits.data) last.current = hits.data;
@@ -256,7 +256,7 @@ function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
 
 interface ChipsProps {
   facets: Facet[];
-  chosen: Chosen;
+  chosen: ChosenFilters;
   words: string;
   onToggle: (facet: string, value: string) => void;
   onWords: () => void;

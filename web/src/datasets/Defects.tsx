@@ -1,8 +1,8 @@
 // What `overread check` finds in a split, kind by kind, while the check goes on.
 import { useEffect, useState } from "preact/hooks";
-import { api, get, type Refusal, type Schemas, useApi } from "../api/client";
+import { apiUrl, get, type ApiError, type Schemas, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Empty, Tag, Trouble } from "../kit/kit";
+import { Empty, Tag, ErrorBox } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
@@ -44,17 +44,17 @@ function Found({ dataset, split }: { dataset: string; split: string }) {
   const [finished, setFinished] = useState(false);
   useEffect(() => setFinished(false), [open_pictures]);
   const address = ["datasets", dataset, split, "defects"];
-  const asked = useApi<DefectList>(api(address, { open_pictures }), finished ? 0 : POLL);
+  const asked = useApi<DefectList>(apiUrl(address, { open_pictures }), finished ? 0 : POLL);
   const list = asked.data;
   useEffect(() => {
     if (list?.finished) setFinished(true);
   }, [list?.finished]);
   const checkAgain = async () => {
-    await get<DefectList>(api(address, { open_pictures, again: 1 }));
+    await get<DefectList>(apiUrl(address, { open_pictures, again: 1 }));
     setFinished(false);
     asked.again();
   };
-  if (asked.problem && !list) return <Trouble problem={asked.problem} again={asked.again} />;
+  if (asked.problem && !list) return <ErrorBox problem={asked.problem} again={asked.again} />;
   return (
     <>
       <div class="sheet defects-head">
@@ -102,16 +102,16 @@ interface GroupProps {
 
 function Group({ group, dataset, split, open_pictures }: GroupProps) {
   const [more, setMore] = useState<DefectLine[]>([]);
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const lines = [...group.first, ...more];
   const showMore = async () => {
     try {
       const query = { code: group.code, offset: lines.length, limit: 200, open_pictures };
-      const next = await get<DefectLines>(api(["datasets", dataset, split, "defects", "lines"], query));
+      const next = await get<DefectLines>(apiUrl(["datasets", dataset, split, "defects", "lines"], query));
       setMore((before) => [...before, ...next.lines]);
       setProblem(null);
     } catch (error) {
-      setProblem(error as Refusal);
+      setProblem(error as ApiError);
     }
   };
   return (
@@ -140,7 +140,7 @@ function Group({ group, dataset, split, open_pictures }: GroupProps) {
           </tbody>
         </table>
       </div>
-      {problem ? <Trouble problem={problem} /> : null}
+      {problem ? <ErrorBox problem={problem} /> : null}
       {lines.length < group.count ? (
         <button type="button" onClick={() => void showMore()}>
           Show more ({lines.length.toLocaleString("en")} of {group.count.toLocaleString("en")})

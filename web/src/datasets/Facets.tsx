@@ -1,10 +1,10 @@
 // The side of the dataset browser: what the cases can be sorted by, as charts that can be clicked.
 import { type Bar, Bars, Columns } from "../charts/Bars";
-import type { Chosen, Facet } from "./sifting";
+import type { ChosenFilters, Facet } from "./filters";
 
 interface PanelProps {
   facets: Facet[];
-  chosen: Chosen;
+  chosen: ChosenFilters;
   counts: Map<string, number[]>;
   onToggle: (facet: string, value: string) => void;
 }

@@ -1,7 +1,7 @@
 // A grid of thousands of cards of which only those in sight are drawn.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { inSight, moved, scrolledTo, shapeOf } from "./windowing";
+import { visibleRows, moveByKey, scrollToRow, shapeOf } from "./windowing";
 
 const NARROWEST = 168;
 const GAP = 12;
@@ -47,7 +47,7 @@ export function Grid({ label, items, name, draw, size: given }: GridProps) {
   }, []);
 
   const { columns, rows } = shapeOf(items.length, size.width, NARROWEST, GAP);
-  const [first, last] = inSight(top, size.height, PITCH, rows);
+  const [first, last] = visibleRows(top, size.height, PITCH, rows);
   const at = Math.min(active, Math.max(0, items.length - 1));
 
   // Other cases than before: begin at the top again, unless somebody comes back to these.
@@ -79,10 +79,10 @@ export function Grid({ label, items, name, draw, size: given }: GridProps) {
   const keys = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(size.height / PITCH));
-    const next = moved(event.key, at, items.length, columns, page);
+    const next = moveByKey(event.key, at, items.length, columns, page);
     if (next === null || !pane.current) return;
     event.preventDefault();
-    const scroll = scrolledTo(Math.floor(next / columns), PITCH, pane.current.scrollTop, size.height);
+    const scroll = scrollToRow(Math.floor(next / columns), PITCH, pane.current.scrollTop, size.height);
     if (scroll !== null) {
       pane.current.scrollTop = scroll;
       setTop(pane.current.scrollTop);

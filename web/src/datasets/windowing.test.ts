@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inSight, moved, scrolledTo, shapeOf } from "./windowing";
+import { visibleRows, moveByKey, scrollToRow, shapeOf } from "./windowing";
 
 describe("the window on the grid", () => {
   it("has as many columns as fit, and at least one", () => {
@@ -7,13 +7,13 @@ describe("the window on the grid", () => {
     expect(shapeOf(3, 0, 168, 12)).toEqual({ columns: 1, rows: 3 });
   });
   it("draws what is in sight and two rows around", () => {
-    expect(inSight(0, 500, 100, 50)).toEqual([0, 7]);
-    expect(inSight(1000, 500, 100, 50)).toEqual([8, 17]);
-    expect(inSight(4900, 500, 100, 50)).toEqual([47, 50]);
+    expect(visibleRows(0, 500, 100, 50)).toEqual([0, 7]);
+    expect(visibleRows(1000, 500, 100, 50)).toEqual([8, 17]);
+    expect(visibleRows(4900, 500, 100, 50)).toEqual([47, 50]);
   });
   it("draws nothing of nothing, and never an end before a beginning", () => {
-    expect(inSight(0, 500, 100, 0)).toEqual([0, 0]);
-    const [first, last] = inSight(9000, 500, 100, 3);
+    expect(visibleRows(0, 500, 100, 0)).toEqual([0, 0]);
+    const [first, last] = visibleRows(9000, 500, 100, 3);
     expect(last).toBeGreaterThanOrEqual(first);
   });
 });
@@ -34,15 +34,15 @@ describe("keys", () => {
     ["Home", 7, 0],
     ["End", 2, 9],
   ])("%s from %i leads to %i", (key, from, to) => {
-    expect(moved(key, from, 10, 4, 2)).toBe(to);
+    expect(moveByKey(key, from, 10, 4, 2)).toBe(to);
   });
   it("leaves other keys alone", () => {
-    expect(moved("a", 0, 10, 4, 2)).toBeNull();
-    expect(moved("ArrowDown", 0, 0, 4, 2)).toBeNull();
+    expect(moveByKey("a", 0, 10, 4, 2)).toBeNull();
+    expect(moveByKey("ArrowDown", 0, 0, 4, 2)).toBeNull();
   });
   it("scrolls only as far as it must", () => {
-    expect(scrolledTo(3, 100, 0, 500)).toBeNull();
-    expect(scrolledTo(7, 100, 0, 500)).toBe(300);
-    expect(scrolledTo(2, 100, 450, 500)).toBe(200);
+    expect(scrollToRow(3, 100, 0, 500)).toBeNull();
+    expect(scrollToRow(7, 100, 0, 500)).toBe(300);
+    expect(scrollToRow(2, 100, 450, 500)).toBe(200);
   });
 });

@@ -11,14 +11,14 @@ export function shapeOf(count: number, width: number, narrowest: number, gap: nu
 }
 
 /** First row to be drawn, and the one after the last. */
-export function inSight(top: number, height: number, pitch: number, rows: number, around = 2): [number, number] {
+export function visibleRows(top: number, height: number, pitch: number, rows: number, around = 2): [number, number] {
   const first = Math.max(0, Math.floor(top / pitch) - around);
   const last = Math.min(rows, Math.ceil((top + height) / pitch) + around);
   return [Math.min(first, rows), Math.max(last, Math.min(first, rows))];
 }
 
 /** Where a key leads from a place in the grid; null where the key means nothing. */
-export function moved(key: string, at: number, count: number, columns: number, page: number): number | null {
+export function moveByKey(key: string, at: number, count: number, columns: number, page: number): number | null {
   const steps: Record<string, number> = {
     ArrowRight: 1,
     ArrowLeft: -1,
@@ -43,7 +43,7 @@ export function moved(key: string, at: number, count: number, columns: number, p
 }
 
 /** How far to scroll so that a row is in sight; null where it is. */
-export function scrolledTo(row: number, pitch: number, top: number, height: number): number | null {
+export function scrollToRow(row: number, pitch: number, top: number, height: number): number | null {
   if (row * pitch < top) return row * pitch;
   if ((row + 1) * pitch > top + height) return (row + 1) * pitch - height;
   return null;

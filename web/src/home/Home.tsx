@@ -1,15 +1,15 @@
 // The first view: datasets, runs, sweeps and builds that lie under the paths that were given.
-import { api, useApi } from "../api/client";
+import { apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Empty, Sheet, Tag } from "../kit/kit";
 import { Link, to } from "../router";
-import { groupsOf } from "../runs/grouping";
+import { groupsOf } from "../runs/run_groups";
 import { type ShelfDataset, useShelf } from "../shelf";
 import { RunTable, type Summary } from "./RunTable";
 
 export default function Home() {
   const { shelf, lookAgain } = useShelf();
-  const summaries = useApi<Summary[]>(shelf.runs.length ? api(["runs"]) : null, 5000);
+  const summaries = useApi<Summary[]>(shelf.runs.length ? apiUrl(["runs"]) : null, 5000);
   const known = new Map(summaries.data?.map((one) => [one.id, one]) ?? []);
   const groups = groupsOf(shelf);
   return (

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import { Sheet, Tag } from "../kit/kit";
 import { Link, to } from "../router";
-import { compared } from "../runs/links";
+import { compareUrl } from "../runs/links";
 import { Num } from "../runs/Num";
 import { ARROWS } from "../runs/numbers";
 import type { ShelfRun } from "../shelf";
@@ -22,7 +22,7 @@ export function RunTable({ title, runs, known }: { title: string; runs: ShelfRun
       title={`Runs: ${title}`}
       tools={
         runs.length > 1 && many.length > 1 ? (
-          <Link class="button" href={compared(many)}>
+          <Link class="button" href={compareUrl(many)}>
             Compare {chosen.length ? `the ${many.length} chosen` : many.length < runs.length ? `the first ${many.length}` : `all ${many.length}`}
           </Link>
         ) : null

@@ -1,7 +1,7 @@
 // The small parts every view is made of.
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { Refusal } from "../api/client";
+import type { ApiError } from "../api/client";
 
 /** A sheet of paper with a heading. */
 export function Sheet({ title, tools, children }: { title?: ComponentChildren; tools?: ComponentChildren; children: ComponentChildren }) {
@@ -18,7 +18,7 @@ export function Sheet({ title, tools, children }: { title?: ComponentChildren; t
   );
 }
 
-export function Busy({ what }: { what: string }) {
+export function Loading({ what }: { what: string }) {
   return (
     <p class="empty" role="status">
       Loading {what} …
@@ -27,7 +27,7 @@ export function Busy({ what }: { what: string }) {
 }
 
 /** What went wrong, and what to do. */
-export function Trouble({ problem, again }: { problem: Refusal; again?: () => void }) {
+export function ErrorBox({ problem, again }: { problem: ApiError; again?: () => void }) {
   return (
     <div class="sheet trouble" role="alert">
       <p>
@@ -125,7 +125,7 @@ export function Tabs({ label, tabs, open, onOpen }: { label: string; tabs: Tab[]
 }
 
 /** A number as people write it; '–' where there is none. */
-export function shown(value: number | null | undefined, digits = 3): string {
+export function formatNumber(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : value.toFixed(digits);
 }

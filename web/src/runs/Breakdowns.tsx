@@ -1,13 +1,13 @@
 // Scores over groups of the cases: one property at a time.
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { ChartFrame } from "../charts/ChartFrame";
 import { IntervalPlot } from "../charts/IntervalPlot";
 import { csvOf } from "../charts/csv";
-import { fileName, saveText } from "../charts/saving";
-import { Busy, Empty, Field, Sheet, Trouble } from "../kit/kit";
+import { fileName, saveText } from "../charts/save_files";
+import { Loading, Empty, Field, Sheet, ErrorBox } from "../kit/kit";
 import { Link, useQuery } from "../router";
 import { useShelf } from "../shelf";
-import { casesBehind } from "./links";
+import { runCasesUrl } from "./links";
 import { Num } from "./Num";
 import { ARROWS } from "./numbers";
 import type { Card, RunStatus } from "./RunView";
@@ -17,11 +17,11 @@ const FEW = 4;
 
 export default function Breakdowns({ run, card }: { run: RunStatus; card: Card }) {
   const { shelf } = useShelf();
-  const asked = useApi<Breakdown[]>(shelf.rights.truth ? api(["runs", run.id, "breakdowns"]) : null);
+  const asked = useApi<Breakdown[]>(shelf.rights.truth ? apiUrl(["runs", run.id, "breakdowns"]) : null);
   const [by, setBy] = useQuery("by");
   const [metric, setMetric] = useQuery("metric");
   if (!shelf.rights.truth) return <Empty title="Breakdowns need the truth, which is withheld on this page" />;
-  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the breakdowns" />;
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the breakdowns" />;
   const found = asked.data.find((one) => one.name === by) ?? asked.data[0];
   if (!found) return <Empty title="The cases of this run have no groups" />;
   const there = card.scores.filter((score) => found.groups.some((group) => score.name in group.scores));
@@ -142,7 +142,7 @@ function GroupTable({ run, found, scores }: { run: RunStatus; found: Breakdown; 
                       around={(value) =>
                         own && shelf.rights.truth ? (
                           <Link
-                            href={casesBehind(run.id, score.name, score.better, { breakdown: found.name, group: group.name })}
+                            href={runCasesUrl(run.id, score.name, score.better, { breakdown: found.name, group: group.name })}
                             aria-label={`${score.name} of ${group.label} ${value}: the cases behind it`}
                           >
                             {value}

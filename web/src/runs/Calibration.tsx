@@ -1,25 +1,25 @@
 // Is the reader right as often as it is sure?
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { ChartFrame } from "../charts/ChartFrame";
 import { Curve } from "../charts/Curve";
 import { Histogram } from "../charts/Histogram";
-import { Busy, Empty, Sheet, Trouble } from "../kit/kit";
+import { Loading, Empty, Sheet, ErrorBox } from "../kit/kit";
 import { Link } from "../router";
 import { useShelf } from "../shelf";
-import { casesBehind, tabOf } from "./links";
+import { runCasesUrl, tabUrl } from "./links";
 import { Num } from "./Num";
-import { ARROWS, counted, placed } from "./numbers";
+import { ARROWS, formatCount, formatScore } from "./numbers";
 import type { RunStatus } from "./RunView";
 
 type Found = Schemas["Calibration"];
 
 export default function Calibration({ run }: { run: RunStatus }) {
   const { shelf } = useShelf();
-  const asked = useApi<Found>(shelf.rights.truth ? api(["runs", run.id, "calibration"]) : null);
+  const asked = useApi<Found>(shelf.rights.truth ? apiUrl(["runs", run.id, "calibration"]) : null);
   if (!shelf.rights.truth) return <Empty title="Calibration needs the truth, which is withheld on this page" />;
   if (!asked.data) {
     if (asked.problem?.status === 404) return <Empty title="No reading of this run has probabilities" />;
-    return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the calibration" />;
+    return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the calibration" />;
   }
   const found = asked.data;
   const rows = found.bins.map((bin) => [bin.low, bin.high, bin.n, bin.confidence, bin.right.value, bin.right.low, bin.right.high]);
@@ -39,14 +39,14 @@ export default function Calibration({ run }: { run: RunStatus }) {
             <Num
               of={score}
               around={(value) => (
-                <Link href={casesBehind(run.id, score.name, score.better)} aria-label={`${score.name} ${value}: the cases behind it`}>
+                <Link href={runCasesUrl(run.id, score.name, score.better)} aria-label={`${score.name} ${value}: the cases behind it`}>
                   {value}
                 </Link>
               )}
             />
           </span>
         ))}
-        {found.without ? <span class="quiet-text">{counted(found.without, "case")} without probabilities count as confident and wrong, and are not charted</span> : null}
+        {found.without ? <span class="quiet-text">{formatCount(found.without, "case")} without probabilities count as confident and wrong, and are not charted</span> : null}
       </div>
       <div class="runs-two">
         <Sheet>
@@ -92,11 +92,11 @@ export default function Calibration({ run }: { run: RunStatus }) {
                     {bin.low.toFixed(2)} – {bin.high.toFixed(2)}
                   </th>
                   <td class="number">
-                    <Link href={tabOf(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy", truth: "1" })} aria-label={`${bin.n.toLocaleString("en")} cases of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
+                    <Link href={tabUrl(run.id, "cases", { sure: `${bin.low}-${bin.high}`, metric: "accuracy", truth: "1" })} aria-label={`${bin.n.toLocaleString("en")} cases of confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`}>
                       {bin.n.toLocaleString("en")}
                     </Link>
                   </td>
-                  <td class="number">{placed(bin.confidence)}</td>
+                  <td class="number">{formatScore(bin.confidence)}</td>
                   <td>
                     <Num of={bin.right} />
                   </td>

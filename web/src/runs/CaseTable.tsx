@@ -1,11 +1,11 @@
 // The cases of a run: what became of each, and what each scores. Every number leads here.
 import { useMemo } from "preact/hooks";
-import { type Schemas, api, useApi } from "../api/client";
-import { Busy, Field, Tag, Trouble } from "../kit/kit";
+import { type Schemas, apiUrl, useApi } from "../api/client";
+import { Loading, Field, Tag, ErrorBox } from "../kit/kit";
 import { Link, go, here, useQuery } from "../router";
 import { useShelf } from "../shelf";
-import { traceOf } from "./links";
-import { ARROWS, counted, placed } from "./numbers";
+import { traceUrl } from "./links";
+import { ARROWS, formatCount, formatScore } from "./numbers";
 import { type Column, RowTable } from "./RowTable";
 import type { Card, RunStatus } from "./RunView";
 
@@ -23,7 +23,7 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
   const [text, setText] = useQuery("find");
   const [truth, setTruth] = useQuery("truth");
   const query = breakdown && group ? { breakdown, group } : {};
-  const asked = useApi<Schemas["CaseTable"]>(api(["runs", run.id, "cases"], query), run.live ? 5000 : 0);
+  const asked = useApi<Schemas["CaseTable"]>(apiUrl(["runs", run.id, "cases"], query), run.live ? 5000 : 0);
   const table = asked.data;
   const headline = card?.scores.find((score) => score.official) ?? card?.scores[0];
   // Whether single cases are right is truth, and stays hidden until somebody asks.
@@ -32,8 +32,8 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
   const chosen = metrics.includes(metric) ? metric : open ? (headline?.name ?? "") : "";
   const columns = useMemo(() => columnsOf(run, card, metrics, chosen, open), [run.id, run.repeat, card, metrics.join(), chosen, open]);
   const wanted = open ? right : "";
-  const rows = useMemo(() => (table ? table.rows.filter(kept({ state, right: wanted, sure, text })) : []), [table, state, wanted, sure, text]);
-  if (!table) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the cases" />;
+  const rows = useMemo(() => (table ? table.rows.filter(rowFilter({ state, right: wanted, sure, text })) : []), [table, state, wanted, sure, text]);
+  if (!table) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the cases" />;
   const asksChoice = open && table.rows.some((row) => row.right !== null);
   const about = card?.scores.find((score) => score.name === chosen);
   return (
@@ -93,7 +93,7 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
         columns={columns}
         rows={rows}
         keyOf={(row) => row.case}
-        tools={rows.length < table.rows.length ? <span class="quiet-text">of {counted(table.rows.length, "case")}</span> : null}
+        tools={rows.length < table.rows.length ? <span class="quiet-text">of {formatCount(table.rows.length, "case")}</span> : null}
       />
     </div>
   );
@@ -113,7 +113,7 @@ function Only({ what, names }: { what: string; names: string[] }) {
   );
 }
 
-export interface Wanted {
+export interface RowFilter {
   state: string;
   right: string;
   /** A range of confidence, '0.4-0.6'. */
@@ -122,7 +122,7 @@ export interface Wanted {
 }
 
 /** Whether a row is wanted. */
-export function kept({ state, right, sure, text }: Wanted): (row: Row) => boolean {
+export function rowFilter({ state, right, sure, text }: RowFilter): (row: Row) => boolean {
   const [low, high] = sure.split("-").map(Number);
   const part = text.trim().toLowerCase();
   return (row) =>
@@ -151,10 +151,10 @@ function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen:
     width: 9,
     number: true,
     value: (row) => row.values[at],
-    cell: (row) => placed(row.values[at]),
+    cell: (row) => formatScore(row.values[at]),
   });
   const shown: Column<Row>[] = [
-    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={traceOf(run.id, row.case)}>{row.case}</Link> },
+    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={traceUrl(run.id, row.case)}>{row.case}</Link> },
     {
       id: "state",
       head: "State",
@@ -170,7 +170,7 @@ function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen:
     ...(open ? [RIGHT] : []),
     ...(place >= 0 ? [value(chosen, place, "metric")] : []),
     ...official.map((score) => value(score.name, metrics.indexOf(score.name), score.name)),
-    { id: "sure", head: "Confidence", title: "Probability of its most likely option", width: 7, number: true, value: (row) => row.sure, cell: (row) => placed(row.sure) },
+    { id: "sure", head: "Confidence", title: "Probability of its most likely option", width: 7, number: true, value: (row) => row.sure, cell: (row) => formatScore(row.sure) },
     { id: "findings", head: "Findings", width: 6, number: true, value: (row) => row.findings },
     { id: "steps", head: "Steps", width: 5, number: true, value: (row) => row.steps },
     { id: "tokens", head: "Tokens", width: 6, number: true, value: (row) => row.tokens, cell: (row) => (row.tokens ? row.tokens.toLocaleString("en") : "–") },

@@ -1,15 +1,15 @@
 // Several runs on the same cases: scores, paired differences, ranks, and where they disagree.
 import { useMemo } from "preact/hooks";
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Empty, Field, Sheet, Tag, Trouble } from "../kit/kit";
+import { Loading, Empty, Field, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { Link, useQuery } from "../router";
 import { type ShelfRun, useShelf } from "../shelf";
 import ComparedScores from "./ComparedScores";
 import Differences from "./Differences";
 import Disagreements from "./Disagreements";
-import { groupsOf } from "./grouping";
-import { compared } from "./links";
+import { groupsOf } from "./run_groups";
+import { compareUrl } from "./links";
 import { ARROWS } from "./numbers";
 import Ranks from "./Ranks";
 import "./runs.css";
@@ -28,7 +28,7 @@ export default function CompareView() {
   const [common, setCommon] = useQuery("common");
   const first = shelf.runs.find((run) => run.id === ids[0]);
   const query = { runs: ids.join(","), baseline: ids.includes(baseline) ? baseline : undefined, metric: metric || undefined, common: common || undefined };
-  const asked = useApi<Comparison>(ids.length > 1 ? api(["compare"], query) : null);
+  const asked = useApi<Comparison>(ids.length > 1 ? apiUrl(["compare"], query) : null);
   const found = useMemo(() => asked.data && withShortNames(asked.data), [asked.data]);
   const groups = groupsOf(shelf);
   // Runs on another copy of the dataset can seldom be compared: they are here only if named.
@@ -71,8 +71,8 @@ export default function CompareView() {
         <Begin groups={groups} />
       )}
       {ids.length === 1 ? <Empty title="Choose another run to compare with" /> : null}
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
-      {ids.length > 1 && !found && !asked.problem ? <Busy what="the comparison" /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {ids.length > 1 && !found && !asked.problem ? <Loading what="the comparison" /> : null}
       {found ? <Shown found={found} /> : null}
       {first && ids.length > 1 ? <Disagreements runs={ids} metric={found?.metric ?? null} /> : null}
     </div>
@@ -87,7 +87,7 @@ function Begin({ groups }: { groups: [string, ShelfRun[]][] }) {
       <ul>
         {several.map(([title, runs]) => (
           <li key={runs[0]?.id ?? title}>
-            <Link href={compared(runs.slice(0, MOST).map((run) => run.id))}>
+            <Link href={compareUrl(runs.slice(0, MOST).map((run) => run.id))}>
               {title}: {runs.length} runs
             </Link>
           </li>

@@ -2,12 +2,12 @@
 import { ChartFrame } from "../charts/ChartFrame";
 import { IntervalPlot } from "../charts/IntervalPlot";
 import { csvOf } from "../charts/csv";
-import { saveText } from "../charts/saving";
+import { saveText } from "../charts/save_files";
 import { Sheet } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
-import { casesBehind } from "./links";
+import { runCasesUrl } from "./links";
 import { Num } from "./Num";
-import { ARROWS, valued } from "./numbers";
+import { ARROWS, formatValue } from "./numbers";
 import type { Comparison } from "./CompareView";
 
 export default function ComparedScores({ found }: { found: Comparison }) {
@@ -40,7 +40,7 @@ export default function ComparedScores({ found }: { found: Comparison }) {
               axis={`${found.metric} (${chosen?.better ?? "higher"} is better), ${Math.round(found.level * 100)} % intervals`}
               rows={found.runs.map((run) => {
                 const own = score(run.id, found.metric);
-                return { label: run.name, value: own?.value ?? null, low: own?.low, high: own?.high, told: valued(own), series: run.id === found.baseline ? 2 : 0 };
+                return { label: run.name, value: own?.value ?? null, low: own?.low, high: own?.high, told: formatValue(own), series: run.id === found.baseline ? 2 : 0 };
               })}
             />
           )}
@@ -99,7 +99,7 @@ export default function ComparedScores({ found }: { found: Comparison }) {
                       <Num
                         of={score(run.id, one.name)}
                         around={(value) => (
-                          <Link href={casesBehind(run.id, one.name, one.better)} aria-label={`${one.name} of ${run.name} ${value}: the cases behind it`}>
+                          <Link href={runCasesUrl(run.id, one.name, one.better)} aria-label={`${one.name} of ${run.name} ${value}: the cases behind it`}>
                             {value}
                           </Link>
                         )}

@@ -3,9 +3,9 @@ import { ChartFrame } from "../charts/ChartFrame";
 import { IntervalPlot } from "../charts/IntervalPlot";
 import { Sheet } from "../kit/kit";
 import { Link } from "../router";
-import { compared } from "./links";
+import { compareUrl } from "./links";
 import { Change } from "./Num";
-import { pText, signed } from "./numbers";
+import { formatP, formatSigned } from "./numbers";
 import type { Comparison } from "./CompareView";
 
 export default function Differences({ found }: { found: Comparison }) {
@@ -35,7 +35,7 @@ export default function Differences({ found }: { found: Comparison }) {
               axis={`difference in ${found.metric}`}
               line={0}
               sides={sides}
-              rows={apart.map(([run, own]) => ({ label: nameOf(run), value: own.difference.value, low: own.difference.low, high: own.difference.high, told: signed(own.difference.value) }))}
+              rows={apart.map(([run, own]) => ({ label: nameOf(run), value: own.difference.value, low: own.difference.low, high: own.difference.high, told: formatSigned(own.difference.value) }))}
             />
           )}
         </ChartFrame>
@@ -79,7 +79,7 @@ export default function Differences({ found }: { found: Comparison }) {
                         of={own.difference}
                         around={(value) => (
                           <Link
-                            href={compared([found.baseline, run], { baseline: found.baseline, metric: found.metric, disagree: "-spread", truth: "1" })}
+                            href={compareUrl([found.baseline, run], { baseline: found.baseline, metric: found.metric, disagree: "-spread", truth: "1" })}
                             aria-label={`${nameOf(run)} ${value}: the cases where the two are furthest apart`}
                           >
                             {value}
@@ -87,7 +87,7 @@ export default function Differences({ found }: { found: Comparison }) {
                         )}
                       />
                     </td>
-                    <td class="number">{pText(own.p)}</td>
+                    <td class="number">{formatP(own.p)}</td>
                     {test ? (
                       <>
                         <td class="number">{test.this_only.toLocaleString("en")}</td>
@@ -95,7 +95,7 @@ export default function Differences({ found }: { found: Comparison }) {
                         <td class="number">
                           {test.both.toLocaleString("en")} / {test.neither.toLocaleString("en")}
                         </td>
-                        <td class="number">{pText(test.exact_p)}</td>
+                        <td class="number">{formatP(test.exact_p)}</td>
                       </>
                     ) : null}
                   </tr>

@@ -1,11 +1,11 @@
 // The cases on which runs are furthest apart, each one click from being seen side by side.
 import { useEffect, useState } from "preact/hooks";
-import { type Schemas, api, useApi } from "../api/client";
-import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
+import { type Schemas, apiUrl, useApi } from "../api/client";
+import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { Link, useQuery } from "../router";
 import { useShelf } from "../shelf";
-import { sideBySide } from "./links";
-import { placed } from "./numbers";
+import { sideBySideUrl } from "./links";
+import { formatScore } from "./numbers";
 import { type Column, RowTable } from "./RowTable";
 import { shortNames } from "./short_names";
 
@@ -18,23 +18,23 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   const [truth, setTruth] = useQuery("truth");
   const open = truth === "1" && shelf.rights.truth;
   const chosen = runs.slice(0, MOST);
-  const asked = useApi<Found>(api(["disagreement"], { runs: chosen.join(","), metric: (open && metric) || undefined }));
+  const asked = useApi<Found>(apiUrl(["disagreement"], { runs: chosen.join(","), metric: (open && metric) || undefined }));
   const masks = asked.data?.asks_masks ?? false;
   const [measured, setMeasured] = useState(false);
-  const overlap = useApi<Schemas["MaskDistances"]>(masks ? api(["disagreement", "masks"], { runs: chosen.join(",") }) : null, measured ? 0 : 1500);
+  const overlap = useApi<Schemas["MaskDistances"]>(masks ? apiUrl(["disagreement", "masks"], { runs: chosen.join(",") }) : null, measured ? 0 : 1500);
   const far = overlap.data;
   useEffect(() => setMeasured(far !== null && far.done >= far.of), [far?.done, far?.of]);
-  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the disagreements" />;
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the disagreements" />;
   const found = asked.data;
   const apartOf = (row: Row) => (masks ? (far?.apart[row.case] ?? null) : row.apart);
   const names = shortNames(found.runs.map((id) => shelf.runs.find((run) => run.id === id)?.name ?? id));
   const some = (has: (row: Row) => boolean) => found.rows.some(has);
   const columns: Column<Row>[] = [
-    { id: "case", head: "Case", width: 12, value: (row) => row.case, cell: (row) => <Link href={sideBySide(row.case, found.runs)}>{row.case}</Link> },
+    { id: "case", head: "Case", width: 12, value: (row) => row.case, cell: (row) => <Link href={sideBySideUrl(row.case, found.runs)}>{row.case}</Link> },
   ];
-  if (masks || some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Distance", title: found.rule, width: 6, number: true, value: apartOf, cell: (row) => placed(apartOf(row)) });
-  if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Word distance", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => placed(row.words) });
-  if (found.metric) columns.push({ id: "spread", head: `${found.metric}, spread`, title: "Largest value minus smallest", width: 8, number: true, value: (row) => row.spread, cell: (row) => placed(row.spread) });
+  if (masks || some((row) => row.apart !== null)) columns.push({ id: "apart", head: "Distance", title: found.rule, width: 6, number: true, value: apartOf, cell: (row) => formatScore(apartOf(row)) });
+  if (some((row) => row.words !== null)) columns.push({ id: "words", head: "Word distance", title: "Share of the words that only one of two has", width: 7, number: true, value: (row) => row.words, cell: (row) => formatScore(row.words) });
+  if (found.metric) columns.push({ id: "spread", head: `${found.metric}, spread`, title: "Largest value minus smallest", width: 8, number: true, value: (row) => row.spread, cell: (row) => formatScore(row.spread) });
   for (const [at, run] of found.runs.entries()) {
     // Masks are no words: without scores there is nothing to tell of a run.
     if (!some((row) => Boolean(row.answers[at]) || typeof row.values[at] === "number" || row.states[at] !== "read")) continue;
@@ -84,7 +84,7 @@ function Told({ row, at }: { row: Row; at: number }) {
   const value = row.values[at];
   return (
     <>
-      {answer ? <span title={answer}>{answer}</span> : null} {value !== null && value !== undefined ? <span class="quiet-text">{placed(value)}</span> : null}
+      {answer ? <span title={answer}>{answer}</span> : null} {value !== null && value !== undefined ? <span class="quiet-text">{formatScore(value)}</span> : null}
     </>
   );
 }

@@ -1,6 +1,6 @@
 // Everything that was wrong with the readings, one sentence each.
 import { csvOf } from "../charts/csv";
-import { saveText } from "../charts/saving";
+import { saveText } from "../charts/save_files";
 import { Empty, Sheet } from "../kit/kit";
 import type { Card } from "./RunView";
 

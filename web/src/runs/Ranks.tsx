@@ -2,7 +2,7 @@
 import { ChartFrame } from "../charts/ChartFrame";
 import { RankPlot } from "../charts/RankPlot";
 import { Sheet } from "../kit/kit";
-import { counted, pText, percent, placed } from "./numbers";
+import { formatCount, formatP, percent, formatScore } from "./numbers";
 import type { Comparison } from "./CompareView";
 
 export default function Ranks({ found }: { found: Comparison }) {
@@ -57,7 +57,7 @@ export default function Ranks({ found }: { found: Comparison }) {
                   <td class="number">{one.rank}</td>
                   <td class="number">{one.low === null ? "–" : `${one.low} – ${one.high}`}</td>
                   <td class="number">{one.tested ? `${one.tested[0]} – ${one.tested[1]}` : "–"}</td>
-                  <td class="number">{placed(one.value)}</td>
+                  <td class="number">{formatScore(one.value)}</td>
                 </tr>
               ))}
             </tbody>
@@ -65,7 +65,7 @@ export default function Ranks({ found }: { found: Comparison }) {
         </div>
         {found.pairs.length ? (
           <details>
-            <summary>{counted(found.pairs.length, "pair")}, by Wilcoxon's signed-rank test</summary>
+            <summary>{formatCount(found.pairs.length, "pair")}, by Wilcoxon's signed-rank test</summary>
             <div class="scrolls" tabIndex={0} role="region" aria-label="Pairs">
               <table>
                 <thead>
@@ -91,8 +91,8 @@ export default function Ranks({ found }: { found: Comparison }) {
                       <td>{nameOf(pair.second)}</td>
                       <td>{pair.ahead ? nameOf(pair.ahead) : "neither"}</td>
                       <td class="number">{pair.n - pair.zeros}</td>
-                      <td class="number">{pText(pair.p)}</td>
-                      <td class="number">{pText(pair.adjusted)}</td>
+                      <td class="number">{formatP(pair.p)}</td>
+                      <td class="number">{formatP(pair.adjusted)}</td>
                     </tr>
                   ))}
                 </tbody>

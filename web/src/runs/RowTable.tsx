@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, csvOf } from "../charts/csv";
-import { fileName, saveText } from "../charts/saving";
+import { fileName, saveText } from "../charts/save_files";
 import { useQuery } from "../router";
 import { sortedBy } from "./sorting";
 import "./runs.css";

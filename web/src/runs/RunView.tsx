@@ -1,20 +1,20 @@
 // A run: how far it is, what it scores, and the cases behind every number.
 import { useEffect, useState } from "preact/hooks";
-import { type Schemas, api, send, useApi } from "../api/client";
-import { Refusal } from "../api/client";
+import { type Schemas, apiUrl, send, useApi } from "../api/client";
+import { ApiError } from "../api/client";
 import { CheckJudge } from "../builds/CheckJudge";
 import { Crumbs } from "../crumbs";
-import { Busy, type Tab, Tabs, Tag, Trouble } from "../kit/kit";
+import { Loading, type Tab, Tabs, Tag, ErrorBox } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import AboutRun from "./AboutRun";
-import AuditFound from "./AuditFound";
+import AuditTab from "./AuditTab";
 import Breakdowns from "./Breakdowns";
 import Calibration from "./Calibration";
 import CaseTable from "./CaseTable";
-import { compared } from "./links";
-import { counted } from "./numbers";
+import { compareUrl } from "./links";
+import { formatCount } from "./numbers";
 import Problems from "./Problems";
 import Scores from "./Scores";
 import "./runs.css";
@@ -28,24 +28,24 @@ const STILL = 15_000;
 export default function RunView({ parts }: ViewProps) {
   const id = parts["run"] ?? "";
   const [every, setEvery] = useState(STILL);
-  const asked = useApi<RunStatus>(api(["runs", id]), every);
+  const asked = useApi<RunStatus>(apiUrl(["runs", id]), every);
   const run = asked.data;
   const going = run !== null && (run.live || run.scoring?.state === "going" || run.scoring?.state === "waits");
   useEffect(() => setEvery(going ? LIVE : STILL), [going]);
-  const scored = useApi<Card>(run?.scored ? api(["runs", id, "card"]) : null);
+  const scored = useApi<Card>(run?.scored ? apiUrl(["runs", id, "card"]) : null);
   // Another scoring wrote another card.
   const written = run?.scored && !going ? `${run.scoring?.state} ${run.stale}` : "";
   useEffect(() => {
     if (written && scored.data) scored.again();
   }, [written]);
   const [tab, setTab] = useQuery("tab", "scores");
-  if (!run) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the run" />;
+  if (!run) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the run" />;
   const tabs: Tab[] = [
     { id: "scores", title: "Scores", body: () => <Scored run={run} scored={scored} show={(card) => <Scores run={run} card={card} />} again={asked.again} /> },
     { id: "breakdowns", title: "Breakdowns", body: () => <Scored run={run} scored={scored} show={(card) => <Breakdowns run={run} card={card} />} again={asked.again} /> },
     { id: "cases", title: "Cases", body: () => <CaseTable run={run} card={scored.data} /> },
     { id: "calibration", title: "Calibration", body: () => <Scored run={run} scored={scored} show={() => <Calibration run={run} />} again={asked.again} /> },
-    { id: "audit", title: "Audit", body: () => <AuditFound run={run} /> },
+    { id: "audit", title: "Audit", body: () => <AuditTab run={run} /> },
     { id: "problems", title: problemsTitle(scored.data), body: () => <Scored run={run} scored={scored} show={(card) => <Problems card={card} />} again={asked.again} /> },
     { id: "about", title: "About this run", body: () => <AboutRun run={run} /> },
   ];
@@ -82,16 +82,16 @@ function Progress({ run }: { run: RunStatus }) {
         {run.live ? <Tag kind="good">running</Tag> : whole ? <Tag kind={run.failed ? "warn" : "good"}>{run.failed ? "complete, with failures" : "complete"}</Tag> : run.asked === null ? <Tag>dataset not found</Tag> : <Tag kind="warn">stopped</Tag>}
         <span>
           <strong class="runs-read">{run.read.toLocaleString("en")}</strong>
-          {run.asked !== null ? ` of ${counted(run.asked, "reading")}` : ` ${run.read === 1 ? "reading" : "readings"}`}
+          {run.asked !== null ? ` of ${formatCount(run.asked, "reading")}` : ` ${run.read === 1 ? "reading" : "readings"}`}
         </span>
         {run.failed ? (
           <Link href={`${to("runs", run.id)}?tab=cases&state=failed`}>
             <Tag kind="bad">{run.failed.toLocaleString("en")} failed</Tag>
           </Link>
         ) : null}
-        {run.damaged ? <Tag kind="bad">{counted(run.damaged, "damaged line")}</Tag> : null}
-        {usage.calls ? <span class="quiet-text">{counted(usage.calls, "call")}</span> : null}
-        {tokens ? <span class="quiet-text">{counted(tokens, "token")}</span> : null}
+        {run.damaged ? <Tag kind="bad">{formatCount(run.damaged, "damaged line")}</Tag> : null}
+        {usage.calls ? <span class="quiet-text">{formatCount(usage.calls, "call")}</span> : null}
+        {tokens ? <span class="quiet-text">{formatCount(tokens, "token")}</span> : null}
         {usage.seconds >= 0.05 ? <span class="quiet-text">{timed(usage.seconds)} reading time</span> : null}
         {usage.cost !== null && usage.cost !== undefined ? <span class="quiet-text">cost {usage.cost.toFixed(2)}</span> : null}
       </div>
@@ -114,12 +114,12 @@ function Siblings({ run }: { run: RunStatus }) {
     <div class="row">
       <span class="quiet-text">Compare with</span>
       {alike.slice(0, 6).map((one) => (
-        <Link key={one.id} class="button" href={compared([run.id, one.id])}>
+        <Link key={one.id} class="button" href={compareUrl([run.id, one.id])}>
           {one.name}
         </Link>
       ))}
       {alike.length > 1 ? (
-        <Link class="button" href={compared([run.id, ...alike.map((one) => one.id)].slice(0, 20))}>
+        <Link class="button" href={compareUrl([run.id, ...alike.map((one) => one.id)].slice(0, 20))}>
           all {Math.min(alike.length, 19)}
         </Link>
       ) : null}
@@ -143,9 +143,9 @@ function Scored({ run, scored, show, again }: ScoredProps) {
         scored.data ? (
           show(scored.data)
         ) : scored.problem ? (
-          <Trouble problem={scored.problem} again={scored.again} />
+          <ErrorBox problem={scored.problem} again={scored.again} />
         ) : (
-          <Busy what="the scores" />
+          <Loading what="the scores" />
         )
       ) : null}
     </div>
@@ -154,22 +154,22 @@ function Scored({ run, scored, show, again }: ScoredProps) {
 
 function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
   const { shelf } = useShelf();
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const now = run.scoring;
   const begin = async () => {
     try {
-      await send("POST", api(["runs", run.id, "score"]));
+      await send("POST", apiUrl(["runs", run.id, "score"]));
       setProblem(null);
       again();
     } catch (error) {
-      setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+      setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
     }
   };
   if (now?.state === "going" || now?.state === "waits")
     return (
       <div class="sheet" role="status">
         <p>
-          {now.state === "waits" ? "Scoring is queued behind another run." : "Scoring."} {now.of ? `${now.done.toLocaleString("en")} of ${counted(now.of, "case")} measured.` : ""}
+          {now.state === "waits" ? "Scoring is queued behind another run." : "Scoring."} {now.of ? `${now.done.toLocaleString("en")} of ${formatCount(now.of, "case")} measured.` : ""}
         </p>
         <progress {...(now.of ? { value: now.done, max: now.of } : {})} aria-label="Scoring" />
       </div>
@@ -193,7 +193,7 @@ function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
           {run.scored ? "Score it again" : "Score it"}
         </button>
       )}
-      {problem ? <Trouble problem={problem} /> : null}
+      {problem ? <ErrorBox problem={problem} /> : null}
     </div>
   );
 }

@@ -3,11 +3,11 @@ import type { Schemas } from "../api/client";
 import { ChartFrame } from "../charts/ChartFrame";
 import { IntervalPlot } from "../charts/IntervalPlot";
 import { csvOf } from "../charts/csv";
-import { fileName, saveText } from "../charts/saving";
+import { fileName, saveText } from "../charts/save_files";
 import { Sheet, Tag } from "../kit/kit";
 import { Link } from "../router";
-import { casesBehind } from "./links";
-import { ARROWS, between, counted, placed, valued } from "./numbers";
+import { runCasesUrl } from "./links";
+import { ARROWS, formatInterval, formatCount, formatScore, formatValue } from "./numbers";
 import { Num } from "./Num";
 import { Reasons } from "./Reasons";
 import type { Card, RunStatus } from "./RunView";
@@ -22,7 +22,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
   return (
     <div class="stack">
       <div class="row">
-        <span>{counted(card.cases, "case")}</span>
+        <span>{formatCount(card.cases, "case")}</span>
         {card.missing ? <Tag kind="bad">{card.missing.toLocaleString("en")} missing</Tag> : null}
         {card.failed ? <Tag kind="bad">{card.failed.toLocaleString("en")} failed</Tag> : null}
         {card.not_judged ? <Tag kind="bad">{card.not_judged.toLocaleString("en")} not judged</Tag> : null}
@@ -60,7 +60,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
                     value: score.value,
                     low: score.low ?? null,
                     high: score.high ?? null,
-                    told: valued(score),
+                    told: formatValue(score),
                     series: score.official ? 0 : 2,
                   }))}
                 />
@@ -69,7 +69,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
           </Sheet>
         ) : null}
       </div>
-      <Reasons title={`Not scored: ${counted(Object.keys(card.not_attempted).length, "metric")}`} reasons={card.not_attempted} />
+      <Reasons title={`Not scored: ${formatCount(Object.keys(card.not_attempted).length, "metric")}`} reasons={card.not_attempted} />
       <p class="quiet-text">{card.short}</p>
     </div>
   );
@@ -127,18 +127,18 @@ function ScoreTable({ run, scores, named }: { run: RunStatus; scores: Score[]; n
                   <div class="runs-about">{score.about}</div>
                 </th>
                 <td class="number">
-                  <Link href={casesBehind(run.id, score.name, score.better)} aria-label={`${score.name} ${valued(score)}: the cases behind it`}>
-                    {valued(score)}
+                  <Link href={runCasesUrl(run.id, score.name, score.better)} aria-label={`${score.name} ${formatValue(score)}: the cases behind it`}>
+                    {formatValue(score)}
                   </Link>
                 </td>
-                <td class="quiet-text runs-span">{between(score)}</td>
+                <td class="quiet-text runs-span">{formatInterval(score)}</td>
                 {honest ? (
                   <td>
                     {worst ? (
                       <Num
                         of={worst}
                         around={(value) => (
-                          <Link href={casesBehind(run.id, worst.name, worst.better)} aria-label={`${worst.name} ${value}: the cases behind it`}>
+                          <Link href={runCasesUrl(run.id, worst.name, worst.better)} aria-label={`${worst.name} ${value}: the cases behind it`}>
                             {value}
                           </Link>
                         )}
@@ -146,7 +146,7 @@ function ScoreTable({ run, scores, named }: { run: RunStatus; scores: Score[]; n
                     ) : null}
                   </td>
                 ) : null}
-                {ceiling ? <td class="number">{best ? placed(best.value) : ""}</td> : null}
+                {ceiling ? <td class="number">{best ? formatScore(best.value) : ""}</td> : null}
                 <td class="number">{score.n.toLocaleString("en")}</td>
               </tr>
             );

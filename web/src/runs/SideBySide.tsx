@@ -1,16 +1,16 @@
 // One case as several runs read it: answers, findings, reports and scores in columns.
 import { useState } from "preact/hooks";
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { useKeys } from "../cases/keys";
 import { Crumbs } from "../crumbs";
-import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
-import { Looks } from "./Looks";
+import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
+import { RegionPictures } from "./RegionPictures";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
-import { compared, traceOf } from "./links";
-import { ARROWS, counted, placed } from "./numbers";
-import { LITTLE, piecesOf, shared } from "./words";
+import { compareUrl, traceUrl } from "./links";
+import { ARROWS, formatCount, formatScore } from "./numbers";
+import { MIN_SHARED, diffWords, sharedFraction } from "./word_diff";
 import "./runs.css";
 
 type Beside = Schemas["SideBySide"];
@@ -23,8 +23,8 @@ export default function SideBySide({ parts }: ViewProps) {
   const [given] = useQuery("runs");
   const ids = given.split(",").filter(Boolean);
   const [asking, setAsking] = useState(false);
-  const asked = useApi<Beside>(ids.length > 1 ? api(["compare", "cases", name], { runs: given }) : null);
-  const truth = useApi<Truth>(asking ? api(["compare", "cases", name, "truth"], { runs: given }) : null);
+  const asked = useApi<Beside>(ids.length > 1 ? apiUrl(["compare", "cases", name], { runs: given }) : null);
+  const truth = useApi<Truth>(asking ? apiUrl(["compare", "cases", name, "truth"], { runs: given }) : null);
   const found = asked.data;
   useKeys((key) => {
     if (key !== "t" || !shelf.rights.truth) return false;
@@ -40,11 +40,11 @@ export default function SideBySide({ parts }: ViewProps) {
         </p>
       </>
     );
-  if (!found) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the readings" />;
+  if (!found) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the readings" />;
   const first = found.readings[0];
   return (
     <div class="stack runs-view">
-      <Crumbs trail={[{ text: "Compare runs", href: compared(ids) }, { text: name }]} />
+      <Crumbs trail={[{ text: "Compare runs", href: compareUrl(ids) }, { text: name }]} />
       <div class="row">
         <h1 style={{ margin: 0 }}>{name}</h1>
         <Tag>{found.benchmark}</Tag>
@@ -61,7 +61,7 @@ export default function SideBySide({ parts }: ViewProps) {
         ) : null}
       </div>
       <Asked found={found} />
-      {truth.problem && asking ? <Trouble problem={truth.problem} /> : null}
+      {truth.problem && asking ? <ErrorBox problem={truth.problem} /> : null}
       <div class="sbs-columns">
         {asking && truth.data ? <TruthColumn truth={truth.data} found={found} /> : null}
         {found.readings.map((reading, at) => (
@@ -112,7 +112,7 @@ function Pictures({ found }: { found: Beside }) {
     return (
       <div class="sbs-pictures">
         <Link href={to("cases", dataset, split, found.case)}>
-          <img src={api(["datasets", dataset, split, "thumbs", found.case])} alt="One slice of the CT" loading="lazy" />
+          <img src={apiUrl(["datasets", dataset, split, "thumbs", found.case])} alt="One slice of the CT" loading="lazy" />
         </Link>
       </div>
     );
@@ -122,7 +122,7 @@ function Pictures({ found }: { found: Beside }) {
     <div class="sbs-pictures">
       {shown.map((picture) => (
         <Link key={picture} href={to("cases", dataset, split, found.case)}>
-          <img src={api(["pictures", dataset, split, found.case, picture], { longest: 240 })} alt={picture} loading="lazy" onError={() => setBroken({ ...broken, [picture]: true })} />
+          <img src={apiUrl(["pictures", dataset, split, found.case, picture], { longest: 240 })} alt={picture} loading="lazy" onError={() => setBroken({ ...broken, [picture]: true })} />
         </Link>
       ))}
     </div>
@@ -165,15 +165,15 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
     <section class="sheet" aria-label={reading.name}>
       <div class="row" style={{ justifyContent: "space-between" }}>
         <h2>{reading.name}</h2>
-        <Link href={traceOf(reading.run, found.case)} aria-label={`The trace of ${reading.name}`}>
+        <Link href={traceUrl(reading.run, found.case)} aria-label={`The trace of ${reading.name}`}>
           trace
         </Link>
       </div>
       <p class="quiet-text">
         {reading.reader}
         {reading.workflow ? `, ${reading.workflow}` : ""}
-        {reading.steps.length ? ` · ${counted(reading.steps.length, "step")}, ${counted(looks, "look")}` : ""}
-        {reading.usage ? ` · ${counted(reading.usage.input_tokens + reading.usage.output_tokens, "token")}` : ""}
+        {reading.steps.length ? ` · ${formatCount(reading.steps.length, "step")}, ${formatCount(looks, "look")}` : ""}
+        {reading.usage ? ` · ${formatCount(reading.usage.input_tokens + reading.usage.output_tokens, "token")}` : ""}
       </p>
       {reading.state === "read" ? null : (
         <p>
@@ -186,7 +186,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
           {reading.probabilities ? <span class="quiet-text"> {Object.entries(reading.probabilities).map(([letter, share]) => `${letter} ${Math.round(share * 100)} %`).join(", ")}</span> : null}
         </p>
       ) : null}
-      {reading.state === "read" ? <Looks run={reading.run} name={found.case} /> : null}
+      {reading.state === "read" ? <RegionPictures run={reading.run} name={found.case} /> : null}
       <Words title="Rationale" text={reading.rationale} other={other.rationale} of={other.name} />
       <Words title="Report" text={reading.report} other={other.report} of={other.name} />
       {reading.findings?.length ? (
@@ -196,7 +196,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
             {reading.findings.map((finding, at) => (
               <li key={at}>
                 {finding.query !== null ? <Tag>{finding.query}</Tag> : null} {finding.text}
-                {finding.places ? <span class="quiet-text"> ({counted(finding.places, "place")})</span> : null}
+                {finding.places ? <span class="quiet-text"> ({formatCount(finding.places, "place")})</span> : null}
               </li>
             ))}
           </ul>
@@ -205,7 +205,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
       <Words title="Discussion" text={reading.discussion} other={other.discussion} of={other.name} />
       {reading.steps.length ? (
         <details>
-          <summary>{counted(reading.steps.length, "step")}</summary>
+          <summary>{formatCount(reading.steps.length, "step")}</summary>
           <ol class="sbs-list">
             {reading.steps.map((step, at) => (
               <li key={at}>
@@ -223,8 +223,8 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
 /** A text, with the words underlined that the other does not have. */
 function Words({ title, text, other, of }: { title: string; text: string | null | undefined; other: string | null | undefined; of: string }) {
   if (!text) return null;
-  const pieces = other ? piecesOf(text, other) : [];
-  const alike = other ? Math.max(shared(pieces), shared(piecesOf(other, text))) >= LITTLE : false;
+  const pieces = other ? diffWords(text, other) : [];
+  const alike = other ? Math.max(sharedFraction(pieces), sharedFraction(diffWords(other, text))) >= MIN_SHARED : false;
   return (
     <>
       <h3>{title}</h3>
@@ -235,9 +235,9 @@ function Words({ title, text, other, of }: { title: string; text: string | null 
 }
 
 function Overlap({ name, runs, found }: { name: string; runs: string; found: Beside }) {
-  const asked = useApi<Schemas["MasksApart"][]>(api(["compare", "cases", name, "masks"], { runs }));
+  const asked = useApi<Schemas["MasksApart"][]>(apiUrl(["compare", "cases", name, "masks"], { runs }));
   const title = `How far the masks of ${found.readings[0]?.name} and ${found.readings[1]?.name} overlap`;
-  if (!asked.data) return asked.problem ? <p class="quiet-text">The masks cannot be compared: {asked.problem.message}.</p> : <Busy what="the masks" />;
+  if (!asked.data) return asked.problem ? <p class="quiet-text">The masks cannot be compared: {asked.problem.message}.</p> : <Loading what="the masks" />;
   return (
     <Sheet title={title}>
       <div class="scrolls" tabIndex={0} role="region" aria-label={title}>
@@ -254,7 +254,7 @@ function Overlap({ name, runs, found }: { name: string; runs: string; found: Bes
             {asked.data.map((one) => (
               <tr key={one.query}>
                 <th scope="row">{one.text || one.query}</th>
-                <td class="number">{placed(one.dice)}</td>
+                <td class="number">{formatScore(one.dice)}</td>
               </tr>
             ))}
           </tbody>
@@ -291,7 +291,7 @@ function Values({ found }: { found: Beside }) {
                 </th>
                 {found.readings.map((reading) => (
                   <td key={reading.run} class="number">
-                    {placed(reading.values[one.name])}
+                    {formatScore(reading.values[one.name])}
                   </td>
                 ))}
               </tr>

@@ -1,23 +1,23 @@
 // A sweep: each metric over what was varied, with the run behind each point.
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { ChartFrame } from "../charts/ChartFrame";
 import { Curve } from "../charts/Curve";
 import { Crumbs } from "../crumbs";
-import { Busy, Sheet, Tag, Trouble } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
-import { casesBehind } from "./links";
+import { runCasesUrl } from "./links";
 import { Change, Num } from "./Num";
-import { counted, pText } from "./numbers";
-import { linesOf } from "./sweeping";
+import { formatCount, formatP } from "./numbers";
+import { linesOf } from "./sweep_lines";
 import "./runs.css";
 
 export type Swept = Schemas["SweepShown"];
 
 export default function SweepView({ parts }: ViewProps) {
   const id = parts["sweep"] ?? "";
-  const asked = useApi<Swept>(api(["sweeps", id]), 15_000);
-  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the sweep" />;
+  const asked = useApi<Swept>(apiUrl(["sweeps", id]), 15_000);
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the sweep" />;
   const found = asked.data;
   return (
     <div class="stack runs-view">
@@ -30,7 +30,7 @@ export default function SweepView({ parts }: ViewProps) {
           </Tag>
         ) : null}
         {found.reader ? <Tag>{found.reader}</Tag> : null}
-        {found.complete ? <Tag kind="good">complete</Tag> : <Tag kind="warn">{`${found.points.length} of ${counted(found.total, "point")}`}</Tag>}
+        {found.complete ? <Tag kind="good">complete</Tag> : <Tag kind="warn">{`${found.points.length} of ${formatCount(found.total, "point")}`}</Tag>}
         <span class="quiet-text">{found.axes.map((axis) => `${axis.name}: ${axis.values.join(", ")}`).join(" · ")}</span>
       </div>
       {found.metrics.map((metric) => (
@@ -98,7 +98,7 @@ function Metric({ found, metric }: { found: Swept; metric: string }) {
                           of={own}
                           around={(value) =>
                             point.run ? (
-                              <Link href={casesBehind(point.run, metric, own.better)} aria-label={`${metric} of ${point.name} ${value}: the cases behind it`}>
+                              <Link href={runCasesUrl(point.run, metric, own.better)} aria-label={`${metric} of ${point.name} ${value}: the cases behind it`}>
                                 {value}
                               </Link>
                             ) : (
@@ -111,7 +111,7 @@ function Metric({ found, metric }: { found: Swept; metric: string }) {
                       )}
                     </td>
                     <td>{apart ? <Change of={apart.difference} /> : ""}</td>
-                    <td class="number">{apart ? pText(apart.p) : ""}</td>
+                    <td class="number">{apart ? formatP(apart.p) : ""}</td>
                     {agreeing ? <td>{point.agreement ? <Num of={point.agreement} /> : ""}</td> : null}
                     <td class="number">
                       {point.readings.toLocaleString("en")}

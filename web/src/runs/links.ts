@@ -2,7 +2,7 @@
 import { to } from "../router";
 
 /** The cases of a run behind a number, the worst first: who asks for them asks for the truth. */
-export function casesBehind(run: string, metric: string, better: string, group?: { breakdown: string; group: string }): string {
+export function runCasesUrl(run: string, metric: string, better: string, group?: { breakdown: string; group: string }): string {
   const query = new URLSearchParams({ tab: "cases", truth: "1", metric, sort: better === "lower" ? "-metric" : "metric" });
   if (group) {
     query.set("breakdown", group.breakdown);
@@ -11,18 +11,18 @@ export function casesBehind(run: string, metric: string, better: string, group?:
   return `${to("runs", run)}?${query.toString()}`;
 }
 
-export function tabOf(run: string, tab: string, more: Record<string, string> = {}): string {
+export function tabUrl(run: string, tab: string, more: Record<string, string> = {}): string {
   return `${to("runs", run)}?${new URLSearchParams({ tab, ...more }).toString()}`;
 }
 
-export function traceOf(run: string, name: string): string {
+export function traceUrl(run: string, name: string): string {
   return to("runs", run, "cases", name);
 }
 
-export function compared(runs: readonly string[], more: Record<string, string> = {}): string {
+export function compareUrl(runs: readonly string[], more: Record<string, string> = {}): string {
   return `/compare?${new URLSearchParams({ runs: runs.join(","), ...more }).toString()}`;
 }
 
-export function sideBySide(name: string, runs: readonly string[]): string {
+export function sideBySideUrl(name: string, runs: readonly string[]): string {
   return `${to("compare", name)}?${new URLSearchParams({ runs: runs.join(",") }).toString()}`;
 }

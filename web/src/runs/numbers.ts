@@ -1,46 +1,46 @@
 // Numbers as people read them, the same as in the terminal.
 
-export interface Spanned {
+export interface IntervalValue {
   value: number | null;
   low?: number | null;
   high?: number | null;
 }
 
 /** Three places; large ones, or those among large ones, two or one. */
-export function placed(value: number | null | undefined, among: readonly (number | null | undefined)[] = []): string {
+export function formatScore(value: number | null | undefined, among: readonly (number | null | undefined)[] = []): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const largest = Math.max(...[value, ...among].map((one) => Math.abs(one ?? 0)));
   return value.toFixed(largest < 10 ? 3 : largest < 100 ? 2 : 1);
 }
 
-export function between(score: Spanned | null | undefined): string {
+export function formatInterval(score: IntervalValue | null | undefined): string {
   if (!score || score.value === null || score.low === null || score.high === null) return "";
   if (score.low === undefined || score.high === undefined) return "";
   const all = [score.value, score.low, score.high];
-  return `${placed(score.low, all)} – ${placed(score.high, all)}`;
+  return `${formatScore(score.low, all)} – ${formatScore(score.high, all)}`;
 }
 
-export function valued(score: Spanned | null | undefined): string {
-  return score ? placed(score.value, [score.low, score.high]) : "–";
+export function formatValue(score: IntervalValue | null | undefined): string {
+  return score ? formatScore(score.value, [score.low, score.high]) : "–";
 }
 
 /** A number with its interval in brackets. */
-export function spanned(score: Spanned | null | undefined): string {
-  const inside = between(score);
-  return inside ? `${valued(score)} (${inside})` : valued(score);
+export function formatWithInterval(score: IntervalValue | null | undefined): string {
+  const inside = formatInterval(score);
+  return inside ? `${formatValue(score)} (${inside})` : formatValue(score);
 }
 
-export function signed(value: number | null | undefined): string {
+export function formatSigned(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
 }
 
-export function signedSpan(span: Spanned): string {
-  if (span.low === null || span.low === undefined || span.high === null || span.high === undefined) return signed(span.value);
-  return `${signed(span.value)} (${signed(span.low)} to ${signed(span.high)})`;
+export function formatSignedWithInterval(span: IntervalValue): string {
+  if (span.low === null || span.low === undefined || span.high === null || span.high === undefined) return formatSigned(span.value);
+  return `${formatSigned(span.value)} (${formatSigned(span.low)} to ${formatSigned(span.high)})`;
 }
 
-export function pText(p: number | null | undefined): string {
+export function formatP(p: number | null | undefined): string {
   if (p === null || p === undefined) return "–";
   return p < 0.001 ? "< 0.001" : p.toFixed(3);
 }
@@ -49,7 +49,7 @@ export function percent(share: number | null | undefined): string {
   return share === null || share === undefined ? "–" : `${Math.round(share * 100)} %`;
 }
 
-export function counted(n: number, one: string, many = `${one}s`): string {
+export function formatCount(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }
 

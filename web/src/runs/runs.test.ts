@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../api/client";
-import { kept } from "./CaseTable";
-import { groupsOf } from "./grouping";
-import { between, byReason, pText, placed, signed, spanned } from "./numbers";
+import { rowFilter } from "./CaseTable";
+import { groupsOf } from "./run_groups";
+import { formatInterval, byReason, formatP, formatScore, formatSigned, formatWithInterval } from "./numbers";
 import { sortedBy } from "./sorting";
-import { linesOf } from "./sweeping";
+import { linesOf } from "./sweep_lines";
 import { shortNames } from "./short_names";
-import { piecesOf, shared } from "./words";
+import { diffWords, sharedFraction } from "./word_diff";
 
 describe("numbers", () => {
   it("has the places of the terminal", () => {
-    expect(placed(0.51234)).toBe("0.512");
-    expect(placed(12.345)).toBe("12.35");
-    expect(placed(0.5, [120])).toBe("0.5");
-    expect(placed(null)).toBe("–");
-    expect(spanned({ value: 0.5, low: 0, high: 1 })).toBe("0.500 (0.000 – 1.000)");
-    expect(between({ value: 0.5, low: null, high: null })).toBe("");
+    expect(formatScore(0.51234)).toBe("0.512");
+    expect(formatScore(12.345)).toBe("12.35");
+    expect(formatScore(0.5, [120])).toBe("0.5");
+    expect(formatScore(null)).toBe("–");
+    expect(formatWithInterval({ value: 0.5, low: 0, high: 1 })).toBe("0.500 (0.000 – 1.000)");
+    expect(formatInterval({ value: 0.5, low: null, high: null })).toBe("");
   });
   it("tells which way a difference goes, and how small a p is", () => {
-    expect(signed(-0.25)).toBe("−0.250");
-    expect(signed(0)).toBe("+0.000");
-    expect(pText(0.0004)).toBe("< 0.001");
+    expect(formatSigned(-0.25)).toBe("−0.250");
+    expect(formatSigned(0)).toBe("+0.000");
+    expect(formatP(0.0004)).toBe("< 0.001");
   });
   it("puts names with one reason together", () => {
     expect(byReason({ a: "x", b: "y", c: "x" })).toEqual([
@@ -55,12 +55,12 @@ describe("names of runs", () => {
 describe("words of two readers", () => {
   it("marks what the other lacks, and loses nothing", () => {
     const text = "Small left effusion.  No nodule.";
-    const pieces = piecesOf(text, "small right effusion, no nodule");
+    const pieces = diffWords(text, "small right effusion, no nodule");
     expect(pieces.map((piece) => piece.text).join("")).toBe(text);
     expect(pieces.filter((piece) => piece.only).map((piece) => piece.text)).toEqual(["left"]);
   });
   it("tells numbers and signs apart, and every sign where it must be exact", () => {
-    const marked = (one: string, other: string, exact = false) => piecesOf(one, other, exact).filter((piece) => piece.only).map((piece) => piece.text);
+    const marked = (one: string, other: string, exact = false) => diffWords(one, other, exact).filter((piece) => piece.only).map((piece) => piece.text);
     expect(marked("a 15 cm mass", "a 1.5 cm mass")).toEqual(["15"]);
     expect(marked("<5 mm", ">5 mm")).toEqual(["<5"]);
     expect(marked("(Left) lobe.", "left lobe")).toEqual([]);
@@ -68,9 +68,9 @@ describe("words of two readers", () => {
     expect(marked("left  lobe", "left lobe", true)).toEqual([]);
   });
   it("goes by order, and by number for very long texts", () => {
-    expect(piecesOf("a b a", "a").filter((piece) => piece.only).length).toBe(1);
+    expect(diffWords("a b a", "a").filter((piece) => piece.only).length).toBe(1);
     const long = Array.from({ length: 2000 }, (_, n) => `w${n}`).join(" ");
-    expect(piecesOf(long, long).every((piece) => !piece.only)).toBe(true);
+    expect(diffWords(long, long).every((piece) => !piece.only)).toBe(true);
   });
 });
 
@@ -93,16 +93,16 @@ const row = (more: Partial<Schemas["CaseRow"]>): Schemas["CaseRow"] => ({
 
 describe("cases that are wanted", () => {
   const all = { state: "", right: "", sure: "", text: "" };
-  it("keeps all without a wish", () => expect(kept(all)(row({}))).toBe(true));
+  it("keeps all without a wish", () => expect(rowFilter(all)(row({}))).toBe(true));
   it("goes by right and wrong, and by neither where that is not told", () => {
-    expect(kept({ ...all, right: "0" })(row({ right: [false] }))).toBe(true);
-    expect(kept({ ...all, right: "0" })(row({ right: [true] }))).toBe(false);
-    expect(kept({ ...all, right: "1" })(row({ right: null }))).toBe(false);
-    expect(kept({ ...all, right: "0" })(row({ right: [], state: "missing" }))).toBe(true);
+    expect(rowFilter({ ...all, right: "0" })(row({ right: [false] }))).toBe(true);
+    expect(rowFilter({ ...all, right: "0" })(row({ right: [true] }))).toBe(false);
+    expect(rowFilter({ ...all, right: "1" })(row({ right: null }))).toBe(false);
+    expect(rowFilter({ ...all, right: "0" })(row({ right: [], state: "missing" }))).toBe(true);
   });
   it("has bins that hold their upper end", () => {
-    expect(kept({ ...all, sure: "0.4-0.5" })(row({ sure: 0.5 }))).toBe(true);
-    expect(kept({ ...all, sure: "0.5-0.6" })(row({ sure: 0.5 }))).toBe(false);
+    expect(rowFilter({ ...all, sure: "0.4-0.5" })(row({ sure: 0.5 }))).toBe(true);
+    expect(rowFilter({ ...all, sure: "0.5-0.6" })(row({ sure: 0.5 }))).toBe(false);
   });
 });
 
@@ -138,7 +138,7 @@ describe("runs that belong together", () => {
 
 describe("how much two texts share", () => {
   it("is all of the same and nothing of another", () => {
-    expect(shared(piecesOf("a small nodule", "A small nodule."))).toBe(1);
-    expect(shared(piecesOf("a small nodule", "effusion"))).toBe(0);
+    expect(sharedFraction(diffWords("a small nodule", "A small nodule."))).toBe(1);
+    expect(sharedFraction(diffWords("a small nodule", "effusion"))).toBe(0);
   });
 });

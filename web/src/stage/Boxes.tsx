@@ -1,9 +1,9 @@
 // The boxes over a picture, in points of the screen, so that lines and labels keep their size.
-import { LABEL_HEIGHT, type Placed, placed } from "./labels";
+import { LABEL_HEIGHT, type PlacedLabel, placeLabels } from "./labels";
 import { LINES } from "./lines";
-import { HANDLES, type Handle } from "./marking";
+import { HANDLES, type Handle } from "./box_editing";
 import type { StageBox } from "./Stage";
-import { type Frame, type Rect, type Size, onScreen } from "./sight";
+import { type Frame, type Rect, type Size, onScreen } from "./viewport";
 
 export interface BoxesProps {
   boxes: StageBox[];
@@ -19,7 +19,7 @@ const REACH = 5;
 
 export function Boxes({ boxes, frame, room, choosable, changeable, onChoose }: BoxesProps) {
   const seen = boxes.map((box) => ({ own: box, box: onScreen(box, frame), label: box.label }));
-  const labels = placed(seen, room);
+  const labels = placeLabels(seen, room);
   return (
     <svg class="stage-boxes" width={room.width} height={room.height} role="group" aria-label={`${boxes.length} boxes`}>
       {seen.map(({ own, box }) => (
@@ -68,7 +68,7 @@ function OneBox({ own, box, choosable, onChoose }: OneBoxProps) {
   );
 }
 
-function Label({ own, touchable, text, x, y, width }: Placed & { own: StageBox; touchable: boolean }) {
+function Label({ own, touchable, text, x, y, width }: PlacedLabel & { own: StageBox; touchable: boolean }) {
   const line = LINES[own.kind ?? "plain"];
   return (
     <g class={`stage-label${touchable ? " touchable" : ""}`} data-box={own.id} aria-hidden="true">

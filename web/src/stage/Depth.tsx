@@ -1,6 +1,6 @@
 // Greys of more than 8 bits: windowed here from the real values, once the window is changed.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Look } from "./looks";
+import type { WindowLevel } from "./window_level";
 
 /** value = base + step × number; low to high is what the 8-bit picture shows. */
 export interface Values {
@@ -23,7 +23,7 @@ export function useValues(src: string | null): Values | null {
     const load = async () => {
       const answer = await fetch(src, { signal: leaving.signal });
       const bytes = answer.ok ? await answer.arrayBuffer() : null;
-      const values = bytes ? understood(bytes, answer.headers) : null;
+      const values = bytes ? parseValues(bytes, answer.headers) : null;
       if (values && !leaving.signal.aborted) set({ src, values });
     };
     load().catch(() => undefined); // the 8-bit picture stays, with its own window
@@ -32,7 +32,7 @@ export function useValues(src: string | null): Values | null {
   return kept !== null && kept.src === src ? kept.values : null;
 }
 
-export function understood(bytes: ArrayBuffer, headers: Headers): Values | null {
+export function parseValues(bytes: ArrayBuffer, headers: Headers): Values | null {
   const told = (name: string) => Number(headers.get(`x-${name}`) ?? NaN);
   const [width, height, base, step, low, high] = ["width", "height", "base", "step", "low", "high"].map(told) as [number, number, number, number, number, number];
   const sound = [width, height, base, step, low, high].every(Number.isFinite) && high > low;
@@ -47,7 +47,7 @@ export function valueOf(grey: number, values: Values): number {
 }
 
 /** Number → grey, for all 65,536. */
-export function table(look: Look, values: Values): Uint8ClampedArray {
+export function greyTable(look: WindowLevel, values: Values): Uint8ClampedArray {
   const black = valueOf(look.low, values);
   const white = valueOf(look.high, values);
   const made = new Uint8ClampedArray(65536);
@@ -59,13 +59,13 @@ export function table(look: Look, values: Values): Uint8ClampedArray {
 }
 
 /** The window in the picture's own values. */
-export function deepText(look: Look, values: Values): string {
+export function deepText(look: WindowLevel, values: Values): string {
   const [a, b] = [valueOf(look.low, values), valueOf(look.high, values)];
   const digits = Math.abs(b - a) < 10 ? 2 : 0;
   return `W ${Math.abs(b - a).toFixed(digits)} L ${((a + b) / 2).toFixed(digits)}${look.inverted ? " inverted" : ""} (values)`;
 }
 
-export function DepthCanvas({ values, look, alt, class: name, style }: { values: Values; look: Look; alt: string; class: string; style: Record<string, string> }) {
+export function DepthCanvas({ values, look, alt, class: name, style }: { values: Values; look: WindowLevel; alt: string; class: string; style: Record<string, string> }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const image = useRef<ImageData | null>(null);
   useLayoutEffect(() => {
@@ -73,7 +73,7 @@ export function DepthCanvas({ values, look, alt, class: name, style }: { values:
     if (!pen) return;
     const { numbers, width, height } = values;
     if (image.current?.width !== width || image.current.height !== height) image.current = pen.createImageData(width, height);
-    const greys = table(look, values);
+    const greys = greyTable(look, values);
     const points = new Uint32Array(image.current.data.buffer);
     for (let at = 0; at < numbers.length; at++) points[at] = 0xff000000 | ((greys[numbers[at] ?? 0] ?? 0) * 0x010101);
     pen.putImageData(image.current, 0, 0);

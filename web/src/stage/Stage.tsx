@@ -3,13 +3,13 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Boxes } from "./Boxes";
 import { DepthCanvas, deepText, useValues } from "./Depth";
 import { KeyHints, Toolbar } from "./Toolbar";
-import { type Hands, useGestures } from "./gestures";
-import { type Look, AS_STORED, isAsStored, line, windowText } from "./looks";
+import { type GestureContext, useGestures } from "./gestures";
+import { type WindowLevel, AS_STORED, isAsStored, toLinear, windowText } from "./window_level";
 import type { BoxKind } from "./lines";
-import { useLoaded } from "./loading";
-import { useRoom } from "./room";
-import { type Rect, type Sight, ALL, focusedOn, frameOf } from "./sight";
-import { toStored, toUpright, uprightSize } from "./turning";
+import { useLoaded } from "./useLoaded";
+import { useSize } from "./useSize";
+import { type Rect, type Viewport, WHOLE_PICTURE, focusOn, frameOf } from "./viewport";
+import { toStored, toUpright, uprightSize } from "./orientation";
 import "./stage.css";
 
 export interface StageBox {
@@ -45,11 +45,11 @@ export interface StageProps {
   /** The part to show, in pixels of the picture; absent shows all of it. */
   focus?: { x1: number; y1: number; x2: number; y2: number } | undefined;
   /** How it is looked at, where somebody else keeps that: two pictures then move together. */
-  sight?: Sight | undefined;
-  onSight?: (sight: Sight) => void;
+  sight?: Viewport | undefined;
+  onSight?: (sight: Viewport) => void;
   /** The same for window and level. */
-  look?: Look | undefined;
-  onLook?: (look: Look) => void;
+  look?: WindowLevel | undefined;
+  onLook?: (look: WindowLevel) => void;
   /** Take all the height there is, as in a full-size view. */
   filling?: boolean;
   /** Address of its greys, where they have more than 8 bits: a changed window is then made of these. */
@@ -67,8 +67,8 @@ export function Stage(props: StageProps) {
   const stage = useRef<HTMLDivElement>(null);
   const surface = useRef<HTMLDivElement>(null);
   const pointed = useRef<HTMLSpanElement>(null);
-  const { room, known } = useRoom(surface, picture);
-  const [sight, setSight] = useKept(props.sight, ALL, props.onSight);
+  const { room, known } = useSize(surface, picture);
+  const [sight, setSight] = useKept(props.sight, WHOLE_PICTURE, props.onSight);
   const [look, setLook] = useKept(props.look, AS_STORED, props.onLook);
   const filter = useId();
 
@@ -76,7 +76,7 @@ export function Stage(props: StageProps) {
   const deep = useValues(!plain && props.values && !props.problem ? props.values : null);
 
   const upright = boxes.map((box) => ({ ...box, ...toUpright(box, stored, loaded.turn) }));
-  const hands: Hands = {
+  const hands: GestureContext = {
     surface,
     pointed,
     room,
@@ -97,13 +97,13 @@ export function Stage(props: StageProps) {
   const before = useRef({ part: "", src });
   useEffect(() => {
     if (!known) return;
-    if (focus) setSight.current(focusedOn(toUpright(focus, stored, loaded.turn), room, picture));
-    else if (before.current.part || (before.current.src !== src && !props.sight)) setSight.current(ALL);
+    if (focus) setSight.current(focusOn(toUpright(focus, stored, loaded.turn), room, picture));
+    else if (before.current.part || (before.current.src !== src && !props.sight)) setSight.current(WHOLE_PICTURE);
     before.current = { part, src };
   }, [part, src, known, loaded.turn]);
 
   const frame = frameOf(sight, room, picture);
-  const { slope, intercept } = line(look);
+  const { slope, intercept } = toLinear(look);
   const problem = props.problem ?? loaded.problem ?? (broken === loaded.shown ? broken && "this picture cannot be shown" : null);
   const film = `stage-picture${frame.scale >= 8 ? " pixels" : ""}`;
   const placed = {

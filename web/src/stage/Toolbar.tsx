@@ -1,5 +1,5 @@
 // The tools of the stage, each with its key.
-import { PRESETS, type Look, nextPreset, presetOf } from "./looks";
+import { PRESETS, type WindowLevel, nextPreset, presetOf } from "./window_level";
 
 export type Mode = "move" | "window" | "mark";
 
@@ -7,8 +7,8 @@ export interface ToolbarProps {
   mode: Mode;
   /** `byKeys` where the button was pressed without a pointer. */
   onMode: (mode: Mode, byKeys?: boolean) => void;
-  look: Look;
-  onLook: (look: Look) => void;
+  look: WindowLevel;
+  onLook: (look: WindowLevel) => void;
   onZoom: (factor: number) => void;
   onFit: () => void;
   onActual: () => void;

@@ -2,21 +2,21 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Mode } from "./Toolbar";
-import { type Look, AS_STORED, changed, nextPreset } from "./looks";
-import { type Handle, arrow, begun, between, dragged, nudged } from "./marking";
-import { type Rect, type Sight, type Size, ALL, actual, frameOf, inPicture, panned, zoomedAt } from "./sight";
+import { type WindowLevel, AS_STORED, changeWindow, nextPreset } from "./window_level";
+import { type Handle, arrow, initialBox, boxBetween, dragBox, nudgeBox } from "./box_editing";
+import { type Rect, type Viewport, type Size, WHOLE_PICTURE, actualSize, frameOf, inPicture, panBy, zoomAt } from "./viewport";
 
-export interface Hands {
+export interface GestureContext {
   surface: RefObject<HTMLDivElement>;
   /** Where the pointer's place in the picture is written. */
   pointed: RefObject<HTMLSpanElement>;
   room: Size;
   picture: Size;
   boxes: (Rect & { id: string; chosen?: boolean })[];
-  sight: Sight;
-  setSight: RefObject<(sight: Sight) => void>;
-  look: Look;
-  setLook: RefObject<(look: Look) => void>;
+  sight: Viewport;
+  setSight: RefObject<(sight: Viewport) => void>;
+  look: WindowLevel;
+  setLook: RefObject<(look: WindowLevel) => void>;
   tools: boolean;
   onChoose: ((id: string) => void) | undefined;
   onDraw: ((box: Rect) => void) | undefined;
@@ -34,8 +34,8 @@ interface Held {
   kind: Exclude<Live["kind"], "keys">;
   at: { x: number; y: number };
   target: Element;
-  sight: Sight;
-  look: Look;
+  sight: Viewport;
+  look: WindowLevel;
   id: string | null;
   box: Rect | null;
   handle: Handle;
@@ -45,7 +45,7 @@ interface Held {
 const STILL = 4;
 const NEARER = 1.25;
 
-export function useGestures(given: Hands) {
+export function useGestures(given: GestureContext) {
   // Several events may come before the next drawing: the latest state is kept beside it.
   const now = useRef(given);
   now.current = given;
@@ -58,11 +58,11 @@ export function useGestures(given: Hands) {
     liveNow.current = next;
     setLiveState(next);
   };
-  const see = (sight: Sight) => {
+  const see = (sight: Viewport) => {
     now.current = { ...now.current, sight };
     now.current.setSight.current?.(sight);
   };
-  const show = (look: Look) => {
+  const show = (look: WindowLevel) => {
     now.current = { ...now.current, look };
     now.current.setLook.current?.(look);
   };
@@ -72,7 +72,7 @@ export function useGestures(given: Hands) {
     return { x: event.clientX - (own?.left ?? 0), y: event.clientY - (own?.top ?? 0) };
   };
   const middle = () => ({ x: now.current.room.width / 2, y: now.current.room.height / 2 });
-  const zoom = (factor: number, at = middle()) => see(zoomedAt(now.current.sight, now.current.room, now.current.picture, at, factor));
+  const zoom = (factor: number, at = middle()) => see(zoomAt(now.current.sight, now.current.room, now.current.picture, at, factor));
 
   useEffect(() => {
     const surface = given.surface.current;
@@ -117,14 +117,14 @@ export function useGestures(given: Hands) {
     own.moved = true;
     const { scale } = frame();
     if (own.kind === "pan" && tools) {
-      see(panned(own.sight, room, picture, dx, dy));
+      see(panBy(own.sight, room, picture, dx, dy));
       setLive({ kind: "pan", id: null, box: null });
     } else if (own.kind === "window") {
-      show(changed(own.look, dx, -dy));
+      show(changeWindow(own.look, dx, -dy));
     } else if (own.kind === "draw") {
-      setLive({ kind: "draw", id: null, box: between(inPicture(own.at, frame()), inPicture(at, frame()), picture) });
+      setLive({ kind: "draw", id: null, box: boxBetween(inPicture(own.at, frame()), inPicture(at, frame()), picture) });
     } else if (own.kind === "change" && own.box) {
-      setLive({ kind: "change", id: own.id, box: dragged(own.box, own.handle, dx / scale, dy / scale, picture) });
+      setLive({ kind: "change", id: own.id, box: dragBox(own.box, own.handle, dx / scale, dy / scale, picture) });
     }
   };
 
@@ -167,7 +167,7 @@ export function useGestures(given: Hands) {
     const { room, picture } = now.current;
     const from = inPicture({ x: 0, y: 0 }, frame());
     const until = inPicture({ x: room.width, y: room.height }, frame());
-    setLive({ kind: "keys", id: null, box: begun(between(from, until, picture)) });
+    setLive({ kind: "keys", id: null, box: initialBox(boxBetween(from, until, picture)) });
   };
   const changeMode = (next: Mode, byKeys = false) => {
     setMode(next);
@@ -185,7 +185,7 @@ export function useGestures(given: Hands) {
       if (event.key === "Enter") finish(drawn.box);
       else if (event.key === "Escape") drop();
       else {
-        const moved = nudged(drawn.box, event.key, event.shiftKey, step, picture);
+        const moved = nudgeBox(drawn.box, event.key, event.shiftKey, step, picture);
         if (moved) setLive({ ...drawn, box: moved });
         return moved !== null;
       }
@@ -196,7 +196,7 @@ export function useGestures(given: Hands) {
     if (!own) return false;
     if (event.key === "Escape") now.current.surface.current?.focus();
     else {
-      const moved = own.chosen && onChange ? nudged(own, event.key, event.shiftKey, step, picture) : null;
+      const moved = own.chosen && onChange ? nudgeBox(own, event.key, event.shiftKey, step, picture) : null;
       if (moved) onChange?.(own.id, moved);
       return moved !== null;
     }
@@ -206,15 +206,15 @@ export function useGestures(given: Hands) {
   const viewKeys = (event: KeyboardEvent): boolean => {
     const { sight, room, picture, look, onDraw } = now.current;
     const way = arrow(event.key);
-    if (way) see(panned(sight, room, picture, -way[0] * 48, -way[1] * 48));
+    if (way) see(panBy(sight, room, picture, -way[0] * 48, -way[1] * 48));
     else if (event.key === "+" || event.key === "=") zoom(NEARER);
     else if (event.key === "-") zoom(1 / NEARER);
-    else if (event.key === "0") see(ALL);
-    else if (event.key === "1") see(actual(sight, room, picture, devicePixelRatio || 1));
-    else if (event.key === "[") show(changed(look, 16, 0));
-    else if (event.key === "]") show(changed(look, -16, 0));
-    else if (event.key === ",") show(changed(look, 0, -8));
-    else if (event.key === ".") show(changed(look, 0, 8));
+    else if (event.key === "0") see(WHOLE_PICTURE);
+    else if (event.key === "1") see(actualSize(sight, room, picture, devicePixelRatio || 1));
+    else if (event.key === "[") show(changeWindow(look, 16, 0));
+    else if (event.key === "]") show(changeWindow(look, -16, 0));
+    else if (event.key === ",") show(changeWindow(look, 0, -8));
+    else if (event.key === ".") show(changeWindow(look, 0, 8));
     else if (event.key === "w") show(nextPreset(look));
     else if (event.key === "i") show({ ...look, inverted: !look.inverted });
     else if (event.key === "Home") show(AS_STORED);
@@ -241,8 +241,8 @@ export function useGestures(given: Hands) {
     setMode: changeMode,
     live,
     zoom,
-    fit: () => see(ALL),
-    actual: () => see(actual(now.current.sight, now.current.room, now.current.picture, devicePixelRatio || 1)),
+    fit: () => see(WHOLE_PICTURE),
+    actual: () => see(actualSize(now.current.sight, now.current.room, now.current.picture, devicePixelRatio || 1)),
     onPointerDown,
     onPointerMove,
     onPointerUp,

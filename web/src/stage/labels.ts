@@ -1,29 +1,29 @@
 // Where the labels of boxes go: readable at any zoom, inside the view, not over each other.
-import type { Rect, Size } from "./sight";
+import type { Rect, Size } from "./viewport";
 
 export const LABEL_HEIGHT = 18;
 const LETTER = 6.6;
 const LONGEST = 44;
 
-export interface Placed {
+export interface PlacedLabel {
   text: string;
   x: number;
   y: number;
   width: number;
 }
 
-export function shortened(text: string): string {
+export function shortenLabel(text: string): string {
   const plain = text.replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST - 1)}…` : plain;
 }
 
 /** One place for each label, in order; boxes are given as they lie on the screen. */
-export function placed(boxes: { box: Rect; label?: string | undefined }[], room: Size): (Placed | null)[] {
+export function placeLabels(boxes: { box: Rect; label?: string | undefined }[], room: Size): (PlacedLabel | null)[] {
   const taken: Rect[] = [];
   return boxes.map(({ box, label }) => {
     const outside = box.x2 < 0 || box.y2 < 0 || box.x1 > room.width || box.y1 > room.height;
     if (!label || outside) return null;
-    const text = shortened(label);
+    const text = shortenLabel(label);
     const width = Math.min(room.width, text.length * LETTER + 10);
     const x = Math.max(0, Math.min(box.x1, room.width - width));
     const top = Math.max(0, Math.min(box.y1 - LABEL_HEIGHT - 2, room.height - LABEL_HEIGHT));

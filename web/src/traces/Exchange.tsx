@@ -1,6 +1,6 @@
 // The prompt and the raw reply behind a step, loaded when somebody asks for them.
-import { api, type Schemas, useApi } from "../api/client";
-import { Busy, Tag, Trouble, Verbatim, shown } from "../kit/kit";
+import { apiUrl, type Schemas, useApi } from "../api/client";
+import { Loading, Tag, ErrorBox, Verbatim, formatNumber } from "../kit/kit";
 import type { TracedReading } from "./rows";
 
 type Told = Schemas["ExchangeTold"];
@@ -8,9 +8,9 @@ type Told = Schemas["ExchangeTold"];
 export function ExchangePanel({ reading, number, onNumber }: { reading: TracedReading; number: number; onNumber?: (number: number) => void }) {
   const base = ["runs", reading.run, "cases", reading.case, "exchanges", String(number)];
   const sample = reading.sample || undefined;
-  const asked = useApi<Told>(api(base, { sample }));
-  if (asked.problem) return <Trouble problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Busy what="the prompt and the reply" />;
+  const asked = useApi<Told>(apiUrl(base, { sample }));
+  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (!asked.data) return <Loading what="the prompt and the reply" />;
   const told = asked.data;
   return (
     <div class="trace-exchange">
@@ -75,7 +75,7 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
 }
 
 function Sent({ reading, exchange, picture }: { reading: TracedReading; exchange: number; picture: Schemas["PictureSent"] }) {
-  const address = api(["runs", reading.run, "cases", reading.case, "exchanges", String(exchange), "pictures", String(picture.number)], {
+  const address = apiUrl(["runs", reading.run, "cases", reading.case, "exchanges", String(exchange), "pictures", String(picture.number)], {
     sample: reading.sample || undefined,
   });
   return (
@@ -97,7 +97,7 @@ function spent(reply: NonNullable<Told["reply"]>): string {
     ends[reply.finish ?? "stop"] ?? "",
     usage?.input_tokens ? `${usage.input_tokens.toLocaleString("en")} input tokens` : "",
     usage?.output_tokens ? `${usage.output_tokens.toLocaleString("en")} output tokens` : "",
-    usage?.seconds ? `${shown(usage.seconds, 1)} s` : "",
+    usage?.seconds ? `${formatNumber(usage.seconds, 1)} s` : "",
   ];
   return parts.filter(Boolean).join(" · ");
 }

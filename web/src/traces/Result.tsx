@@ -1,5 +1,5 @@
 // What a reading came to: the choice, how sure, the report, the discussion, the cost.
-import { Sheet, Tag, shown } from "../kit/kit";
+import { Sheet, Tag, formatNumber } from "../kit/kit";
 import type { TracedReading } from "./rows";
 
 export function Result({ reading, answer }: { reading: TracedReading; answer: string | null }) {
@@ -45,7 +45,7 @@ export function Result({ reading, answer }: { reading: TracedReading; answer: st
       {usage && (usage.calls || usage.input_tokens || usage.seconds) ? (
         <p class="quiet-text">
           {usage.calls ?? 0} calls · {(usage.input_tokens ?? 0).toLocaleString("en")} input tokens · {(usage.output_tokens ?? 0).toLocaleString("en")} output tokens ·{" "}
-          {shown(usage.seconds ?? 0, 1)} s{usage.cost !== null && usage.cost !== undefined ? ` · cost ${shown(usage.cost, 4)}` : ""}
+          {formatNumber(usage.seconds ?? 0, 1)} s{usage.cost !== null && usage.cost !== undefined ? ` · cost ${formatNumber(usage.cost, 4)}` : ""}
         </p>
       ) : null}
     </>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Tag } from "../kit/kit";
-import { KINDS, type Row, type TracedReading, type Verdict, beside, lookUrl, pieces } from "./rows";
+import { KINDS, type Row, type TracedReading, type Verdict, placesBeside, lookUrl, splitAtImages } from "./rows";
 
 const MOST = 3;
 
@@ -28,7 +28,7 @@ export function StepItem({ reading, row, before, truth = false, chosen, window, 
     if (chosen) item.current?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
   const thumb = (place: number) => <Cutout key={place} reading={reading} row={row} place={place} truth={truth} window={window} onChoose={() => onChoose(place)} />;
-  const around = beside(row, before);
+  const around = placesBeside(row, before);
   return (
     <li ref={item} class={`trace-step ${chosen ? "trace-chosen" : ""} ${truth ? "trace-of-truth" : ""}`} aria-current={chosen ? "step" : undefined}>
       <div class="row trace-step-head">
@@ -45,7 +45,7 @@ export function StepItem({ reading, row, before, truth = false, chosen, window, 
       </div>
       <div class="trace-body">
         <div class="trace-words">
-          {pieces(row.text, row.regions.length).map((piece, at) =>
+          {splitAtImages(row.text, row.regions.length).map((piece, at) =>
             "words" in piece ? <p key={at}>{piece.words}</p> : row.regions[piece.place]?.drawable ? thumb(piece.place) : null,
           )}
           {row.regions

@@ -1,14 +1,14 @@
 // A reading as it went: each step with its words and what it looked at, beside the reference.
 import { useState } from "preact/hooks";
-import { api, useApi } from "../api/client";
+import { apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Busy, Empty, Field, Sheet, Tag, Trouble } from "../kit/kit";
+import { Loading, Empty, Field, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { go, here, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import { ExchangePanel } from "./Exchange";
 import { type Move, useKeys } from "./keys";
-import { Looking } from "./Looking";
+import { PicturePane } from "./PicturePane";
 import { ReferenceColumn } from "./ReferenceColumn";
 import { Result } from "./Result";
 import { type Judgement, type Reference, type Row, type TracedReading, pairsOf, referenceRowsOf, rowsOf, verdictsOn } from "./rows";
@@ -20,12 +20,12 @@ export default function TraceView({ parts }: ViewProps) {
   const run = parts.run ?? "";
   const name = parts.case ?? "";
   const [sample] = useQuery("sample", "0");
-  const asked = useApi<TracedReading>(api(["runs", run, "cases", name], { sample }));
+  const asked = useApi<TracedReading>(apiUrl(["runs", run, "cases", name], { sample }));
   return (
     <>
       <Crumbs trail={[{ text: asked.data?.run_name ?? run, href: to("runs", run) }, { text: name }]} />
-      {asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : null}
-      {asked.data ? <Traced key={asked.data.sample} reading={asked.data} /> : asked.problem ? null : <Busy what="the reading" />}
+      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.data ? <Traced key={asked.data.sample} reading={asked.data} /> : asked.problem ? null : <Loading what="the reading" />}
     </>
   );
 }
@@ -47,8 +47,8 @@ function Traced({ reading }: { reading: TracedReading }) {
   const mayTruth = shelf.rights.truth;
   const sample = reading.sample || undefined;
   const base = ["runs", reading.run, "cases", reading.case];
-  const reference = useApi<Reference>(mayTruth && truth ? api([...base, "reference"], { sample }) : null);
-  const judged = useApi<Judgement[]>(mayTruth && verdictsOpen && reading.judged ? api([...base, "verdicts"], { sample }) : null);
+  const reference = useApi<Reference>(mayTruth && truth ? apiUrl([...base, "reference"], { sample }) : null);
+  const judged = useApi<Judgement[]>(mayTruth && verdictsOpen && reading.judged ? apiUrl([...base, "verdicts"], { sample }) : null);
 
   const rows = rowsOf(reading);
   const referenceRows = reference.data ? referenceRowsOf(reference.data) : [];
@@ -138,7 +138,7 @@ function Traced({ reading }: { reading: TracedReading }) {
 
       <div class={`trace-columns ${truth && mayTruth ? "trace-three" : ""}`}>
         <section class="trace-left" aria-label="Pictures">
-          <Looking
+          <PicturePane
             reading={reading}
             rows={rows}
             referenceRows={referenceRows}
@@ -207,7 +207,7 @@ function Traced({ reading }: { reading: TracedReading }) {
           ) : (
             <Empty title={reading.error !== null ? "The reading failed before its first step." : "This reading has no steps and no findings."} />
           )}
-          {verdictsOpen && mayTruth && judged.problem ? <Trouble problem={judged.problem} again={judged.again} /> : null}
+          {verdictsOpen && mayTruth && judged.problem ? <ErrorBox problem={judged.problem} again={judged.again} /> : null}
           {verdictsOpen && judged.data ? <Verdicts all={judged.data} chosen={judge} onChoose={setJudge} /> : null}
           <Result reading={reading} answer={truth ? (reference.data?.answer ?? null) : null} />
           <Asked reading={reading} />
@@ -216,8 +216,8 @@ function Traced({ reading }: { reading: TracedReading }) {
         {truth && mayTruth ? (
           <section class="stack" aria-label="The reference">
             <h2>The reference</h2>
-            {reference.problem ? <Trouble problem={reference.problem} again={reference.again} /> : null}
-            {reference.busy ? <Busy what="the reference" /> : null}
+            {reference.problem ? <ErrorBox problem={reference.problem} again={reference.again} /> : null}
+            {reference.busy ? <Loading what="the reference" /> : null}
             {reference.data ? (
               <ReferenceColumn
                 reading={reading}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type RegionTold, type Row, beside, boxesOn, pairsOf, pieces, rowOfBox, rowsOf, verdictsOn } from "./rows";
+import { type RegionTold, type Row, placesBeside, boxesOn, pairsOf, splitAtImages, rowOfBox, rowsOf, verdictsOn } from "./rows";
 
 const place = (box: [number, number, number, number] | null, more: Partial<RegionTold> = {}): RegionTold => ({
   kind: box ? "box" : "whole",
@@ -20,16 +20,16 @@ const row = (number: number, regions: RegionTold[], more: Partial<Row> = {}): Ro
 
 describe("words with cut-outs between", () => {
   it("puts a place wherever a mark stands", () => {
-    expect(pieces("First <image> then <image>.", 2)).toEqual([{ words: "First" }, { place: 0 }, { words: "then" }, { place: 1 }, { words: "." }]);
+    expect(splitAtImages("First <image> then <image>.", 2)).toEqual([{ words: "First" }, { place: 0 }, { words: "then" }, { place: 1 }, { words: "." }]);
   });
   it("leaves out marks that have no place", () => {
-    expect(pieces("<image><image>end", 1)).toEqual([{ place: 0 }, { words: "end" }]);
+    expect(splitAtImages("<image><image>end", 1)).toEqual([{ place: 0 }, { words: "end" }]);
   });
   it("does not show beside what stands in the words, or what the row before shows", () => {
     const look = row(1, [place([0, 0, 9, 9])], { text: "<image>", kind: "look" });
-    expect(beside(look)).toEqual([]);
-    expect(beside(row(2, [place([0, 0, 9, 9]), place([1, 1, 5, 5])]), look)).toEqual([1]);
-    expect(beside(row(3, [place([0, 0, 9, 9], { drawable: false })]))).toEqual([]);
+    expect(placesBeside(look)).toEqual([]);
+    expect(placesBeside(row(2, [place([0, 0, 9, 9]), place([1, 1, 5, 5])]), look)).toEqual([1]);
+    expect(placesBeside(row(3, [place([0, 0, 9, 9], { drawable: false })]))).toEqual([]);
   });
 });
 

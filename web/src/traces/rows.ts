@@ -1,5 +1,5 @@
 // What the view of a reading shows in which order: rows, words with cut-outs between, boxes.
-import { api, type Schemas } from "../api/client";
+import { apiUrl, type Schemas } from "../api/client";
 import type { StageBox } from "../stage/Stage";
 
 export type TracedReading = Schemas["TracedReading"];
@@ -58,7 +58,7 @@ export function referenceRowsOf(reference: Reference): Row[] {
 export type Piece = { words: string } | { place: number };
 
 /** Words with a place wherever `<image>` stands; marks without a place are left out. */
-export function pieces(text: string, places: number): Piece[] {
+export function splitAtImages(text: string, places: number): Piece[] {
   const found: Piece[] = [];
   text.split("<image>").forEach((words, at) => {
     if (at > 0 && at <= places) found.push({ place: at - 1 });
@@ -68,7 +68,7 @@ export function pieces(text: string, places: number): Piece[] {
 }
 
 /** Places whose cut-outs stand beside a row: not those in its words, nor those that the row before it shows, nor pictures it only mentions. */
-export function beside(row: Row, before?: Row): number[] {
+export function placesBeside(row: Row, before?: Row): number[] {
   const within = row.text.split("<image>").length - 1;
   const known = new Set((before?.regions ?? []).map(samePlace));
   return row.regions
@@ -82,14 +82,14 @@ function samePlace(region: RegionTold): string {
   return JSON.stringify([region.kind, region.picture, region.box, region.axis, region.first, region.last, region.channel, region.entity]);
 }
 
-export interface Marked {
+export interface MarkedRow {
   row: Row;
   truth: boolean;
   chosen: boolean;
 }
 
 /** The boxes on one picture; of two at the same place the chosen one is drawn, and those of the reading before the truth's. */
-export function boxesOn(picture: string, marked: Marked[]): StageBox[] {
+export function boxesOn(picture: string, marked: MarkedRow[]): StageBox[] {
   const found = new Map<string, StageBox>();
   for (const { row, truth, chosen } of marked)
     row.regions.forEach((region, place) => {
@@ -121,7 +121,7 @@ export function rowOfBox(id: string): { truth: boolean; number: number } | null 
 /** Address of a look of the reading, or of the reference. */
 export function lookUrl(reading: TracedReading, row: Row, place: number, how: { part: "whole" | "cut"; truth?: boolean; window?: string; against?: Row | undefined }): string {
   const parts = ["runs", reading.run, "cases", reading.case, ...(how.truth ? ["reference"] : []), row.of, String(row.index), "look", String(place)];
-  return api(parts, { part: how.part, sample: reading.sample || undefined, window: how.window, against: how.against?.of === "steps" ? how.against.index : undefined });
+  return apiUrl(parts, { part: how.part, sample: reading.sample || undefined, window: how.window, against: how.against?.of === "steps" ? how.against.index : undefined });
 }
 
 /** What is said of one row by a judge: how many sentences in it hold, and which do not. */

@@ -1,5 +1,5 @@
 // Window and level: which greys become black and white.
-export interface Look {
+export interface WindowLevel {
   /** What becomes black, 0 to 255 of the picture as it is sent. */
   low: number;
   /** What becomes white. */
@@ -7,7 +7,7 @@ export interface Look {
   inverted: boolean;
 }
 
-export const AS_STORED: Look = { low: 0, high: 255, inverted: false };
+export const AS_STORED: WindowLevel = { low: 0, high: 255, inverted: false };
 
 export const PRESETS: { id: string; title: string; low: number; high: number }[] = [
   { id: "stored", title: "as stored", low: 0, high: 255 },
@@ -18,11 +18,11 @@ export const PRESETS: { id: string; title: string; low: number; high: number }[]
 ];
 
 /** The preset that a look is, or an empty word. */
-export function presetOf(look: Look): string {
+export function presetOf(look: WindowLevel): string {
   return PRESETS.find((one) => one.low === look.low && one.high === look.high)?.id ?? "";
 }
 
-export function nextPreset(look: Look): Look {
+export function nextPreset(look: WindowLevel): WindowLevel {
   const at = PRESETS.findIndex((one) => one.id === presetOf(look));
   const next = PRESETS[(at + 1) % PRESETS.length] ?? AS_STORED;
   return { low: next.low, high: next.high, inverted: look.inverted };
@@ -34,7 +34,7 @@ const NARROWEST = 0.25;
  * Another window: `wider` steps more between black and white, `brighter` steps of the level. A step
  * is a grey, and less where the window is narrow, as one wants it in pictures of many bits.
  */
-export function changed(look: Look, wider: number, brighter: number): Look {
+export function changeWindow(look: WindowLevel, wider: number, brighter: number): WindowLevel {
   const before = look.high - look.low;
   const step = Math.min(1, before / 255);
   const width = Math.min(1020, Math.max(NARROWEST, before + wider * step));
@@ -43,17 +43,17 @@ export function changed(look: Look, wider: number, brighter: number): Look {
 }
 
 /** Slope and intercept, on 0 to 1, that show the look. */
-export function line(look: Look): { slope: number; intercept: number } {
+export function toLinear(look: WindowLevel): { slope: number; intercept: number } {
   const slope = 255 / (look.high - look.low);
   const intercept = -look.low / (look.high - look.low);
   return look.inverted ? { slope: -slope, intercept: 1 - intercept } : { slope, intercept };
 }
 
-export function isAsStored(look: Look): boolean {
+export function isAsStored(look: WindowLevel): boolean {
   return !look.inverted && look.low === 0 && look.high === 255;
 }
 
-export function windowText(look: Look): string {
+export function windowText(look: WindowLevel): string {
   const level = Math.round((look.low + look.high) / 2);
   return `W ${Math.round(look.high - look.low)} L ${level}${look.inverted ? " inverted" : ""}`;
 }

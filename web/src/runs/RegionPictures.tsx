@@ -1,15 +1,15 @@
 // Where one reader saw what it says: its findings drawn on the picture, for the view of two readers.
-import { api, useApi } from "../api/client";
+import { apiUrl, useApi } from "../api/client";
 import { type Row, type TracedReading, lookUrl, rowsOf } from "../traces/rows";
 
 const MOST = 6;
 
 /** Pictures with a reader's places drawn in, findings first; nothing where it names none. */
-export function Looks({ run, name }: { run: string; name: string }) {
-  const asked = useApi<TracedReading>(api(["runs", run, "cases", name]));
+export function RegionPictures({ run, name }: { run: string; name: string }) {
+  const asked = useApi<TracedReading>(apiUrl(["runs", run, "cases", name]));
   const reading = asked.data;
   if (!reading) return null;
-  const looks = drawableOf(reading);
+  const looks = drawableRegions(reading);
   if (!looks.length) return null;
   return (
     <>
@@ -34,7 +34,7 @@ interface Look {
 }
 
 /** Places of findings, or of steps where findings have none; whole pictures say nothing, and each place is shown once. */
-export function drawableOf(reading: Pick<TracedReading, "steps" | "findings">): Look[] {
+export function drawableRegions(reading: Pick<TracedReading, "steps" | "findings">): Look[] {
   const findings = rowsOf({ steps: [], findings: reading.findings });
   const found = lookable(findings);
   return found.length ? found : lookable(rowsOf({ steps: reading.steps, findings: [] }));

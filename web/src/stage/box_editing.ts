@@ -1,5 +1,5 @@
 // Boxes that are drawn, moved and resized: by the pointer and by keys, always inside the picture.
-import type { Rect, Size } from "./sight";
+import type { Rect, Size } from "./viewport";
 
 export type Handle = "move" | "n" | "ne" | "e" | "se" | "s" | "sw" | "w" | "nw";
 export const HANDLES: Handle[] = ["n", "ne", "e", "se", "s", "sw", "w", "nw"];
@@ -7,14 +7,14 @@ export const HANDLES: Handle[] = ["n", "ne", "e", "se", "s", "sw", "w", "nw"];
 const within = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 
 /** A box from two corners, in whole pixels of the picture. */
-export function between(a: { x: number; y: number }, b: { x: number; y: number }, picture: Size): Rect {
+export function boxBetween(a: { x: number; y: number }, b: { x: number; y: number }, picture: Size): Rect {
   const x = [a.x, b.x].map((value) => within(Math.round(value), 0, picture.width));
   const y = [a.y, b.y].map((value) => within(Math.round(value), 0, picture.height));
   return { x1: Math.min(...x), y1: Math.min(...y), x2: Math.max(...x), y2: Math.max(...y) };
 }
 
 /** The box after one of its handles, or all of it, was moved; at least one pixel is left. */
-export function dragged(box: Rect, handle: Handle, dx: number, dy: number, picture: Size): Rect {
+export function dragBox(box: Rect, handle: Handle, dx: number, dy: number, picture: Size): Rect {
   const { x1, y1, x2, y2 } = box;
   if (handle === "move") {
     const mx = Math.round(within(dx, -x1, picture.width - x2));
@@ -41,13 +41,13 @@ export function arrow(key: string): [number, number] | undefined {
 }
 
 /** What an arrow key makes of a box: moved, or resized at its lower right corner with Shift. */
-export function nudged(box: Rect, key: string, shift: boolean, step: number, picture: Size): Rect | null {
+export function nudgeBox(box: Rect, key: string, shift: boolean, step: number, picture: Size): Rect | null {
   const way = ARROWS[key];
-  return way ? dragged(box, shift ? "se" : "move", way[0] * step, way[1] * step, picture) : null;
+  return way ? dragBox(box, shift ? "se" : "move", way[0] * step, way[1] * step, picture) : null;
 }
 
 /** Where a box begins that is drawn by keys: the middle of what is seen. */
-export function begun(seen: Rect): Rect {
+export function initialBox(seen: Rect): Rect {
   const wide = (seen.x2 - seen.x1) / 8;
   const high = (seen.y2 - seen.y1) / 8;
   const x = (seen.x1 + seen.x2) / 2;

@@ -1,10 +1,10 @@
 // How large the surface is on the screen, and again whenever that changes.
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import type { Size } from "./sight";
+import type { Size } from "./viewport";
 
 /** The size of an element; `usual` before it is known. */
-export function useRoom(ref: RefObject<HTMLElement>, usual: Size): { room: Size; known: boolean } {
+export function useSize(ref: RefObject<HTMLElement>, usual: Size): { room: Size; known: boolean } {
   const [room, set] = useState<Size | null>(null);
   useLayoutEffect(() => {
     const element = ref.current;

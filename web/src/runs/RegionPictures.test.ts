@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RegionTold, TracedReading } from "../traces/rows";
-import { drawableOf } from "./Looks";
+import { drawableRegions } from "./RegionPictures";
 
 function region(told: string, more: Partial<RegionTold> = {}): RegionTold {
   return { kind: "box", picture: "xray", told, drawable: true, ...more } as RegionTold;
@@ -15,13 +15,13 @@ function reading(findings: RegionTold[], steps: RegionTold[] = []): Pick<TracedR
 
 describe("what is drawn of a reading", () => {
   it("shows each place of a finding once", () => {
-    expect(drawableOf(reading([region("left lung"), region("left lung"), region("heart")])).map((one) => one.told)).toEqual(["left lung", "heart"]);
+    expect(drawableRegions(reading([region("left lung"), region("left lung"), region("heart")])).map((one) => one.told)).toEqual(["left lung", "heart"]);
   });
   it("leaves out whole pictures and what cannot be drawn", () => {
-    expect(drawableOf(reading([region("all", { kind: "whole" }), region("gone", { drawable: false })]))).toEqual([]);
+    expect(drawableRegions(reading([region("all", { kind: "whole" }), region("gone", { drawable: false })]))).toEqual([]);
   });
   it("falls back on the steps", () => {
-    const [first] = drawableOf(reading([], [region("left lung")]));
+    const [first] = drawableRegions(reading([], [region("left lung")]));
     expect(first?.row.of).toBe("steps");
   });
 });

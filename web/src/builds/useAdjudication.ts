@@ -1,17 +1,17 @@
 // One person at work on the queue: the question on the screen, the draft, giving, undoing, putting off.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Refusal, get, send } from "../api/client";
-import { type Draft, EMPTY, corrected, draftOf } from "./draft";
+import { ApiError, get, send } from "../api/client";
+import { type Draft, EMPTY, correctedData, draftOf } from "./draft";
 import { type NextQuestion, type VerdictKept, type VerdictUndone, queueApi } from "./types";
 
-export interface Sitting {
+export interface Adjudication {
   /** What is on the screen; null before the first answer. */
   now: NextQuestion | null;
   draft: Draft;
   change: (part: Partial<Draft>) => void;
   /** What was done last, in one line. */
   told: string;
-  problem: Refusal | null;
+  problem: ApiError | null;
   busy: boolean;
   /** Questions that were put off in this sitting. */
   putOff: number;
@@ -21,11 +21,11 @@ export interface Sitting {
   again: () => void;
 }
 
-export function useSitting(build: string, person: string, kind: string): Sitting {
+export function useAdjudication(build: string, person: string, kind: string): Adjudication {
   const [now, setNow] = useState<NextQuestion | null>(null);
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const [told, setTold] = useState("");
-  const [problem, setProblem] = useState<Refusal | null>(null);
+  const [problem, setProblem] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const [putOff, setPutOff] = useState<ReadonlySet<string>>(new Set());
   // Keys come faster than drawings: what is being done is kept beside the state.
@@ -42,7 +42,7 @@ export function useSitting(build: string, person: string, kind: string): Sitting
     try {
       await what();
     } catch (error) {
-      if (here.current) setProblem(error instanceof Refusal ? error : new Refusal(0, String(error)));
+      if (here.current) setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
     } finally {
       working.current = false;
       if (here.current) setBusy(false);
@@ -73,13 +73,13 @@ export function useSitting(build: string, person: string, kind: string): Sitting
         verdict: draft.verdict,
         reasons: draft.reasons,
         note: draft.note,
-        corrected: corrected(draft),
+        corrected: correctedData(draft),
       };
       try {
         const { kept } = await send<VerdictKept>("POST", queueApi(build, "verdicts"), body);
         setTold(`Saved for ${kept.item}: ${[kept.verdict, ...kept.reasons].join(", ")}.`);
       } catch (error) {
-        if (!(error instanceof Refusal) || error.status !== 409) throw error;
+        if (!(error instanceof ApiError) || error.status !== 409) throw error;
         setTold(`Not saved: ${error.message}.`); // what is on the screen is out of date: get it anew
         await load({ question: question.id });
         if (latest.current.now?.question) return;

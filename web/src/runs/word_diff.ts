@@ -9,10 +9,10 @@ export interface Piece {
 const MOST = 1500;
 
 /** Below this share of common words, marking those that differ would mark everything. */
-export const LITTLE = 0.35;
+export const MIN_SHARED = 0.35;
 
 /** Share of a text's pieces, by letters, that the other has too. */
-export function shared(pieces: readonly Piece[]): number {
+export function sharedFraction(pieces: readonly Piece[]): number {
   const letters = (some: readonly Piece[]) => some.reduce((sum, piece) => sum + piece.text.trim().length, 0);
   return letters(pieces.filter((piece) => !piece.only)) / Math.max(1, letters(pieces));
 }
@@ -21,7 +21,7 @@ export function shared(pieces: readonly Piece[]): number {
  * A text cut into pieces that the other has, and pieces that only this one has. `exact` is for what
  * was edited: there every sign counts.
  */
-export function piecesOf(text: string, other: string, exact = false): Piece[] {
+export function diffWords(text: string, other: string, exact = false): Piece[] {
   const mine = text.match(/\s*\S+/g) ?? [];
   const theirs = other.match(/\S+/g) ?? [];
   const as = exact ? (word: string) => word.trim() : plain;

@@ -8,9 +8,9 @@ export type Hits = Schemas["Hits"];
 
 export type Order = "stored" | "id" | "pictures" | "title";
 /** Facet → the values that were chosen; a case needs one of them in each facet. */
-export type Chosen = Map<string, Set<string>>;
+export type ChosenFilters = Map<string, Set<string>>;
 
-export interface Sifted {
+export interface FilterResult {
   /** Places of the cases that are left, in the table's order. */
   kept: number[];
   /** Facet → how many cases each of its values would leave. */
@@ -18,12 +18,12 @@ export interface Sifted {
 }
 
 /** Names in the address that no facet may take. */
-export const OWN = new Set(["q", "sort", "labels"]);
+export const RESERVED_NAMES = new Set(["q", "sort", "labels"]);
 
-export function chosenIn(query: URLSearchParams, facets: Facet[]): Chosen {
-  const chosen: Chosen = new Map();
+export function chosenFilters(query: URLSearchParams, facets: Facet[]): ChosenFilters {
+  const chosen: ChosenFilters = new Map();
   for (const facet of facets) {
-    if (OWN.has(facet.key)) continue;
+    if (RESERVED_NAMES.has(facet.key)) continue;
     const known = new Set(facet.values.map((value) => value.key));
     const values = query.getAll(facet.key).filter((key) => known.has(key));
     if (values.length) chosen.set(facet.key, new Set(values));
@@ -32,7 +32,7 @@ export function chosenIn(query: URLSearchParams, facets: Facet[]): Chosen {
 }
 
 /** The query with one value of a facet chosen, or no longer. */
-export function toggled(query: URLSearchParams, facet: string, value: string): URLSearchParams {
+export function toggleFilter(query: URLSearchParams, facet: string, value: string): URLSearchParams {
   const next = new URLSearchParams(query);
   const before = next.getAll(facet);
   next.delete(facet);
@@ -45,7 +45,7 @@ export function toggled(query: URLSearchParams, facet: string, value: string): U
  * Cases that pass, and the counts of all facets. A facet's own choice does not lower its own
  * counts: they tell what another choice would give.
  */
-export function sift(count: number, facets: Facet[], chosen: Chosen, passes: (at: number) => boolean): Sifted {
+export function filterCases(count: number, facets: Facet[], chosen: ChosenFilters, passes: (at: number) => boolean): FilterResult {
   const allowed = facets.map((facet) => {
     const values = chosen.get(facet.key);
     return values ? facet.values.map((value) => values.has(value.key)) : null;
@@ -76,7 +76,7 @@ export function sift(count: number, facets: Facet[], chosen: Chosen, passes: (at
 }
 
 /** Whether a case has every word: in what the page holds of it, or in the text that the server searched. */
-export function finder(local: string[], hits: Hits | null): (at: number) => boolean {
+export function makeSearch(local: string[], hits: Hits | null): (at: number) => boolean {
   if (!hits?.words.length) return () => true;
   const words = hits.words.map((word, which) => ({ word, cases: new Set(hits.cases[which] ?? []) }));
   return (at) => words.every(({ word, cases }) => cases.has(at) || (local[at]?.includes(word) ?? false));
@@ -84,7 +84,7 @@ export function finder(local: string[], hits: Hits | null): (at: number) => bool
 
 const NATURAL = new Intl.Collator("en", { numeric: true });
 
-export function ordered(kept: number[], order: Order, table: SplitTable, titles: string[] | null): number[] {
+export function sortCases(kept: number[], order: Order, table: SplitTable, titles: string[] | null): number[] {
   if (order === "stored" || (order === "title" && !titles)) return kept;
   const text = (at: number) => (order === "title" ? (titles?.[at] ?? "") : (table.ids[at] ?? ""));
   const by =

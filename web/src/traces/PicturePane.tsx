@@ -1,9 +1,9 @@
 // The pictures of the case with everything that was looked at, and what the chosen step looks at.
-import { api } from "../api/client";
+import { apiUrl } from "../api/client";
 import { Field } from "../kit/kit";
 import { Link, to } from "../router";
 import { Stage } from "../stage/Stage";
-import { type Marked, type Row, type TracedReading, boxesOn, lookUrl, rowOfBox } from "./rows";
+import { type MarkedRow, type Row, type TracedReading, boxesOn, lookUrl, rowOfBox } from "./rows";
 
 export interface Chosen {
   row: Row;
@@ -26,7 +26,7 @@ interface LookingProps {
   onClose: (close: boolean) => void;
 }
 
-export function Looking(props: LookingProps) {
+export function PicturePane(props: LookingProps) {
   const { reading, picture, onPicture } = props;
   const shown = reading.pictures.find((one) => one.name === picture) ?? reading.pictures[0];
   if (!shown)
@@ -64,7 +64,7 @@ export function Looking(props: LookingProps) {
 }
 
 function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, close, onClose, name, width, height }: LookingProps & { name: string; width: number; height: number }) {
-  const marked: Marked[] = [
+  const marked: MarkedRow[] = [
     ...rows.map((row) => ({ row, truth: false, chosen: row === chosen?.row })),
     ...referenceRows.filter((row) => row === counterpart).map((row) => ({ row, truth: true, chosen: true })),
   ];
@@ -74,7 +74,7 @@ function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, c
   return (
     <>
       <Stage
-        src={api(["pictures", reading.dataset ?? "", reading.split, reading.case, name])}
+        src={apiUrl(["pictures", reading.dataset ?? "", reading.split, reading.case, name])}
         alt={`${name} of ${reading.case}`}
         width={width}
         height={height}

@@ -1,12 +1,12 @@
 // The audit of a run: do its answers move when what they cite is hidden?
-import { type Schemas, api, useApi } from "../api/client";
+import { type Schemas, apiUrl, useApi } from "../api/client";
 import { ChartFrame } from "../charts/ChartFrame";
 import { IntervalPlot } from "../charts/IntervalPlot";
-import { Busy, Empty, Sheet, Trouble } from "../kit/kit";
+import { Loading, Empty, Sheet, ErrorBox } from "../kit/kit";
 import { Link } from "../router";
-import { traceOf } from "./links";
+import { traceUrl } from "./links";
 import { Change, Num } from "./Num";
-import { byReason, counted, placed, signedSpan, spanned } from "./numbers";
+import { byReason, formatCount, formatScore, formatSignedWithInterval, formatWithInterval } from "./numbers";
 import { type Column, RowTable } from "./RowTable";
 import type { RunStatus } from "./RunView";
 
@@ -15,8 +15,8 @@ type Shares = Schemas["SharesFound"];
 type Answer = Schemas["AuditedAnswer"];
 const NOUNS: Record<string, string> = { box: "boxes", mask: "masks", slices: "slice ranges", whole: "whole pictures" };
 
-export default function AuditFound({ run }: { run: RunStatus }) {
-  const asked = useApi<Found>(run.audited ? api(["runs", run.id, "audit"]) : null);
+export default function AuditTab({ run }: { run: RunStatus }) {
+  const asked = useApi<Found>(run.audited ? apiUrl(["runs", run.id, "audit"]) : null);
   if (!run.audited)
     return (
       <Empty title="This run was not audited">
@@ -25,25 +25,25 @@ export default function AuditFound({ run }: { run: RunStatus }) {
         </p>
       </Empty>
     );
-  if (!asked.data) return asked.problem ? <Trouble problem={asked.problem} again={asked.again} /> : <Busy what="the audit" />;
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the audit" />;
   const found = asked.data;
   return (
     <div class="stack">
       <Sheet title="Do the answers rest on what they cite?">
         {found.shares?.rests ? (
           <p class="runs-headline">
-            <strong>{spanned(found.shares.rests)}</strong> of {counted(found.shares.rests.n, "answer")} rest on the cited evidence.
+            <strong>{formatWithInterval(found.shares.rests)}</strong> of {formatCount(found.shares.rests.n, "answer")} rest on the cited evidence.
           </p>
         ) : (
           <p>Nothing was left to compare with, so that no answer can be said to rest on what it cites.</p>
         )}
         {found.shares?.rests_on_shown ? (
           <p>
-            Hiding it moves {spanned(found.shares.rests_on_shown)} of {counted(found.shares.rests_on_shown.n, "answer")}, beyond the null arm.
+            Hiding it moves {formatWithInterval(found.shares.rests_on_shown)} of {formatCount(found.shares.rests_on_shown.n, "answer")}, beyond the null arm.
           </p>
         ) : null}
         <p class="quiet-text">
-          {found.audited.toLocaleString("en")} of {counted(found.readings, "reading")} audited. Cited: {Object.entries(found.cited).map(([kind, n]) => `${n.toLocaleString("en")} ${NOUNS[kind] ?? kind}`).join(", ") || "nothing"}.
+          {found.audited.toLocaleString("en")} of {formatCount(found.readings, "reading")} audited. Cited: {Object.entries(found.cited).map(([kind, n]) => `${n.toLocaleString("en")} ${NOUNS[kind] ?? kind}`).join(", ") || "nothing"}.
           {found.null_equal !== null ? ` Asked again unchanged, ${found.null_equal.toLocaleString("en")} say the same word for word.` : ""} The share is {found.rests_is}.
         </p>
         {found.rules.map((rule) => (
@@ -105,7 +105,7 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
             </tbody>
           </table>
         </div>
-        {shares.cited_over_other_moved ? <p>Cited hidden minus other hidden: {signedSpan(shares.cited_over_other_moved.difference)} moved.</p> : null}
+        {shares.cited_over_other_moved ? <p>Cited hidden minus other hidden: {formatSignedWithInterval(shares.cited_over_other_moved.difference)} moved.</p> : null}
       </Sheet>
       <Sheet>
         <ChartFrame
@@ -119,7 +119,7 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
               label={title}
               axis="share of answers that moved"
               domain={[0, 1]}
-              rows={arms.map(([arm, own]) => ({ label: found.arms[arm] || arm, value: own.moved.value, low: own.moved.low, high: own.moved.high, told: placed(own.moved.value), series: arm === "null" ? 2 : 0 }))}
+              rows={arms.map(([arm, own]) => ({ label: found.arms[arm] || arm, value: own.moved.value, low: own.moved.low, high: own.moved.high, told: formatScore(own.moved.value), series: arm === "null" ? 2 : 0 }))}
             />
           )}
         </ChartFrame>
@@ -131,7 +131,7 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
 function Answers({ run, found }: { run: RunStatus; found: Found }) {
   const arms = Object.keys(found.arms);
   const columns: Column<Answer>[] = [
-    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={traceOf(run.id, row.case)}>{row.case}</Link> },
+    { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={traceUrl(run.id, row.case)}>{row.case}</Link> },
     ...(found.answers.some((row) => row.query !== null) ? [{ id: "query", head: "Sentence", width: 6, value: (row: Answer) => row.query }] : []),
     { id: "cites", head: "Cites", width: 6, value: (row) => (row.cites ? "yes" : "nothing") },
     ...arms.map((arm): Column<Answer> => ({
@@ -146,7 +146,7 @@ function Answers({ run, found }: { run: RunStatus; found: Found }) {
         if (!own) return <span title={found.without[arm]?.[row.case] ?? ""}>–</span>;
         return (
           <>
-            {placed(own.far)} {own.moved ? <strong>moved</strong> : <span class="quiet-text">same</span>}
+            {formatScore(own.far)} {own.moved ? <strong>moved</strong> : <span class="quiet-text">same</span>}
           </>
         );
       },

@@ -1,33 +1,33 @@
 import { describe, expect, it } from "vitest";
-import { begun, between, dragged, nudged } from "./marking";
-import { toStored, toUpright, uprightSize } from "./turning";
+import { initialBox, boxBetween, dragBox, nudgeBox } from "./box_editing";
+import { toStored, toUpright, uprightSize } from "./orientation";
 
 const picture = { width: 100, height: 80 };
 const box = { x1: 10, y1: 20, x2: 30, y2: 40 };
 
 describe("boxes", () => {
   it("are whole pixels inside the picture, whichever corner came first", () => {
-    expect(between({ x: 50.4, y: 90 }, { x: -5, y: 10.6 }, picture)).toEqual({ x1: 0, y1: 11, x2: 50, y2: 80 });
+    expect(boxBetween({ x: 50.4, y: 90 }, { x: -5, y: 10.6 }, picture)).toEqual({ x1: 0, y1: 11, x2: 50, y2: 80 });
   });
 
   it("keep their size when they are moved against the edge", () => {
-    expect(dragged(box, "move", 1000, -1000, picture)).toEqual({ x1: 80, y1: 0, x2: 100, y2: 20 });
+    expect(dragBox(box, "move", 1000, -1000, picture)).toEqual({ x1: 80, y1: 0, x2: 100, y2: 20 });
   });
 
   it("keep a pixel when a handle is drawn past the other side", () => {
-    expect(dragged(box, "nw", 500, 500, picture)).toEqual({ x1: 29, y1: 39, x2: 30, y2: 40 });
-    expect(dragged(box, "e", 500, 500, picture)).toEqual({ ...box, x2: 100 });
+    expect(dragBox(box, "nw", 500, 500, picture)).toEqual({ x1: 29, y1: 39, x2: 30, y2: 40 });
+    expect(dragBox(box, "e", 500, 500, picture)).toEqual({ ...box, x2: 100 });
   });
 
   it("are moved and resized by arrow keys only", () => {
-    expect(nudged(box, "ArrowLeft", false, 3, picture)).toEqual({ ...box, x1: 7, x2: 27 });
-    expect(nudged(box, "ArrowDown", true, 3, picture)).toEqual({ ...box, y2: 43 });
-    expect(nudged(box, "a", false, 3, picture)).toBeNull();
+    expect(nudgeBox(box, "ArrowLeft", false, 3, picture)).toEqual({ ...box, x1: 7, x2: 27 });
+    expect(nudgeBox(box, "ArrowDown", true, 3, picture)).toEqual({ ...box, y2: 43 });
+    expect(nudgeBox(box, "a", false, 3, picture)).toBeNull();
   });
 
   it("begin in the middle of what is seen, however small that is", () => {
-    expect(begun({ x1: 0, y1: 0, x2: 80, y2: 40 })).toEqual({ x1: 30, y1: 15, x2: 50, y2: 25 });
-    const tiny = begun({ x1: 5, y1: 5, x2: 6, y2: 6 });
+    expect(initialBox({ x1: 0, y1: 0, x2: 80, y2: 40 })).toEqual({ x1: 30, y1: 15, x2: 50, y2: 25 });
+    const tiny = initialBox({ x1: 5, y1: 5, x2: 6, y2: 6 });
     expect(tiny.x2 - tiny.x1).toBe(1);
   });
 

@@ -28,7 +28,7 @@ export function fileName(...words: string[]): string {
     .slice(0, 120);
 }
 
-export function save(name: string, data: Blob): void {
+export function saveBlob(name: string, data: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(data);
   link.download = name;
@@ -38,11 +38,11 @@ export function save(name: string, data: Blob): void {
 }
 
 export function saveText(name: string, text: string, type: string): void {
-  save(name, new Blob([text], { type: `${type};charset=utf-8` }));
+  saveBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
 }
 
 /** The chart as a picture that stands alone: colours as they are now, its title, and the notice. */
-export function standalone(svg: SVGSVGElement, title: string): string {
+export function standaloneSvg(svg: SVGSVGElement, title: string): string {
   const width = svg.width.baseVal.value || svg.clientWidth || 640;
   const height = svg.height.baseVal.value || svg.clientHeight || 320;
   const out = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -93,7 +93,7 @@ function inlined(node: Element): Element {
 }
 
 /** The same as pixels, twice as many as on the screen. */
-export async function asPng(svg: string): Promise<Blob> {
+export async function svgToPng(svg: string): Promise<Blob> {
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {
     const picture = new Image();

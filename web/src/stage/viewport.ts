@@ -12,7 +12,7 @@ export interface Rect {
 }
 
 /** How a picture is looked at, whatever the size of its room: 1 fits, the centre is a fraction. */
-export interface Sight {
+export interface Viewport {
   zoom: number;
   cx: number;
   cy: number;
@@ -25,7 +25,7 @@ export interface Frame {
   y: number;
 }
 
-export const ALL: Sight = { zoom: 1, cx: 0.5, cy: 0.5 };
+export const WHOLE_PICTURE: Viewport = { zoom: 1, cx: 0.5, cy: 0.5 };
 const LARGEST_PIXEL = 32;
 
 export function fitting(room: Size, picture: Size): number {
@@ -33,7 +33,7 @@ export function fitting(room: Size, picture: Size): number {
   return Number.isFinite(scale) && scale > 0 ? scale : 1;
 }
 
-export function frameOf(sight: Sight, room: Size, picture: Size): Frame {
+export function frameOf(sight: Viewport, room: Size, picture: Size): Frame {
   const scale = sight.zoom * fitting(room, picture);
   return {
     scale,
@@ -43,7 +43,7 @@ export function frameOf(sight: Sight, room: Size, picture: Size): Frame {
 }
 
 /** The same sight, no larger than is of use, and never past the picture's edge. */
-export function bounded(sight: Sight, room: Size, picture: Size): Sight {
+export function clampViewport(sight: Viewport, room: Size, picture: Size): Viewport {
   const fit = fitting(room, picture);
   const least = Math.min(1, 1 / fit);
   const most = Math.max(1, LARGEST_PIXEL / fit);
@@ -56,37 +56,37 @@ export function bounded(sight: Sight, room: Size, picture: Size): Sight {
 }
 
 /** Nearer or farther; what lies under the point stays there. */
-export function zoomedAt(sight: Sight, room: Size, picture: Size, at: { x: number; y: number }, factor: number): Sight {
+export function zoomAt(sight: Viewport, room: Size, picture: Size, at: { x: number; y: number }, factor: number): Viewport {
   const before = frameOf(sight, room, picture);
-  const zoom = bounded({ ...sight, zoom: sight.zoom * factor }, room, picture).zoom;
+  const zoom = clampViewport({ ...sight, zoom: sight.zoom * factor }, room, picture).zoom;
   const scale = zoom * fitting(room, picture);
   const held = { x: (at.x - before.x) / before.scale, y: (at.y - before.y) / before.scale };
   const cx = (held.x + (room.width / 2 - at.x) / scale) / picture.width;
   const cy = (held.y + (room.height / 2 - at.y) / scale) / picture.height;
-  return bounded({ zoom, cx, cy }, room, picture);
+  return clampViewport({ zoom, cx, cy }, room, picture);
 }
 
 /** Moved by so many points of the screen. */
-export function panned(sight: Sight, room: Size, picture: Size, dx: number, dy: number): Sight {
+export function panBy(sight: Viewport, room: Size, picture: Size, dx: number, dy: number): Viewport {
   const { scale } = frameOf(sight, room, picture);
   const cx = sight.cx - dx / (picture.width * scale);
   const cy = sight.cy - dy / (picture.height * scale);
-  return bounded({ ...sight, cx, cy }, room, picture);
+  return clampViewport({ ...sight, cx, cy }, room, picture);
 }
 
 /** One pixel of the picture is one of the screen. */
-export function actual(sight: Sight, room: Size, picture: Size, density: number): Sight {
-  return bounded({ ...sight, zoom: 1 / (density * fitting(room, picture)) }, room, picture);
+export function actualSize(sight: Viewport, room: Size, picture: Size, density: number): Viewport {
+  return clampViewport({ ...sight, zoom: 1 / (density * fitting(room, picture)) }, room, picture);
 }
 
 /** A part of the picture with some of what is around it. */
-export function focusedOn(part: Rect, room: Size, picture: Size): Sight {
+export function focusOn(part: Rect, room: Size, picture: Size): Viewport {
   const wide = Math.max(8, (part.x2 - part.x1) * 1.5);
   const high = Math.max(8, (part.y2 - part.y1) * 1.5);
   const zoom = fitting(room, { width: wide, height: high }) / fitting(room, picture);
   const cx = (part.x1 + part.x2) / 2 / picture.width;
   const cy = (part.y1 + part.y2) / 2 / picture.height;
-  return bounded({ zoom: Math.max(1, zoom), cx, cy }, room, picture);
+  return clampViewport({ zoom: Math.max(1, zoom), cx, cy }, room, picture);
 }
 
 export function onScreen(box: Rect, frame: Frame): Rect {

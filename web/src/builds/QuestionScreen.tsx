@@ -1,23 +1,23 @@
 // Where a person sits: what is shown at the left, question, verdicts and keys at the right.
 import { useEffect, useRef } from "preact/hooks";
-import { Busy, Trouble } from "../kit/kit";
+import { Loading, ErrorBox } from "../kit/kit";
 import { Link, to } from "../router";
-import { Evidence, type EvidenceHands } from "./Evidence";
+import { Evidence, type EvidenceKeys } from "./Evidence";
 import { Panel } from "./Panel";
 import { ShownData } from "./ShownData";
 import { isTyping } from "../kit/typing";
 import { useKeydown } from "../kit/useKeydown";
 import { reasonKeys, verdictKeys } from "./keys";
-import { toggled } from "./draft";
-import { useSitting } from "./sitting";
+import { toggleReason } from "./draft";
+import { useAdjudication } from "./useAdjudication";
 
-export function Seat({ build, person, kind, leave }: { build: string; person: string; kind: string; leave: () => void }) {
-  const sitting = useSitting(build, person, kind);
+export function QuestionScreen({ build, person, kind, leave }: { build: string; person: string; kind: string; leave: () => void }) {
+  const sitting = useAdjudication(build, person, kind);
   const { now, draft, change } = sitting;
   const question = now?.question ?? null;
   const panel = useRef<HTMLDivElement>(null);
   const note = useRef<HTMLTextAreaElement>(null);
-  const hands = useRef<EvidenceHands | null>(null);
+  const hands = useRef<EvidenceKeys | null>(null);
   const toPanel = () => panel.current?.focus({ preventScroll: true });
 
   // A new question is announced, and the keys are its own again.
@@ -52,13 +52,13 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
     const verdict = verdictKeys(question.choices).get(key);
     if (verdict) return () => change({ verdict });
     const reason = reasonKeys(question.reasons.map((one) => one.code)).get(low);
-    if (reason) return () => change({ reasons: toggled(draft.reasons, reason) });
+    if (reason) return () => change({ reasons: toggleReason(draft.reasons, reason) });
     return hands.current?.key(key) ?? null;
   };
 
   useKeydown(pressed);
 
-  if (!now) return sitting.problem ? <Trouble problem={sitting.problem} again={sitting.again} /> : <Busy what="the first question" />;
+  if (!now) return sitting.problem ? <ErrorBox problem={sitting.problem} again={sitting.again} /> : <Loading what="the first question" />;
   const all = now.given + now.left;
   return (
     <div class="adjudicate">
@@ -97,7 +97,7 @@ export function Seat({ build, person, kind, leave }: { build: string; person: st
           <p>
             You have given {now.given} {now.given === 1 ? "verdict" : "verdicts"}. More may come when others differ, or when the build goes on.
           </p>
-          {sitting.problem ? <Trouble problem={sitting.problem} /> : null}
+          {sitting.problem ? <ErrorBox problem={sitting.problem} /> : null}
           <div class="row">
             {now.last ? (
               <button type="button" onClick={sitting.undo}>

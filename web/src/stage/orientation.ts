@@ -1,6 +1,6 @@
 // Some cameras store a picture on its side and say so. It is shown upright, while its boxes are
 // given in the picture as it is stored: here they are turned to what is seen, and back.
-import type { Rect, Size } from "./sight";
+import type { Rect, Size } from "./viewport";
 
 /** 1 to 8 as Exif counts them; 1 is upright as stored. */
 export type Turn = number;
