@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
@@ -128,7 +129,8 @@ def _command(*words: str | Path) -> Callable[[], object]:
 
     def work() -> None:
         try:
-            main([str(word) for word in words])
+            with redirect_stdout(io.StringIO()):
+                main([str(word) for word in words])
         except SystemExit as done:
             if done.code:
                 raise RuntimeError(f"overread {words[0]} ended with {done.code}") from None
@@ -177,8 +179,9 @@ def walk_case(folder: Path) -> Walk:
     walk = Walk("A case, from its folder through run and score to the page")
     run = folder / "run"
     with _serve_model() as address:
-        words = ["run", "medthinkvqa", folder / "data" / "medthinkvqa", "--split", "all-of-them"]
-        words[-1] = _first_split(folder / "data" / "medthinkvqa")
+        root = folder / "data" / "medthinkvqa"
+        split = next(path.stem for path in root.glob("t*.jsonl"))  # one patient, so one split
+        words = ["run", "medthinkvqa", root, "--split", split]
         reader = ["--reader", "openai", "--reader-arg", f"base_url={address}"]
         named = ["--reader-arg", "model=walk", "--workflow", "direct", "--limit", "1"]
         walk.stage("`overread run`", _command(*words, *reader, *named, "--out", run))
@@ -195,16 +198,12 @@ def walk_case(folder: Path) -> Walk:
     def look() -> None:
         nonlocal runs
         runs = _get(app, "/api/shelf")["runs"]
-        rows = _get(app, f"/api/runs/{runs[0]['id']}/cases")["cases"]
-        _get(app, f"/api/runs/{runs[0]['id']}/scores")
+        rows = _get(app, f"/api/runs/{runs[0]['id']}/cases")["rows"]
+        _get(app, f"/api/runs/{runs[0]['id']}/card")
         _get(app, f"/api/runs/{runs[0]['id']}/cases/{rows[0]['case']}")
 
     walk.stage("the page asks for the run, its scores and the reading", look)
     return walk
-
-
-def _first_split(root: Path) -> str:
-    return sorted(path.stem for path in root.glob("t*.jsonl"))[0]
 
 
 def walk_report(folder: Path) -> Walk:
