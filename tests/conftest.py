@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from overread.phantom.sketch import write_sketch
+from tests.made_once import made_once
+from tests.sketches.release import write_sketch
 
 # Derandomised: a failure here is a failure everywhere, and CI does not roll dice.
 settings.register_profile(
@@ -33,11 +32,16 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
-def sketch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all test processes put what is made once for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if base.name.startswith("popen-") else base) / "once"
+
+
+@pytest.fixture(scope="session")
+def sketch(once_folder: Path) -> Path:
     """A folder with a small intact release of each benchmark; not to be changed."""
-    folder = tmp_path_factory.mktemp("sketch")
-    write_sketch(folder)
-    return folder
+    return made_once(once_folder / "sketch", write_sketch)
 
 
 @pytest.fixture
@@ -60,28 +64,3 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("no real data beside this checkout (../shared/data)")
     return SHARED
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a jsonl file."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
-def write_rows(path: Path, rows: list[Any]) -> None:
-    """Rows as a jsonl file."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-
-
-@pytest.fixture
-def fresh_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An own models' folder, nothing remembered, the same random weights every time."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    from tests.metrics.clinical.tiny_models import forget_models
-
-    forget_models()
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        yield tmp_path

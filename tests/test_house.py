@@ -93,6 +93,11 @@ def test_every_field_of_every_record_is_explained_in_one_line(module: object) ->
         assert record.model_config["frozen"]
 
 
+def test_the_package_tests_is_ours() -> None:
+    """No installed package of that name stands before the helpers that tests import."""
+    assert list(importlib.import_module("tests").__path__) == [str(ROOT / "tests")]
+
+
 def test_no_file_is_called_utils() -> None:
     """A file is named by its subject."""
     assert not [path for path in (ROOT / "src").rglob("*.py") if "util" in path.stem]

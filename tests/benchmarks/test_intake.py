@@ -17,7 +17,7 @@ from overread.benchmarks.intake import MAX_NOTED, Intake
 from overread.benchmarks.medthinkvqa.submission import read_submission
 from overread.core import Reading, Release, Submission
 from overread.errors import SubmissionError
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ import overread
 from overread.benchmarks.memory_release import MemoryRelease
 from overread.core import Entry, Finding, Mask, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 
 def truth_with(entry: Entry, **changes: Any) -> Entry:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import overread
 from overread.core import Case, Defect
 from overread.errors import OverreadError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 BENCHMARKS = ("medthinkvqa", "rexgroundingct", "mmrad")
 # Values that no text, path or number of a release may be replaced by without being noticed.

@@ -16,7 +16,7 @@ import overread
 from overread.core import Box, Finding, Reading, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
 from overread.runs.submission_export import export_submission
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.runs.sketch_runs import (
     ran,
     readings_in,

@@ -16,7 +16,7 @@ from overread.cli import main as command
 from overread.errors import PictureError
 from overread.pixels.image_files import read_image
 from tests.cli.overread_command import run
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 Copy = Callable[[str], Path]
 

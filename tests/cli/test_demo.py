@@ -17,7 +17,7 @@ import pytest
 
 from overread.pixels.image_files import read_image
 from tests.cli.overread_command import run
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 
 
 @pytest.fixture(scope="module")

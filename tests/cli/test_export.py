@@ -17,7 +17,7 @@ from overread.build.release.export_formats import FORMATS, export_release
 from overread.build.release.staging import staging_folder
 from overread.cli.export import export
 from overread.errors import OverreadError, UsageError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 app = typer.Typer()
 app.command()(export)

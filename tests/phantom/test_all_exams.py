@@ -12,7 +12,7 @@ import overread
 from overread.phantom.exams.text_cases import write_text_cases
 from overread.phantom.generator import make_population
 from overread.phantom.visit import Settings
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 
 PATIENTS = 3
 SETTINGS = Settings(seed=21, mix="illness")

@@ -31,7 +31,7 @@ from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.patient import draw_case_days
 from overread.phantom.visit import Settings, Visit
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 
 SETTINGS = Settings(seed=77)
 

@@ -28,7 +28,7 @@ from overread.phantom.exams.xray import (
 from overread.phantom.film.sign import FilmContents, View
 from overread.phantom.population import draw_views
 from overread.phantom.visit import Settings
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 from tests.phantom.film.made_up_sights import HEIGHT, WIDTH, sight
 
 PATIENTS = range(1, 11)

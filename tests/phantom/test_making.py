@@ -27,7 +27,7 @@ from overread.phantom.patient import Patient, Settings
 from overread.phantom.statement import Statement
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_volume
-from tests.conftest import read_rows
+from tests.jsonl_rows import read_rows
 from tests.phantom.fake_patients import entity, fake_patient, finding
 
 SEED = 2

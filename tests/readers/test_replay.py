@@ -14,7 +14,7 @@ import pytest
 from overread.core import ReleaseRef
 from overread.errors import ReaderError, SubmissionError, UsageError
 from overread.runs.submission_export import export_submission
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.runs.sketch_runs import made, ran, readings_in, run_scores, same_scores, submitted_scores
 
 

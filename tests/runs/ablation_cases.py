@@ -16,11 +16,11 @@ import numpy as np
 from PIL import Image as Pillow
 from pydantic import JsonValue
 
-from overread.core import Case, Pictures, Reading, ReleaseRef, Reply, Request
+from overread.core import Case, Pictures, Reader, Reading, ReleaseRef
 from overread.prompts.replies import text_parser
 from overread.runs.engine import RunOutcome, RunPlan, run_async
 from overread.session import Session
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.readers.openai.misbehaving_server import (
     Behaviour,
     Seen,
@@ -151,7 +151,7 @@ def by_case(sent: list[Sent]) -> dict[int, Sent]:
 
 
 @dataclass
-class Counting:
+class Counting(Reader):
     """Reads whole cases, and is right where it is shown at least so many pictures."""
 
     enough: int = 3
@@ -159,11 +159,6 @@ class Counting:
     name: str = "counting"
     skills: frozenset[str] = frozenset(("whole",))
     identity: Mapping[str, JsonValue] = field(default_factory=dict)
-    cached: bool = False
-
-    async def read(self, request: Request) -> Reply:
-        """Never asked."""
-        raise AssertionError(request.task)
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
         """The right option's letter, as it is shown, or a wrong one."""
@@ -172,9 +167,6 @@ class Counting:
         letter = next(option.letter for option in case.options if option.text == right)
         seen = len(case.pictures) >= self.enough
         return Reading(case_id=case.id, reader=self.name, choice=letter if seen else self.wrong)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 def make_counting(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Counting:

@@ -25,7 +25,7 @@ from overread.runs.engine import RunPlan, run
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
 from overread.session import SessionSettings
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.runs.ablation_cases import Counting, pictured, telling
 from tests.runs.fake_readers import Echo, WholeReader, plain
 

@@ -22,7 +22,7 @@ from overread import catalog
 from overread.runs.engine import RunPlan, run_async
 from overread.runs.estimate import simplest_value
 from overread.session import SessionSettings
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.readers.openai.misbehaving_server import Seen, Server, says, serving
 from tests.runs.processes import COMMAND
 from tests.runs.sketch_runs import questions

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.made_once import made_once
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -20,16 +22,12 @@ ASSETS = Path(__file__).resolve().parents[2] / "src" / "overread" / "site" / "as
 
 
 @pytest.fixture(scope="session")
-def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shelf_folder(once_folder: Path) -> Path:
     """Patients, runs and an audit, made once for all test processes; not to be changed."""
-    from tests.site.served_site import made_once
+    from tests.site.served_site import make_shelf
 
-    kept = os.environ.get("OVERREAD_TEST_SHELF")  # spares the making while one works on the page
-    if kept:
-        return made_once(Path(kept))
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if base.name.startswith("popen-") else base
-    return made_once(shared / "site")
+    # The variable spares the making while one works on the page.
+    return made_once(Path(os.environ.get("OVERREAD_TEST_SHELF", once_folder), "shelf"), make_shelf)
 
 
 @pytest.fixture

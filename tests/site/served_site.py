@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -19,8 +18,6 @@ from dataclasses import dataclass, field
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import overread
 from overread import RunPlan
@@ -45,22 +42,6 @@ def make_shelf(folder: Path) -> None:
             overread.run(RunPlan(name, folder / name, reader), run)
             overread.score(run)
     audit(AuditPlan(folder / "runs" / "medthinkvqa" / "atlas", arms=("hidden", "other"), limit=2))
-
-
-def made_once(folder: Path) -> Path:
-    """The shelf, made by whichever test process comes first; not to be changed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    done = folder / "done"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            shutil.rmtree(folder / "shelf", ignore_errors=True)
-            # With a cache of its own: other tests use and sweep the user's meanwhile.
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("OVERREAD_CACHE", str(folder / "cache"))
-                make_shelf(folder / "shelf")
-            done.touch()
-    return folder / "shelf"
 
 
 @dataclass

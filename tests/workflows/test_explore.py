@@ -21,7 +21,7 @@ from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
 from overread.runs.submission_export import export_submission
 from overread.session import SessionSettings
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.runs.sketch_runs import questions
 from tests.workflows.scripted_model import (
     Asked,

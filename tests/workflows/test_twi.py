@@ -18,7 +18,7 @@ from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
 from overread.workflows.judges.discussion import split_sections
 from overread.workflows.twi import differential_parser, parse_discussion
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 from tests.workflows.scripted_model import (
     Asked,
     Record,

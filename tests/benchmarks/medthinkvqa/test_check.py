@@ -16,7 +16,7 @@ import overread
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease
 from overread.errors import Refused, ReleaseError
 from tests.benchmarks.medthinkvqa.entries import Copy, codes, entries, errors
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str, str]] = {
     "answer letter": (

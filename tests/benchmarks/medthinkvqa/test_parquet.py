@@ -13,7 +13,7 @@ from pyarrow import parquet
 import overread
 from overread.errors import NotThere, PictureError
 from tests.benchmarks.medthinkvqa.entries import Copy, entries, errors
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 
 def embedded(root: Path, rows: list[dict[str, Any]], **cells: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 import overread
 from overread.errors import NotThere, ReleaseError, UnknownName, UsageError
 from tests.benchmarks.medthinkvqa.entries import Copy, codes, entries, errors
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 # The published example of a row, its texts replaced by ours.
 PUBLISHED: dict[str, Any] = {

@@ -19,7 +19,7 @@ from overread.benchmarks.medthinkvqa.submission import read_submission
 from overread.benchmarks.prediction_rows import MAX_TEXT
 from overread.core import Release, Submission, Whole
 from overread.errors import SubmissionError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 Row = dict[str, Any]
 Hand = Callable[..., Submission]

@@ -17,7 +17,7 @@ import overread
 from overread.benchmarks.mmrad.traces import join_response, parse_interleaved, parse_thinking
 from overread.core import Box, Entry
 from overread.errors import UsageError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 Copy = Callable[[str], Path]
 

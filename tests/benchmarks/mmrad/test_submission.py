@@ -18,7 +18,7 @@ import overread
 from overread.benchmarks.mmrad.submission import read_submission
 from overread.core import Reading, Release, Submission
 from overread.errors import PictureError, SubmissionError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 Row = dict[str, Any]
 Hand = Callable[[list[Any]], Submission]

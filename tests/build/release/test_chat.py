@@ -16,7 +16,7 @@ from overread.build.release.export_formats import export_release
 from overread.errors import UsageError
 from overread.prompts.replies import json_parser, letter_parser
 from overread.workflows.blocks import Blocks
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 
 def texts(message: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from overread.build.release.checksums import CHECKSUMS, list_files, verify_check
 from overread.build.release.provenance import Provenance
 from overread.build.release.publication import finish_release
 from overread.errors import NotThere, OverreadError, UsageError
-from tests.conftest import read_rows, write_rows
+from tests.jsonl_rows import read_rows, write_rows
 
 BENCHMARKS = ("medthinkvqa", "rexgroundingct", "mmrad")
 MADE = Provenance(
