@@ -178,7 +178,7 @@ def _try_small_memory(told: argparse.Namespace, model: Path | str, questions: Se
 
 def _engine(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
     """A whole run: every case of the sketch has a reading."""
-    from overread.phantom.sketch import write_sketch
+    from tests.sketches.release import write_sketch
 
     from overread.runs.engine import RunPlan, run
 

@@ -1,12 +1,11 @@
-"""A tiny release of each of the three layouts, made from sketched patients.
+"""A tiny release of each of the three layouts, made from sketched patients in a second.
 
-For trying code on, not for reading: a sketched patient costs next to nothing and shows next to
-nothing. The patients of `making` are the ones to look at.
+They show next to nothing: the patients of `overread phantom` are the ones to look at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,13 +31,13 @@ from overread.core import (
     Volume,
     Whole,
 )
-from overread.phantom.sketch_body import Blob, Chest, Lesion
 from overread.pixels.draw import crop
 from overread.pixels.encode import encode
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 from overread.pixels.planes import extract_slice, resample_square
 from overread.pixels.windows import apply_window
+from tests.sketches.chest import Blob, Chest, Lesion
 
 Files = dict[str, bytes | Path]
 
@@ -48,25 +47,21 @@ _LESIONS = (
     Lesion(
         "Solid nodule of about 25 mm in the right upper lobe",
         "2d",
-        "right upper lung zone",
         (Blob((72, 8, 52), (13, 13, 13), 35),),
     ),
     Lesion(
         "Two solid nodules in the left lung, the larger one in the lower lobe",
         "2d",
-        "left lower lung zone",
         (Blob((-76, -14, -36), (14, 14, 14), 40), Blob((-70, 18, 40), (10, 10, 10), 35)),
     ),
     Lesion(
         "Pleural effusion at the base of the right lung",
         "2e",
-        "right costophrenic angle",
         (Blob((74, -46, -62), (48, 34, 40), 10),),
     ),
     Lesion(
         "Consolidation in the left upper lobe",
         "2b",
-        "left upper lung zone",
         (Blob((-70, 16, 44), (26, 24, 24), 20),),
     ),
 )
@@ -84,7 +79,6 @@ def write_sketch(
     *,
     seed: int = 0,
     exams: Sequence[str] = ("medthinkvqa", "rexgroundingct", "mmrad"),
-    told: Callable[[str], None] | None = None,
 ) -> None:
     """Write the exams under `out`, each as a release with two cases a split."""
     number = 0
@@ -102,9 +96,7 @@ def write_sketch(
                 number += 1
             for name, (entries, files) in made.items():
                 release = MemoryRelease(name, split, entries, files.__getitem__, count=len(entries))
-                path = write(release, out / name)
-                if told is not None:
-                    told(f"{name}: {len(entries)} cases in {path.name}, split {split}")
+                write(release, out / name)
 
 
 def _diagnosis_case(

@@ -37,9 +37,7 @@ class Lesion:
 
     text: str
     category: str
-    region: str
     blobs: tuple[Blob, ...]
-    inside: str = "lung"
 
 
 class Chest:
@@ -101,7 +99,7 @@ class Chest:
         hu = _mix(hu, self._tube(0, -8, 8) * (self._z > 18), -1000.0)
         for lesion in self.lesions:
             for blob in lesion.blobs:
-                hu = _mix(hu, self._lesion(lesion, blob), blob.hu)
+                hu = _mix(hu, self._lesion(blob), blob.hu)
         # Noise in the patient, less of it in air, as a reconstruction has.
         hu = hu + self._noise * (0.35 + 0.65 * skin)
         return np.ascontiguousarray(from_ras(np.rint(hu).clip(-1024, 3071), self.space)).astype(
@@ -112,7 +110,7 @@ class Chest:
         """Entity labels of one lesion in the stored order: one number a blob."""
         labels = np.zeros(SHAPE, np.uint8)
         for number, blob in enumerate(lesion.blobs, 1):
-            labels[self._lesion(lesion, blob) >= 0.5] = number
+            labels[self._lesion(blob) >= 0.5] = number
         return np.ascontiguousarray(from_ras(labels, self.space))
 
     @cached_property
@@ -145,9 +143,8 @@ class Chest:
             int((rows[-1] + 1) * down),
         )
 
-    def _lesion(self, lesion: Lesion, blob: Blob) -> Floats:
-        part = self._inside(blob.centre, blob.radii)
-        return part * (self.lungs > 0.3) if lesion.inside == "lung" else part
+    def _lesion(self, blob: Blob) -> Floats:
+        return self._inside(blob.centre, blob.radii) * (self.lungs > 0.3)
 
     def _inside(
         self, centre: tuple[float, float, float], radii: tuple[float, float, float]
