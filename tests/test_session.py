@@ -123,7 +123,7 @@ def test_errors_of_pictures_come_through() -> None:
         ({"longest": 0}, "longest"),
         ({"slices": 0}, "slices"),
         ({"repairs": -1}, "repairs"),
-        ({"windows": ()}, "no window"),
+        ({"windows": ()}, "no HU window"),
         ({"windows": ("lnug",)}, "did you mean 'lung'"),
     ],
 )

@@ -323,7 +323,7 @@ def test_the_oracle_holds_few_entries(
     """Cases in any order, again and again, give their own truth, and few are held."""
     from overread.readers import oracle
 
-    monkeypatch.setattr(oracle, "HELD", 3)
+    monkeypatch.setattr(oracle, "MAX_ENTRIES_HELD", 3)
     root = copy("medthinkvqa")
     keyed(root, "test", "ABCDEABCDE")
     place = ReleaseRef("medthinkvqa", root, "test")
@@ -332,7 +332,7 @@ def test_the_oracle_holds_few_entries(
     for number in (0, 1, 1, 9, 0, 5, 8, 2):
         reading = asyncio.run(reader.reading(cases[number], release.pictures, seed=0))
         assert reading.choice == "ABCDEABCDE"[number]
-        assert len(reader._held) <= 3
+        assert len(reader._entry_cache) <= 3
     stranger = cases[0].model_copy(update={"id": "nobody"})
     with pytest.raises(ReaderError, match="not in this copy"):
         asyncio.run(reader.reading(stranger, release.pictures, seed=0))

@@ -21,6 +21,7 @@ from overread.core import (
     Mask,
     Message,
     Pictures,
+    Reader,
     Reading,
     ReleaseRef,
     Reply,
@@ -34,7 +35,7 @@ ANSWER = json.dumps({"answer": "B", "explanation": "It fits."})
 
 
 @dataclass
-class Echo:
+class Echo(Reader):
     """Answers 'B', or whatever `answer` says; counts who asked."""
 
     answer: Callable[[Request], str | Reply] = lambda _: ANSWER
@@ -92,24 +93,16 @@ def asked(case: Case, session: Session, words: str = "") -> Request:
 
 
 @dataclass
-class WholeReader:
+class WholeReader(Reader):
     """Reads whole cases: the right letter is always 'C'."""
 
     name: str = "whole"
     skills: frozenset[str] = frozenset(("whole",))
     identity: Mapping[str, JsonValue] = field(default_factory=dict)
-    cached: bool = False
-
-    async def read(self, request: Request) -> Reply:
-        """Never asked."""
-        raise AssertionError(request.task)
 
     async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
         """A letter, and the seed that it was drawn with."""
         return Reading(case_id=case.id, reader=self.name, choice="C", rationale=str(seed))
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 @dataclass
@@ -134,22 +127,17 @@ class WithFiles(WholeReader):
         return self.where / file
 
 
-class Drawer:
+class Drawer(Reader):
     """A computing reader: draws a corner, and dies on the cases it is told to."""
 
     name = "drawer"
     skills = frozenset(("masks",))
-    cached = False
     computes = True
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         """`dies` names a case; `once` a file that remembers a first death."""
         self.arguments = dict(arguments)
-        self.identity: Mapping[str, JsonValue] = {"corner": 2}
-
-    async def read(self, request: Request) -> DrawnMask:
-        """Never called: the engine has it computed."""
-        raise AssertionError(request.task)
+        self.identity = {"corner": 2}
 
     def compute(self, request: Request) -> DrawnMask:
         """The mask of one sentence."""
@@ -163,9 +151,6 @@ class Drawer:
         mask[:2, :2, :2] = True
         here = multiprocessing.current_process().name
         return DrawnMask(mask, note="at home" if here == "MainProcess" else "in a worker")
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 def make_drawer(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Drawer:

@@ -18,6 +18,7 @@ from overread.core import (
     Image,
     Option,
     Picture,
+    Reader,
     Reading,
     Reply,
     Request,
@@ -59,7 +60,7 @@ DISCUSSION = (
 Said = str | Reply | Exception
 
 
-class Scripted:
+class Scripted(Reader):
     """Answers each task with the next of its lines; the last of them is said again and again."""
 
     name = "scripted"
@@ -92,7 +93,7 @@ class Scripted:
         ]
 
 
-class Obliging:
+class Obliging(Reader):
     """A judge that cuts at full stops and finds every second thing right."""
 
     name = "obliging"

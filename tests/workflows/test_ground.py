@@ -172,7 +172,7 @@ def test_who_draws_draws(sketch: Path, tmp_path: Path, workflow: str) -> None:
     """A reader with masks is asked once a sentence, and its masks are those of any other way."""
     masks = {}
     for name, way in (("other", draw_all), ("this", workflow)):
-        reader = _Here({})
+        reader = Drawer({})
         out = tmp_path / name
         run(RunPlan("rexgroundingct", sketch / "rexgroundingct", reader, workflow=way), out)
         found = last_readings(out)
@@ -180,15 +180,6 @@ def test_who_draws_draws(sketch: Path, tmp_path: Path, workflow: str) -> None:
         masks[name] = {p.name: p.read_bytes() for p in (out / "arrays").iterdir()}
     assert masks["this"] == masks["other"]
     assert len(masks["this"]) == 2
-
-
-class _Here(Drawer):
-    """The drawer, without a worker."""
-
-    computes = False
-
-    async def read(self, request: Any) -> Any:
-        return self.compute(request)
 
 
 def test_cases_of_another_kind_fail_alone(sketch: Path, tmp_path: Path) -> None:

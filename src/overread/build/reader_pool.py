@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
 
 from pydantic import JsonValue
 
-from overread import catalog
 from overread.build.ledger.store import Ledger, LedgerReplies
-from overread.core import Reader
+from overread.core import Reader, WrappedReader, make_reader
 from overread.errors import UsageError
 from overread.runs.judging.runner import judge_label
 from overread.runs.requests.asker import Asker, Spending
@@ -30,16 +28,12 @@ class RoleSpec:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-class _AlwaysCached:
-    """Wraps a reader so that all its replies are cached, even those of a person."""
-
-    cached = True
+class _AlwaysCached(WrappedReader):
+    """A reader whose replies are all cached, even those of a person."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
+        super().__init__(reader)
+        self.cached = True
 
 
 @dataclass
@@ -62,11 +56,8 @@ class ReaderPool:
         self._posts: dict[str, _PooledReader] = {}
         for role, hired in roles.items():
             refuse_secrets(hired.arguments)
-            made = hired.reader
-            own = isinstance(made, str)
-            if isinstance(made, str):
-                find = catalog.find("readers", made)
-                made = cast(Reader, find(dict(hired.arguments), place=None))
+            own = isinstance(hired.reader, str)
+            made = make_reader(hired.reader, hired.arguments, None)
             if "words" not in made.skills:
                 raise UsageError(
                     f"the reader '{made.name}' does not answer in text, so it cannot take the role '{role}'",
@@ -83,7 +74,7 @@ class ReaderPool:
     @property
     def interactive(self) -> bool:
         """Whether somebody among them talks to the terminal."""
-        return any(getattr(post.reader, "interactive", False) for post in self._posts.values())
+        return any(post.reader.interactive for post in self._posts.values())
 
     @property
     def identities(self) -> dict[str, dict[str, JsonValue]]:
@@ -107,13 +98,13 @@ class ReaderPool:
         """Prepare for asking: replies are stored in the ledger, and looked up there first."""
         shared = EndpointLimits(concurrency)
         for post in self._posts.values():
-            few = getattr(post.reader, "at_once", None)
+            few = post.reader.at_once
             price = prices
             if callable(price):
                 price = price(str(post.reader.identity.get("model", post.reader.name)))
             post.prices = price
             post.asker = Asker(
-                cast(Reader, _AlwaysCached(post.reader)),
+                _AlwaysCached(post.reader),
                 pace=EndpointLimits(min(few, concurrency)) if few else shared,
                 cache=LedgerReplies(ledger, post.label, price),
                 prices=price,

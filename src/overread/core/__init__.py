@@ -5,7 +5,16 @@ from overread.core.case import Case, Entry, Option, PictureNote, Query, Truth
 from overread.core.defects import Defect
 from overread.core.exchange import Exchange, Message, Reply, SentImage, Usage
 from overread.core.pictures import Geometry, Image, Picture, Volume
-from overread.core.reader import Ask, DrawnMask, Hints, Reader, Request, WholeCaseReader
+from overread.core.reader import (
+    Ask,
+    DrawnMask,
+    Hints,
+    Masks,
+    Reader,
+    Request,
+    WrappedReader,
+    make_reader,
+)
 from overread.core.record import WITH_HANDLES, Record
 from overread.core.regions import Box, Mask, Region, Slices, Whole
 from overread.core.release_ref import ReleaseRef
@@ -28,6 +37,7 @@ __all__ = [
     "Hub",
     "Image",
     "Mask",
+    "Masks",
     "Message",
     "Option",
     "Picture",
@@ -56,6 +66,7 @@ __all__ = [
     "Usage",
     "Volume",
     "Whole",
-    "WholeCaseReader",
+    "WrappedReader",
     "WrittenSubmission",
+    "make_reader",
 ]

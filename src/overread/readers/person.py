@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
-from overread.core import DrawnMask, Message, ReleaseRef, Reply, Request, SentImage, Usage
+from overread.core import Message, Reader, ReleaseRef, Reply, Request, SentImage, Usage
 from overread.errors import BadReply, ReaderError, UsageError
 from overread.prompts.replies import letter_parser
 from overread.readers.arguments import settings_from
@@ -60,15 +60,12 @@ def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Pe
     return PersonReader(settings, _viewer_command(settings.viewer))
 
 
-class PersonReader:
+class PersonReader(Reader):
     """Reads one case at a time, in words, and sees the pictures in a viewer."""
 
     skills = frozenset({"words", "pictures"})
-    cached = False
     at_once = 1
-    """One case at a time: nobody reads two."""
     interactive = True
-    """Talks to the terminal: nothing else should write there meanwhile."""
 
     def __init__(
         self,
@@ -78,7 +75,7 @@ class PersonReader:
     ) -> None:
         """`terminal` is where it is asked and answered: standard input and standard error."""
         self.name = settings.name
-        self.identity: Mapping[str, JsonValue] = {"reader": "person", "name": settings.name}
+        self.identity = {"reader": "person", "name": settings.name}
         self._settings = settings
         self._viewer = viewer
         self._terminal_override = terminal
@@ -92,7 +89,7 @@ class PersonReader:
     def _terminal(self) -> Terminal:
         return self._terminal_override or Terminal(sys.stdin, sys.stderr)
 
-    async def read(self, request: Request) -> Reply | DrawnMask:
+    async def read(self, request: Request) -> Reply:
         """Print the question, wait for the answer, check it, and ask again while it cannot be."""
         begin = time.monotonic()
         if not request.messages:

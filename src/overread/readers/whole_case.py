@@ -1,16 +1,11 @@
-"""Base classes of readers that make whole readings without a workflow.
-
-A reading names the files of its masks and crops; `source` gives the bytes or the path of each.
-The run copies them case by case, so that a reader never holds the masks of all cases.
-"""
+"""Base classes of readers that make whole readings without a workflow."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +13,14 @@ from pydantic import JsonValue
 
 from overread.core import (
     Case,
-    DrawnMask,
     Finding,
     Mask,
     Pictures,
+    Reader,
     Reading,
     ReleaseRef,
-    Reply,
-    Request,
 )
-from overread.errors import NotThere, ReaderError, UsageError
+from overread.errors import NotThere, UsageError
 from overread.pixels.masks import write_mask
 
 Voxels = NDArray[np.bool_]
@@ -35,35 +28,15 @@ DrawMasks = Callable[[], Sequence[NDArray[Any]]]
 """Draws the masks of a case, one for each sentence, when they are asked for."""
 
 
-class WholeCaseBase(ABC):
-    """A reader of whole cases; those who inherit write `reading`."""
+class WholeCaseBase(Reader):
+    """A reader of whole cases; those who inherit write `reading`, or `compute_reading`."""
 
-    skills: ClassVar[frozenset[str]] = frozenset({"whole"})
-    cached: ClassVar[bool] = False
+    skills = frozenset({"whole"})
 
     def __init__(self, name: str, identity: Mapping[str, JsonValue]) -> None:
         """`identity` is everything that changes what it hands in."""
         self.name = name
         self.identity = identity
-
-    @abstractmethod
-    async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
-        """The reading of one case."""
-
-    def source(self, file: str) -> Path | bytes:
-        """The bytes of a mask or crop that a reading names, or the path to them."""
-        raise NotThere(f"there is no file {file}")
-
-    async def read(self, request: Request) -> Reply | DrawnMask:
-        """Refused: it reads whole cases and answers no questions."""
-        raise ReaderError(
-            f"the reader '{self.name}' reads whole cases and cannot be used with a workflow",
-            remedy="run it without a workflow",
-        )
-
-    async def close(self) -> None:
-        """There is nothing to let go of; those who hold something let go of it here."""
-        return
 
 
 class LazyMaskBase(WholeCaseBase):

@@ -276,7 +276,7 @@ def refuse_ignored_settings(reader: Reader, settings: SessionSettings) -> None:
             remedy="leave reveal out",
         )
     asked = spec_settings(settings, whole=True)
-    if asked and getattr(reader, "ignores_pictures", False):
+    if asked and reader.ignores_pictures:
         raise UsageError(
             f"the reader '{reader.name}' answers whatever it is shown, so that "
             f"{' and '.join(asked)} would change nothing",

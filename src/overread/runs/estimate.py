@@ -137,7 +137,7 @@ class _CountingReader:
     ) -> None:
         self._reader = reader
         self._cache = cache
-        self._keys = ReplyKeys(reader.identity, seeded=bool(getattr(reader, "seeded", False)))
+        self._keys = ReplyKeys(reader.identity, seeded=reader.seeded)
         self._found = found
         self._unusable = unusable
         self._anew: Sequence[QuestionMessages] = ()

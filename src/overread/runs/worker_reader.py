@@ -1,30 +1,24 @@
-"""Readers that compute (no endpoint): they run in worker processes behind the usual `read`.
+"""Readers that compute (no endpoint) run in worker processes behind the usual `read`.
 
-Such a reader has `computes = True` and a plain method `compute(request)`, or, where it reads
-whole cases,
-`compute_reading(case, pictures, seed=…)`. It is made once in this process, for its name, skills and
-identity, and once in
-each worker from the same arguments. `Pictures` are not pickled: each worker opens the release
-itself and applies the same edits.
+Such a reader is made once in this process, for its name, skills and identity, and once in each
+worker from the same arguments. `Pictures` are not pickled: each worker opens the release itself and
+applies the same edits.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import JsonValue
-
-from overread import catalog
 from overread.core import (
     Case,
     DrawnMask,
     Finding,
     Mask,
+    Masks,
     Pictures,
     Reader,
     Reading,
@@ -33,7 +27,8 @@ from overread.core import (
     ReleaseRef,
     Reply,
     Request,
-    WholeCaseReader,
+    WrappedReader,
+    make_reader,
 )
 from overread.errors import ReaderError
 from overread.runs.reading_files import write_masks
@@ -43,46 +38,9 @@ from overread.session import mask_file
 if TYPE_CHECKING:
     from overread.pixels.edits.altered_pictures import Edit
 
-Masks = Sequence[Any]
-"""Masks in the CT's own order, or None: first those of the queries, then those of other steps."""
 
-
-class ComputingReader(Reader, Protocol):
-    """A reader that keeps a core or a card busy while it reads."""
-
-    computes: bool
-    """True: `compute` is called in a worker, and `read` never."""
-
-    def compute(self, request: Request) -> Reply | DrawnMask:
-        """Answer one question, here and now; the same errors as `read`."""
-
-
-class ComputingWholeReader(Reader, Protocol):
-    """A reader of whole cases that keeps a core or a card busy while it reads."""
-
-    computes: bool
-    """True: `compute_reading` is called in a worker."""
-
-    def compute_reading(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, Masks]:
-        """The reading of one case, and its masks.
-
-        The first masks are those of the case's queries, in their order; more may follow, for
-        regions of steps. A `Mask` region of the reading names one by `channel`, its place in that
-        list; the file and the number of channels are filled in when the masks are written.
-        """
-
-
-def is_computing(reader: Reader) -> bool:
-    """Whether a reader's work belongs into processes of their own."""
-    return bool(getattr(reader, "computes", False))
-
-
-class WorkerReader:
-    """A computing reader as the engine sees it: every question is sent to a pool of worker
-    processes.
-    """
+class WorkerReader(WrappedReader):
+    """A computing reader whose questions and cases are sent to a pool of worker processes."""
 
     def __init__(
         self,
@@ -94,11 +52,7 @@ class WorkerReader:
         workers: int,
     ) -> None:
         """`reader` is the one that was made here; `name` is its name in the catalog."""
-        self.name = reader.name
-        self.skills = reader.skills
-        self.identity: Mapping[str, JsonValue] = reader.identity
-        self.cached = reader.cached
-        self._reader = reader
+        super().__init__(reader)
         self._reader_key = (name, tuple(sorted(arguments.items())), place)
         self._pool = WorkerPool(workers)
 
@@ -111,7 +65,7 @@ class WorkerReader:
             await self._pool.run(_compute_in_worker, self._reader_key, sent, edits),
         )
 
-    async def compute_whole(
+    async def read_whole(
         self, case: Case, pictures: Pictures, *, seed: int
     ) -> tuple[Reading, Masks]:
         """Read one whole case in a worker."""
@@ -123,7 +77,7 @@ class WorkerReader:
     async def close(self) -> None:
         """Stop the workers and close the reader."""
         self._pool.close()
-        await self._reader.close()
+        await super().close()
 
 
 ReaderKey = tuple[str, tuple[tuple[str, str], ...], ReleaseRef]
@@ -147,9 +101,7 @@ def _compute_in_worker(
 ) -> Reply | DrawnMask:
     """One question, in a worker."""
     reader, release = _load_reader(recipe)
-    return cast(ComputingReader, reader).compute(
-        replace(request, pictures=_edit_pictures(release, edits))
-    )
+    return reader.compute(replace(request, pictures=_edit_pictures(release, edits)))
 
 
 def _compute_whole_in_worker(
@@ -159,37 +111,18 @@ def _compute_whole_in_worker(
     from overread.pixels.sparse_masks import to_sparse_mask
 
     reader, release = _load_reader(recipe)
-    reading, masks = cast(ComputingWholeReader, reader).compute_reading(
-        case, _edit_pictures(release, edits), seed=seed
-    )
+    pictures = _edit_pictures(release, edits)
+    reading, masks = reader.compute_reading(case, pictures, seed=seed)
     return reading, [None if mask is None else to_sparse_mask(mask) for mask in masks]
 
 
 @lru_cache(maxsize=1)
 def _load_reader(recipe: ReaderKey) -> tuple[Reader, Release]:
     name, arguments, place = recipe
-    make = catalog.find("readers", name)
-    return make(dict(arguments), place=place), place.open()
+    return make_reader(name, dict(arguments), place), place.open()
 
 
-# ---- whole readings and their masks --------------------------------------------------------
-
-
-async def read_whole_case(
-    reader: Reader, case: Case, pictures: Pictures, *, seed: int
-) -> tuple[Reading, Masks | None]:
-    """What a reader of whole cases makes of one; masks only where they are its own to be written.
-
-    A computing reader that was handed in ready-made, and cannot be made again elsewhere, computes
-    in a thread here.
-    """
-    in_a_worker = getattr(reader, "compute_whole", None)  # of `Computed`, or of one that was lent
-    if in_a_worker is not None:
-        return cast("tuple[Reading, Masks]", await in_a_worker(case, pictures, seed=seed))
-    if is_computing(reader) and hasattr(reader, "compute_reading"):
-        own = cast(ComputingWholeReader, reader)
-        return await asyncio.to_thread(own.compute_reading, case, pictures, seed=seed)
-    return await cast(WholeCaseReader, reader).reading(case, pictures, seed=seed), None
+# ---- the masks of whole readings ----------------------------------------------------------
 
 
 def store_masks(

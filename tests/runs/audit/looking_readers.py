@@ -22,6 +22,7 @@ from overread.core import (
     Finding,
     Mask,
     Pictures,
+    Reader,
     Reading,
     Region,
     ReleaseRef,
@@ -118,16 +119,15 @@ def sees_nothing(pictures: Sequence[NDArray[Any]]) -> str:
     return "E"
 
 
-class Model:
+class Model(Reader):
     """A model of words and pictures, scripted; with `noise` it says something else that often."""
 
     skills = frozenset(("words", "pictures"))
-    cached = False
 
     def __init__(self, eye: Eye, *, noise: float = 0.0) -> None:
         """`eye` makes a letter of the pictures in their order."""
         self.name = eye.__name__
-        self.identity: Mapping[str, JsonValue] = {"model": self.name, "noise": noise}
+        self.identity = {"model": self.name, "noise": noise}
         self._eye = eye
         self._noise = noise
         self.asked = 0
@@ -194,25 +194,21 @@ def dense_in_lungs(hu: NDArray[Any], space: Any) -> NDArray[np.bool_]:
     return np.asarray(lungs & (hu > -300))
 
 
-class Drawing:
+class Drawing(Reader):
     """A reader that draws, scripted: a function of the CT and its geometry to a mask."""
 
     skills = frozenset(("masks",))
-    cached = False
 
     def __init__(self, hand: Callable[[NDArray[Any], Any], NDArray[np.bool_]]) -> None:
         """`hand` draws the mask."""
         self.name = hand.__name__
-        self.identity: Mapping[str, JsonValue] = {"hand": self.name}
+        self.identity = {"hand": self.name}
         self._hand = hand
 
     async def read(self, request: Request) -> DrawnMask:
         """The mask of one sentence, the same for all of them."""
         ct = request.case.pictures[0]
         return DrawnMask(self._hand(request.pictures.pixels(ct), request.pictures.geometry(ct)))
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 def fixed_ball(hu: NDArray[Any], space: Any) -> NDArray[np.bool_]:
@@ -226,21 +222,13 @@ def fixed_ball(hu: NDArray[Any], space: Any) -> NDArray[np.bool_]:
 # ---- a computing reader of whole cases -----------------------------------------------------
 
 
-class Threshold:
+class Threshold(Reader):
     """Reads whole cases by thresholds, in workers; every conclusion names its region."""
 
     name = "test-threshold"
     skills = frozenset(("whole",))
-    cached = False
     computes = True
     identity: Mapping[str, JsonValue] = {"reader": "threshold"}
-
-    async def read(self, request: Request) -> Reply:
-        """Never asked."""
-        raise AssertionError(request.task)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
     def compute_reading(
         self, case: Case, pictures: Pictures, *, seed: int

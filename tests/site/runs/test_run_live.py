@@ -25,21 +25,17 @@ SLOW = """
 import asyncio, sys
 from pathlib import Path
 from overread import Plan, run
-from overread.core import Reply
+from overread.core import Reader, Reply
 
-class Slow:
+class Slow(Reader):
     name = "slow"
     skills = frozenset({"words", "pictures"})
     identity = {"model": "slow"}
-    cached = False
     at_once = 1
 
     async def read(self, request):
         await asyncio.to_thread(sys.stdin.readline)  # one more case for each line
         return Reply(text='{"answer": "A", "explanation": "It is always A."}')
-
-    async def close(self):
-        pass
 
 run(Plan("medthinkvqa", Path(sys.argv[1]), Slow(), split="train", concurrency=1), Path(sys.argv[2]))
 """

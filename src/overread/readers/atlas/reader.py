@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import JsonValue
-
-from overread.core import Case, DrawnMask, Pictures, Reading, ReleaseRef, Reply, Request
-from overread.errors import ReaderError
+from overread.core import Case, Pictures, Reading, ReleaseRef
 from overread.readers.arguments import settings_from
+from overread.readers.whole_case import WholeCaseBase
 
 NAME = "atlas"
 VERSION = 1
@@ -32,17 +30,14 @@ def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> At
     return AtlasReader()
 
 
-class AtlasReader:
+class AtlasReader(WholeCaseBase):
     """Reads whole cases by measuring their pictures."""
 
     computes = True
-    skills: frozenset[str] = frozenset({"whole"})
-    cached = False
 
     def __init__(self) -> None:
         """The version is all that tells one atlas from another."""
-        self.name = NAME
-        self.identity: Mapping[str, JsonValue] = {"reader": NAME, "version": VERSION}
+        super().__init__(NAME, {"reader": NAME, "version": VERSION})
 
     def compute_reading(
         self, case: Case, pictures: Pictures, *, seed: int
@@ -62,14 +57,3 @@ class AtlasReader:
         from overread.readers.atlas.film.reading import read_film
 
         return read_film(case, pictures), []
-
-    async def read(self, request: Request) -> Reply | DrawnMask:
-        """Refused: it reads whole cases and answers no questions."""
-        raise ReaderError(
-            f"the reader '{self.name}' reads whole cases and cannot be used with a workflow",
-            remedy="run it without a workflow",
-        )
-
-    async def close(self) -> None:
-        """There is nothing to let go of."""
-        return

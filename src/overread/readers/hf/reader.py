@@ -82,7 +82,7 @@ def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Re
     return HFReader(settings_from(HFSettings, arguments))
 
 
-class HFReader:
+class HFReader(Reader):
     """Reads with one model on one device, in batches."""
 
     name = "hf"
@@ -102,7 +102,7 @@ class HFReader:
         self.device = choose_device(settings.device)
         self.dtype = choose_dtype(settings.dtype, self.folder, self.device)
         self.seeded = settings.temperature > 0
-        self.identity: Mapping[str, JsonValue] = _identity(settings, self.folder, self.dtype)
+        self.identity = _identity(settings, self.folder, self.dtype)
         self._model: Any = None
         self._load_error: OverreadError | None = None
         self._batches = BatchQueue(

@@ -109,7 +109,7 @@ def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Re
     return OpenAIReader(settings_from(OpenAISettings, arguments))
 
 
-class OpenAIReader:
+class OpenAIReader(Reader):
     """Asks one model behind one endpoint."""
 
     name = "openai"
@@ -137,7 +137,7 @@ class OpenAIReader:
         self._target = RequestTarget(
             self.endpoint.url, settings.model, key_name, has_key=bool(self._secret.key)
         )
-        self.identity: Mapping[str, JsonValue] = _identity(settings, self.endpoint)
+        self.identity = _identity(settings, self.endpoint)
         self._client: Any = None
         self._has_answered = False
 

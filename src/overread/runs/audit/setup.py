@@ -6,12 +6,11 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 from pydantic import JsonValue, TypeAdapter
 
 from overread import catalog
-from overread.core import Case, Reader, Reading
+from overread.core import Case, Reader, Reading, WrappedReader
 from overread.errors import UsageError
 from overread.runs.audit.arms import ARMS, CasePlan, Donors, plan_job
 from overread.runs.audit.citations import Regions, cited_regions
@@ -34,16 +33,8 @@ _USUAL_SHAPE = (512, 512, 300)
 """The shape of a CT of which the release tells none."""
 
 
-class _SharedReader:
-    """A reader shared by the runs of all arms: `close` does nothing, so that no arm closes it for
-    the next.
-    """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
+class _SharedReader(WrappedReader):
+    """A reader shared by the runs of all arms: no arm closes it for the next."""
 
     async def close(self) -> None:
         """Does nothing: the audit closes the reader after the last arm."""
@@ -106,7 +97,7 @@ class AuditSetup:
 
     def _refuse_reader(self) -> None:
         """Refuse a reader that cannot be asked again, or that is another by now."""
-        if getattr(self.reader, "ignores_pictures", False):
+        if self.reader.ignores_pictures:
             raise UsageError(
                 f"the reader '{self.spec.reader.name}' hands in what is written already and looks "
                 "at no picture: it cannot be asked again",
@@ -182,7 +173,7 @@ class AuditSetup:
         purpose: dict[str, JsonValue] = {"audit": arm, "is": ARMS[arm], "seed": self.plan.seed}
         return replace(
             self.base,
-            reader=cast(Reader, _SharedReader(self.reader)),
+            reader=_SharedReader(self.reader),
             limit=None,
             cases=tuple(cases),
             repeat=1,

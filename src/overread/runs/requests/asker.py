@@ -62,7 +62,7 @@ class Asker:
             self.spent.currency = prices.currency
         self._reader = reader
         self._cache = cache if reader.cached else None
-        self.key = ReplyKeys(reader.identity, seeded=bool(getattr(reader, "seeded", False))).key
+        self.key = ReplyKeys(reader.identity, seeded=reader.seeded).key
         """Request → its key in the cache."""
         self.limit = pace.limit_for(str(reader.identity.get("endpoint", "")))
         self._prices = prices
