@@ -47,7 +47,7 @@ def report(
     from overread.site.report.document import ReportPlan, make_report
 
     if out.exists() and not force:
-        raise UsageError(f"{out} is there already", remedy="give another --out, or --force")
+        raise UsageError(f"{out} already exists", remedy="give another --out, or --force")
     wanted = CaseSelection(tuple(case or ()), cases, worst, best, random, seed)
     plan = ReportPlan(
         runs, wanted, title=title, truth=not no_truth, pictures=not no_pictures, root=moved

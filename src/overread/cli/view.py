@@ -65,6 +65,7 @@ def view(
 def serve_page(shelf: Shelf, opening: ServerSettings) -> None:
     """Serve the page until Ctrl-C, and print its address."""
     from overread.cli.console import safe, stdout_console
+    from overread.core.notice import NOTICE
     from overread.site.server import serve
 
     screen = stdout_console()
@@ -74,7 +75,7 @@ def serve_page(shelf: Shelf, opening: ServerSettings) -> None:
     def ready(address: str) -> None:
         # Written whole and at once: who starts the page from a program waits for this line.
         screen.print(f"The page is at {address}", soft_wrap=True, highlight=False, markup=False)
-        screen.print("Research and education only, not for patient care. Ctrl-C stops it.")
+        screen.print(f"{NOTICE} Ctrl-C stops it.")
         screen.file.flush()
 
     serve(shelf, opening, ready=ready)

@@ -14,6 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 
 from overread import __version__
+from overread.core.notice import NOTICE
 from overread.errors import NotThere, OverreadError, UnknownName
 from overread.site import home
 from overread.site.access import Access, Gate
@@ -29,8 +30,6 @@ from overread.site.volumes import routes as volumes
 
 ASSETS = Path(__file__).parent / "assets"
 """The built page; made from `web/` when the package is set up."""
-NOTICE = "Research and education only, not for patient care."
-"""Stands on every page and export."""
 ROUTE_MODULES = (home, datasets, cases, own_readings, pictures, volumes, runs, traces, builds)
 _FOREVER = "private, max-age=31536000, immutable"
 _NOT_BUILT_PAGE = (

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from overread import __version__, catalog
 from overread.core import Benchmark, Record
+from overread.site.data_terms import find_terms
 from overread.site.dependencies import AccessDep, CurrentUser, ShelfDep
 from overread.site.shelf import BuildFolder, Dataset, Run, SweepFolder
 
@@ -93,7 +94,7 @@ def get_shelf(
 
 def _dataset(one: Dataset) -> ShelfDataset:
     exam = cast(Benchmark, catalog.find("benchmarks", one.benchmark))
-    synthetic = (one.root / "phantom.jsonl").is_file()
+    licence, terms, synthetic = find_terms(exam, one.root)
     return ShelfDataset(
         id=one.id,
         name=one.name,
@@ -101,8 +102,8 @@ def _dataset(one: Dataset) -> ShelfDataset:
         title=exam.title,
         splits=list(one.splits),
         synthetic=synthetic,
-        licence="Apache-2.0" if synthetic else exam.licence,
-        terms="synthetic patients, no real persons" if synthetic else exam.terms,
+        licence=licence,
+        terms=terms,
     )
 
 

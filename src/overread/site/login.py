@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from overread.core.notice import NOTICE
+
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>overread</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -18,7 +20,7 @@ button { margin-top: 1.25rem; }
 small { display: block; margin-top: 2rem; opacity: .8; }
 </style></head><body><main><h1>overread</h1>
 """
-_FOOT = """<small>Research and education only, not for patient care.</small></main></body></html>"""
+_FOOT = f"<small>{NOTICE}</small></main></body></html>"
 
 LOGIN = (
     _HEAD

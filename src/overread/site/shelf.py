@@ -20,13 +20,14 @@ from overread.core import Case, Entry, Release, ReleaseRef
 from overread.errors import OverreadError, UsageError
 from overread.runs.spec import RunSpec, read_spec
 from overread.site.discovery import FoundFolder, find_folders
+from overread.site.lru_cache import file_stamp
 from overread.site.strip_paths import strip_paths
 
 _TRUTH_READERS = frozenset({"oracle", "majority", "random"})
 """Readers that open the release themselves, and may hand in its words, of any case."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Split:
     """One split of a dataset, read once and kept."""
 
@@ -307,14 +308,6 @@ def _id(name: str, folder: Path) -> str:
 def _stamp(root: Path) -> object:
     """What changes when rows are written again."""
     try:
-        return tuple(sorted((file.name, *_file_stamp(file)) for file in root.iterdir()))
+        return {file.name: file_stamp(file) for file in root.iterdir()}
     except OSError:
         return None
-
-
-def _file_stamp(file: Path) -> tuple[int, int]:
-    try:
-        at = file.stat()
-    except OSError:  # a link to nowhere, or gone meanwhile
-        return 0, 0
-    return at.st_mtime_ns, at.st_size

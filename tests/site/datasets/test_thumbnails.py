@@ -112,7 +112,7 @@ def test_a_damaged_cache_is_made_again(own: Shown) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(3, b"is not there"), (4, b"cannot be read"), (5, b"is cut off")]
+    ("number", "said"), [(3, b"is missing"), (4, b"cannot be read"), (5, b"is cut off")]
 )
 def test_what_cannot_be_shown_says_so(shown: Shown, number: int, said: bytes) -> None:
     """It is a picture too, with no word of the file in it, and it is not kept."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,10 +17,10 @@ from typer.testing import CliRunner
 
 from overread.cli.main import app
 from overread.core import Reading
+from overread.core.notice import NOTICE
 from overread.errors import UnknownName, UsageError
 from overread.runs.scoring.card import read_card
 from overread.runs.store import ReadingStore, last_readings
-from overread.site.app import NOTICE
 from overread.site.report.case_selection import CaseSelection, select_cases
 from overread.site.report.document import HtmlReport, ReportPlan, make_report
 from overread.site.report.scores import strip_paths_and_urls
@@ -156,6 +158,19 @@ def test_the_command_writes_once(shelf_folder: Path, tmp_path: Path) -> None:
     assert [file.name for file in out.parent.iterdir()] == ["report.html"], "nothing half written"
 
 
+def test_the_command_loads_no_web_server(shelf_folder: Path, tmp_path: Path) -> None:
+    """Whoever writes a file to hand on needs neither the server of the page nor its routes."""
+    run, out = shelf_folder / "runs" / "medthinkvqa" / "atlas", tmp_path / "report.html"
+    code = (
+        "import sys; from overread.cli.main import app; "
+        f"app(['report', {str(run)!r}, '--out', {str(out)!r}], standalone_mode=False); "
+        "sys.exit(bool({'fastapi', 'starlette', 'uvicorn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert out.is_file()
+
+
 def test_terms_of_real_data_are_told(own_shelf: Path, tmp_path: Path) -> None:
     """Where patients are not synthetic, the command says the terms and how to leave them out."""
     (own_shelf / "mmrad" / "phantom.jsonl").unlink()
@@ -217,8 +232,9 @@ def test_a_report_opens_as_a_file(shelf_folder: Path, tmp_path: Path, browser: B
 
 def test_without_truth_a_run_that_repeats_it_is_refused(shelf_folder: Path) -> None:
     """The oracle's readings are the truth; groups of a breakdown tell of single cases."""
-    with pytest.raises(UsageError, match="repeat the truth"):
+    with pytest.raises(UsageError, match="repeat the truth") as refused:
         report_on(shelf_folder, "medthinkvqa/oracle", truth=False)
+    assert "without --no-truth" in refused.value.remedy
     for told in (True, False):
         made = report_on(shelf_folder, "medthinkvqa/atlas", truth=told)
         assert ('id="groups"' in made.html) is told

@@ -7,7 +7,6 @@ terminal among them, are kept apart by the lock of the log itself.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +14,10 @@ from pathlib import Path
 
 from overread.build.adjudication import Queue
 from overread.build.adjudication.question_file import LEDGER_FILE, QUESTIONS_FILE
-from overread.build.adjudication.verdict_log import VERDICT_LOG
+from overread.build.adjudication.verdict_log import OLD_VERDICT_LOG, VERDICT_LOG
+from overread.site.lru_cache import LruCache, file_stamp
 
-MAX_OPEN = 16
-"""Queues that stay open; another one closes the one that was used longest ago."""
-_FILES = (LEDGER_FILE, f"{LEDGER_FILE}-wal", QUESTIONS_FILE, VERDICT_LOG)
+_FILES = (LEDGER_FILE, f"{LEDGER_FILE}-wal", QUESTIONS_FILE, VERDICT_LOG, OLD_VERDICT_LOG)
 
 
 @dataclass
@@ -30,18 +28,13 @@ class _OpenQueue:
     """Of the questions and of the log as we left them."""
 
 
-_queues: OrderedDict[Path, _OpenQueue] = OrderedDict()
-_lock = threading.Lock()
+_queues: LruCache[_OpenQueue] = LruCache(16)
 
 
 @contextmanager
 def open_queue(folder: Path) -> Iterator[Queue]:
     """The queue of a folder, locked for the caller; read again where its files changed."""
-    with _lock:
-        own = _queues.setdefault(folder, _OpenQueue())
-        _queues.move_to_end(folder)
-        while len(_queues) > MAX_OPEN:
-            _queues.popitem(last=False)
+    own = _queues.get(folder, _OpenQueue)
     with own.lock:
         # Whatever others wrote is read from the beginning: a log that was altered in the middle
         # would else be added to as long as the page runs.
@@ -55,12 +48,4 @@ def open_queue(folder: Path) -> Iterator[Queue]:
 
 def _stamp(folder: Path) -> object:
     """What changes when questions or verdicts are written."""
-    found: list[object] = []
-    for name in _FILES:
-        try:
-            told = (folder / name).stat()
-        except OSError:
-            found.append(None)
-        else:
-            found.append((told.st_ino, told.st_size, told.st_mtime_ns))
-    return tuple(found)
+    return [file_stamp(folder / name) for name in _FILES]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +11,8 @@ from overread.pixels.dicom.file import open_dicom
 from overread.pixels.formats import sniff_format
 from overread.pixels.image_files import image_size, verify_image
 from overread.site.cases.bit_depth import MAX_PIXELS, is_deep
+from overread.site.lru_cache import LruCache
 
-_CACHE_SIZE = 4096
 _MAX_DECODED_BYTES = 4 << 20
 """Larger files are not decoded to learn whether they can be: their header is believed."""
 
@@ -32,8 +30,7 @@ class PictureInfo:
     """Whether it has greys of more than 8 bits, that can be asked for."""
 
 
-_cache: OrderedDict[tuple[str, int, int], PictureInfo] = OrderedDict()
-_lock = threading.Lock()
+_cache: LruCache[PictureInfo] = LruCache(4096)
 
 
 def load_picture_info(pictures: Pictures, picture: Image) -> PictureInfo:
@@ -47,17 +44,8 @@ def load_picture_info(pictures: Pictures, picture: Image) -> PictureInfo:
         return PictureInfo(problem=error.what)
     except OSError as error:
         return PictureInfo(problem=f"{picture.name} cannot be read ({error.strerror})")
-    key = (str(source), at.st_mtime_ns, at.st_size)
-    with _lock:
-        if key in _cache:
-            _cache.move_to_end(key)
-            return _cache[key]
-    found = _read_picture_info(source, picture.name)
-    with _lock:
-        _cache[key] = found
-        while len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
-    return found
+    stamp = (at.st_mtime_ns, at.st_size)
+    return _cache.get(source, lambda: _read_picture_info(source, picture.name), stamp=stamp)
 
 
 def _read_picture_info(source: Path | bytes, name: str) -> PictureInfo:

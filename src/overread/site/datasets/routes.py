@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from overread.core import Case, Entry, Record
 from overread.site.datasets.defect_checks import DefectLines, DefectList, checks
 from overread.site.datasets.facets import Facet, truth_facets, visible_facets
-from overread.site.datasets.split_cache import SplitCache
 from overread.site.datasets.thumbnails import respond_with_thumbnail
 from overread.site.dependencies import OneDataset, OneEntry, OneSplit, PathId, require_truth
+from overread.site.lru_cache import LruCache
 from overread.site.shelf import Split
 
 router = APIRouter(tags=["datasets"])
@@ -81,7 +81,7 @@ class _CachedAnswer:
 @router.get("/datasets/{dataset}/{split}/cases", response_model=SplitTable)
 def get_cases(split: OneSplit, known: IfNoneMatch = None) -> Response:
     """All cases of a split, with what any reader may see of them."""
-    return _tables(split).respond(known)
+    return _tables.get(split, lambda: _make_case_table(split)).respond(known)
 
 
 @router.get(
@@ -91,14 +91,14 @@ def get_cases(split: OneSplit, known: IfNoneMatch = None) -> Response:
 )
 def get_labels(split: OneSplit, known: IfNoneMatch = None) -> Response:
     """What the truth tells of all cases: categories, modalities, regions, titles."""
-    return _labels(split).respond(known)
+    return _labels.get(split, lambda: _make_label_table(split)).respond(known)
 
 
 @router.get("/datasets/{dataset}/{split}/search")
 def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> SearchHits:
     """The cases whose history, instruction, options or sentences hold each of some words."""
     wanted = list(dict.fromkeys(words.casefold().split()))[:MOST_WORDS]
-    texts = _texts(split)
+    texts = _texts.get(split, lambda: _make_search_texts(split))
     return SearchHits(
         words=wanted,
         cases=[[at for at, text in enumerate(texts) if word in text] for word in wanted],
@@ -173,9 +173,9 @@ def _make_search_texts(split: Split) -> list[str]:
     return [_text(entry.case).casefold() for entry in split.entries.values()]
 
 
-_tables = SplitCache(_make_case_table)
-_labels = SplitCache(_make_label_table)
-_texts = SplitCache(_make_search_texts)
+_tables: LruCache[_CachedAnswer] = LruCache(8)
+_labels: LruCache[_CachedAnswer] = LruCache(8)
+_texts: LruCache[list[str]] = LruCache(8)
 
 
 def _title(entry: Entry) -> str:

@@ -11,7 +11,6 @@ import hashlib
 import os
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -29,8 +28,9 @@ from overread.pixels.nifti import MAX_BYTES, read_geometry, read_header, read_sl
 from overread.pixels.planes import Plane, extract_slice, resample_square
 from overread.pixels.sent_images import apply_orientation
 from overread.pixels.windows import apply_window
-from overread.runs.scoring.measure_cache import cache_folder
+from overread.site.lru_cache import LruCache
 from overread.storage.atomic import open_atomic
+from overread.storage.cache_folder import cache_folder, remove_unused
 
 SIDE = 256
 """Pixels of the longer side: sharp in a card of half that on a fine screen."""
@@ -41,7 +41,6 @@ DRAWING_VERSION = "1"
 _MAX_WHOLE_BYTES = 8 << 20
 _ENDS = 1 << 16
 _DAYS = 60
-_CACHE_SIZE = 4096
 # Shown at once from the browser's own store, and asked about again behind it.
 _CACHE_CONTROL = "private, max-age=600, stale-while-revalidate=2592000"
 _PLANES: dict[str, Plane] = {"S": "axial", "I": "axial", "A": "coronal", "P": "coronal"}
@@ -107,8 +106,7 @@ def _placeholder(why: str) -> Response:
 
 # ---- by content ----------------------------------------------------------------------------
 
-_digests: OrderedDict[tuple[str, int, int], str] = OrderedDict()
-_lock = threading.Lock()
+_digests: LruCache[str] = LruCache(8192)
 
 
 def _identity(release: Release, case: Case) -> tuple[Picture, str]:
@@ -124,10 +122,8 @@ def _digest(source: Path | bytes) -> str:
     if isinstance(source, bytes):
         return hashlib.sha256(source).hexdigest()[:32]
     status = source.stat()
-    place = (str(source), status.st_size, status.st_mtime_ns)
-    with _lock:
-        found = _digests.get(place)
-    if found is None:
+
+    def hash_file() -> str:
         with source.open("rb") as file:
             if status.st_size <= _MAX_WHOLE_BYTES:
                 hashed = hashlib.sha256(file.read())
@@ -136,12 +132,9 @@ def _digest(source: Path | bytes) -> str:
                 hashed.update(file.read(_ENDS))
                 file.seek(-_ENDS, os.SEEK_END)
                 hashed.update(file.read(_ENDS))
-        found = hashed.hexdigest()[:32]
-        with _lock:
-            _digests[place] = found
-            while len(_digests) > 2 * _CACHE_SIZE:
-                _digests.popitem(last=False)
-    return found
+        return hashed.hexdigest()[:32]
+
+    return _digests.get(source, hash_file, stamp=(status.st_size, status.st_mtime_ns))
 
 
 # ---- keeping -------------------------------------------------------------------------------
@@ -192,13 +185,7 @@ def _clean_old_once() -> None:
     if _cleaned.is_set():
         return
     _cleaned.set()
-    oldest = time.time() - _DAYS * 86400
-    for path in _folder().glob("*/*"):
-        try:
-            if path.stat().st_mtime < oldest:
-                path.unlink()
-        except OSError:
-            continue
+    remove_unused(_folder(), "*/*", days=_DAYS)
 
 
 # ---- drawing -------------------------------------------------------------------------------

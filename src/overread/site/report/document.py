@@ -10,12 +10,14 @@ from typing import cast
 
 from overread import __version__, catalog
 from overread.core import Benchmark, Entry, Reading, Release
+from overread.core.notice import NOTICE
 from overread.errors import OverreadError, UsageError
 from overread.runs.scoring.card import Card, read_card
-from overread.runs.scoring.comparison import values_by_case
+from overread.runs.scoring.case_scores import values_by_case
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
-from overread.site.app import NOTICE
+from overread.site.data_terms import find_terms
+from overread.site.headline import headline_scores
 from overread.site.report.case_selection import CaseSelection, select_cases
 from overread.site.report.cases import PictureBudget, ReportCase, case_article
 from overread.site.report.markup import Markup, h, join_markup
@@ -24,7 +26,6 @@ from overread.site.report.scores import (
     audit_section,
     breakdowns_section,
     comparison_section,
-    headline_scores,
     problems_section,
     scores_section,
     setup_section,
@@ -68,10 +69,10 @@ class HtmlReport:
     def write(self, file: Path, *, force: bool = False) -> int:
         """Write it whole or not at all; gives its size. A file that is there is not replaced."""
         if file.exists() and not force:
-            raise UsageError(f"{file} is there already", remedy="give another --out, or --force")
+            raise UsageError(f"{file} already exists", remedy="give another --out, or --force")
         data = self.html.encode("utf-8", "replace")
         try:
-            with open_atomic(file, packed=False, fresh=not force) as out:
+            with open_atomic(file, compress=False, exclusive=not force) as out:
                 out.write(data)
         except OSError as error:
             raise OverreadError(
@@ -88,12 +89,10 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
     first = runs[0]
     exam = cast(Benchmark, catalog.find("benchmarks", first.spec.benchmark))
     place = first.spec.current_release_ref(plan.root, None)
-    synthetic = (place.root / "phantom.jsonl").is_file()
+    licence, terms, synthetic = find_terms(exam, place.root)
     album = PictureBudget(MOST_BYTES) if plan.pictures else None
     cases, chosen = _cases(plan, runs, album, watch)
     title = plan.title or f"{exam.title} {first.card.split}: {', '.join(r.name for r in runs)}"
-    licence = "Apache-2.0" if synthetic else exam.licence
-    terms = "synthetic patients, no real persons" if synthetic else exam.terms
     sections = [
         setup_section(runs),
         scores_section(runs),
@@ -189,7 +188,7 @@ def _cases(
     readings = {run.name: last_readings(run.folder) for run in runs}
     read = {case for case, _ in readings[first.name]}
     order = [case for case in entries if case in read]
-    metric = next(iter(headline_scores(first.card)), None)
+    metric = next(iter(headline_scores(first.card.scores, first.card.official)), None)
     chosen, rule = select_cases(plan.wanted, order, first.card, metric, truth=plan.truth)
     values = _values(runs, set(chosen))
     made = []
@@ -232,7 +231,7 @@ def _values(
 ) -> dict[str, dict[str, dict[str, float | None]]]:
     """Case → metric → run → what the case scores, of the scores that stand for the card."""
     found: dict[str, dict[str, dict[str, float | None]]] = {}
-    shown = headline_scores(runs[0].card)
+    shown = headline_scores(runs[0].card.scores, runs[0].card.official)[:6]
     for run in runs:
         for line in values_by_case(_with_scores(run.card, shown)):
             if line["case"] in cases:

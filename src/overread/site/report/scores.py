@@ -11,16 +11,15 @@ from typing import Any
 
 from overread.errors import OverreadError, UsageError
 from overread.metrics.statistics.result import format_p
-from overread.ontology import finding_tree
 from overread.runs.scoring.card import Card, Score, short_signature
 from overread.runs.scoring.comparison import CardComparison, compare
 from overread.runs.spec import RunSpec
 from overread.session import SessionSettings
+from overread.site.headline import TWIN_PREFIXES, group_label, headline_scores
 from overread.site.report.forest_plot import ChartPoint, ChartRow, draw_forest_plot, draw_legend
 from overread.site.report.markup import Children, Markup, h, join_markup, table, with_line_breaks
 
 _MOST_PROBLEMS = 40
-_TWINS = ("honest_", "ceiling_")
 _PATH_OR_URL = re.compile(r"(?:/[\w.~+@-]+){2,}/?|[A-Za-z]:\\\S+|\w+://\S+")
 
 
@@ -33,12 +32,6 @@ class ReportRun:
     folder: Path
     spec: RunSpec
     card: Card
-
-
-def headline_scores(card: Card, most: int = 6) -> list[str]:
-    """The scores that stand for a card: the benchmark's own names, or the first ones."""
-    plain = [name for name in card.scores if not name.startswith(_TWINS)]
-    return ([name for name in plain if name in card.official] or plain)[:most]
 
 
 def setup_section(runs: Sequence[ReportRun]) -> Markup:
@@ -102,9 +95,9 @@ def strip_paths_and_urls(text: str) -> str:
 
 def scores_section(runs: Sequence[ReportRun]) -> Markup:
     """All scores with their intervals, as a chart and as a table."""
-    names = list(dict.fromkeys(n for r in runs for n in r.card.scores if not n.startswith(_TWINS)))
-    official = [name for name in names if any(name in run.card.official for run in runs)]
-    names = official + [name for name in names if name not in official]
+    every = dict.fromkeys(name for run in runs for name in run.card.scores)
+    names = [name for name in every if not name.startswith(TWIN_PREFIXES)]
+    names.sort(key=lambda name: all(name not in run.card.official for run in runs))
     charted = [name for name in names if _fits_unit_axis(name, runs)]
     lines = [
         ChartRow(
@@ -157,7 +150,7 @@ def _with_twins(run: ReportRun, name: str) -> Markup:
     score = run.card.scores.get(name)
     value, between = format_score_parts(score)
     more = [between] if between else []
-    honest, most = (run.card.scores.get(twin + name) for twin in _TWINS)
+    honest, most = (run.card.scores.get(twin + name) for twin in TWIN_PREFIXES)
     if honest is not None and score is not None and honest.value != score.value:
         more.append(f"missing as worst {format_number(honest.value)}")
     if most is not None and most.value is not None and abs(most.value - 1) > 1e-9:
@@ -169,7 +162,7 @@ def _not_scored(runs: Sequence[ReportRun]) -> Markup | None:
     alike: dict[str, list[str]] = {}
     for run in runs:
         for name, why in run.card.not_attempted.items():
-            if not name.startswith(_TWINS) and name not in alike.setdefault(why, []):
+            if not name.startswith(TWIN_PREFIXES) and name not in alike.setdefault(why, []):
                 alike[why].append(name)
     if not alike:
         return None
@@ -225,7 +218,7 @@ def breakdowns_section(runs: Sequence[ReportRun]) -> Markup | None:
             continue
         shown = [
             metric
-            for metric in headline_scores(runs[0].card, 12)
+            for metric in headline_scores(runs[0].card.scores, runs[0].card.official)[:12]
             if not metric.endswith("_per_case") and _has_groups(runs, name, metric)
         ][: 3 if len(runs) == 1 else 1]
         if not shown:
@@ -240,7 +233,7 @@ def breakdowns_section(runs: Sequence[ReportRun]) -> Markup | None:
             size = next((s.n for s in scores[0] if s is not None), 0)
             rows.append(
                 [
-                    _group_name(name, group),
+                    group_label(name, group),
                     f"{size:,}",
                     *(format_score(s) for own in scores for s in own),
                 ]
@@ -255,11 +248,6 @@ def _has_groups(runs: Sequence[ReportRun], breakdown: str, metric: str) -> bool:
     )
 
 
-def _group_name(breakdown: str, group: str) -> str:
-    known = finding_tree().categories.get(group) if breakdown == "category" else None
-    return f"{group} {known.name}" if known else group
-
-
 # ---- comparison ------------------------------------------------------------------------------
 
 
@@ -269,7 +257,8 @@ def comparison_section(runs: Sequence[ReportRun]) -> Markup | None:
         return None
     title = h("h2", "Differences, paired case by case")
     names = [run.name for run in runs]
-    common = [m for m in headline_scores(runs[0].card, 8) if all(m in r.card.scores for r in runs)]
+    shown = headline_scores(runs[0].card.scores, runs[0].card.official)[:8]
+    common = [m for m in shown if all(m in r.card.scores for r in runs)]
     note = ""
     cards = [run.card for run in runs]
     try:

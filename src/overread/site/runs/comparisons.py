@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -14,14 +12,14 @@ from overread.metrics import Metric
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card, Score
 from overread.runs.scoring.comparison import MetricComparison, common_metrics, compare
+from overread.site.headline import TWIN_PREFIXES, headline_scores
+from overread.site.lru_cache import LruCache
 from overread.site.runs.audits import PairedDifference
 from overread.site.runs.chosen_runs import ChosenRuns, with_run_names
-from overread.site.runs.scorecards import TWIN_PREFIXES, card_stamp, load_card
+from overread.site.runs.scorecards import card_stamp, load_card
 from overread.site.shelf import Run
 
 router = APIRouter()
-_CACHE_SIZE = 64
-_Key = tuple[tuple[tuple[str, tuple[int, int]], ...], str, str, bool]
 
 
 class ComparedRun(Record):
@@ -139,7 +137,7 @@ def get_compare(
     try:
         chosen, left_out = common_metrics({first: cards[first], **cards}, ())
         names = {one.name: one for one in chosen}
-        wanted = metric or _headline(chosen, cards[first])
+        wanted = metric or [*headline_scores(names, cards[first].official), *names][0]
         if wanted not in names:
             why = left_out.get(wanted, "no run was scored by it")
             raise UsageError(f"{wanted} cannot be compared: {why}", remedy="choose another metric")
@@ -151,37 +149,26 @@ def get_compare(
     )
 
 
-_cache: OrderedDict[_Key, MetricComparison] = OrderedDict()
-_lock = threading.Lock()
+_cache: LruCache[MetricComparison] = LruCache(64)
 
 
 def _compare_cached(
     runs: list[Run], cards: dict[str, Card], first: str, metric: str, *, common: bool
 ) -> MetricComparison:
     """The comparison by one metric; known ones are not drawn again."""
-    key: _Key = (tuple((run.id, card_stamp(run)) for run in runs), first, metric, common)
-    with _lock:
-        known = _cache.get(key)
-        if known is not None:
-            return known
-    found = compare(
-        list(cards.values()),
-        names=list(cards),
-        baseline=first,
-        metrics=[metric],
-        units="common" if common else "same",
-        bootstrap=BootstrapSettings(),
-    ).metrics[metric]
-    with _lock:
-        _cache[key] = found
-        while len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
-    return found
 
+    def draw() -> MetricComparison:
+        return compare(
+            list(cards.values()),
+            names=list(cards),
+            baseline=first,
+            metrics=[metric],
+            units="common" if common else "same",
+            bootstrap=BootstrapSettings(),
+        ).metrics[metric]
 
-def _headline(metrics: list[Metric], card: Card) -> str:
-    names = [metric.name for metric in metrics if not metric.name.startswith(TWIN_PREFIXES)]
-    return next((n for n in names if n in card.official), names[0] if names else metrics[0].name)
+    key = (tuple(run.id for run in runs), first, metric, common)
+    return _cache.get(key, draw, stamp=[card_stamp(run) for run in runs])
 
 
 def _to_result(

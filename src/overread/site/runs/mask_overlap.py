@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fastapi import APIRouter
 
@@ -14,8 +12,9 @@ from overread.core import Case, Mask, Reading, Record, Volume
 from overread.errors import NotThere, OverreadError, UsageError
 from overread.runs.audit.shifts import AnswerShift, measure_shifts
 from overread.site.dependencies import ShelfDep
+from overread.site.lru_cache import LruCache, file_stamp
 from overread.site.runs.chosen_runs import ChosenRuns
-from overread.site.runs.reading_index import index_of_run, modified_at
+from overread.site.runs.reading_index import index_of_run
 from overread.site.runs.run_cases import planned_cases
 from overread.site.shelf import Run, Split
 from overread.storage.fence import Fence
@@ -23,7 +22,6 @@ from overread.storage.fence import Fence
 router = APIRouter()
 _IDLE_LIMIT = 20.0
 """Seconds that nobody asked, after which measuring stops; who asks again has it go on."""
-_CACHE_SIZE = 16
 
 
 class MaskDistances(Record):
@@ -116,17 +114,11 @@ class _MaskComparison:
 
 _VOLUME_LOCK = threading.Lock()
 """One volume at a time: the page must still answer."""
-_lock = threading.Lock()
-_comparisons: OrderedDict[tuple[Path, Path, float, float], _MaskComparison] = OrderedDict()
+_comparisons: LruCache[_MaskComparison] = LruCache(16)
 
 
 def _comparison_of(one: Run, two: Run) -> _MaskComparison:
     """What is measured of two runs; begun anew where one of them was read further."""
-    ages = [modified_at(run.folder / "readings.jsonl") or 0.0 for run in (one, two)]
-    key = (one.folder, two.folder, ages[0], ages[1])
-    with _lock:
-        found = _comparisons.setdefault(key, _MaskComparison(one, two))
-        _comparisons.move_to_end(key)
-        while len(_comparisons) > _CACHE_SIZE:
-            _comparisons.popitem(last=False)
-        return found
+    stamp = [file_stamp(run.folder / "readings.jsonl") for run in (one, two)]
+    key = (one.folder, two.folder)
+    return _comparisons.get(key, lambda: _MaskComparison(one, two), stamp=stamp)

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from overread import catalog
 from overread.core import Benchmark, Record, Usage
 from overread.errors import OverreadError
+from overread.runs.judging.verdict_store import verdicts_path
 from overread.runs.scoring.card import DescribedScore, Score
 from overread.runs.sweep.runner import sweep_metrics
 from overread.site.dependencies import OneRun, ShelfDep
@@ -177,7 +178,7 @@ def _status(run: Run, shelf: Shelf) -> RunStatus:
         scored=scored is not None,
         stale=scored is not None and changed is not None and changed > scored,
         audited=(run.folder / "audit" / "audit.json").is_file(),
-        judged=(run.folder / "verdicts.jsonl").is_file(),
+        judged=verdicts_path(run.folder).is_file(),
         scoring=scoring,
     )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 from fastapi import APIRouter, Depends
@@ -15,23 +12,21 @@ from pydantic import JsonValue
 
 from overread.core import Record
 from overread.errors import NotThere, OverreadError, UsageError
-from overread.metrics import Sample
+from overread.metrics import Sample, measure_key
 from overread.metrics.choice import ACCURACY, BINS
 from overread.metrics.groups import BREAKDOWNS
 from overread.metrics.statistics.bootstrap import BootstrapDraws, intervals
-from overread.ontology import finding_tree
 from overread.runs.scoring.aggregation import collect_units
-from overread.runs.scoring.card import Card, Score, measure_key, read_card, short_signature
+from overread.runs.scoring.card import Card, Score, read_card, short_signature
 from overread.site.dependencies import OneRun, ShelfDep, require_truth, require_write
+from overread.site.headline import TWIN_PREFIXES, group_label
+from overread.site.lru_cache import LruCache, file_stamp
 from overread.site.runs import background_scoring
 from overread.site.runs.background_scoring import ScoringStatus
 from overread.site.shelf import Run
 from overread.site.strip_paths import strip_paths, strip_paths_in_json
 
 router = APIRouter()
-TWIN_PREFIXES = ("honest_", "ceiling_")
-"""Beginnings of names of scores that only stand beside another one."""
-_CACHE_SIZE = 24
 _MOST_PROBLEMS = 2000
 _MOST_DRAWS = 100_000
 
@@ -171,7 +166,7 @@ def get_breakdowns(run: OneRun) -> list[ScoreBreakdown]:
             about=BREAKDOWNS.get(name, ""),
             groups=[
                 BreakdownGroup(
-                    name=group, label=_group_label(name, group), n=own.n, scores=own.scores
+                    name=group, label=group_label(name, group), n=own.n, scores=own.scores
                 )
                 for group, own in groups.items()
             ],
@@ -251,41 +246,28 @@ def post_score(run: OneRun, shelf: ShelfDep) -> ScoringStatus:
 
 # ---- cards ---------------------------------------------------------------------------------
 
-_cache: OrderedDict[Path, tuple[tuple[int, int], Card]] = OrderedDict()
-_lock = threading.Lock()
+_cache: LruCache[Card] = LruCache(24)
 
 
-def card_stamp(run: Run) -> tuple[int, int]:
+def card_stamp(run: Run) -> object:
     """What changes when a run is scored again."""
-    try:
-        now = (run.folder / "card.json").stat()
-    except OSError:
+    stamp = file_stamp(run.folder / "card.json")
+    if stamp is None:
         raise NotThere(
             f"the run {run.name} is not scored", remedy="score it, or run `overread score` on it"
-        ) from None
-    return now.st_mtime_ns, now.st_size
+        )
+    return stamp
 
 
 def load_card(run: Run) -> Card:
     """The scorecard of a run, read anew where it was written since."""
-    file = run.folder / "card.json"
     stamp = card_stamp(run)
-    with _lock:
-        kept = _cache.get(file)
-        if kept is not None and kept[0] == stamp:
-            _cache.move_to_end(file)
-            return kept[1]
     try:
-        card = read_card(run.folder)
+        return _cache.get(run.folder, lambda: read_card(run.folder), stamp=stamp)
     except OverreadError as error:
         raise UsageError(
             f"the scores of {run.name}: {error.what}", remedy="score it again"
         ) from None
-    with _lock:
-        _cache[file] = (stamp, card)
-        while len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
-    return card
 
 
 def card_scores(card: Card) -> list[CardScore]:
@@ -308,11 +290,6 @@ def _twin(name: str) -> str | None:
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return None
-
-
-def _group_label(breakdown: str, group: str) -> str:
-    known = finding_tree().categories.get(group) if breakdown == "category" else None
-    return f"{group} {known.name}" if known else group
 
 
 def _number_or(value: Any, usual: float) -> float:

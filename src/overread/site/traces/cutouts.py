@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +39,7 @@ from overread.pixels.montages import spread_evenly
 from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
 from overread.pixels.sparse_masks import SparseMask, to_sparse_mask
 from overread.pixels.windows import apply_window as windowed
+from overread.site.lru_cache import LruCache
 from overread.site.traces.steps import MaskLocator
 
 Part = Literal["whole", "cut"]
@@ -52,47 +51,12 @@ _WHOLE_SIDE, _CUT_SIDE = 768, 320
 _MIN_CUT_SIDE = 48
 """Pixels of a slice that a cut-out shows at least: less has no surroundings."""
 
-T = TypeVar("T")
-
 EDGE_LETTERS: dict[Plane, tuple[str, str]] = {
     "axial": ("R", "L"),
     "coronal": ("R", "L"),
     "sagittal": ("A", "P"),
 }
 """What lies at the left and the right edge of a slice as it is shown."""
-
-
-class LruCache(Generic[T]):
-    """A small LRU cache; each value is computed once, however many threads ask for it."""
-
-    def __init__(self, most: int) -> None:
-        """Keep so many."""
-        self._most = most
-        self._lock = threading.Lock()
-        self._making: dict[Hashable, threading.Lock] = {}
-        self._kept: OrderedDict[Hashable, T] = OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is kept under a key, or made now."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-            own = self._making.setdefault(key, threading.Lock())
-        with own:
-            with self._lock:
-                if key in self._kept:
-                    return self._kept[key]
-            try:
-                made = make()
-            finally:
-                with self._lock:
-                    self._making.pop(key, None)
-            with self._lock:
-                self._kept[key] = made
-                while len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
-            return made
 
 
 _volumes: LruCache[NDArray[Any]] = LruCache(2)  # a CT is 150 MB and more

@@ -14,7 +14,7 @@ from overread.pixels.montages import encode_closeup
 from overread.pixels.sent_images import encode_region
 from overread.runs.spec import RunSpec
 from overread.session import SessionSettings
-from overread.site.traces.cutouts import LruCache
+from overread.site.lru_cache import LruCache
 from overread.site.traces.steps import describe_region
 
 _cache: LruCache[tuple[EncodedImage, bool]] = LruCache(64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -17,7 +16,8 @@ from overread.core.verdicts import (
     text_digest,
 )
 from overread.ontology import education_dimensions, step_errors
-from overread.runs.judging.verdict_store import VERDICTS_FILE, load_verdicts
+from overread.runs.judging.verdict_store import load_verdicts, verdicts_path
+from overread.site.lru_cache import LruCache, file_stamp
 
 
 class StepErrorInfo(Record):
@@ -77,8 +77,7 @@ class Judgement(Record):
     """How well a discussion teaches; empty for steps."""
 
 
-_lock = threading.Lock()
-_cache: dict[Path, tuple[object, dict[tuple[str, int], list[Verdicts]]]] = {}
+_cache: LruCache[dict[tuple[str, int], list[Verdicts]]] = LruCache(32)
 
 
 def load_judgements(folder: Path, reading: Reading) -> list[Judgement]:
@@ -94,21 +93,14 @@ def is_judged(folder: Path, reading: Reading) -> bool:
 
 def _verdicts(folder: Path) -> dict[tuple[str, int], list[Verdicts]]:
     """(case, sample) → its verdicts; read again only where the file changed."""
-    try:
-        status = (folder / VERDICTS_FILE).stat()
-    except OSError:
-        return {}
-    stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-    with _lock:
-        kept = _cache.get(folder)
-        if kept is None or kept[0] != stamp:
-            found: dict[tuple[str, int], list[Verdicts]] = {}
-            for one in load_verdicts(folder).values():
-                found.setdefault((one.case_id, one.sample), []).append(one)
-            if len(_cache) > 32:
-                _cache.clear()
-            kept = _cache[folder] = (stamp, found)
-        return kept[1]
+
+    def read() -> dict[tuple[str, int], list[Verdicts]]:
+        found: dict[tuple[str, int], list[Verdicts]] = {}
+        for one in load_verdicts(folder).values():
+            found.setdefault((one.case_id, one.sample), []).append(one)
+        return found
+
+    return _cache.get(folder, read, stamp=file_stamp(verdicts_path(folder)))
 
 
 def _to_judgement(one: Verdicts, reading: Reading) -> Judgement:

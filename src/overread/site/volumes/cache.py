@@ -11,7 +11,6 @@ import contextlib
 import math
 import os
 import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,9 @@ from overread.core import Geometry
 from overread.errors import OverreadError
 from overread.pixels.geometry import Array
 from overread.pixels.nifti import header_bytes, read_geometry, read_header, read_volume
-from overread.runs.scoring.measure_cache import cache_folder, digest, file_identity
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, remove_leftovers
+from overread.storage.cache_folder import cache_folder
+from overread.storage.digests import digest, file_identity
 
 MAX_BYTES = 6 << 30
 """Bytes of inflated volumes that are kept on disk; those not looked at for longest go first."""
@@ -172,7 +172,7 @@ class VolumeCache:
         if size > self._most:
             return
         self._trim(self._most - size)
-        with open_atomic(folder / f"{held.key}.nii", packed=False) as out:
+        with open_atomic(folder / f"{held.key}.nii", compress=False) as out:
             out.write(bytes(head))
             for k in range(held.space.shape[2]):
                 out.write(held.voxels[:, :, k].tobytes(order="F"))
@@ -180,13 +180,11 @@ class VolumeCache:
     def _trim(self, room: int) -> None:
         """Take away what was not looked at for longest, until all the rest fits into `room`."""
         found: list[tuple[float, int, Path]] = []
-        for path in self.folder.iterdir():
+        remove_leftovers(self.folder, seconds=3600)
+        for path in self.folder.glob("*.nii"):
             with contextlib.suppress(OSError):
                 status = path.stat()
-                if path.suffix == ".part" and status.st_mtime < time.time() - 3600:
-                    path.unlink()  # somebody was killed while writing it
-                elif path.suffix == ".nii":
-                    found.append((status.st_mtime, status.st_size, path))
+                found.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
             if total <= room:

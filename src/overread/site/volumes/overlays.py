@@ -25,9 +25,9 @@ from overread.metrics.masks.settings import MaskSettings
 from overread.metrics.masks.voxel_runs import VoxelRuns, read_runs, unite_masks
 from overread.pixels.geometry import to_ras
 from overread.runs.reading_files import RunFiles
-from overread.runs.scoring.measure_cache import digest, file_identity
 from overread.site.shelf import Run, Split
 from overread.site.volumes.voxel_blocks import Frame, VoxelBlock
+from overread.storage.digests import digest, file_identity
 
 Labels = NDArray[np.uint8]
 Kind = Literal["truth", "prediction", "compare"]

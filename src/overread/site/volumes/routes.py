@@ -13,7 +13,6 @@ from overread.core import Entry, Geometry, Record, Volume
 from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry
 from overread.pixels.planes import Plane
-from overread.runs.scoring.measure_cache import digest
 from overread.site.dependencies import (
     OneDataset,
     OneEntry,
@@ -44,6 +43,7 @@ from overread.site.volumes.overlays import (
 )
 from overread.site.volumes.slices import slice_png
 from overread.site.volumes.voxel_blocks import MAX_STEP, Frame, nifti_header, parse_block
+from overread.storage.digests import digest
 
 router = APIRouter(tags=["volumes"])
 NIFTI = "application/x-nifti"

@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Geometry
+from overread.core.notice import NOTICE
 from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry, to_ras
 from overread.pixels.nifti import header_bytes
 
 Frame = Literal["stored", "patient"]
 MAX_STEP = 16
-NOTICE = b"Research and education only, not for patient care."
-"""Stands in the header of every file that is handed out."""
 _MAX_MM = 100_000.0
 """Millimetres; no scan reaches there."""
 
@@ -154,5 +153,5 @@ def nifti_header(
     """A NIfTI-1 header with the notice in it; `low` and `high` are how it is first shown."""
     head = bytearray(header_bytes(shape, dtype, affine))
     head[124:132] = np.array([high, low], dtype="<f4").tobytes()
-    head[148 : 148 + len(NOTICE)] = NOTICE
+    head[148 : 148 + len(NOTICE)] = NOTICE.encode()
     return bytes(head)

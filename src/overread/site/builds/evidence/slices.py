@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +22,12 @@ from overread.pixels.nifti import read_volume
 from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
 from overread.pixels.windows import apply_window
 from overread.site.builds.evidence.files import load_step_context
+from overread.site.lru_cache import LruCache, file_stamp
 from overread.site.shelf import BuildFolder
 
 AXES: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
 MAX_SIDE = 768
 """Pixels of the longer side of a slice."""
-_CACHE_SIZE = 2
-"""Scans that stay in memory: one is read while another one's slices are still asked for."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +40,20 @@ class EvidenceScan:
     """Number of the finding that each voxel belongs to; None where no mask is asked about."""
 
 
-_scans: OrderedDict[object, EvidenceScan] = OrderedDict()
-_lock = threading.Lock()
+_scans: LruCache[EvidenceScan] = LruCache(2)
+"""One is read while another one's slices are still asked for."""
 
 
 def load_scan(source: Path | bytes, question: Question, build: BuildFolder) -> EvidenceScan:
     """The scan of a question, read once and kept for its slices."""
-    mark = hash(source) if isinstance(source, bytes) else (source, _stamp(source))
-    key = (mark, build.folder, question.id)
-    with _lock:  # one at a time: two readers of the same scan would read it twice
-        found = _scans.get(key)
-        if found is None:
-            volume, space = read_volume(source, name="the scan")
-            found = EvidenceScan(volume, space, _load_masks(question, build, space))
-            _scans[key] = found
-            while len(_scans) > _CACHE_SIZE:
-                _scans.popitem(last=False)
-        _scans.move_to_end(key)
-        return found
+
+    def read() -> EvidenceScan:
+        volume, space = read_volume(source, name="the scan")
+        return EvidenceScan(volume, space, _load_masks(question, build, space))
+
+    mark = hash(source) if isinstance(source, bytes) else source
+    stamp = None if isinstance(source, bytes) else file_stamp(source)
+    return _scans.get((mark, build.folder, question.id), read, stamp=stamp)
 
 
 def is_volume(source: Path | bytes) -> bool:
@@ -125,11 +118,3 @@ def _load_masks(
     except (OverreadError, KeyError, AssertionError, ValueError):
         return None  # the scan is shown without: the question's own words say what is doubted
     return marked
-
-
-def _stamp(path: Path) -> object:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
