@@ -22,15 +22,24 @@ from tests.jsonl_rows import read_rows
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A small demo, and what it printed."""
+    """A small demo, and what it printed; another package has a benchmark of its own installed."""
     folder = tmp_path_factory.mktemp("demo")
-    code, out, err = run("demo", "--patients", "2", "--no-serve", cwd=folder)
+    about = folder / "installed" / "other-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[overread.benchmarks]\nother = other_exam:BENCHMARK\n")
+    path = os.pathsep.join((str(about.parent), os.environ.get("PYTHONPATH", "")))
+    words = ("demo", "--patients", "2", "--no-serve")
+    code, out, err = run(*words, cwd=folder, PYTHONPATH=path)
     assert (code, err) == (0, "")
     return folder / "overread-demo", out
 
 
 def test_demo_reads_scores_and_audits(demo: tuple[Path, str]) -> None:
-    """One command from nothing: intact releases, five readers on each, scores, an audit."""
+    """One command from nothing: intact releases, five readers on each, scores, an audit.
+
+    A benchmark that another package brings, which no phantom is made for, does not break it.
+    """
     folder, out = demo
     assert out.count("checked: 0 defect(s)") == 3
     for title in ("MedThinkVQA", "ReXGroundingCT", "MMRad-IVL-22K"):

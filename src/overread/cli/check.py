@@ -35,10 +35,12 @@ def check(
 ) -> None:
     """Read a release and name every defect: file, row, field, what was expected and found.
 
+    Files are compared with checksums.sha256, where the release has it; --no-pixels leaves that out.
     Exit code 1 when there are errors, 0 when there are only warnings or none.
     """
     import overread
     from overread.benchmarks import splits_of, unopened_defect
+    from overread.build.release.checksums import CHECKSUMS, verify_checksums
     from overread.cli.console import OutputClosed, print_json, progress_bar
     from overread.errors import ReleaseError
     from overread.ontology import use_regions
@@ -63,6 +65,9 @@ def check(
                 open_pictures=not no_pixels,
                 progress=told,
             )
+    if not no_pixels and (root / CHECKSUMS).is_file():
+        with progress_bar("comparing checksums", quiet=as_json) as told:
+            found += verify_checksums(root, progress=told)
     found = list(dict.fromkeys(found))  # two splits may name the same thing
     errors = sum(defect.severity == "error" for defect in found)
     with suppress(OutputClosed):  # the exit code is for whoever asks, even if nobody reads on

@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 _MARKER_FILE = ".made-by-overread-demo"
 READERS = ("atlas", "majority", "random", "nothing", "oracle")
 """Who reads: the embedded reader, and the bounds between which every reader lies."""
-HEADLINES = {
-    "medthinkvqa": ("accuracy", "accuracy"),
-    "rexgroundingct": ("honest_global_only_mean_global_dice_per_finding", "mean Dice"),
-    "mmrad": ("clinical_f1", "F1 of findings"),
-}
-"""Benchmark → the score that the table shows, and what to call it."""
-AUDIT_LIMITS = {"medthinkvqa": 3, "rexgroundingct": 2, "mmrad": 4}
-"""Benchmark → how many readings are audited at most: a demo should not take all day."""
 MIN_ANSWERS = 3
 """Answers below which no share is told."""
 _TRAIN_PATIENTS = (1, 3, 4)
@@ -57,21 +49,20 @@ def demo(
 
     All three benchmarks, one body a patient. An earlier demo in the same folder is made anew.
     """
-    from overread import catalog
     from overread.cli.console import safe
     from overread.cli.console import stdout_console as console
     from overread.errors import UsageError
+    from overread.phantom.exams.patient_exams import EXAMS
 
     if out.exists() and not (out / _MARKER_FILE).exists() and any(out.iterdir()):
         raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
-    parts = catalog.names("benchmarks")
-    for folder in (*parts, "builds", "pictures", "runs", "sources", ".making"):
+    for folder in (*EXAMS, "builds", "pictures", "runs", "sources", ".making"):
         shutil.rmtree(out / folder, ignore_errors=True)
     screen = console()
     _make_patients(screen, out, patients, seed)
     cards: dict[str, dict[str, Card]] = {}
     audits: dict[str, Audit] = {}
-    for name in parts:
+    for name in EXAMS:
         cards[name] = _run_readers(screen, name, out)
         audits[name] = _audit_atlas(name, out, seed)
         _save_first(name, out)
@@ -113,6 +104,7 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     from overread.benchmarks import splits_of
     from overread.cli.console import progress_bar, safe
     from overread.phantom.exams.ct import split_of
+    from overread.phantom.exams.patient_exams import EXAMS
     from overread.phantom.generator import claim_folder, make_population
     from overread.phantom.visit import Settings
 
@@ -126,7 +118,7 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     screen.print("[bold]Synthetic patients[/]: generated, not real people")
     for line in str(outcome).splitlines():
         screen.print(f"  {safe(line)}")
-    for name in catalog.names("benchmarks"):
+    for name in EXAMS:
         part, root = catalog.find("benchmarks", name), out / name
         defects = [d for split in splits_of(name, root) for d in check(name, root, split)]
         for defect in defects:
@@ -152,6 +144,7 @@ def _run_readers(screen: Console, name: str, out: Path) -> dict[str, Card]:
 
 def _audit_atlas(name: str, out: Path, seed: int) -> Audit:
     """Whether what atlas says rests on what it cites, on the first few readings."""
+    from overread import catalog
     from overread.cli.run_output import live_progress
     from overread.runs.audit.records import AuditPlan
     from overread.runs.audit.runner import audit
@@ -159,7 +152,7 @@ def _audit_atlas(name: str, out: Path, seed: int) -> Audit:
     plan = AuditPlan(
         out / "runs" / name / "atlas",
         arms=("hidden", "other"),
-        limit=AUDIT_LIMITS[name],
+        limit=catalog.find("benchmarks", name).demo_audits,
         seed=seed,
     )
     return audit(plan, watching=lambda arm: live_progress(f"{name}: audit, {arm}", quiet=False))
@@ -171,7 +164,7 @@ def _build_benchmarks(screen: Console, out: Path) -> None:
     from overread.build.runner import run_build
     from overread.cli.run_output import live_progress
 
-    for name in ("medthinkvqa", "mmrad"):
+    for name in ("medthinkvqa", "mmrad"):  # that of rexgroundingct waits for people to draw masks
         with live_progress(f"{name}: built from reports", quiet=False) as watch:
             outcome = run_build(name, out / "sources" / name, out / "builds" / name, watch=watch)
         title = catalog.find("benchmarks", name).title
@@ -205,7 +198,8 @@ def _score_table(cards: dict[str, dict[str, Card]]) -> object:
         table.add_column(reader, justify="left")
     table.add_column("atlas − random")
     for name, own in cards.items():
-        metric, called = HEADLINES[name]
+        part = catalog.find("benchmarks", name)
+        metric, called = part.headline
         found = compare(
             [own["atlas"], own["random"]],
             names=["atlas", "random"],
@@ -213,9 +207,8 @@ def _score_table(cards: dict[str, dict[str, Card]]) -> object:
             metrics=[metric],
         )
         more = found.metrics[metric].differences["atlas"].difference
-        title = catalog.find("benchmarks", name).title
         cells = [_format_interval(own[reader].scores[metric]) for reader in READERS]
-        table.add_row(f"{title}\n  {called}", *cells, _format_interval(more, sign="+"))
+        table.add_row(f"{part.title}\n  {called}", *cells, _format_interval(more, sign="+"))
     return table
 
 

@@ -89,12 +89,14 @@ def _list(*, as_json: bool) -> None:
     from overread.build.release.export_formats import FORMATS
     from overread.cli.console import print_json, safe, stdout_console
 
-    rows = [
-        {"name": one.name, "about": one.about, "benchmarks": list(one.benchmarks) or ["all"]}
-        for one in FORMATS.values()
-    ]
     if as_json:
-        print_json(rows)
+        print_json(
+            [
+                {"name": one.name, "about": one.about,
+                 "benchmarks": one.benchmarks() if one.takes else ["all"]}
+                for one in FORMATS.values()
+            ]
+        )  # fmt: skip
         return
     for one in FORMATS.values():
         stdout_console().print(f"{one.name:<10} {safe(one.about)}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from overread.core.case import Case, Entry
 from overread.core.defects import Defect
 from overread.core.pictures import Geometry, Picture
 from overread.core.submission import ReadSubmission, Submit
+
+TruthPart = Literal["masks in CTs", "traces of looks"]
 
 Progress = Callable[[int, int | None], None]
 """Told (done, total) as work goes on; total is None while it is unknown."""
@@ -135,8 +137,6 @@ class Hub:
 
     repo: str
     """Data set on the hub, 'owner/name'; empty where there is none."""
-    gated: bool
-    """Whether the terms must be accepted on the hub's page first."""
     note: str = ""
     """What else is needed and where to ask for it."""
 
@@ -170,3 +170,13 @@ class Benchmark:
     """What is scored beside them where somebody asks for all, since it takes much longer."""
     official: tuple[str, ...] = ()
     """Names that the benchmark itself gives its numbers."""
+    headline: tuple[str, str] | None = None
+    """The metric of a table with one number a benchmark, and what the table calls it."""
+    inspect_metrics: tuple[str, ...] = ()
+    """What its Inspect task scores unless somebody asks otherwise; the official ones if empty."""
+    demo_audits: int = 3
+    """How many readings `overread demo` audits at most: a demo should not take all day."""
+    hub_tasks: tuple[str, ...] = ("other",)
+    """What Hugging Face calls its tasks, for the card of a release."""
+    holds: tuple[TruthPart, ...] = ()
+    """What its truth holds that some export formats are for."""

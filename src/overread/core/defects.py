@@ -13,6 +13,7 @@ Severity = Literal["error", "warning"]
 ERRORS: dict[str, str] = {
     "missing-file": "a file that the release names is not there",
     "unreadable-file": "a file is there and cannot be read as what it should be",
+    "changed-file": "a file is not the one that the release's checksums name",
     "truncated-file": "a file ends before it should",
     "refused-file": "a path leaves the release, or a file would use up the memory",
     "bad-row": "a row is not the record it should be",

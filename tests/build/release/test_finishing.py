@@ -145,7 +145,7 @@ def test_checksums_are_those_of_sha256sum(copy: Callable[[str], Path]) -> None:
     (root / "test.jsonl").unlink()
     found = {(one.code, one.file) for one in verify_checksums(root)}
     assert found == {
-        ("unreadable-file", film.relative_to(root).as_posix()),
+        ("changed-file", film.relative_to(root).as_posix()),
         ("missing-file", "test.jsonl"),
     }
     (root / CHECKSUMS).write_text(f"{'0' * 64}  ../outside\n")
@@ -277,7 +277,7 @@ def test_folders_within_each_other_are_refused(copy: Callable[[str], Path], tmp_
         finish_release(root, "mmrad", out=tmp_path / "p", private=tmp_path / "p" / "truth")
     with pytest.raises(UsageError, match="lies in"):
         finish_release(root, "mmrad", out=root / "public", private=tmp_path / "truth")
-    with pytest.raises(UsageError, match="a place of its own"):
+    with pytest.raises(UsageError, match="a separate folder"):
         finish_release(root, "mmrad", out=tmp_path / "p")
     with pytest.raises(UsageError, match="no split 'val'"):
         finish_release(root, "mmrad", out=tmp_path / "p", private=tmp_path / "t", withheld=("val",))

@@ -31,9 +31,11 @@ BENCHMARK = Benchmark(
     terms="Eurorad cases, adapted with permission; research and education only, no commercial "
     "use, not for diagnosis, treatment or triage",
     cite="MedThinkVQA, arXiv 2604.16506",
-    hub=Hub(repo="bio-nlp-umass/MedThinkVQA", gated=False),
+    hub=Hub(repo="bio-nlp-umass/MedThinkVQA"),
     read_submission=read_submission,
     submit=submit,
     metrics=tuple(METRICS),
     official=("accuracy",),
+    headline=("accuracy", "accuracy"),
+    hub_tasks=("visual-question-answering", "multiple-choice"),
 )

@@ -27,7 +27,6 @@ BENCHMARK = Benchmark(
     cite="Zhao et al., Thinking Like a Radiologist (MMRad-IVL-22K)",
     hub=Hub(
         repo="",
-        gated=True,
         note="the authors announce the data at github.com/qiuzyc/thinking_like_a_radiologist; the "
         "question rows it was made from are BoKelvin/GEMeX-ThinkVG on the hub, the radiographs "
         "MIMIC-CXR-JPG on PhysioNet",
@@ -41,4 +40,9 @@ BENCHMARK = Benchmark(
         *metrics_in("traces.words", "traces.consistency"),
     ),
     submit=submit,
+    headline=("clinical_f1", "F1 of findings"),
+    inspect_metrics=("rougeL", "clinical_f1"),
+    demo_audits=4,
+    hub_tasks=("image-to-text", "visual-question-answering"),
+    holds=("traces of looks",),
 )

@@ -32,7 +32,6 @@ BENCHMARK = Benchmark(
     cite="ReXGroundingCT, arXiv 2507.22030",
     hub=Hub(
         repo="rajpurkarlab/ReXGroundingCT",
-        gated=True,
         note="the CTs come from ibrahimhamamci/CT-RATE, which is gated too; put them under "
         "images/ or name their folder with --pictures",
     ),
@@ -41,4 +40,8 @@ BENCHMARK = Benchmark(
     slower_metrics=metrics_in("masks.surface.scores"),
     submit=submit,
     official=OFFICIAL,
+    headline=("honest_global_only_mean_global_dice_per_finding", "mean Dice"),
+    demo_audits=2,
+    hub_tasks=("image-segmentation",),
+    holds=("masks in CTs",),
 )

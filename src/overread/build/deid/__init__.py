@@ -31,14 +31,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Cleaned": "record",
-    "Options": "record",
-    "Removal": "record",
-    "Secret": "secret",
-    "Unclean": "record",
-    "clean_dataset": "headers",
+    "CleanSummary": "results",
+    "DeidSecret": "secret",
+    "Options": "results",
+    "Removal": "results",
+    "UncleanFile": "results",
+    "clean_dataset": "dicom.headers",
     "clean_picture": "picture",
-    "clean_text": "text",
+    "clean_text": "text.clean",
     "deidentify": "folder",
     "open_secret": "secret",
     "require_clean": "folder",

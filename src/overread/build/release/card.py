@@ -22,11 +22,6 @@ _KNOWN_LICENCES = """
     apache-2.0 mit cc0-1.0 cc-by-4.0 cc-by-sa-4.0 cc-by-nc-4.0 cc-by-nc-sa-4.0 cc-by-nd-4.0
     cc-by-nc-nd-4.0 odc-by odbl pddl
 """.split()
-_TASKS = {
-    "medthinkvqa": ("visual-question-answering", "multiple-choice"),
-    "rexgroundingct": ("image-segmentation",),
-    "mmrad": ("image-to-text", "visual-question-answering"),
-}
 
 
 def licence_tag(licence: str) -> str:
@@ -72,7 +67,7 @@ def _front_matter(part: Benchmark, title: str, licence: str) -> str:
     lines += [
         f"pretty_name: {_quote(title)}",
         "language: [en]",
-        f"task_categories: [{', '.join(_TASKS.get(part.name, ('other',)))}]",
+        f"task_categories: [{', '.join(part.hub_tasks)}]",
         "tags: [medical, radiology, visual-grounding]",
     ]
     return "---\n" + "\n".join(lines) + "\n---\n"

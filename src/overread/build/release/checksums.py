@@ -37,8 +37,8 @@ def write_checksums(root: Path, *, progress: Progress | None = None) -> Path:
     return root / CHECKSUMS
 
 
-def verify_checksums(root: Path) -> Iterator[Defect]:
-    """Every file that is missing or is not what it was."""
+def verify_checksums(root: Path, *, progress: Progress | None = None) -> Iterator[Defect]:
+    """Every file that is missing or is not what it was when the checksums were written."""
     try:
         lines = (root / CHECKSUMS).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -46,6 +46,8 @@ def verify_checksums(root: Path) -> Iterator[Defect]:
         yield Defect(code="missing-file", file=CHECKSUMS, expected="checksums", found=found)
         return
     for number, line in enumerate(lines, 1):
+        if progress is not None:
+            progress(number, len(lines))
         digest, gap, file = line.partition("  ")
         inside = root / file
         if not gap or len(digest) != 64 or not inside.resolve().is_relative_to(root.resolve()):
@@ -55,8 +57,8 @@ def verify_checksums(root: Path) -> Iterator[Defect]:
             yield Defect(code="missing-file", file=file, expected="a file", found="nothing")
         elif file_digest(inside) != digest:
             yield Defect(
-                code="unreadable-file",
+                code="changed-file",
                 file=file,
-                expected="the bytes that the release was finished with",
-                found="others",
+                expected=f"the file that {CHECKSUMS} names",
+                found="other bytes: it was changed or damaged since",
             )

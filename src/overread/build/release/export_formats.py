@@ -13,6 +13,7 @@ from overread.benchmarks import splits_of
 from overread.build.release.export_job import ExportJob
 from overread.build.release.staging import staging_folder
 from overread.core import Benchmark, Progress
+from overread.core.benchmark import TruthPart
 from overread.errors import MissingPart, UsageError
 
 NOT_FOR_CARE = "For research and education, not for patient care."
@@ -25,17 +26,23 @@ class ExportFormat:
     name: str
     about: str
     run: str
-    """'module:function'; the function takes a `Job` and writes into its folder."""
-    benchmarks: tuple[str, ...] = ()
-    """Which benchmarks have what it takes; all where it is empty."""
-    lacks: str = ""
-    """What the others lack, in words."""
+    """'module:function'; the function takes an `ExportJob` and writes into its folder."""
+    takes: TruthPart | None = None
+    """What a benchmark's truth must hold for it; None where every benchmark can be exported."""
     styles: tuple[str, ...] = ()
     """Ways to word the same thing; the first is used unless another is asked for."""
     all_truth: bool = False
     """Whether there is nothing to write of a case without its truth."""
     needs: tuple[str, str] = ("", "")
     """A package that must be installed, and the extra that brings it."""
+
+    def fits(self, part: Benchmark) -> bool:
+        """Whether a benchmark has what this format is for."""
+        return self.takes is None or self.takes in part.holds
+
+    def benchmarks(self) -> list[str]:
+        """The installed benchmarks that it fits."""
+        return [b for b in catalog.names("benchmarks") if self.fits(catalog.find("benchmarks", b))]
 
 
 _PACKAGE = "overread.build.release"
@@ -58,30 +65,26 @@ FORMATS: dict[str, ExportFormat] = {
             "anole",
             "interleaved JSONL: text and pictures of a trace in their order, crops as files",
             f"{_PACKAGE}.interleaved:write_interleaved",
-            benchmarks=("mmrad",),
-            lacks="traces of looks",
+            takes="traces of looks",
         ),
         ExportFormat(
             "nnunet",
             "nnU-Net raw data: CTs, and one label map a CT by category of finding",
             f"{_PACKAGE}.nnunet:write_nnunet",
-            benchmarks=("rexgroundingct",),
-            lacks="masks in CTs",
+            takes="masks in CTs",
         ),
         ExportFormat(
             "nifti",
             "one 3D NIfTI a finding, its affine that of the CT",
             f"{_PACKAGE}.finding_masks:write_finding_masks",
-            benchmarks=("rexgroundingct",),
-            lacks="masks in CTs",
+            takes="masks in CTs",
             all_truth=True,
         ),
         ExportFormat(
             "dicom-seg",
             "DICOM segmentations, one segment a finding, with the CT series they refer to",
-            f"{_PACKAGE}.dicom_seg:write_dicom_seg",
-            benchmarks=("rexgroundingct",),
-            lacks="masks in CTs",
+            f"{_PACKAGE}.dicom.segmentation:write_dicom_seg",
+            takes="masks in CTs",
             all_truth=True,
             needs=("highdicom", "dicom-seg"),
         ),
@@ -189,10 +192,10 @@ def _load_writer(kind: ExportFormat) -> Any:
 def _check_format(
     kind: ExportFormat, part: Benchmark, *, style: str | None, dicom: str | Path | None
 ) -> None:
-    if kind.benchmarks and part.name not in kind.benchmarks:
+    if not kind.fits(part):
         raise UsageError(
-            f"{part.title} has no {kind.lacks}, which the format '{kind.name}' is for",
-            remedy=f"export {' or '.join(kind.benchmarks)}, or choose another format",
+            f"{part.title} has no {kind.takes}, which the format '{kind.name}' is for",
+            remedy=f"export {' or '.join(kind.benchmarks())}, or choose another format",
         )
     if style is not None and style not in kind.styles:
         if not kind.styles:

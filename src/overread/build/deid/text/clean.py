@@ -14,11 +14,10 @@ from overread.build.deid.results import Options, Removal
 from overread.build.deid.secret import DeidSecret
 from overread.build.deid.text.dates import find_dates
 from overread.build.deid.text.ids import find_ids
+from overread.build.deid.text.names import NameSearch, NameWord
 from overread.build.deid.text.patterns import pattern
 from overread.build.deid.text.spans import CoveredText, PhiSpan, resolve_overlaps
 from overread.build.deid.text.word_lists import fold, is_given_name, is_particle, surrogate_names
-from overread.build.deid.text_names import NameSearch
-from overread.build.deid.text_words import NameWord
 
 _SURROGATE_PLACES = (
     "Northfield Eastbrook Westmoor Southgate Riverbend Lakeview Hillcrest Oakdale".split()

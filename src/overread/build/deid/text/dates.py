@@ -29,7 +29,7 @@ _FRACTIONS = {(1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (2, 5), (3, 5), (4
 def find_dates(text: str, days: int | None, *, day_first: bool | None = None) -> list[PhiSpan]:
     """All dates, each with what is to stand in its place; with `days` None there is a tag instead.
 
-    >>> [found.replacement for found in find_dates("CT of 03/20/2021, prior on March 13, 2021.", -7)]
+    >>> [found.replacement for found in find_dates("CT of 03/20/2021, prior March 13, 2021.", -7)]
     ['03/13/2021', 'March 6, 2021']
     """
     found: list[PhiSpan] = []
