@@ -21,6 +21,8 @@ Anything else that escapes is a bug of ours, and the command line says so.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class OverreadError(Exception):
     """Base of all errors a user can do something about.
@@ -28,6 +30,9 @@ class OverreadError(Exception):
     >>> print(OverreadError("no such split 'dev'", where="release/", remedy="use --split test"))
     no such split 'dev' (in release/): use --split test
     """
+
+    fatal: ClassVar[bool] = False
+    """Whether every other case would meet it too: see `is_fatal`."""
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         """Keep the three parts apart so that a page can show them apart."""
@@ -48,9 +53,13 @@ class OverreadError(Exception):
 class UsageError(OverreadError):
     """The caller asked for something that cannot be asked."""
 
+    fatal = True
+
 
 class UnknownName(UsageError):
     """A name that is in no catalog."""
+
+    fatal = False  # a model's reply may have made it up: then its case fails, and no other
 
 
 class ReleaseError(OverreadError):
@@ -94,6 +103,8 @@ class TryAgain(ReaderError):
 class Unavailable(ReaderError):
     """A reader that can answer nothing at all: that ends a run instead of failing every case."""
 
+    fatal = True
+
 
 class BadReply(OverreadError):
     """An answer that cannot be read as what was asked for."""
@@ -102,9 +113,38 @@ class BadReply(OverreadError):
 class MissingPart(OverreadError):
     """An optional package or program is not installed."""
 
+    fatal = True
+
 
 class AccessError(OverreadError):
     """A download that needs a network, a licence or a login."""
+
+
+def first_error(
+    error: BaseException, prefer: type[BaseException] | tuple[()] = ()
+) -> BaseException:
+    """The error itself; of a group that several tasks ended in the first, or the preferred kind.
+
+    One thing went wrong first, and the others only followed it.
+
+    >>> first_error(ExceptionGroup("tasks", [BadReply("no letter"), ValueError("late")]))
+    BadReply('no letter', '', '')
+    """
+    while isinstance(error, BaseExceptionGroup):
+        preferred = [one for one in error.exceptions if isinstance(one, prefer)]
+        error = (preferred or error.exceptions)[0]
+    return error
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether an error would hit every case, verdict or item alike.
+
+    Then it ends a run, a judging or a build instead of failing them one by one: wrong settings,
+    a reader or a package that is not there, a run, ledger or cache that cannot be written, and no
+    memory left. It is one rule for all of them, since they share readers, settings and disks.
+    Whatever else goes wrong may be the fault of one case, and fails that one only.
+    """
+    return error.fatal if isinstance(error, OverreadError) else isinstance(error, MemoryError)
 
 
 def _rebuild(kind: type[OverreadError], what: str, where: str, remedy: str) -> OverreadError:

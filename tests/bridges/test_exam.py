@@ -23,7 +23,7 @@ from overread.bridges.eval_task import (
     replay_answers,
 )
 from overread.core import Case, DrawnMask, ReleaseRef, Reply, Request
-from overread.errors import MissingPart, OverreadError, ReaderError, UsageError
+from overread.errors import MissingPart, OverreadError, ReaderError, Unavailable, UsageError
 from overread.runs.engine import RunPlan, run
 from overread.runs.scoring.from_run import score
 from overread.runs.settings import session_settings
@@ -177,7 +177,7 @@ def test_pictures_are_encoded_once_under_a_key(
         count += 1
         return real(*words, **more)
 
-    monkeypatch.setattr(sent_images, "shown_bytes", counting)
+    monkeypatch.setattr(sent_images, "encode_region", counting)
     exam = exam_of("rexgroundingct", sketch / "rexgroundingct")
     case = next(iter(exam.cases.values()))
     asyncio.run(exam.first_request(case, key="one"))
@@ -265,6 +265,29 @@ def test_a_case_with_nothing_to_ask_fails_alone(
     assert exam.score_reading("case2", reading, masks).values["accuracy"] == 0
 
 
+@pytest.mark.parametrize(
+    "error", [Unavailable("no credit is left"), MemoryError("no memory"), MissingPart("no torch")]
+)
+def test_what_concerns_all_cases_is_raised_out_of_a_task_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """By itself, as a run ends with it; what concerns one case fails that case."""
+    exam = exam_of("medthinkvqa", write_cases(tmp_path / "release", 1))
+    case = exam.cases["case1"]
+
+    async def grouped(case: Case, session: Any) -> Any:
+        raise ExceptionGroup("tasks", [error])
+
+    monkeypatch.setattr(exam, "_workflow", grouped)
+    for asked in (exam.read(case, replay_answers([])), exam.first_messages(case)):
+        with pytest.raises(type(error), match=str(error)):
+            asyncio.run(asked)
+    error = ReaderError("it would not")
+    reading, _ = asyncio.run(exam.read(case, replay_answers([])))
+    assert reading.error == "it would not"
+    assert asyncio.run(exam.first_messages(case)) == ((), {})
+
+
 def test_no_truth_means_no_value(tmp_path: Path) -> None:
     """A case whose truth is withheld has neither rows nor values, and no number is made of it."""
     root = write_cases(tmp_path / "release", 1)
@@ -288,7 +311,7 @@ def test_settings_are_checked() -> None:
     )
     with pytest.raises(OverreadError, match="did you mean 'longest'"):
         session_settings({"longst": 1})
-    with pytest.raises(OverreadError, match="'longest' cannot be that"):
+    with pytest.raises(OverreadError, match="the setting 'longest' has an invalid value"):
         session_settings({"longest": "wide"})
 
 

@@ -15,7 +15,7 @@ from overread.build.ledger.questions import load_ledger_questions
 from overread.build.plan import BuildPlan
 from overread.build.runner import RoleSpec, run_build
 from overread.build.step import BatchStep, Step, StepContext
-from overread.errors import BadReply, Unavailable, UsageError
+from overread.errors import BadReply, Unavailable, UnknownName, UsageError
 from overread.prompts.replies import ParsedReply, json_parser, text_parser
 from overread.runs.requests.prices import Prices
 from tests.build.demo_recipe import (
@@ -252,6 +252,26 @@ def test_an_endpoint_without_the_model_ends_the_build(source: Path, tmp_path: Pa
     built = scripted_build(source, tmp_path / "out", letters)
     assert built.outcome.steps[0].known >= 1
     assert len(built.rows) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [UsageError("colour=7 is no colour"), Unavailable("no credit is left")]
+)
+def test_what_is_wrong_for_every_item_ends_the_build(
+    source: Path, tmp_path: Path, error: Exception
+) -> None:
+    """Also out of a task group of a step; a name that a reply made up fails its item only."""
+
+    async def grouped(item: Item, desk: StepContext) -> StepResult:
+        raise ExceptionGroup("tasks", [error])
+
+    recipe = replace(DEMO, steps=(Step("group", grouped),))
+    with pytest.raises(type(error), match=str(error)):
+        scripted_build(source, tmp_path / "out", letters, recipe=recipe)
+    assert table(tmp_path / "out", "SELECT outcome FROM entries") == []
+    error = UnknownName("no organ is called 'lnug'")
+    built = scripted_build(source, tmp_path / "out", letters, recipe=recipe)
+    assert [reason for _, reason in built.outcome.tally.reasons] == [f"group: {error}"] * 2
 
 
 def test_pictures_of_the_source_are_shown(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_failures_are_readings_and_the_run_goes_on(root: Path) -> None:
     outcome = ran(root, Echo(answer))
     errors = {row["case_id"]: row["error"] for row in lines(root) if row.get("error")}
     assert errors == {
-        "case2": "the model is not there: start it",
+        "case2": "the model was not found: start it",
         "case3": "the answer could not be used: it is empty",
         "case4": "a bug ended this reading (KeyError: 'lost')",
         "case5": "a bug ended this reading (KeyError: 'answer')",
@@ -267,10 +267,15 @@ def test_errors_of_a_task_group_are_unwrapped(root: Path) -> None:
         raise AssertionError
 
     async def refuse() -> None:
-        raise ReaderError("one of several would not")
+        raise error
 
+    error: Exception = ReaderError("one of several would not")
     ran(root, Echo(), workflow=grouped, limit=1)
     assert lines(root)[0]["error"] == "one of several would not"
+    error = Unavailable("no credit is left")
+    with pytest.raises(Unavailable, match="no credit is left"):
+        ran(root, Echo(), workflow=grouped, limit=2)
+    assert len(lines(root)) == 1
 
 
 def test_text_that_cannot_be_stored_is_mended(root: Path) -> None:

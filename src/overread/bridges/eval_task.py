@@ -32,17 +32,17 @@ from overread.core import (
     SentImage,
     Whole,
 )
-from overread.errors import MissingPart, OverreadError, ReaderError, UnknownName, UsageError
+from overread.errors import OverreadError, ReaderError, UsageError, first_error, is_fatal
 from overread.metrics import Metric, Sample, Subject, measure_key
 from overread.runs.ablations import spec_settings
 from overread.runs.case_runner import Workflow
 from overread.runs.reading_files import RunFiles, write_files, write_masks
 from overread.runs.requests.limits import derived_seed
 from overread.runs.scoring.card_builder import load_entries
-from overread.runs.scoring.measure_cache import digest
 from overread.runs.scoring.measurement import Rows, measure_rows, unit_name
 from overread.runs.scoring.metric_selection import select_metrics
 from overread.session import Session, SessionSettings, mask_file
+from overread.storage.digests import digest
 
 Answers = list[dict[str, Any]]
 """What a model answered, in order: which question, the words, why they ended. Plain JSON."""
@@ -146,20 +146,18 @@ class EvalTask:
         try:
             return (await self._run_to_first_request(session)).messages, session.prompts
         except OverreadError as problem:
-            if _affects_all_cases(problem):
+            if is_fatal(problem):
                 raise
             return (), {}
 
     async def _run_to_first_request(self, session: Session) -> Request:
         try:
             await self._workflow(session.case, session)
-        except (_FirstRequest, ExceptionGroup) as stop:
-            first: BaseException = stop
-            while isinstance(first, BaseExceptionGroup):
-                first = first.exceptions[0]
-            if not isinstance(first, _FirstRequest):
-                raise
-            return first.request
+        except Exception as stop:
+            first = first_error(stop, prefer=_FirstRequest)
+            if isinstance(first, _FirstRequest):
+                return first.request
+            raise first from None
         raise UsageError("this workflow asks nothing about a case", remedy="take another one")
 
     # ---- answers ---------------------------------------------------------------------------
@@ -174,10 +172,11 @@ class EvalTask:
         session = self.make_session(case, ask, sample=sample, key=key)
         try:
             return await self._workflow(case, session), {**session.masks, **session.files}
-        except OverreadError as problem:
-            if _affects_all_cases(problem):
-                raise
-            return session.reading(error=str(problem)), {}
+        except Exception as problem:
+            error = first_error(problem)
+            if is_fatal(error) or not isinstance(error, OverreadError):
+                raise error from None
+            return session.reading(error=str(error)), {}
 
     def score_reading(self, case_id: str, reading: Reading, files: Mapping[str, Any]) -> CaseScore:
         """What a reading is worth; no rows where the truth leaves nothing to judge."""
@@ -267,10 +266,3 @@ class _TextOnlySession(Session):
     async def look(self, *regions: Region) -> list[SentImage]:
         wanted = regions or [Whole(picture=picture.name) for picture in self.case.pictures]
         return [self.show(region) for region in wanted]
-
-
-def _affects_all_cases(problem: OverreadError) -> bool:
-    """Whether the problem affects every case (wrong usage, missing package), not just one."""
-    if isinstance(problem, UsageError):
-        return not isinstance(problem, UnknownName)
-    return isinstance(problem, MissingPart)

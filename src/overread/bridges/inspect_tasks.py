@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from overread import __version__
+from overread import __version__, catalog
 from overread.bridges.eval_task import (
     Answers,
     EvalTask,
@@ -62,46 +62,25 @@ _FINISH_REASONS["content_filter"] = "refused"
 # ---- the tasks -----------------------------------------------------------------------------
 
 
-@task
-def medthinkvqa(
-    root: str,
-    split: str = "test",
-    form: str | None = None,
-    pictures: str | None = None,
-    metrics: str | list[str] = "accuracy",
-    workflow: str = "direct",
-    settings: dict[str, Any] | None = None,
-) -> Task:
-    """Several pictures and a history: which of five diagnoses?"""
-    return _make_task("medthinkvqa", root, split, form, pictures, metrics, workflow, settings)
+def _register_task(benchmark: str) -> None:
+    """Register the task of a benchmark under its name, that of another package too."""
+
+    @task(name=benchmark)
+    def read_benchmark(
+        root: str,
+        split: str = "test",
+        form: str | None = None,
+        pictures: str | None = None,
+        metrics: str | list[str] = "",
+        workflow: str = "direct",
+        settings: dict[str, Any] | None = None,
+    ) -> Task:
+        """The cases of one split; `metrics` are the benchmark's own unless others are named."""
+        return _make_task(benchmark, root, split, form, pictures, metrics, workflow, settings)
 
 
-@task
-def mmrad(
-    root: str,
-    split: str = "test",
-    form: str | None = None,
-    pictures: str | None = None,
-    metrics: str | list[str] = "rougeL,clinical_f1",
-    workflow: str = "direct",
-    settings: dict[str, Any] | None = None,
-) -> Task:
-    """A chest radiograph: its report."""
-    return _make_task("mmrad", root, split, form, pictures, metrics, workflow, settings)
-
-
-@task
-def rexgroundingct(
-    root: str,
-    split: str = "test",
-    form: str | None = None,
-    pictures: str | None = None,
-    metrics: str | list[str] = "",
-    workflow: str = "direct",
-    settings: dict[str, Any] | None = None,
-) -> Task:
-    """A chest CT and the sentences of a report: where? Boxes on slices become the masks."""
-    return _make_task("rexgroundingct", root, split, form, pictures, metrics, workflow, settings)
+for _name in catalog.names("benchmarks"):
+    _register_task(_name)
 
 
 def _make_task(
@@ -181,7 +160,8 @@ def _find_task(
     """The exam of these arguments: the same object for the task, its solver and its scorer."""
     names = metrics.split(",") if isinstance(metrics, str) else metrics
     place = ReleaseRef(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
-    chosen = tuple(name.strip() for name in names if name.strip()) or place.definition.official
+    own = place.definition.inspect_metrics or place.definition.official
+    chosen = tuple(name.strip() for name in names if name.strip()) or own
     return _open_task(place, workflow, session_settings(settings), chosen)
 
 
@@ -206,7 +186,7 @@ def _as_prerequisite_errors() -> Iterator[None]:
 # ---- asking --------------------------------------------------------------------------------
 
 
-@solver
+@solver(name="shown")  # names in logs stay, so that old logs can be scored again
 def show_question(**exam: Any) -> Solver:
     """Put the first question, with its pictures, into the messages; any solver can follow."""
 
@@ -220,7 +200,7 @@ def show_question(**exam: Any) -> Solver:
     return solve
 
 
-@solver
+@solver(name="read")
 def run_workflow(**exam: Any) -> Solver:
     """Goes through the workflow, asks the model, and keeps the answers."""
 
@@ -286,7 +266,7 @@ def _to_reply(output: ModelOutput) -> Reply:
 # ---- scoring -------------------------------------------------------------------------------
 
 
-@metric(scores="unreduced")
+@metric(name="combined", scores="unreduced")
 def combine_metrics() -> Metric:
     """All metrics over all samples, every epoch counted: what `overread score` gives."""
 
@@ -302,7 +282,7 @@ def combine_metrics() -> Metric:
     return combine
 
 
-@scorer(metrics=[combine_metrics()])
+@scorer(metrics=[combine_metrics()], name="measured")
 def score_answers(**exam: Any) -> Scorer:
     """What the answers are worth, by our own workflow, parsers and metrics."""
 

@@ -7,11 +7,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
-from overread.build.atomic_release import remove_partial_releases, replace_release
+from overread.build.atomic_release import replace_release
 from overread.build.decision_keys import batch_key, item_key, release_key, restrict_item, step_key
 from overread.build.item import Item
 from overread.build.ledger.store import Ledger, LedgerEntry
@@ -28,8 +27,10 @@ from overread.build.reader_pool import ReaderPool
 from overread.build.sources import load_items
 from overread.build.step import BatchStep, Recipe, Step
 from overread.build.step_runner import StepDecision, StepRunner
-from overread.runs.case_runner import Tally, Watch
+from overread.runs.failures import run_tasks
 from overread.runs.spec import current_versions
+from overread.runs.tally import Tally, Watch
+from overread.storage.atomic import remove_leftovers
 
 _YIELD_SECONDS = 0.01
 
@@ -87,7 +88,7 @@ class BuildRun:
         plan, outcome = self.plan, self.outcome
         self.ledger.begin_run(self.recipe.name, self._plan_as_json())
         if not outcome.dry:
-            remove_partial_releases(outcome.folder)
+            remove_leftovers(outcome.folder, f".{RELEASE}-*")
         most = min((n for n in (plan.limit, plan.preview) if n is not None), default=None)
         items, outcome.defects = load_items(self.recipe, plan.source, self.settings, most)
         self._store_items(items)
@@ -170,7 +171,7 @@ class BuildRun:
             for item in work:
                 found[item.id] = await self._run_item(steps, item)
 
-        await _run_all([hand(work) for _ in range(min(self.plan.concurrency, len(left)))])
+        await run_tasks(hand(work) for _ in range(min(self.plan.concurrency, len(left))))
         for name, item in found.items():
             if item is None:
                 del left[name]
@@ -359,16 +360,3 @@ class BuildRun:
         if time.monotonic() - self._breath > _YIELD_SECONDS:
             await asyncio.sleep(0)
             self._breath = time.monotonic()
-
-
-async def _run_all(work: list[Any]) -> None:
-    """Do all of it at once; the first that goes wrong ends the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for one in work:
-                group.create_task(one)
-    except BaseExceptionGroup as several:
-        error: BaseException = several
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        raise error from None

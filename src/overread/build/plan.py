@@ -15,7 +15,7 @@ from overread.build.reader_pool import PriceOf, RoleSpec
 from overread.build.step import BatchStep, Recipe, Step
 from overread.core import Defect
 from overread.errors import UsageError
-from overread.runs.case_runner import Tally
+from overread.runs.tally import Tally
 from overread.session import SessionSettings
 
 RELEASE = "release"

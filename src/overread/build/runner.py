@@ -20,8 +20,8 @@ from overread.build.reader_pool import ReaderPool, RoleSpec
 from overread.build.sources import check_build_folder
 from overread.build.step import Recipe
 from overread.errors import UsageError
-from overread.runs.case_runner import Watch
 from overread.runs.signals import stop_on_signal
+from overread.runs.tally import Watch
 
 
 def run_build(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,19 +12,13 @@ from pydantic import JsonValue
 
 from overread.build.item import Drop, Item, Keep, Question, Wait
 from overread.build.ledger.store import LedgerEntry, ReplyAttempt
-from overread.build.ledger.tables import LedgerUnusable
 from overread.build.plan import BuildOutcome, BuildPlan, StepCount
 from overread.build.reader_pool import ReaderPool
 from overread.build.step import BatchStep, Step
-from overread.build.step_context import LiveStepContext, Undeclared, WouldAsk
+from overread.build.step_context import LiveStepContext, WouldAsk
 from overread.core import Request, SentImage
-from overread.errors import BadReply, MissingPart, OverreadError, Unavailable
-from overread.runs.case_runner import Bug
+from overread.errors import BadReply, OverreadError, first_error, is_fatal
 from overread.runs.estimate import CHARACTERS_PER_TOKEN, picture_tokens
-
-_FATAL_ERRORS = (Unavailable, MissingPart, LedgerUnusable, Undeclared, MemoryError)
-"""Errors that would hit every item: they stop the build instead of failing each item."""
-_MAX_BUGS = 10
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,7 @@ class StepRunner:
             told = step.external_state(shown, desk)
             return json.loads(json.dumps(told, allow_nan=False)), None
         except Exception as error:
-            if isinstance(error, _FATAL_ERRORS):
+            if is_fatal(error):
                 raise
             return None, error
 
@@ -120,11 +113,11 @@ class StepRunner:
             found = await step.run(shown, desk)
             return self._make_decision(step, shown.id, key, found, desk)
         except BaseException as error:
-            first = _first_error(error)
+            first = first_error(error, prefer=WouldAsk)
             if isinstance(first, WouldAsk):
                 count.asking += 1
                 return None
-            if not isinstance(first, Exception) or isinstance(first, _FATAL_ERRORS):
+            if not isinstance(first, Exception) or is_fatal(first):
                 raise first from None
             return self.make_failure(step, shown.id, key, first, desk)
 
@@ -149,11 +142,11 @@ class StepRunner:
                 for item in shown
             ]
         except BaseException as error:
-            first = _first_error(error)
+            first = first_error(error, prefer=WouldAsk)
             if isinstance(first, WouldAsk):
                 count.asking += len(shown)
                 return None
-            if not isinstance(first, Exception) or isinstance(first, _FATAL_ERRORS):
+            if not isinstance(first, Exception) or is_fatal(first):
                 raise first from None
             decisions = [self.make_failure(step, item.id, key, first, desk) for item in shown]
         return decisions
@@ -239,23 +232,8 @@ class StepRunner:
             # 'ReaderError' → 'reader-error': a code that can be counted.
             kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__).lower()
             return kind, _replace_surrogates(str(error))
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        what = _replace_surrogates(" ".join(what.split()))
-        what = what if len(what) <= 300 else f"{what[:299]}…"
-        bugs = self._outcome.tally.bugs
-        if what in bugs:
-            bugs[what].count += 1
-        elif len(bugs) < _MAX_BUGS:
-            bugs[what] = Bug(what, item, "".join(traceback.format_exception(error)))
+        what = self._outcome.tally.note_bug(error, item)
         return "bug", f"a bug ended this step ({what})"
-
-
-def _first_error(error: BaseException) -> BaseException:
-    """The error itself, or the first of a group; a question that would be asked goes first."""
-    while isinstance(error, BaseExceptionGroup):
-        asked = [one for one in error.exceptions if isinstance(one, WouldAsk)]
-        error = (asked or error.exceptions)[0]
-    return error
 
 
 def _replace_surrogates(text: str) -> str:

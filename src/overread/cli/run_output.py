@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from overread.cli.console import print_json, safe, stderr_console, stdout_console
+from overread.cli.console import is_debugging, print_json, safe, stderr_console, stdout_console
+from overread.cli.numbers import format_money
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overread.runs.case_runner import Tally, Watch
     from overread.runs.engine import RunOutcome, RunPlan
     from overread.runs.estimate import Estimate
+    from overread.runs.tally import Tally, Watch
 
 
 @contextmanager
@@ -75,12 +75,6 @@ def _format_count(number: int) -> str:
     return f"{number / 1e3:,.0f}k" if number < 10_000_000 else f"{number / 1e6:,.1f}M"
 
 
-def format_money(amount: float, currency: str) -> str:
-    """An amount with its currency; four decimals below 1."""
-    shown = f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
-    return f"{shown} {safe(currency)}".strip()
-
-
 def outcome_json(outcome: RunOutcome) -> dict[str, Any]:
     """What became of a run, as plain JSON."""
     tally, spent = outcome.tally, outcome.tally.spent
@@ -120,17 +114,7 @@ def print_outcome(outcome: RunOutcome, *, as_json: bool) -> None:
         state = "complete; there was nothing left to read"
     console.print(f"[bold]{safe(str(outcome.folder))}[/]: {state}", soft_wrap=True)
     _print_totals(console, outcome, failed)
-    for case, why in tally.reasons[:5]:
-        console.print(f"  failed: {safe(case)}: {safe(why)}")
-    if failed > min(5, len(tally.reasons)):
-        console.print(f"  … {failed - min(5, len(tally.reasons))} more failed")
-    for bug in tally.bugs.values():
-        console.print(
-            f"  bug: {safe(bug.what)} in {bug.count} case(s), first {safe(bug.case)}; "
-            "--debug shows where"
-        )
-        if "--debug" in sys.argv or os.environ.get("OVERREAD_DEBUG"):
-            sys.stderr.write(bug.trace)
+    print_failures(console, tally, failed, "case")
     for note in outcome.notes:
         console.print(f"  note: {safe(note)}")
     if not outcome.complete:
@@ -139,6 +123,22 @@ def print_outcome(outcome: RunOutcome, *, as_json: bool) -> None:
     if failed:
         console.print("retry the failed ones: the same command with --retry-failed")
     console.print(f"score it: overread score {safe(str(outcome.folder))}", soft_wrap=True)
+
+
+def print_failures(console: Console, tally: Tally, failed: int, unit: str) -> None:
+    """The first failures, how many more there are, and our own bugs."""
+    named = tally.reasons[:5]
+    for case, why in named:
+        console.print(f"  failed: {safe(case)}: {safe(why)}")
+    if failed > len(named):
+        console.print(f"  … {failed - len(named):,} more failed")
+    for bug in tally.bugs.values():
+        console.print(
+            f"  bug: {safe(bug.what)} in {bug.count} {unit}(s), first {safe(bug.case)}; "
+            "--debug shows where"
+        )
+        if is_debugging(sys.argv):
+            sys.stderr.write(bug.trace)
 
 
 def _print_totals(console: Console, outcome: RunOutcome, failed: int) -> None:

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from overread.core import (
@@ -20,86 +18,21 @@ from overread.core import (
     Reply,
     Request,
 )
-from overread.errors import (
-    BadReply,
-    MissingPart,
-    OverreadError,
-    ReleaseError,
-    Unavailable,
-    UnknownName,
-    UsageError,
-)
+from overread.errors import BadReply, OverreadError, ReleaseError, first_error, is_fatal
 from overread.runs.ablations import PresentedCase, Presenter, refuse_unused_hints
+from overread.runs.failures import run_tasks
 from overread.runs.reading_files import copy_reading_files, write_files, write_masks
-from overread.runs.requests.asker import Asker, Spending
+from overread.runs.requests.asker import Asker
 from overread.runs.requests.limits import derived_seed
-from overread.runs.requests.reply_cache import CacheUnusable
-from overread.runs.store import QuestionMessages, ReadingStore, RunUnwritable
-from overread.runs.worker_reader import read_whole_case, store_masks
+from overread.runs.store import QuestionMessages, ReadingStore
+from overread.runs.tally import Tally, Watch
+from overread.runs.worker_reader import store_masks
 from overread.session import Session, SessionSettings, mask_file
 
 Workflow = Callable[[Case, Session], Awaitable[Reading]]
 Work = Iterator[tuple[Case, int]]
 
-_MAX_REASONS = 10
 _YIELD_SECONDS = 0.01
-
-
-@dataclass
-class Bug:
-    """An unexpected exception met while reading."""
-
-    what: str
-    """Its type and words."""
-    case: str
-    """The first case that met it."""
-    trace: str
-    """Where it came from, for who mends it."""
-    count: int = 1
-    """How many cases met it."""
-
-
-@dataclass
-class Tally:
-    """How far a run has come."""
-
-    total: int | None = None
-    """Readings that the run will have, where that is known."""
-    before: int = 0
-    """Readings that were there when it began."""
-    read: int = 0
-    """Readings made now."""
-    failed: int = 0
-    """Readings made now that failed."""
-    failed_before: int = 0
-    """Readings that failed before and were not tried again."""
-    reasons: list[tuple[str, str]] = field(default_factory=list)
-    """(case, why) of the first few that failed."""
-    bugs: dict[str, Bug] = field(default_factory=dict)
-    """What was met that is a bug, by its words."""
-    spent: Spending = field(default_factory=Spending)
-    """What asking came to."""
-    began: float = field(default_factory=time.monotonic)
-    """When it began, on the clock that only goes forward."""
-
-    @property
-    def done(self) -> int:
-        """Readings that are there by now."""
-        return self.before + self.read
-
-    @property
-    def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self.began
-
-    def fail(self, case: str, why: str) -> None:
-        """Count one failed reading."""
-        self.failed += 1
-        if len(self.reasons) < _MAX_REASONS:
-            self.reasons.append((case, why))
-
-
-Watch = Callable[[Tally], None]
 
 
 class CaseRunner:
@@ -142,14 +75,8 @@ class CaseRunner:
         self._mask_limit = asyncio.Semaphore(2)
 
     async def read_all(self, work: Work, hands: int) -> None:
-        """Read every case of `work`, `hands` of them at the same time; no more are held in memory."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(hands):
-                    group.create_task(self._worker(work))
-        except BaseExceptionGroup as several:
-            # One thing went wrong first; the others only followed it.
-            raise first_error(several) from None
+        """Read every case of `work`, `hands` of them at once; no more are held in memory."""
+        await run_tasks(self._worker(work) for _ in range(hands))
         if self._release_error is not None:
             raise self._release_error
 
@@ -227,9 +154,8 @@ class CaseRunner:
     async def _read_whole(self, presented: PresentedCase, sample: int, seed: int) -> Reading:
         case, pictures, folder = presented.case, presented.pictures, self._store.folder
         async with self._asker.limit:
-            found, masks = await read_whole_case(self._reader, case, pictures, seed=seed)
+            found, masks = await self._reader.read_whole(case, pictures, seed=seed)
         reading = _with_case_id(found, case, sample)
-        source = getattr(self._reader, "source", None)
         if reading.error is not None:
             return reading
         try:
@@ -238,8 +164,7 @@ class CaseRunner:
                     return await asyncio.to_thread(
                         store_masks, folder, case, pictures, reading, masks
                     )
-            if source is not None:
-                return await asyncio.to_thread(copy_reading_files, folder, reading, source)
+            return await asyncio.to_thread(copy_reading_files, folder, reading, self._reader.source)
         except OSError as error:
             raise self._store.write_error(error) from None
         return reading
@@ -271,41 +196,12 @@ class CaseRunner:
         """Why a reading failed, for who runs it."""
         if isinstance(error, BadReply):
             return f"the answer could not be used: {error}"  # worded for the one who gave it
-        return str(error) if isinstance(error, OverreadError) else self._note_bug(error, case)
-
-    def _note_bug(self, error: BaseException, case: Case) -> str:
-        """Note a bug, and say what became of the case."""
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        what = what if len(what) <= 300 else f"{what[:299]}…"
-        known = self._tally.bugs.get(what)
-        if known is not None:
-            known.count += 1
-        elif len(self._tally.bugs) < _MAX_REASONS:
-            told = "".join(traceback.format_exception(error))
-            self._tally.bugs[what] = Bug(what, case.id, told)
-        return f"a bug ended this reading ({what})"
+        if isinstance(error, OverreadError):
+            return str(error)
+        return f"a bug ended this reading ({self._tally.note_bug(error, case.id)})"
 
 
 def _with_case_id(reading: Reading, case: Case, sample: int) -> Reading:
     if reading.case_id == case.id and reading.sample == sample:
         return reading
     return reading.model_copy(update={"case_id": case.id, "sample": sample})
-
-
-def is_fatal(error: BaseException) -> bool:
-    """Whether an error would hit every case: then it ends the run instead of failing them one by
-    one.
-
-    An unknown name may have been made up by a model's reply, so it fails its case only.
-    """
-    if isinstance(error, UsageError):
-        return not isinstance(error, UnknownName)
-    ending = MissingPart | Unavailable | CacheUnusable | RunUnwritable | MemoryError
-    return isinstance(error, ending)
-
-
-def first_error(error: BaseException) -> BaseException:
-    """The error itself, or the first of a group that several tasks at once ended in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, cast
 from pydantic import JsonValue
 
 from overread import catalog
-from overread.core import Case, Reader, Release, ReleaseRef
+from overread.core import Case, Reader, Release, ReleaseRef, make_reader
 from overread.errors import ReleaseError, UsageError
 from overread.runs.ablations import Presenter, refuse_ignored_settings, spec_settings
-from overread.runs.case_runner import CaseRunner, Tally, Watch, Workflow
+from overread.runs.case_runner import CaseRunner, Workflow
 from overread.runs.requests.asker import Asker
 from overread.runs.requests.limits import EndpointLimits
 from overread.runs.requests.prices import Prices
@@ -38,7 +38,8 @@ from overread.runs.spec import (
     write_spec,
 )
 from overread.runs.store import KnownReadings, ReadingStore, find_unusable_questions, scan_readings
-from overread.runs.worker_reader import WorkerReader, is_computing
+from overread.runs.tally import Tally, Watch
+from overread.runs.worker_reader import WorkerReader
 from overread.session import SessionSettings
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class RunPlan:
 
     @property
     def release_ref(self) -> ReleaseRef:
-        """The copy of the benchmark, by absolute paths: workers may have another working directory."""
+        """The copy of the benchmark, by absolute paths: workers may run in another folder."""
         pictures = self.pictures.resolve() if self.pictures else None
         return ReleaseRef(self.benchmark, self.root.resolve(), self.split, self.form, pictures)
 
@@ -154,7 +155,7 @@ async def run_async(
             keeper = _PromptRecorder(folder, spec)
             tally = _start_tally(plan, spec, release, known)
             outcome = RunOutcome(folder, spec, tally, notes=_collect_notes(reader, spec, known))
-            if getattr(reader, "interactive", False):
+            if reader.interactive:
                 watch = None  # it talks to the terminal, where a bar would be in its way
             if plan.use_cache and reader.cached:
                 cache = ReplyCache(plan.cache or default_cache_path())
@@ -240,16 +241,15 @@ def make_presenter(plan: RunPlan, reader: Reader, release: Release) -> Presenter
 
 
 def _make_reader(plan: RunPlan, place: ReleaseRef) -> tuple[Reader, str]:
+    reader = make_reader(plan.reader, plan.arguments, place)
     if not isinstance(plan.reader, str):
-        return plan.reader, plan.reader.name
-    name = plan.reader
-    made = cast(Reader, catalog.find("readers", name)(dict(plan.arguments), place=place))
-    if is_computing(made):
-        workers = min(plan.concurrency, os.cpu_count() or 1, getattr(made, "at_once", None) or 999)
-        return WorkerReader(
-            made, name=name, arguments=plan.arguments, place=place, workers=workers
-        ), name
-    return made, name
+        return reader, reader.name
+    if reader.computes:
+        workers = min(concurrency_for(plan, reader), os.cpu_count() or 1)
+        reader = WorkerReader(
+            reader, name=plan.reader, arguments=plan.arguments, place=place, workers=workers
+        )
+    return reader, plan.reader
 
 
 def find_workflow(plan: RunPlan, reader: Reader) -> Workflow | None:
@@ -278,15 +278,13 @@ def find_prices(plan: RunPlan, reader: Reader) -> Prices | None:
 def _make_asker(
     plan: RunPlan, reader: Reader, cache: ReplyCache | None, prices: Prices | None
 ) -> Asker:
-    pace = EndpointLimits(
-        min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency)
-    )
+    pace = EndpointLimits(concurrency_for(plan, reader))
     return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
 
 
 def concurrency_for(plan: RunPlan, reader: Reader) -> int:
     """How many cases are read at the same time."""
-    return min(plan.concurrency, getattr(reader, "at_once", None) or plan.concurrency)
+    return min(plan.concurrency, reader.at_once or plan.concurrency)
 
 
 def _resolve_cases(plan: RunPlan, release: Release) -> tuple[str, ...]:
@@ -394,7 +392,7 @@ class _PromptRecorder:
 
 def _collect_notes(reader: Reader, spec: RunSpec, known: KnownReadings) -> list[str]:
     # A replayed submission has problems of its own; the first few say what is the matter.
-    notes = list(getattr(reader, "problems", ())[:5])
+    notes = list(reader.problems[:5])
     now = current_versions()
     if spec.versions != now:
         begun = ", ".join(f"{name} {number}" for name, number in spec.versions.items())

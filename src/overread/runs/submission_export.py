@@ -1,4 +1,4 @@
-"""Export of a run as a submission: its readings in the benchmark's own format, one case at a time."""
+"""Export of a run as a submission: its readings in the benchmark's format, case by case."""
 
 from __future__ import annotations
 

@@ -14,10 +14,9 @@ from overread import catalog
 from overread.cli import judge as judge_verb
 from overread.core import Entry, Reading
 from overread.core.verdicts import DiscussionVerdicts, StepVerdicts
-from overread.errors import OverreadError, ReaderError, UnknownName, UsageError
+from overread.errors import OverreadError, ReaderError, Unavailable, UnknownName, UsageError
 from overread.metrics import Sample, Subject
 from overread.metrics.judged import STEP_FACTUALITY
-from overread.phantom.sketch import write_sketch
 from overread.runs.judging.runner import JudgeOutcome, JudgePlan, judge
 from overread.runs.judging.verdict_store import (
     VERDICTS_FILE,
@@ -27,6 +26,7 @@ from overread.runs.judging.verdict_store import (
 )
 from overread.runs.spec import ReaderSpec, RunSpec, WorkflowSpec, write_spec
 from overread.runs.store import ReadingStore
+from tests.sketches.release import write_sketch
 from tests.workflows.scripted_judges import Obliging
 
 WORDS = "The nodule is solid. It is in the left lung. There is no effusion."
@@ -255,6 +255,15 @@ def test_a_bug_costs_one_record_and_is_told(run: Path, entries: list[Entry]) -> 
     assert len(steps_of(run)) == 2 * len(entries)
 
 
+def test_what_is_wrong_for_every_reading_ends_the_judging(run: Path) -> None:
+    """Also where a judge asks in a task group; no verdict is written as failed."""
+    reader = Obliging()
+    reader.fail = ExceptionGroup("tasks", [Unavailable("no credit is left")])
+    with pytest.raises(Unavailable, match=r"^no credit is left$"):
+        judged(run, reader)
+    assert steps_of(run) == []
+
+
 def test_discussions_are_judged_too(run: Path, entries: list[Entry]) -> None:
     """Both kinds stand in one file."""
     judged(run)
@@ -311,7 +320,7 @@ def test_what_cannot_be_judged_is_one_sentence(run: Path, tmp_path: Path) -> Non
         judged(run, kind="step")
     mute = Obliging()
     mute.skills = frozenset({"masks"})
-    with pytest.raises(UsageError, match="does not answer in words"):
+    with pytest.raises(UsageError, match="does not return text"):
         judged(run, mute)
     with VerdictStore(run), pytest.raises(UsageError, match="another process is judging"):
         judged(run)

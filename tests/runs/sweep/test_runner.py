@@ -14,7 +14,6 @@ from PIL import Image as Pillow
 
 from overread import catalog
 from overread.errors import UsageError
-from overread.runs.case_runner import Tally
 from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.spec import read_spec
@@ -22,6 +21,7 @@ from overread.runs.sweep import runner as sweeping
 from overread.runs.sweep.axes import Axis, make_points, parse_axes
 from overread.runs.sweep.files import make_chart, sweep_to_json, write_sweep
 from overread.runs.sweep.runner import SweepResult, estimate_points, sweep
+from overread.runs.tally import Tally
 from overread.session import SessionSettings
 from tests.runs.ablation_cases import Counting, pictured
 

@@ -25,10 +25,10 @@ from overread.runs.audit.setup import AuditSetup
 from overread.runs.audit.shares import AuditShares, compute_shares
 from overread.runs.audit.shifts import AnswerShift, measure_shifts, same_words
 from overread.runs.audit.store import write_plans, write_result
-from overread.runs.case_runner import Watch
 from overread.runs.engine import run_async
 from overread.runs.estimate import Estimate, estimate
 from overread.runs.store import last_readings
+from overread.runs.tally import Watch
 from overread.runs.workers import run_in_workers
 
 WatchFactory = Callable[[str], AbstractContextManager[Watch | None]]

@@ -8,7 +8,6 @@ again judges only readings that were not judged yet or whose text has changed.
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,24 +17,22 @@ from typing import Any, NamedTuple, cast
 from overread import catalog
 from overread.core import Entry, Reader, Reading, Release
 from overread.core.verdicts import Judge, Verdicts, text_digest
-from overread.errors import MissingPart, OverreadError, Unavailable, UnknownName, UsageError
+from overread.errors import OverreadError, UsageError, first_error, is_fatal
 from overread.prompts import find_prompt
-from overread.runs.case_runner import Bug, Tally, Watch
 from overread.runs.engine import RunPlan, concurrency_for, prepare_run
+from overread.runs.failures import run_tasks
 from overread.runs.judging.verdict_store import VerdictStore, load_verdicts
 from overread.runs.requests.asker import Asker
 from overread.runs.requests.limits import EndpointLimits, derived_seed
 from overread.runs.requests.prices import Prices
-from overread.runs.requests.reply_cache import CacheUnusable, ReplyCache, default_cache_path
-from overread.runs.scoring.measure_cache import digest
+from overread.runs.requests.reply_cache import ReplyCache, default_cache_path
 from overread.runs.signals import stop_on_signal
 from overread.runs.spec import read_spec
-from overread.runs.store import RunUnwritable, last_readings
+from overread.runs.store import last_readings
+from overread.runs.tally import Tally, Watch
 from overread.session import Session, SessionSettings
+from overread.storage.digests import digest
 from overread.workflows.judges.verdicts import session_log
-
-_FATAL = (UsageError, MissingPart, Unavailable, CacheUnusable, RunUnwritable, MemoryError)
-"""What is wrong for every case: it ends the judging instead of failing them all."""
 
 
 def find_judge(name: str) -> Judge:
@@ -279,15 +276,7 @@ class JudgeRunner:
     async def judge_all(self, work: Iterator[_JudgeTask], hands: int) -> None:
         """Judge every reading of `work`, `hands` of them at once."""
         self._report_progress()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(hands):
-                    group.create_task(self._worker(work))
-        except BaseExceptionGroup as several:
-            error: BaseException = several
-            while isinstance(error, BaseExceptionGroup):
-                error = error.exceptions[0]
-            raise error from None
+        await run_tasks(self._worker(work) for _ in range(hands))
 
     async def _worker(self, work: Iterator[_JudgeTask]) -> None:
         for entry, reading, anew in work:
@@ -320,20 +309,14 @@ class JudgeRunner:
         mine = {"judge": self.outcome.judge, "rule": self.outcome.rule}
         try:
             told = await self.judge.judge(entry, reading, session)
-        except Exception as error:
-            if isinstance(error, _FATAL) and not isinstance(error, UnknownName):
-                raise
-            why = str(error) if isinstance(error, OverreadError) else self._note_bug(error, entry)
+        except Exception as problem:
+            error = first_error(problem)
+            if is_fatal(error):
+                raise error from None
+            why = str(error)
+            if not isinstance(error, OverreadError):
+                bug = self.outcome.tally.note_bug(error, entry.case.id)
+                why = f"a bug ended this verdict ({bug})"
             told = self.judge.make_failed(entry, reading, self.outcome.judge, why)
             mine |= session_log(session)
         return told.model_copy(update=mine)
-
-    def _note_bug(self, error: Exception, entry: Entry) -> str:
-        """Note a bug, and say what became of the verdict."""
-        what = f"{type(error).__name__}: {error}"[:300]
-        bugs = self.outcome.tally.bugs
-        if what in bugs:
-            bugs[what].count += 1
-        else:
-            bugs[what] = Bug(what, entry.case.id, "".join(traceback.format_exception(error)))
-        return f"a bug ended this verdict ({what})"

@@ -21,7 +21,6 @@ from overread.errors import UsageError
 from overread.metrics import Sample
 from overread.metrics.statistics.bootstrap import Interval, cluster_key, interval
 from overread.metrics.statistics.paired_tests import Difference
-from overread.runs.case_runner import Watch
 from overread.runs.engine import RunOutcome, RunPlan, make_presenter, prepare_run, run
 from overread.runs.estimate import Estimate, estimate
 from overread.runs.scoring.aggregation import BootstrapSettings
@@ -30,6 +29,7 @@ from overread.runs.scoring.comparison import compare
 from overread.runs.scoring.from_run import score
 from overread.runs.store import last_readings
 from overread.runs.sweep.axes import Axis, SweepPoint, make_points
+from overread.runs.tally import Watch
 
 MARK = "overread sweep 1"
 
