@@ -77,7 +77,7 @@ _PUBLIC = {
         "overread.runs.audit.records": "AuditPlan",
         "overread.runs.engine": "RunOutcome RunPlan run",
         "overread.runs.scoring.card": "Card read_card",
-        "overread.runs.scoring.card_builder": "grade",
+        "overread.runs.scoring.from_submission": "grade",
         "overread.runs.scoring.comparison": "compare",
         "overread.runs.scoring.from_run": "score",
         "overread.runs.store": "last_readings",
