@@ -15,8 +15,6 @@ from PIL import Image as Pillow
 
 import overread
 from overread import catalog
-from overread.benchmarks.mmrad.traces import join_response
-from overread.benchmarks.mmrad.traces import parse_interleaved as read_response
 from overread.bridges.eval_task import EvalTask
 from overread.core import Box, Reading, ReleaseRef, Reply, Request, Trace, Whole
 from overread.errors import BadReply
@@ -24,11 +22,13 @@ from overread.metrics.traces.looks import collect_looks
 from overread.ontology import xray_regions
 from overread.pixels.draw import crop
 from overread.pixels.relative_boxes import RelativeBox
+from overread.prompts.interleaved import REPORT_CUE, join_response, neutralise_marks
+from overread.prompts.interleaved import parse_interleaved as read_response
 from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
 from overread.runs.scoring.from_run import score
 from overread.runs.submission_export import export_submission
-from overread.workflows.interleaved import REPORT_CUE, neutralise_marks, parse_location
+from overread.workflows.interleaved import parse_location
 from tests.runs.sketch_runs import questions
 from tests.workflows.scripted_model import Asked, Record, js, kinds, same_pixels, scripted
 

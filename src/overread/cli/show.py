@@ -83,14 +83,15 @@ def print_reading(reading: Reading) -> None:
     from rich.padding import Padding
 
     from overread.cli.console import safe, stdout_console
+    from overread.prompts.interleaved import IMAGE
 
     console = stdout_console()
     console.print(f"\n[bold cyan]{safe(reading.case_id)}[/]  as read by {safe(reading.reader)}")
     lines = [("Failed", reading.error)] if reading.error else []
     number = 0
     for step in reading.trace.steps if reading.trace else ():
-        # In an interleaved record `<image>` stands where a cut-out is shown: the place says which.
-        words = " ".join(step.text.replace("<image>", "").split())
+        # The place says which cut-out is shown where the mark stands.
+        words = " ".join(step.text.replace(IMAGE, "").split())
         places = dict.fromkeys(_describe_region(region, {}) for region in step.regions)
         if words or places:
             number += 1

@@ -9,7 +9,6 @@ last the report is announced.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +19,20 @@ from overread.errors import BadReply, ReaderError
 from overread.ontology import xray_regions
 from overread.ontology.regions import MajorRegion
 from overread.pixels.relative_boxes import OrientedImage, RelativeBox, enclosing_box, oriented_image
+from overread.prompts.interleaved import (
+    ANALYZE,
+    HIGHLIGHT,
+    IMAGE,
+    REPORT_CUE,
+    box_sentence,
+    neutralise_marks,
+    ordinal,
+)
 from overread.prompts.replies import ParsedReply, json_parser, text_parser
 from overread.session import Session
 from overread.workflows.final_question import ask_answer, ask_report, report_instruction
 from overread.workflows.judges.verdicts import one_line, strict_schema
 from overread.workflows.prompt_values import add_answer_step, render_fragment
-
-REPORT_CUE = "Summarizing the previous analysis, I will generate the following report: "
-_IMAGE = "<image>"
-_ORDINALS = (
-    *("First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth", "Ninth"),
-    *("Tenth", "Eleventh", "Twelfth"),
-)
-# What would announce a report in the middle of the findings.
-_ANNOUNCES = re.compile(
-    r"\b((?:summari[sz]\w*|in summary|to sum up|in conclusion|report)\b[^.:\n]{0,200}):", re.I
-)
 
 
 class Edges(BaseModel):
@@ -151,20 +148,18 @@ class _RegionTour:
 
     def _record_look(self, look: _RegionLook) -> None:
         """The steps of one look, in the words that interleaved records have."""
-        session, number = self._session, len(self.looks)
-        ordinal = _ORDINALS[number] if number < len(_ORDINALS) else "Next"
-        announced = f"{ordinal}, I need to analyze the {look.region}. "
+        session = self._session
+        announced = ANALYZE.format(ordinal=ordinal(len(self.looks)), region=look.region)
         if look.box is None:
             session.add_step("say", announced)
             session.add_step("look", "", [self._whole])
             add_answer_step(session, "say", [self._whole], f"{neutralise_marks(look.words)}\n\n")
             return
         box = look.box
-        session.add_step("say", f"{announced}I will highlight the {look.region} of this X-ray. ")
+        session.add_step("say", announced + HIGHLIGHT.format(region=look.region))
         crop = session.save_image(look.cutout) if look.cutout else None
-        session.add_step("look", _IMAGE, [box], crop=crop, exchange=look.exchange)
-        edges = f"[{box.x1:.0f}, {box.y1:.0f}, {box.x2:.0f}, {box.y2:.0f}]"
-        told = f" The bounding box of this area is {edges} . {neutralise_marks(look.words)}\n\n"
+        session.add_step("look", IMAGE, [box], crop=crop, exchange=look.exchange)
+        told = f"{box_sentence(box)}{neutralise_marks(look.words)}\n\n"
         add_answer_step(session, "say", [box], told)
 
 
@@ -195,16 +190,6 @@ def _format_notes(looks: list[_RegionLook]) -> str:
     return "\n".join(lines) or "nothing yet"
 
 
-def neutralise_marks(words: str) -> str:
-    """Words that cannot be taken for a look, for a box, or for the beginning of the report.
-
-    >>> neutralise_marks("In summary: a <image> mass [1, 2, 3, 4].")
-    'In summary, a mass (1, 2, 3, 4).'
-    """
-    plain = one_line(words.replace(_IMAGE, " ").replace("[", "(").replace("]", ")"))
-    return _ANNOUNCES.sub(r"\1,", plain)
-
-
 async def _conclude(case: Case, session: Session, looks: list[_RegionLook]) -> dict[str, Any]:
     """The report, or the answer, from the film, the cut-outs in their order, and the notes."""
     show = await session.show_async()
@@ -217,4 +202,4 @@ async def _conclude(case: Case, session: Session, looks: list[_RegionLook]) -> d
     parts = await ask_report(session, "interleaved-report", told, show=show, kind=None)
     add_answer_step(session, "conclude", (), REPORT_CUE)
     # A mark of a look in the report would be taken for one.
-    return {"report": parts["report"].replace(_IMAGE, " ").strip()}
+    return {"report": parts["report"].replace(IMAGE, " ").strip()}

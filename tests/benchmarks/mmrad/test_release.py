@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import overread
-from overread.benchmarks.mmrad.traces import join_response, parse_interleaved, parse_thinking
 from overread.core import Box, Entry
 from overread.errors import UsageError
+from overread.prompts.interleaved import join_response, parse_interleaved, parse_thinking
 from tests.jsonl_rows import read_rows, write_rows
 
 Copy = Callable[[str], Path]

@@ -13,17 +13,17 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from overread.benchmarks.mmrad.traces import (
-    IMAGE,
-    ParsedResponse,
-    parse_interleaved,
-    parse_thinking,
-)
 from overread.benchmarks.release import FolderRelease, clean_id
 from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
 from overread.core import Case, Entry, Image, ScannedRow, Truth
 from overread.errors import Refused, UsageError
+from overread.prompts.interleaved import (
+    IMAGE,
+    ParsedResponse,
+    parse_interleaved,
+    parse_thinking,
+)
 
 SPLITS = ("train", "val", "test")
 FORMS = ("jsonl", "parquet", "json")

@@ -18,16 +18,16 @@ from typing import Any
 
 from overread.benchmarks.intake import Intake, json_kind, quote_value
 from overread.benchmarks.mmrad.release import THINKVG
-from overread.benchmarks.mmrad.traces import (
+from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
+from overread.benchmarks.submitted_files import FolderFiles
+from overread.core import Box, Case, Entry, Release, Submission, Trace
+from overread.errors import NotThere, PictureError
+from overread.prompts.interleaved import (
     IMAGE,
     ParsedResponse,
     parse_interleaved,
     parse_thinking,
 )
-from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
-from overread.benchmarks.submitted_files import FolderFiles
-from overread.core import Box, Case, Entry, Release, Submission, Trace
-from overread.errors import NotThere, PictureError
 
 _NAME_CASE = "write the case's id, or the row as the release has it"
 

@@ -8,15 +8,10 @@ written as they are; else the looks are worded as the release words them.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
-from uuid import uuid4
 
 from overread.benchmarks.mmrad.release import THINKVG
-from overread.benchmarks.mmrad.traces import IMAGE, join_response, parse_interleaved, parse_thinking
 from overread.benchmarks.mmrad.write import question_row, trace_row
 from overread.benchmarks.output import copy_bytes
 from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
@@ -33,9 +28,18 @@ from overread.core import (
     WrittenSubmission,
 )
 from overread.errors import PictureError, UsageError
-from overread.storage.atomic import open_atomic
+from overread.prompts.interleaved import (
+    BOX_SENTENCE,
+    HIGHLIGHT,
+    IMAGE,
+    REPORT_CUE,
+    escape_marks,
+    join_response,
+    parse_interleaved,
+    parse_thinking,
+)
+from overread.storage.atomic import open_atomic, replace_folder
 
-_CUE = "Summarizing the previous analysis, I will generate the following report: "
 _NO_CROP = "no-crop"
 """Stands where a look has no cut-out but a later one has, so that these stay in their places."""
 
@@ -54,7 +58,7 @@ def submit(
     crops = crops_folder(out)
     if crops.exists() and not out.exists():
         raise UsageError(f"{crops} is there already", remedy="choose another name")
-    with _replace_folder(crops) as part, open_atomic(out) as stream:
+    with replace_folder(crops) as part, open_atomic(out) as stream:
         for entry in release.entries():
             reading = going.find_reading(entry)
             if reading is None:
@@ -82,22 +86,6 @@ def crops_folder(out: Path) -> Path:
     """
     name = out.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
     return out.with_name(f"{name}-crops")
-
-
-@contextmanager
-def _replace_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder that replaces `folder` on success.
-
-    If nothing was written into it, `folder` is only removed.
-    """
-    part = folder.with_name(f".{uuid4().hex}.part")
-    try:
-        yield part
-        shutil.rmtree(folder, ignore_errors=True)
-        if part.exists():
-            part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 class _CropCopier:
@@ -164,15 +152,15 @@ def _make_response(entry: Entry, reading: Reading) -> Trace | None:
         return None
     steps: list[Step] = []
     for box, crop, words in looks:
-        place = _escape_words(box.label or "marked area")
+        place = escape_marks(box.label or "marked area")
         edges = ", ".join(map(_format_edge, (box.x1, box.y1, box.x2, box.y2)))
-        said = f" The bounding box of this area is [{edges}] . {_escape_words(words)}\n\n "
+        said = f"{BOX_SENTENCE.format(box=edges)}{escape_marks(words)}\n\n "
         steps += [
-            Step(kind="say", text=f"I will highlight the {place} of this X-ray. "),
+            Step(kind="say", text=HIGHLIGHT.format(region=place)),
             Step(kind="look", text=IMAGE, regions=(box,), crop=crop),
             Step(kind="say", text=said, regions=(box,)),
         ]
-    steps += [Step(kind="conclude", text=_CUE)] if reading.report else []
+    steps += [Step(kind="conclude", text=REPORT_CUE)] if reading.report else []
     return Trace(steps=tuple(steps))
 
 
@@ -216,11 +204,6 @@ def _find_looks(
 def _format_edge(edge: float) -> str:
     """An edge as boxes have it: no exponent, six places at most."""
     return f"{edge:.6f}".rstrip("0").rstrip(".")
-
-
-def _escape_words(words: str) -> str:
-    """Words with <image> and brackets replaced, so that no look or box is parsed from them."""
-    return " ".join(words.replace(IMAGE, " ").replace("[", "(").replace("]", ")").split())
 
 
 def _make_answer_row(entry: Entry, reading: Reading) -> dict[str, Any] | None:

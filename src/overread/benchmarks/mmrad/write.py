@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks.mmrad.release import THINKVG, read_question, read_trace
-from overread.benchmarks.mmrad.traces import IMAGE, join_response
 from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Progress, Release, Trace, Truth
 from overread.errors import UsageError
+from overread.prompts.interleaved import IMAGE, join_response
 from overread.storage.atomic import open_atomic
 
 _RECORD = ("prompt", "response", "images")
@@ -58,7 +58,7 @@ def write(
     if stored == "jsonl":
         return write_jsonl(path, rows())
     if stored == "json":
-        with open_atomic(path, fresh=True) as stream:
+        with open_atomic(path, exclusive=True) as stream:
             stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
         return path
     import pyarrow as pa

@@ -7,18 +7,14 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from overread.benchmarks.mmrad.release import read_trace
-from overread.benchmarks.mmrad.traces import IMAGE
 from overread.benchmarks.row_fields import RowFields
 from overread.build.item import Data, Drop, Item, Keep, StepResult
 from overread.build.mmrad.rounds import RegionRound, rounds_of
 from overread.build.step import StepContext
 from overread.core import Box, Entry
+from overread.prompts.interleaved import IMAGE, ordinal
 
 INSTRUCTION = "Go over this chest X-ray one region at a time, and then write its report."
-_ORDINALS = (
-    *("First", "Second", "Third", "Fourth", "Fifth", "Sixth"),
-    *("Seventh", "Eighth", "Ninth", "Tenth", "Next"),
-)
 _ANNOUNCEMENT = (
     "{ordinal}, I will analyze the {major}. I will highlight the {major} in this image. "
 )
@@ -56,9 +52,8 @@ def make_row(
     """Prompt, response and images in the layout of the benchmark."""
     parts: list[str] = []
     for number, one in enumerate(rounds):
-        ordinal = _ORDINALS[min(number, len(_ORDINALS) - 1)]
         box = ", ".join(str(edge) for edge in one.box)
-        parts += [_ANNOUNCEMENT.format(ordinal=ordinal, major=one.major), IMAGE]
+        parts += [_ANNOUNCEMENT.format(ordinal=ordinal(number), major=one.major), IMAGE]
         parts += [_BOX_SENTENCE.format(box=box), f"{' '.join(one.sentences)}\n\n"]
     return {
         "prompt": f"{' '.join(instruction.split())} {IMAGE}",

@@ -17,9 +17,9 @@ from overread.build.release.ct_volumes import mask_blocks, read_labels
 from overread.build.release.export_job import CannotExport, ExportJob
 from overread.build.release.picture_files import WINDOWS, flat_bytes, picture_path, write_files
 from overread.core import Entry, Finding, Release, Truth
+from overread.prompts.interleaved import IMAGE
 from overread.prompts.templates import find_prompt
 
-_IMAGE = "<image>"
 _MAX_BLOCKS = 50
 
 
@@ -74,9 +74,9 @@ def _text_part(words: str) -> dict[str, str]:
 def _llava_row(turn: ChatTurn, files: list[str]) -> dict[str, Any]:
     """Conversations with a mark for each picture; the template of LLaVA brings its own system."""
     for words in (turn.question, turn.answer or ""):
-        if _IMAGE in words:
-            raise CannotExport(f"its text holds '{_IMAGE}', which means a picture in this style")
-    marks = f"{_IMAGE}\n" * len(files)
+        if IMAGE in words:
+            raise CannotExport(f"its text holds '{IMAGE}', which means a picture in this style")
+    marks = f"{IMAGE}\n" * len(files)
     conversation = [{"from": "human", "value": f"{marks}{turn.question}"}]
     if turn.answer is not None:
         conversation.append({"from": "gpt", "value": turn.answer})

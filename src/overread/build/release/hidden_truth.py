@@ -16,9 +16,8 @@ from overread.benchmarks.output import copy_bytes
 from overread.build.release.checksums import list_files
 from overread.core import Case, Entry, Progress, Release
 from overread.errors import OverreadError, UsageError
+from overread.prompts.interleaved import IMAGE
 from overread.storage.fence import Fence
-
-_MARK = "<image>"
 
 
 class _WithoutTruth:
@@ -39,7 +38,7 @@ def _is_visible_anyway(value: Any, case: Case) -> bool:
     """Whether an unknown column only repeats what the case itself shows."""
     if not isinstance(value, str):
         return False
-    words = " ".join(value.replace(_MARK, " ").split())
+    words = " ".join(value.replace(IMAGE, " ").split())
     seen = {" ".join((text or "").split()) for text in (case.instruction, case.history)}
     return words in seen or value.lstrip("/") in {picture.file for picture in case.pictures}
 

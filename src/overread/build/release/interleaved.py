@@ -15,8 +15,7 @@ from overread.build.release.export_job import CannotExport, ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes, picture_path, write_files
 from overread.core import Box, Entry, Release, Step, Truth
 from overread.pixels.encode import EncodedImage
-
-IMAGE = "<image>"
+from overread.prompts.interleaved import IMAGE
 
 
 def write_interleaved(job: ExportJob) -> None:

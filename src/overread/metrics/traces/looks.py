@@ -13,9 +13,8 @@ from overread.language.vocabulary import Vocabulary, vocabulary
 from overread.metrics.boxes.region_names import canonical_place
 from overread.metrics.contract import Subject
 from overread.ontology import xray_regions
+from overread.prompts.interleaved import drop_marks
 
-_BOX = re.compile(r"\[(?:\s*-?\d+(?:\.\d+)?\s*,){3}\s*-?\d+(?:\.\d+)?\s*\]")
-_IMAGE = "<image>"
 _LONGEST = 6
 """Words that the name of a region has at most."""
 
@@ -59,7 +58,7 @@ def collect_looks(trace: Trace | None) -> list[TraceLook]:
         words = following.text if following is not None and following.kind == "say" else ""
         box = boxes[0] if boxes else None
         found.append(
-            TraceLook(canonical_place(label), label, box, step.crop, _without_boxes(words))
+            TraceLook(canonical_place(label), label, box, step.crop, drop_marks(words))
         )
     return found
 
@@ -67,7 +66,7 @@ def collect_looks(trace: Trace | None) -> list[TraceLook]:
 def step_words(trace: Trace | None) -> str:
     """All that the steps say before the conclusion, without its boxes and image marks."""
     steps = trace.steps if trace else ()
-    return _without_boxes("".join(step.text for step in steps if step.kind != "conclude"))
+    return drop_marks("".join(step.text for step in steps if step.kind != "conclude"))
 
 
 def cached_statements(text: str) -> tuple[Statement, ...]:
@@ -90,10 +89,6 @@ def trace_pair(subject: Subject) -> tuple[Trace | None, Trace | None]:
 def _words_before(steps: Sequence[Step], n: int) -> str:
     """The words right before a look."""
     return steps[n - 1].text if n and steps[n - 1].kind == "say" else ""
-
-
-def _without_boxes(words: str) -> str:
-    return _BOX.sub(" ", words).replace(_IMAGE, " ")
 
 
 def _last_named_region(words: str) -> str | None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from overread.benchmarks.mmrad.release import read_trace
-from overread.benchmarks.mmrad.traces import IMAGE
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Record
 from overread.errors import OverreadError
@@ -20,14 +19,18 @@ from overread.ontology import xray_regions
 from overread.phantom.film.report import GROUPS, XrayReport, base_regions, major_region
 from overread.phantom.film.sign import FilmBox, FilmContents
 from overread.phantom.words.place_phrases import pick
+from overread.prompts.interleaved import (
+    ANALYZE,
+    BOX_SENTENCE,
+    HIGHLIGHT,
+    IMAGE,
+    REPORT_CUE,
+    ordinal,
+)
 
 MAX_SENTENCES = 3
 """Sentences of one round; a region of which more is said is looked at again."""
 
-_ORDINALS = (
-    *("First", "Second", "Third", "Fourth", "Fifth", "Sixth"),
-    *("Seventh", "Eighth", "Ninth", "Tenth", "Next"),
-)
 _INSTRUCTIONS = (
     "Write the report of this chest X-ray, with its significant findings.",
     "Read this chest radiograph region by region and write a report.",
@@ -36,17 +39,17 @@ _INSTRUCTIONS = (
     "Generate a structured radiology report for this frontal chest X-ray.",
 )
 _ANNOUNCEMENTS = (
-    "{ordinal}, I need to analyze the {region}. I will highlight the {region} of this X-ray. ",
+    f"{ANALYZE}{HIGHLIGHT}",
     "{ordinal}, I will analyze the {region}. I will highlight the {region} in this X-ray. ",
     "{ordinal}, I need to analyze the {region}. I will now highlight the {region} on this image. ",
 )
 _BOX_SENTENCES = (
-    " The bounding box of this area is [{box}] . ",
+    BOX_SENTENCE,
     " This region lies in the box [{box}]. ",
     " Its bounding box is [{box}]. ",
 )
 _CUES = (
-    "Summarizing the previous analysis, I will generate the following report: ",
+    REPORT_CUE,
     "In summary, these findings lead to the following report: ",
     "Summarizing what was seen in each region, the report reads as follows: ",
 )
@@ -146,8 +149,7 @@ def _write_response(rounds: Sequence[TraceRound], report: str, rng: np.random.Ge
     announced, boxed = pick(rng, _ANNOUNCEMENTS), pick(rng, _BOX_SENTENCES)
     parts: list[str] = []
     for number, look in enumerate(rounds):
-        ordinal = _ORDINALS[min(number, len(_ORDINALS) - 1)]
         box = ", ".join(str(edge) for edge in look.box)
-        parts += [announced.format(ordinal=ordinal, region=look.region), IMAGE]
+        parts += [announced.format(ordinal=ordinal(number), region=look.region), IMAGE]
         parts += [boxed.format(box=box), f"{look.words}\n\n"]
     return "".join([*parts, pick(rng, _CUES), report])

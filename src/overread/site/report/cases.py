@@ -24,6 +24,7 @@ from overread.core import (
 from overread.errors import OverreadError
 from overread.pixels.draw import Colour
 from overread.pixels.encode import data_uri, encode
+from overread.prompts.interleaved import IMAGE
 from overread.site.report.markup import Markup, h, join_markup, table
 from overread.site.report.scores import format_number, strip_paths_and_urls
 from overread.site.traces.cutouts import TRUTH, CasePixels, Pixels, draw_mask_slice, draw_region
@@ -255,7 +256,7 @@ def _reading(name: str, reading: Reading | None) -> Markup:
     steps = reading.trace.steps if reading.trace else ()
     items = []
     for step in steps:
-        words = " ".join(step.text.replace("<image>", " ").split())
+        words = " ".join(step.text.replace(IMAGE, " ").split())
         places = "; ".join(dict.fromkeys(describe_region(region) for region in step.regions))
         if words or places:
             at = h("span", f" [{places}]", class_="quiet") if places else None

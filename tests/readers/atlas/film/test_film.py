@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from scipy import ndimage
 
-from overread.benchmarks.mmrad.traces import join_response, parse_interleaved, parse_thinking
 from overread.core import Box, Case, Image
 from overread.errors import PictureError
 from overread.language.statements import find_statements
+from overread.prompts.interleaved import join_response, parse_interleaved, parse_thinking
 from overread.readers.atlas.film.answers import answer_question
 from overread.readers.atlas.film.reading import read_film
 from overread.readers.atlas.film.report import compose_sentences

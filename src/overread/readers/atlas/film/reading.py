@@ -19,9 +19,9 @@ from overread.errors import OverreadError
 from overread.pixels.image_metadata import exif_orientation
 from overread.pixels.relative_boxes import OrientedImage, RelativeBox
 from overread.pixels.sent_images import apply_orientation
+from overread.prompts.interleaved import REPORT_CUE
 from overread.readers.atlas.film.answers import answer_question
 from overread.readers.atlas.film.report import (
-    REPORT_CUE,
     FilmSentence,
     FilmWriter,
     compose_report,

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from overread.core import Box, Finding, Step
+from overread.prompts.interleaved import ANALYZE, HIGHLIGHT, IMAGE, box_sentence, ordinal
 from overread.readers.atlas.film.signs import FilmSign, FilmSigns
 
-REPORT_CUE = "Summarizing the previous analysis, I will generate the following report: "
 BoxOf = Callable[[tuple[float, float, float, float], str | None], Box]
-_ORDINALS = ("First", "Second", "Third", "Fourth")
 _LUNG, _PLEURA, _HEART = (
     "lung region",
     "pleura and diaphragm region",
@@ -145,19 +144,13 @@ class FilmWriter:
             if edges is None:
                 continue
             box = self._box_of(edges, group)
-            ordinal = _ORDINALS[number]
+            announced = f"{ANALYZE}{HIGHLIGHT}".format(ordinal=ordinal(number), region=group)
             number += 1
-            announced = (
-                f"{ordinal}, I need to analyze the {group}. "
-                f"I will highlight the {group} of this X-ray. "
-            )
             steps.append(Step(kind="say", text=announced))
-            steps.append(Step(kind="look", text="<image>", regions=(box,)))
-            corners = f"[{box.x1:.0f}, {box.y1:.0f}, {box.x2:.0f}, {box.y2:.0f}]"
+            steps.append(Step(kind="look", text=IMAGE, regions=(box,)))
             ours = [one for one in told if one.group == group]
             words = " ".join(one.text for one in ours)
-            text = f" The bounding box of this area is {corners} . {words}"
-            steps.append(Step(kind="say", text=text, regions=(box,)))
+            steps.append(Step(kind="say", text=f"{box_sentence(box)}{words}", regions=(box,)))
             steps += [self._measurement_step(sign, box) for one in ours for sign in one.signs]
             steps.append(Step(kind="say", text="\n\n"))
         return steps

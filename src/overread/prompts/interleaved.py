@@ -1,6 +1,8 @@
-"""Parse responses into traces, and join traces into responses.
+"""The grammar of interleaved responses: words, looks with their boxes, at last the report.
 
-The round trip is exact: the joined step texts plus the report are the response, letter by letter.
+Responses are parsed into traces, and traces joined into responses; the round trip is exact: the
+joined step texts plus the report are the response, letter by letter. Who writes a trace takes its
+words from here, so that it can be read back.
 """
 
 from __future__ import annotations
@@ -13,7 +15,16 @@ from overread.core import Box, Finding, Step, Trace
 from overread.ontology import xray_regions
 
 IMAGE = "<image>"
+"""Stands where a cut-out is shown."""
+ANALYZE = "{ordinal}, I need to analyze the {region}. "
+HIGHLIGHT = "I will highlight the {region} of this X-ray. "
+BOX_SENTENCE = " The bounding box of this area is [{box}] . "
+REPORT_CUE = "Summarizing the previous analysis, I will generate the following report: "
 
+_ORDINALS = (
+    *("First", "Second", "Third", "Fourth", "Fifth", "Sixth"),
+    *("Seventh", "Eighth", "Ninth", "Tenth", "Next"),
+)
 _NUMBER = r"\s*(-?\d{1,7}(?:\.\d{1,6})?)\s*"
 _BOX = re.compile(rf"\[{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]")
 # Brackets with numbers that should perhaps be a box: separators, signs, exponents, NaN.
@@ -29,11 +40,9 @@ _NEXT_LOOK = re.compile(
     r"(?:\b\w{1,12},? )?\bI (?:now )?(?:need to|will|shall) (?:next )?(?:analy|highlight)", re.I
 )
 # What announces the report: a clause that sums up, or speaks of the report, and ends in a colon.
-_REPORT_CUE = re.compile(
-    r"(?:^|(?<=[.\n]))[^.:\n]{0,200}?"
-    r"\b(?:summari[sz]\w*|in summary|to sum up|in conclusion|report)\b[^.:\n]{0,200}:\s*",
-    re.I,
-)
+_SUMS_UP = r"\b(?:summari[sz]\w*|in summary|to sum up|in conclusion|report)\b[^.:\n]{0,200}"
+_REPORT_CUE = re.compile(rf"(?:^|(?<=[.\n]))[^.:\n]{{0,200}}?{_SUMS_UP}:\s*", re.I)
+_CUE_IN_WORDS = re.compile(rf"({_SUMS_UP}):", re.I)
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,40 @@ class ParsedResponse:
     report: str | None
     answer: str | None
     oddities: tuple[tuple[str, str, str], ...]
+
+
+def ordinal(number: int) -> str:
+    """The word that begins a round; rounds are counted from 0.
+
+    >>> ordinal(0), ordinal(9), ordinal(40)
+    ('First', 'Tenth', 'Next')
+    """
+    return _ORDINALS[min(number, len(_ORDINALS) - 1)]
+
+
+def box_sentence(box: Box) -> str:
+    """The sentence that follows a look, in whole pixels."""
+    edges = ", ".join(f"{edge:.0f}" for edge in (box.x1, box.y1, box.x2, box.y2))
+    return BOX_SENTENCE.format(box=edges)
+
+
+def escape_marks(words: str) -> str:
+    """Words on one line that cannot be taken for a look or for a box."""
+    return " ".join(words.replace(IMAGE, " ").replace("[", "(").replace("]", ")").split())
+
+
+def neutralise_marks(words: str) -> str:
+    """Words that cannot be taken for a look, for a box, or for the beginning of the report.
+
+    >>> neutralise_marks("In summary: a <image> mass [1, 2, 3, 4].")
+    'In summary, a mass (1, 2, 3, 4).'
+    """
+    return _CUE_IN_WORDS.sub(r"\1,", escape_marks(words))
+
+
+def drop_marks(words: str) -> str:
+    """Words without boxes and without the marks of looks."""
+    return _BOX.sub(" ", words).replace(IMAGE, " ")
 
 
 def join_response(trace: Trace, report: str | None) -> str:
