@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from overread.cli import main as command
+from overread.cli.doctor import find_requirements
 from overread.errors import PictureError
 from overread.pixels.image_files import read_image
 from tests.cli.overread_command import run
@@ -62,6 +63,20 @@ def test_check_names_defects_in_words_and_json(copy: Copy) -> None:
     code, out, _ = run("check", "medthinkvqa", root)
     assert code == 0
     assert "[red]Tea[/red] leaves" in out  # what stands in a file is never taken as markup
+
+
+def test_check_compares_files_with_the_checksums_of_the_release(copy: Copy) -> None:
+    """A picture that was altered after publishing is an error; --no-pixels does not look."""
+    root = copy("medthinkvqa")
+    assert run("publish", "medthinkvqa", root)[0] == 0
+    assert run("check", "medthinkvqa", root)[0] == 0
+    picture = next(path for path in sorted(root.rglob("*")) if path.suffix in (".jpg", ".png"))
+    picture.write_bytes(picture.read_bytes() + b"\0")
+    code, out, _ = run("check", "medthinkvqa", root, "--json")
+    (defect,) = json.loads(out)["defects"]
+    assert (code, defect["code"]) == (1, "changed-file")
+    assert defect["file"] == picture.relative_to(root).as_posix()
+    assert run("check", "medthinkvqa", root, "--no-pixels")[0] == 0
 
 
 def test_check_of_many_defects_stays_readable(copy: Copy) -> None:
@@ -169,6 +184,18 @@ def test_doctor_says_what_is_there() -> None:
     told = json.loads(run("doctor", "--json")[1])
     assert told["ok"]
     assert {"python", "pydicom", "torch"} <= {part["name"] for part in told["parts"]}
+
+
+def test_doctor_looks_for_what_the_package_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each dependency and extra has its line and its purpose; one more of them is looked for too."""
+    assert all(part.purpose for part in find_requirements())
+    declared = ["numpy>=2.0", "nowhere-to-be-had>=3,<4", "missing[all]; extra == 'dev'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: declared)
+    parts = {part.name: part for part in find_requirements()}
+    assert parts["numpy"].found
+    assert (parts["nowhere-to-be-had"].found, parts["nowhere-to-be-had"].needed) == (None, True)
+    assert parts["nowhere-to-be-had"].remedy == "pip install 'nowhere-to-be-had>=3,<4'"
+    assert not {"missing", "torch"} & parts.keys()
 
 
 def test_write_brings_a_copy_out_again(sketch: Path, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overread.cli.arguments import AsJson, Draws, Level, NewRoot, Seed
+from overread.cli.arguments import AsJson, Draws, Level, NewRoot, Seed, one_option
+from overread.cli.numbers import format_interval
 
 if TYPE_CHECKING:
     from overread.build.adjudication import Progress
@@ -58,30 +59,22 @@ def adjudicate(
 ) -> None:
     """Read the questions of a build, one at a time: two people each, a third where they differ.
 
-    Nobody sees what others said. Verdicts are appended to DIR/verdicts.jsonl, whose lines are tied
-    to each other; the next `overread build` goes on with what was decided.
+    Nobody sees what others said. Verdicts are appended to DIR/adjudication.jsonl, whose lines are
+    tied to each other; the next `overread build` goes on with what was decided.
 
     Of a run, the questions are whether the judge was right; they lie beside it, in
     RUN-judge-checked, and --agreement says how far people agree with the judge, too.
     """
     from overread.errors import UsageError
 
-    wanted = {
-        "--export": export is not None,
-        "--import": import_ is not None,
-        "--agreement": agreement,
-        "--progress": progress,
-        "--verify": verify,
-    }
-    asked = [name for name, given in wanted.items() if given]
-    if len(asked) > 1:
-        raise UsageError(f"{' and '.join(asked)} were given", remedy="give one of them")
+    flags = {"agreement": agreement, "progress": progress, "verify": verify}
+    asked = one_option(**{"export": export, "import": import_}, **flags)
     if head is not None and not verify:
         raise UsageError("--head goes with --verify")
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
     if (folder / "spec.json").is_file():
-        folder = _judge_questions_folder(folder, root, sits=not asked)
+        folder = _judge_questions_folder(folder, root, sits=asked is None)
     if verify:
         _verify(folder, head, as_json=as_json)
     elif agreement:
@@ -265,14 +258,14 @@ def _print_group(group: GroupAgreement) -> None:
     numbers = {"agree": group.share, "kappa": group.kappa, "AC1": group.ac1, "alpha": group.alpha}
     for name, span in numbers.items():
         if span is not None:
-            console.print(f"  {name:<6} {_format_interval(span)}")
+            console.print(f"  {name:<6} {format_interval(span)}")
     if len(group.pairs) > 1:
         for pair in group.pairs:
             both = f"{pair.first} and {pair.second}"
             found = pair.agreement
             console.print(
-                f"  {safe(both)}: {found.n:,} questions, agree {_format_interval(found.share)}, "
-                f"kappa {_format_interval(found.kappa)}"
+                f"  {safe(both)}: {found.n:,} questions, agree {format_interval(found.share)}, "
+                f"kappa {format_interval(found.kappa)}"
             )
 
 
@@ -285,11 +278,4 @@ def _print_judged(one: JudgeAgreement) -> None:
         f"{one.agreement.n:,} questions{unsure}"
     )
     for name, span in {"agree": one.agreement.share, "kappa": one.agreement.kappa}.items():
-        stdout_console().print(f"  {name:<6} {_format_interval(span)}")
-
-
-def _format_interval(span: Any) -> str:
-    if span.value is None:
-        return "undefined"
-    between = "" if span.low is None else f" ({span.low:.3f} – {span.high:.3f})"
-    return f"{span.value:.3f}{between}"
+        stdout_console().print(f"  {name:<6} {format_interval(span)}")

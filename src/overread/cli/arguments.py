@@ -121,10 +121,18 @@ def reader_arguments(words: list[str] | None, *, allow_remote: bool) -> dict[str
 
 def refuse_two_caches(cache: Path | None, *, no_cache: bool) -> None:
     """A file of replies and none at all cannot both be meant."""
+    one_option(**{"cache": cache, "no-cache": no_cache})
+
+
+def one_option(**options: object) -> str | None:
+    """The one that was given of options that exclude each other, or None; two are refused."""
     from overread.errors import UsageError
 
-    if cache is not None and no_cache:
-        raise UsageError("--cache and --no-cache were both given", remedy="give one of them")
+    given = [f"--{name}" for name, value in options.items() if value not in (None, False)]
+    if len(given) > 1:
+        both = "both " if len(given) == 2 else ""
+        raise UsageError(f"{' and '.join(given)} were {both}given", remedy="give one of them")
+    return given[0] if given else None
 
 
 def parse_pairs(words: list[str], option: str) -> dict[str, str]:

@@ -28,9 +28,10 @@ from overread.cli.arguments import (
     reader_arguments,
     refuse_two_caches,
 )
+from overread.cli.numbers import format_interval, format_money
 
 if TYPE_CHECKING:
-    from overread.metrics.statistics import Difference, Interval
+    from overread.metrics.statistics import Difference
     from overread.runs.audit.runner import Audit
     from overread.runs.audit.shares import AuditShares
     from overread.runs.estimate import Estimate
@@ -186,9 +187,9 @@ def _print_arms(shares: AuditShares) -> None:
         table.add_row(
             arm,
             f"{own.moved.n:,}",
-            _format_interval(own.moved),
+            format_interval(own.moved),
             _format_difference(own.moved_beyond),
-            _format_interval(own.far),
+            format_interval(own.far),
             _format_difference(own.far_beyond),
         )
     stdout_console().print(table)
@@ -205,7 +206,7 @@ def _print_shares(shares: AuditShares) -> None:
         console.print(f"                                 how far {_format_difference(apart[1])}")
     if shares.rests is not None:
         console.print(
-            f"[bold]answers that rest on the cited evidence: {_format_interval(shares.rests)}[/] "
+            f"[bold]answers that rest on the cited evidence: {format_interval(shares.rests)}[/] "
             f"of {shares.rests.n:,}"
         )
     elif shares.rests_on_shown is not None:
@@ -214,9 +215,10 @@ def _print_shares(shares: AuditShares) -> None:
             "cites"
         )
     if shares.rests_on_shown is not None:
+        moved = shares.rests_on_shown
         console.print(
-            f"answers that hiding it moves, beyond the null: {_format_interval(shares.rests_on_shown)} "
-            f"of {shares.rests_on_shown.n:,}"
+            f"answers that hiding it moves, beyond the null: {format_interval(moved)} "
+            f"of {moved.n:,}"
         )
 
 
@@ -245,21 +247,8 @@ def _format_cases(cases: list[str]) -> str:
     return safe(", ".join(cases[:_MAX_NAMED])) + more
 
 
-def _format_interval(found: Interval) -> str:
-    if found.value is None:
-        return "undefined"
-    between = "" if found.low is None else f" ({found.low:.3f} – {found.high:.3f})"
-    return f"{found.value:.3f}{between}"
-
-
 def _format_difference(found: Difference | None) -> str:
-    if found is None:
-        return ""
-    own = found.difference
-    if own.value is None:
-        return "undefined"
-    between = "" if own.low is None else f" ({own.low:+.3f} – {own.high:+.3f})"
-    return f"{own.value:+.3f}{between}"
+    return "" if found is None else format_interval(found.difference, sign="+")
 
 
 def _print_estimates(found: Audit, arms: dict[str, Estimate], *, as_json: bool) -> None:
@@ -268,7 +257,6 @@ def _print_estimates(found: Audit, arms: dict[str, Estimate], *, as_json: bool) 
     from rich.table import Table
 
     from overread.cli.console import print_json, stdout_console
-    from overread.cli.run_output import format_money
 
     if as_json:
         told: dict[str, Any] = {arm: asdict(own) for arm, own in arms.items()}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from overread.cli.console import print_json, safe, stdout_console
+from overread.cli.numbers import format_money
+from overread.cli.run_output import print_failures
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -142,17 +142,7 @@ def _print_notes(console: Console, outcome: BuildOutcome) -> None:
         console.print(f"  source: {len(outcome.defects):,} rows make no item, or none of their own")
         for defect in outcome.defects[:5]:
             console.print(f"    {safe(str(defect))}")
-    for case, why in outcome.tally.reasons[:5]:
-        console.print(f"  failed: {safe(case)}: {safe(why)}")
-    if outcome.failed > 5:
-        console.print(f"  … {outcome.failed - 5:,} more failed")
-    for bug in outcome.tally.bugs.values():
-        console.print(
-            f"  bug: {safe(bug.what)} in {bug.count} item(s), first {safe(bug.case)}; "
-            "--debug shows where"
-        )
-        if "--debug" in sys.argv or os.environ.get("OVERREAD_DEBUG"):
-            sys.stderr.write(bug.trace)
+    print_failures(console, outcome.tally, outcome.failed, "item")
     if outcome.problem is not None:
         console.print(f"  no release: {safe(outcome.problem)}")
 
@@ -166,7 +156,7 @@ def _print_estimate(console: Console, outcome: BuildOutcome) -> None:
     console.print(f"  calls           {least}{calls:,}, and {outcome.tally.spent.cached:,} known")
     console.print(f"  tokens read     {least}{tokens:,} ({RULE})")
     if outcome.cost is not None:
-        money = f"{outcome.cost:,.4f} {safe(outcome.tally.spent.currency)}".strip()
+        money = format_money(outcome.cost, outcome.tally.spent.currency)
         console.print(f"  cost            {least}{money} for what is read; answers come on top")
     if calls:
         console.print("  steps after an answer that is not cached yet are not counted")
@@ -181,7 +171,7 @@ def _print_spending(console: Console, outcome: BuildOutcome) -> None:
             f"  tokens          {spent.input_tokens:,} read, {spent.output_tokens:,} written"
         )
     if spent.cost is not None:
-        console.print(f"  cost            {spent.cost:,.4f} {safe(spent.currency)}".rstrip())
+        console.print(f"  cost            {format_money(spent.cost, spent.currency)}")
     console.print(f"  seconds         {outcome.tally.seconds:,.1f}")
 
 

@@ -40,9 +40,17 @@ def safe(text: str) -> str:
     """Text from outside for the terminal: no markup is obeyed and no control character passes."""
     from rich.markup import escape
 
-    return escape(
-        "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    )
+    return escape(printable(text, keep="\n"))
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """Text with a mark in the place of control characters, but for those to be kept."""
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def is_debugging(words: list[str]) -> bool:
+    """Whether tracebacks are wanted, by an option or by the environment."""
+    return "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
 
 
 def print_json(value: Any) -> None:

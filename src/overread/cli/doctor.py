@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import re
 import shutil
 import sys
 from dataclasses import asdict, dataclass
@@ -11,8 +12,7 @@ from typing import Any
 
 from overread.cli.arguments import AsJson
 
-# name → (what it is for, how to get it). The first table is needed, the second is not.
-_NEEDED = {
+_PURPOSES = {
     "pydantic": "records",
     "numpy": "arrays",
     "scipy": "lung segmentation, the phantom",
@@ -22,16 +22,16 @@ _NEEDED = {
     "pydicom": "DICOM",
     "python-gdcm": "compressed DICOM",
     "pyarrow": "parquet",
-    "huggingface_hub": "fetching releases (overread get)",
+    "huggingface-hub": "fetching releases (overread get)",
     "typer": "the command line",
     "rich": "tables and progress",
     "openai": "models behind an endpoint",
     "fastapi": "the page's server (overread view)",
     "uvicorn": "the page's server",
-}
-_EXTRAS = {
-    "torch": ("local models", "pip install torch"),
-    "transformers": ("local vision-language models", "pip install transformers"),
+    "torch": "local models",
+    "transformers": "local vision-language models",
+    "inspect-ai": "the tasks of Inspect AI",
+    "highdicom": "DICOM segmentations (overread export)",
 }
 _PROGRAMS = {
     "node": ("building the page from a checkout", "apt-get install nodejs"),
@@ -73,8 +73,8 @@ def find_requirements() -> list[Requirement]:
             remedy="install Python 3.11",
         )
     ]
-    for name, purpose in _NEEDED.items():
-        parts.append(Requirement(name, _version(name), purpose, f"pip install {name}"))
+    declared = _declared_packages()
+    parts += [part for part in declared if part.needed]
     remedy = "run `pip install -e .` again in the checkout, or install a wheel"
     parts.append(Requirement("the page", _page_state(), "overread view", remedy, needed=False))
     syntaxes = _decoders()
@@ -85,10 +85,23 @@ def find_requirements() -> list[Requirement]:
     for name in syntaxes.keys() - able:
         remedy = "decompress such files first, for example with dcmdjpeg or gdcmconv"
         parts.append(Requirement(name, None, "DICOM transfer syntax", remedy, needed=False))
-    for name, (purpose, remedy) in _EXTRAS.items():
-        parts.append(Requirement(name, _version(name), purpose, remedy, needed=False))
+    parts += [part for part in declared if not part.needed]
     for name, (purpose, remedy) in _PROGRAMS.items():
         parts.append(Requirement(name, shutil.which(name), purpose, remedy, needed=False))
+    return parts
+
+
+def _declared_packages() -> list[Requirement]:
+    """What the package's own metadata says that it needs, and what its extras add for users."""
+    parts = []
+    for line in importlib.metadata.requires("overread") or ():
+        requirement, _, condition = line.partition(";")
+        name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
+        extra = re.search(r"extra == ['\"]([\w-]+)", condition)
+        if extra and extra[1] == "dev":
+            continue
+        purpose, remedy = _PURPOSES.get(name, ""), f"pip install '{requirement.strip()}'"
+        parts.append(Requirement(name, _version(name), purpose, remedy, needed=extra is None))
     return parts
 
 

@@ -17,9 +17,11 @@ from overread.cli.arguments import (
     NoCache,
     ReaderArgs,
     Seed,
+    one_option,
     reader_arguments,
     refuse_two_caches,
 )
+from overread.cli.numbers import format_interval
 
 if TYPE_CHECKING:
     from overread.metrics.agreement import Agreement
@@ -80,17 +82,15 @@ def judge(
 ) -> None:
     """Have a model judge explanations or discussions, sentence by sentence, beside the truth.
 
-    Verdicts are kept in RUN/verdicts.jsonl and counted by `overread score`. The same command again
-    judges what is left. --sheet writes the steps for people, and --agreement says how far they and
-    the judge agree.
+    Verdicts are kept in RUN/judge_verdicts.jsonl and counted by `overread score`. The same command
+    again judges what is left. --sheet writes the steps for people, and --agreement says how far
+    they and the judge agree.
     """
     from overread.errors import UsageError
 
-    wanted = {"--judge": kind, "--agreement": agreement, "--sheet": sheet}
-    asked = [name for name, given in wanted.items() if given]
-    if len(asked) != 1:
+    if one_option(judge=kind, agreement=agreement, sheet=sheet) is None:
         raise UsageError(
-            f"{' and '.join(asked)} were both given" if asked else "there is nothing to do",
+            "there is nothing to do",
             remedy="give one of --judge steps, --judge discussion, --agreement CSV, --sheet CSV",
         )
     if agreement is not None:
@@ -232,7 +232,7 @@ def _write_sheet(run: Path, sheet: Path, by: str | None) -> None:
             f"there is a file {sheet} already, perhaps with somebody's verdicts",
             remedy="give another name",
         )
-    with open_atomic(sheet, packed=False) as file:
+    with open_atomic(sheet, compress=False) as file:
         # With a mark of order, without which spreadsheets take UTF-8 for something else.
         file.write(rating_sheet(verdicts).encode("utf-8-sig", "replace"))
     steps = sum(len(told.steps) for told in verdicts)
@@ -287,7 +287,7 @@ def _print_pairs(pairs: list[PairAgreement]) -> None:
             table.add_row(safe(row), *(cells[row] for cells in told.values()))
         console.print(table)
         for name, span in pair.critical_ratio.items():
-            console.print(f"  critical steps by {safe(name)}: {_format_interval(span)}")
+            console.print(f"  critical steps by {safe(name)}: {format_interval(span)}")
         for code, number in pair.errors.items():
             counts = f"{number['first']:,} and {number['second']:,}, {number['both']:,} in common"
             console.print(f"  {code} errors: {counts}")
@@ -298,18 +298,11 @@ def _agreement_cells(found: Agreement, names: tuple[str, str]) -> dict[str, str]
     """The rows of one column."""
     (no_no, no_yes), (yes_no, yes_yes) = found.confusion
     return {
-        "agree": _format_interval(found.share),
-        "kappa": _format_interval(found.kappa),
-        "MCC": _format_interval(found.mcc),
+        "agree": format_interval(found.share),
+        "kappa": format_interval(found.kappa),
+        "MCC": format_interval(found.mcc),
         "yes by both": f"{yes_yes:,}",
         f"yes by {names[0]} only": f"{yes_no:,}",
         f"yes by {names[1]} only": f"{no_yes:,}",
         "yes by neither": f"{no_no:,}",
     }
-
-
-def _format_interval(span: Any) -> str:
-    if span.value is None:
-        return "undefined"
-    between = "" if span.low is None else f" ({span.low:.3f} – {span.high:.3f})"
-    return f"{span.value:.3f}{between}"

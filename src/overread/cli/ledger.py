@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from overread.cli.arguments import AsJson
+from overread.cli.numbers import format_money
 
 if TYPE_CHECKING:
     from overread.build.ledger.queries import BuildSummary, ItemHistory
@@ -84,7 +85,7 @@ def _print_summary(found: BuildSummary) -> None:
         for told in found.defects_told[:5]:
             console.print(f"    {safe(told)}")
     for spent in found.spending:
-        cost = f", {spent.cost:,.4f} {safe(spent.currency)}".rstrip() if spent.cost else ""
+        cost = f", {format_money(spent.cost, spent.currency)}" if spent.cost else ""
         console.print(
             f"  {safe(spent.reader)}: {spent.replies:,} answers, {spent.input_tokens:,} tokens "
             f"read, {spent.output_tokens:,} written{cost}"

@@ -229,7 +229,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "categories": _categories,
     "modalities": _modalities,
     "step-errors": _terms("step_errors"),
-    "education": _terms("education"),
+    "education": _terms("education_dimensions"),
     "report-regions": _terms("report_regions"),
     "windows": _windows,
     "defects": _defects,

@@ -20,7 +20,7 @@ from overread.cli.audit import audit
 from overread.cli.build import build
 from overread.cli.check import check
 from overread.cli.compare import compare
-from overread.cli.console import OutputClosed
+from overread.cli.console import OutputClosed, is_debugging, printable
 from overread.cli.deidentify import deidentify
 from overread.cli.demo import demo
 from overread.cli.doctor import doctor
@@ -102,7 +102,7 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
+    debug = is_debugging(words)
     words = [word for word in words if word != "--debug"]
     _replace_bad_letters()
     if threading.current_thread() is threading.main_thread():
@@ -151,6 +151,5 @@ def _exit_with_error(sentence: str, code: int, *, debug: bool) -> None:
         import traceback
 
         traceback.print_exc()
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
-    sys.stderr.write(f"overread: {plain}\n")
+    sys.stderr.write(f"overread: {printable(sentence)}\n")
     sys.exit(code)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from overread.cli.arguments import AsJson
+from overread.cli.console import printable
 
 if TYPE_CHECKING:
     from overread.language.statements import Statement
@@ -137,8 +138,7 @@ def decode_text(data: bytes, name: str) -> str:
 
 def warn(sentence: str) -> None:
     """One line on stderr; the work goes on."""
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
-    typer.echo(f"overread: {plain}", err=True)
+    typer.echo(f"overread: {printable(sentence)}", err=True)
 
 
 def _print(text: str, found: list[Statement]) -> None:
@@ -188,10 +188,7 @@ def _mark_text(text: str, found: list[Statement]) -> Any:
 
 def _strip_controls(text: str) -> str:
     """Text for the terminal, with no control character but the line break."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}"
-        for c in text
-    )
+    return printable("".join(" " if c.isspace() and c != "\n" else c for c in text), keep="\n")
 
 
 def _statement_cells(one: Statement) -> tuple[str, ...]:

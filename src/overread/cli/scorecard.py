@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from overread.cli.arguments import parse_pairs
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -262,13 +264,8 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
     """'connectivity=26' as a name and a plain value, for each word."""
     import json
 
-    from overread.errors import UsageError
-
     found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"'{word}' is no setting", remedy="write it as NAME=VALUE")
+    for name, value in parse_pairs(words, "--setting").items():
         try:
             found[name] = json.loads(value)
         except ValueError:

@@ -231,6 +231,7 @@ def _print_estimates(found: list[tuple[SweepPoint, Estimate]], *, as_json: bool)
     from dataclasses import asdict
 
     from overread.cli.console import print_json, safe, stdout_console
+    from overread.cli.numbers import format_money
     from overread.cli.scorecard import Column, print_columns
 
     counts = ("readings", "before", "calls", "cached", "pictures", "input_tokens")
@@ -254,8 +255,8 @@ def _print_estimates(found: list[tuple[SweepPoint, Estimate]], *, as_json: bool)
         columns.append(Column(_HEADINGS[name], [*cells, f"{total[name]:,}"], "right"))
     print_columns(console, columns)
     if costs:
-        money = f"{sum(costs):,.2f} {found[0][1].currency}".strip()
-        console.print(f"cost: {least}{safe(money)} for what is read; answers come on top")
+        money = format_money(sum(costs), found[0][1].currency)
+        console.print(f"cost: {least}{money} for what is read; answers come on top")
     elif least:
         console.print("there may be more calls: a workflow could not be followed to its end")
     for point, estimate in found:
