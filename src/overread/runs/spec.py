@@ -27,6 +27,8 @@ from overread.session import SessionSettings
 from overread.storage.atomic import open_atomic
 
 MARK = "overread run 1"
+ARM_SAMPLE = 1
+"""The number of the reading that an arm of an audit asks for; the one that is audited has 0."""
 _MAX_BYTES = 1 << 24
 _SECRET = frozenset({"key", "apikey", "token", "secret", "password", "passwd", "authorization"})
 
@@ -84,6 +86,12 @@ class RunSpec(Record):
     """Of what the run was begun with."""
     purpose: dict[str, JsonValue] = Field(default_factory=dict)
     """What the run is part of, where it does not stand for itself: an arm of an audit."""
+
+    @property
+    def samples(self) -> range:
+        """The numbers that the readings of each case have."""
+        first = ARM_SAMPLE if "audit" in self.purpose else 0
+        return range(first, first + max(self.repeat, 1))
 
     @property
     def release_ref(self) -> ReleaseRef:
@@ -224,9 +232,8 @@ def _describe_shrinking(before: RunSpec, now: RunSpec) -> list[str]:
     if now.limit is not None and (before.limit is None or now.limit < before.limit):
         found.append(f"limit is {now.limit} and was {before.limit or 'none'}")
     if now.cases and not (before.cases and set(before.cases) <= set(now.cases)):
-        found.append(
-            f"only {_describe_cases(now.cases)} asked for and it was {_describe_cases(before.cases)}"
-        )
+        asked, was = _describe_cases(now.cases), _describe_cases(before.cases)
+        found.append(f"only {asked} asked for and it was {was}")
     return found
 
 

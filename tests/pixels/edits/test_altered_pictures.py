@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 
 from overread.core import Box, Geometry, Image, Mask, Picture, Region, Slices, Volume, Whole
-from overread.errors import PictureError
+from overread.errors import PictureError, Refused
 from overread.pixels.edits.altered_pictures import AlteredPictures, Edit, mask_voxels
 from overread.pixels.geometry import from_ras, make_geometry, to_ras
 from overread.pixels.masks import write_mask
@@ -219,6 +219,16 @@ def before(scan: tuple[Kept, str]) -> Any:
 def place_of(scan: tuple[Kept, str]) -> Any:
     space = scan[0].spaces["ct"]
     return to_ras(mask_voxels(MARKED, space, Path(scan[1])), space)
+
+
+def test_a_mask_outside_its_folder_is_not_opened(scan: tuple[Kept, str]) -> None:
+    """Whatever a reading names: a path that leads out, or a link."""
+    space, folder = scan[0].spaces["ct"], Path(scan[1])
+    (folder / "run").mkdir()
+    (folder / "run" / "link.nii.gz").symlink_to(folder / "arrays" / "m.nii.gz")
+    for file in ("../arrays/m.nii.gz", str(folder / "arrays" / "m.nii.gz"), "link.nii.gz"):
+        with pytest.raises(Refused):
+            mask_voxels(MARKED.model_copy(update={"file": file}), space, folder / "run")
 
 
 def test_a_hidden_lesion_becomes_lung(scan: tuple[Kept, str]) -> None:

@@ -24,6 +24,7 @@ from overread.core import (
     Volume,
     Whole,
 )
+from overread.errors import Refused
 from overread.pixels.masks import write_mask
 from overread.runs.audit.citations import cited_regions, cites_all
 from overread.runs.audit.shares import compute_shares, resting_interval
@@ -188,6 +189,19 @@ def test_masks_move_by_their_dice(tmp_path: Path) -> None:
     assert blank["1"] == AnswerShift(0.0, moved=False)
     gone = measure_shifts(FOUND, told, reading(findings=findings[1:]), folders, (10, 10, 10))
     assert gone == {"0": AnswerShift(1.0, moved=True)}
+
+
+def test_masks_outside_the_run_are_not_opened(tmp_path: Path) -> None:
+    """A reading may name any file; those that do not lie in its run are refused."""
+    for folder in ("run", "arm"):
+        (tmp_path / folder).mkdir()
+    write_mask(tmp_path / "secret.nii.gz", [np.ones((10, 10, 10), np.uint8)], np.eye(4))
+    (tmp_path / "run" / "link.nii.gz").symlink_to(tmp_path / "secret.nii.gz")
+    for file in ("../secret.nii.gz", str(tmp_path / "secret.nii.gz"), "link.nii.gz"):
+        mask = Mask(picture="ct", file=file, channel=0, channels=1)
+        told = reading(findings=(Finding(text="It.", query="0", regions=(mask,)),))
+        with pytest.raises(Refused):
+            measure_shifts(FOUND, told, told, (tmp_path / "run", tmp_path / "arm"), (10, 10, 10))
 
 
 def test_the_same_words() -> None:

@@ -14,6 +14,9 @@ from overread.core import Box, Mask, SentImage
 from overread.pixels.masks import read_channel
 from overread.runs.audit.runner import AuditPlan, audit
 from overread.runs.engine import RunPlan, run
+from overread.runs.scoring.aggregation import BootstrapSettings
+from overread.runs.scoring.comparison import compare
+from overread.runs.scoring.from_run import score
 from overread.runs.store import last_readings
 from tests.runs.audit.audited_runs import audited, moved, rests
 from tests.runs.audit.looking_readers import (
@@ -62,6 +65,23 @@ def test_a_reader_that_looks_where_it_says(marked: Path, tmp_path: Path) -> None
     apart = found.shares.cited_over_other_moved
     assert apart is not None
     assert apart.difference.value == 1.0
+
+
+def test_arms_are_scored_as_what_they_are(marked: Path, tmp_path: Path) -> None:
+    """Their readings have another number than those of the run, and pair with them all the same."""
+    audited(Model(sees_square), tmp_path / "run", marked, workflow=citing(BOX))
+    cards = {
+        name: score(tmp_path / "run" / name, bootstrap=BootstrapSettings(draws=10))
+        for name in ("", "audit/null", "audit/hidden")
+    }
+    right = {name: card.scores["accuracy"].value for name, card in cards.items()}
+    assert right[""] == right["audit/null"] != right["audit/hidden"]
+    assert {(card.cases, card.missing, card.readings) for card in cards.values()} == {
+        (CASES, 0, CASES)
+    }
+    assert not any("was not read" in told for card in cards.values() for told in card.problems)
+    found = compare([cards[""], cards["audit/null"]], metrics=("accuracy",), names=("run", "null"))
+    assert found.metrics["accuracy"].differences["null"].difference.value == 0
 
 
 def test_a_reader_that_ignores_its_pictures(marked: Path, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_what_is_missing_or_failed_is_worst_and_named(root: Path) -> None:
     (out / "readings.jsonl").write_text("".join(kept))
     card = scored(out)
     assert accuracy(card) == (9 / 12, 12)
+    assert (card.failed, card.failed_readings, card.readings) == (1, 2, 11)
     assert list(card.problems) == [
         "case2 failed: it would not",
         "case2 failed: it would not",

@@ -40,6 +40,7 @@ from overread.pixels.image_files import MAX_FILE
 from overread.pixels.image_metadata import exif_orientation
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import write_volume
+from overread.storage.fence import Fence
 
 Bools = NDArray[np.bool_]
 
@@ -224,11 +225,17 @@ def mask_voxels(region: Mask, space: Geometry, folder: Path) -> Bools:
 
     Without the margin the blurred edge of a lesion would stay, and tell where it was.
     """
-    labels = read_channel(
-        folder / region.file, region.channel, space.shape, region.channels, name=region.file
-    )
+    return _add_margin(region_voxels(region, space.shape, folder), space)
+
+
+def region_voxels(region: Mask, shape: tuple[int, int, int], folder: Path) -> Bools:
+    """The voxels of a mask as it was drawn; a reading may name any file, and only those inside the
+    folder are opened.
+    """
+    file = Fence(folder).path(region.file)
+    labels = read_channel(file, region.channel, shape, region.channels, name=region.file)
     marked: Bools = labels != 0 if region.entity is None else labels == region.entity
-    return _add_margin(marked, space)
+    return marked
 
 
 def _add_margin(mask: Bools, space: Geometry) -> Bools:

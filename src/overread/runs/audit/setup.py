@@ -19,14 +19,12 @@ from overread.runs.audit.shifts import describe_rule
 from overread.runs.audit.store import read_plans, refuse_changed_citations
 from overread.runs.case_runner import Workflow
 from overread.runs.engine import RunPlan, make_presenter, prepare_run
-from overread.runs.spec import RunSpec, read_spec, reconcile_specs
+from overread.runs.spec import ARM_SAMPLE, RunSpec, read_spec, reconcile_specs
 from overread.runs.store import last_readings
 from overread.runs.workers import run_in_workers
 from overread.session import SessionSettings
 
 Levels = tuple[Regions, ...]
-ARM_SAMPLE = 1
-"""The number of the reading that every arm asks for; the one that is audited has 0."""
 _MIN_WORKER_VOXELS = 200_000_000
 """Voxels from which on workers are worth starting."""
 _USUAL_SHAPE = (512, 512, 300)

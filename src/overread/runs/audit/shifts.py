@@ -185,15 +185,12 @@ def _by_query(reading: Reading) -> dict[str, Finding]:
 
 
 def _voxels(finding: Finding, folder: Path, shape: tuple[int, int, int] | None) -> Any:
-    from overread.pixels.masks import read_channel
+    from overread.pixels.edits.altered_pictures import region_voxels
 
     whole = None
     for region in finding.regions:
         if isinstance(region, Mask) and shape is not None:
-            labels = read_channel(
-                folder / region.file, region.channel, shape, region.channels, name=region.file
-            )
-            marked = labels != 0 if region.entity is None else labels == region.entity
+            marked = region_voxels(region, shape, folder)
             whole = marked if whole is None else whole | marked
     return whole
 

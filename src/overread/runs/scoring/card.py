@@ -81,9 +81,14 @@ class Card(Record):
     missing: int
     """Cases that nothing was handed in for."""
     failed: int
-    """Cases whose prediction could not be used; they score worst."""
+    """Cases of which a reading failed or could not be used; they score worst."""
     not_judged: int = 0
     """Cases whose own truth could not be read; they are in no score."""
+    readings: int | None = None
+    """Readings that were there, failed ones among them; several of a case may be. Absent on cards
+    that an earlier version wrote."""
+    failed_readings: int | None = None
+    """Those of them that say why they failed."""
     scores: dict[str, DescribedScore]
     """Metric → score, in the benchmark's order."""
     not_attempted: dict[str, str] = Field(default_factory=dict)

@@ -14,9 +14,9 @@ from overread.errors import ReleaseError, UsageError
 from overread.metrics import Metric, measure_key
 from overread.runs.scoring.aggregation import BootstrapSettings, compute_scores
 from overread.runs.scoring.card import Card, CaseStatistics
-from overread.runs.scoring.measure_cache import digest
 from overread.runs.scoring.measurement import ReadingSet, measure_cases
 from overread.runs.scoring.metric_selection import attempted_metrics, select_metrics
+from overread.storage.digests import digest
 
 
 def load_entries(release: Release, place: ReleaseRef) -> dict[str, Entry]:
@@ -83,6 +83,7 @@ def build_card(
     if not scores:
         raise _no_truth_error(place, statistics, found)
     states = [case.state for case in statistics.values()]
+    readings = [one for attempt in attempts for one in attempt.submission.readings.values()]
     told = [str(problem) for attempt in attempts for problem in attempt.submission.problems]
     return Card(
         benchmark=place.benchmark,
@@ -93,6 +94,8 @@ def build_card(
         missing=states.count("missing"),
         failed=states.count("failed"),
         not_judged=states.count("not judged"),
+        readings=len(readings),
+        failed_readings=sum(one.error is not None for one in readings),
         scores=scores,
         not_attempted=skipped,
         breakdowns=breakdowns,

@@ -61,12 +61,12 @@ def score(
         )
     verdicts, who, notes = select_verdicts(run, judges)
     attempts = [
-        _reading_set(sample, readings, verdicts, spec.reader.name, run)
-        for sample in range(max(spec.repeat, 1))
+        _reading_set(number, sample, readings, verdicts, spec.reader.name, run)
+        for number, sample in enumerate(spec.samples)
     ]
     failed = [f"{r.case_id} failed: {r.error}" for r in readings.values() if r.error]
     failed += [f"{case} was read and is not in the release any more" for case in lost]
-    for sample in range(spec.repeat):
+    for sample in spec.samples:
         which = f" (sample {sample})" if spec.repeat > 1 else ""
         failed += [
             f"{case} was not read{which}" for case in entries if (case, sample) not in readings
@@ -100,6 +100,7 @@ def score(
 
 
 def _reading_set(
+    number: int,
     sample: int,
     readings: Mapping[tuple[str, int], Reading],
     verdicts: Mapping[str, tuple[Verdicts, ...]],
@@ -112,7 +113,7 @@ def _reading_set(
         for case, found in verdicts.items()
     }
     files = RunFiles(run)
-    return ReadingSet(Submission(own, [], reader=reader, files=files), sample, judged)
+    return ReadingSet(Submission(own, [], reader=reader, files=files), number, judged)
 
 
 def _requested_part(case: Case) -> str:

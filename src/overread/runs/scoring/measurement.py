@@ -16,8 +16,9 @@ from overread.core.verdicts import Verdicts
 from overread.errors import MissingPart, OverreadError
 from overread.metrics import Metric, Subject, measure_key
 from overread.runs.scoring.card import CaseStatistics
-from overread.runs.scoring.measure_cache import MeasureCache, digest, file_identity
+from overread.runs.scoring.measure_cache import MeasureCache
 from overread.runs.workers import run_in_workers
+from overread.storage.digests import digest, file_identity
 
 Rows = dict[str, dict[str, dict[str, Any]]]
 """Measure → unit → statistics, of one case."""
@@ -34,6 +35,7 @@ class ReadingSet:
 
     submission: Submission
     sample: int = 0
+    """Which reading of its case, counted from 0: that of an audit's arm pairs with the audited."""
     verdicts: Mapping[str, tuple[Verdicts, ...]] = field(default_factory=dict)
     """Case → what judges said of this reading of it."""
 

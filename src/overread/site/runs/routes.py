@@ -48,6 +48,7 @@ class RunSummary(Record):
     read: int
     """Readings that are there, failed ones among them."""
     failed: int
+    """Readings that failed; a scorecard counts failed cases."""
     metric: str | None
     """The headline, where it is scored."""
     score: Score | None
@@ -94,6 +95,7 @@ class RunStatus(Record):
     read: int
     """Readings that are there, failed ones among them."""
     failed: int
+    """Readings that failed; a scorecard counts failed cases."""
     damaged: int
     """Lines that cannot be read; their cases are read again when the run goes on."""
     live: bool
@@ -188,9 +190,8 @@ class _CardHead(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    cases: int
-    missing: int
-    failed: int
+    readings: int | None = None
+    failed_readings: int | None = None
     scores: dict[str, DescribedScore]
 
 
@@ -198,8 +199,9 @@ def _summary(run: Run) -> RunSummary:
     live = is_written_now(run.folder)  # first, as above
     head = _read_card_head(run.folder / "card.json")
     changed, scored = (modified_at(run.folder / n) for n in ("readings.jsonl", "card.json"))
-    if head is not None and changed is not None and scored is not None and changed <= scored:
-        read, failed = (head.cases - head.missing) * max(run.spec.repeat, 1), head.failed
+    current = changed is not None and scored is not None and changed <= scored
+    if current and head is not None and head.readings is not None:
+        read, failed = head.readings, head.failed_readings or 0
     else:
         glances = index_of_run(run.folder).refresh().values()
         read, failed = len(glances), sum(one.error is not None for one in glances)
