@@ -125,7 +125,7 @@ def test_a_broken_log_ends_with_1_and_names_the_line(tmp_path: Path) -> None:
     write_questions(tmp_path, QUESTIONS)
     run(tmp_path, "--as", "ann", typed="a\na\na\n")
     head = json.loads(run(tmp_path, "--verify", "--json")[1])["head"]
-    log = tmp_path / "verdicts.jsonl"
+    log = tmp_path / "adjudication.jsonl"
     whole = log.read_bytes()
     log.write_bytes(whole.replace(b"accept", b"reject", 1))
     code, out, _ = run(tmp_path, "--verify")
@@ -143,7 +143,7 @@ def test_a_torn_line_is_told_at_the_end_of_the_sitting(tmp_path: Path) -> None:
     """Who reads on after a kill is told that a verdict was lost."""
     write_questions(tmp_path, QUESTIONS)
     run(tmp_path, "--as", "ann", typed="a\na\n")
-    log = tmp_path / "verdicts.jsonl"
+    log = tmp_path / "adjudication.jsonl"
     log.write_bytes(log.read_bytes()[:-40])
     code, out, _ = run(tmp_path, "--verify")
     assert (code, "line 2 was cut off by a kill" in out) == (0, True)

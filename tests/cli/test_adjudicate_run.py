@@ -56,7 +56,7 @@ def test_two_people_against_the_judge(read: Path) -> None:
 def test_what_was_judged_since_is_asked_too(read: Path) -> None:
     """Sitting down again asks about what the judge said meanwhile; nothing given is lost."""
     cases = judged_by_owl(read)
-    file = read / "verdicts.jsonl"
+    file = read / "judge_verdicts.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text(lines[0])
     code, out, _ = command("adjudicate", read, "--as", "ann", typed="f\nq\n")
@@ -86,7 +86,7 @@ def test_what_cannot_be_asked_is_said(read: Path, tmp_path: Path) -> None:
 def test_a_dataset_that_is_away_costs_no_verdict(read: Path, tmp_path: Path) -> None:
     """Questions that were asked with their cases stay so; only new ones stand alone."""
     cases = judged_by_owl(read)
-    file = read / "verdicts.jsonl"
+    file = read / "judge_verdicts.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text(lines[0])
     assert command("adjudicate", read, "--as", "ann", typed="f\nf\n")[0] == 0

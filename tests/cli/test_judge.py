@@ -38,4 +38,4 @@ def test_a_judging_is_stopped_and_keeps_its_verdicts(sketch: Path, tmp_path: Pat
     assert code == 130
     assert "1 of 2 judged" in said
     assert "resume with the same command" in said
-    assert len((run / "verdicts.jsonl").read_text().splitlines()) == 1
+    assert len((run / "judge_verdicts.jsonl").read_text().splitlines()) == 1

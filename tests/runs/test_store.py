@@ -101,7 +101,7 @@ def test_a_damaged_line_is_counted_and_read_again(tmp_path: Path) -> None:
 def test_half_a_mask_is_taken_away(tmp_path: Path) -> None:
     """What a kill left of a mask goes when the run goes on; masks that are whole stay."""
     (tmp_path / "arrays").mkdir()
-    half, whole = (tmp_path / "arrays" / name for name in (".0f3a.part", "a.nii.gz"))
+    half, whole = (tmp_path / "arrays" / name for name in (f".{'0f3a' * 8}.part", "a.nii.gz"))
     for file in (half, whole):
         file.write_bytes(b"x")
     ReadingStore(tmp_path).close()
@@ -130,11 +130,7 @@ def test_a_reading_that_cannot_be_stored_is_a_failed_one() -> None:
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     """Writing to a device that is always full says so, and what to do."""
     (tmp_path / "readings.jsonl").symlink_to("/dev/full")
-    store = ReadingStore.__new__(ReadingStore)
-    store.folder = tmp_path
-    store._path = tmp_path / "readings.jsonl"
-    store._dirty = False
-    store._file = os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", buffering=0)
+    store = ReadingStore(tmp_path)
     with pytest.raises(RunUnwritable, match="No space left on device"):
         store.append(reading("a"))
     store.close()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import os
+import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from overread.storage.atomic import open_atomic
+from overread.errors import UsageError
+from overread.storage.atomic import open_atomic, remove_leftovers, replace_folder
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
@@ -49,6 +53,75 @@ def test_gz_is_packed_once(tmp_path: Path) -> None:
     with open_atomic(tmp_path / "a.gz") as out:
         out.write(b"plain")
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"plain"
-    with open_atomic(tmp_path / "b.gz", packed=False) as out:
+    with open_atomic(tmp_path / "b.gz", compress=False) as out:
         out.write((tmp_path / "a.gz").read_bytes())
     assert (tmp_path / "b.gz").read_bytes() == (tmp_path / "a.gz").read_bytes()
+
+
+def test_an_exclusive_file_never_replaces_another(tmp_path: Path) -> None:
+    """Also where the other one came while this one was written."""
+    path = tmp_path / "sheet.csv"
+
+    def write() -> None:
+        with open_atomic(path, exclusive=True) as out:
+            out.write(b"ours")
+            path.write_bytes(b"theirs")
+
+    with pytest.raises(UsageError, match="is there already"):
+        write()
+    assert path.read_bytes() == b"theirs"
+    assert [p.name for p in tmp_path.iterdir()] == ["sheet.csv"]
+
+
+def test_a_private_file_is_private_from_the_start(tmp_path: Path) -> None:
+    """No moment at which others could read it."""
+    with open_atomic(tmp_path / "secret", mode=0o600) as out:
+        out.write(b"x")
+        (part,) = tmp_path.iterdir()
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A failure leaves the old one, success the new one alone, and nothing made takes it away."""
+    out = tmp_path / "release"
+
+    def write(name: str, *, fails: bool = False) -> None:
+        with replace_folder(out) as part:
+            part.mkdir()
+            (part / name).touch()
+            if fails:
+                raise RuntimeError
+
+    write("first")
+    with pytest.raises(RuntimeError):
+        write("second", fails=True)
+    assert [path.name for path in out.iterdir()] == ["first"]
+    write("third")
+    assert [path.name for path in out.iterdir()] == ["third"]
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]
+    with replace_folder(out):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_kills_left_is_cleared_away(tmp_path: Path) -> None:
+    """Our own hidden names alone, below too where asked, and nothing that is being written."""
+    young, old = tmp_path / f".{'a' * 32}.part", tmp_path / f".{'b' * 32}.part"
+    deep = tmp_path / "arrays" / f".{'c' * 32}.part"
+    others = [tmp_path / ".mine.part", tmp_path / "x.part"]
+    deep.parent.mkdir()
+    for path in (young, old, deep, *others):
+        path.touch()
+    os.utime(old, (time.time() - 7200,) * 2)
+    remove_leftovers(tmp_path, seconds=3600)
+    assert (young.exists(), old.exists(), deep.exists()) == (True, False, True)
+    remove_leftovers(tmp_path)
+    assert (young.exists(), deep.exists()) == (False, True)
+    remove_leftovers(tmp_path, f"**/.{'?' * 32}.part")
+    assert not deep.exists()
+    assert all(path.exists() for path in others)
+    (tmp_path / ".release-1" / "sub").mkdir(parents=True)
+    remove_leftovers(tmp_path, ".release-*")
+    assert not (tmp_path / ".release-1").exists()
+    remove_leftovers(tmp_path / "gone")

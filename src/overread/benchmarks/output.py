@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import filecmp
 import json
-import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ def require_free(path: Path) -> Path:
     """The path, if nothing stands there: a release is never written over another one."""
     if path.exists():
         raise UsageError(
-            f"{path} is there already", remedy="choose another folder, or remove it first"
+            f"{path} already exists", remedy="choose another folder, or remove it first"
         )
     return path
 
@@ -59,7 +56,7 @@ def _differing_fields(one: Record | None, other: Record | None) -> list[str]:
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     """Rows as JSON lines; the file appears when the last one is written."""
-    with open_atomic(path, fresh=True) as out:
+    with open_atomic(path, exclusive=True) as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
     return path
@@ -73,13 +70,13 @@ def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) 
         copy_bytes(source, target)
     elif not _same_bytes(source, target):
         raise UsageError(
-            f"{target} is there already and is another file", remedy="choose another folder"
+            f"{target} already exists and is another file", remedy="choose another folder"
         )
 
 
 def copy_bytes(source: Path | bytes, target: Path) -> None:
     """Write the bytes of a file, or a buffer, to `target` as they are."""
-    with open_atomic(target, packed=False) as copy:
+    with open_atomic(target, compress=False) as copy:
         if isinstance(source, bytes):
             copy.write(source)
         else:
@@ -97,22 +94,10 @@ def write_once(target: Path, write: Callable[[Path], None]) -> None:
         write(probe)
         if not filecmp.cmp(probe, target, shallow=False):
             raise UsageError(
-                f"{target} is there already and is another file", remedy="choose another folder"
+                f"{target} already exists and is another file", remedy="choose another folder"
             )
     finally:
         probe.unlink(missing_ok=True)
-
-
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the folder; it is released when the block or the process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _same_bytes(source: Path | bytes, target: Path) -> bool:

@@ -170,7 +170,7 @@ def write_rows(
         )
     schema = pa.schema(fields)
     with (
-        open_atomic(path, fresh=True) as stream,
+        open_atomic(path, exclusive=True) as stream,
         parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer,
     ):
         batch: list[dict[str, Any]] = []

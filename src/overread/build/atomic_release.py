@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import traceback
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,15 +14,7 @@ from overread.build.release.provenance import Provenance
 from overread.build.step import Recipe
 from overread.build.step_context import LiveStepContext
 from overread.errors import OverreadError
-from overread.runs.case_runner import Bug
-
-_PARTIAL_PREFIX = ".release-"
-
-
-def remove_partial_releases(folder: Path) -> None:
-    """Clear away what a kill left half written."""
-    for left in folder.glob(f"{_PARTIAL_PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
+from overread.storage.atomic import replace_folder
 
 
 def _write_with_card(
@@ -56,21 +45,16 @@ async def replace_release(
 
     `key` is the digest of everything that was decided: the card names it.
     """
-    part = outcome.folder / f"{_PARTIAL_PREFIX}{uuid.uuid4().hex}"
+    place = outcome.folder / RELEASE
     try:
-        part.mkdir(parents=True)
-        # Aside, so that a Ctrl-C is heard: what is half written by then is thrown away.
-        changes: Sequence[Change] = await asyncio.to_thread(
-            _write_with_card, recipe, outcome, part, desk, key
-        )
-        place = outcome.folder / RELEASE
-        old = outcome.folder / f"{_PARTIAL_PREFIX}{uuid.uuid4().hex}"
-        ledger.clear_release_key()  # a kill between here and the end has it written again
-        if place.exists():
-            place.rename(old)
-        part.rename(place)
+        with replace_folder(place) as part:
+            part.mkdir(parents=True)
+            # Aside, so that a Ctrl-C is heard: what is half written by then is thrown away.
+            changes: Sequence[Change] = await asyncio.to_thread(
+                _write_with_card, recipe, outcome, part, desk, key
+            )
+            ledger.clear_release_key()  # a kill between here and the end has it written again
         ledger.record_release(key, len(outcome.items), changes or ())
-        shutil.rmtree(old, ignore_errors=True)
         outcome.release = place
         outcome.written = True
     except OverreadError as error:
@@ -78,9 +62,4 @@ async def replace_release(
     except OSError as error:
         outcome.problem = f"the release could not be written ({error.strerror or error})"
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"[:300]
-        told = "".join(traceback.format_exception(error))
-        outcome.tally.bugs[what] = Bug(what, RELEASE, told)
-        outcome.problem = f"a bug ended the release ({what})"
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        outcome.problem = f"a bug ended the release ({outcome.tally.note_bug(error, RELEASE)})"

@@ -46,7 +46,7 @@ def label_table(
     if labels not in LABELS:
         raise unknown_name("label set", labels, LABELS)
     if out.exists():
-        raise UsageError(f"{out} is there already", remedy="choose another --out, or remove it")
+        raise UsageError(f"{out} already exists", remedy="choose another --out, or remove it")
     text = decode_text(read_bytes(table), str(table))
     header, rows = _parse_rows(text, str(table), column)
     at, id_at = (_column_index(name, header, table) for name in (column, id_column))
@@ -60,7 +60,7 @@ def label_table(
     seen: set[str] = set()
     with (
         progress_bar("reading reports", quiet=as_json) as told,
-        open_atomic(out, fresh=True) as stream,
+        open_atomic(out, exclusive=True) as stream,
     ):
         writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
         writer.writerow([id_column, *names])

@@ -7,12 +7,11 @@ larger number of patients adds some, and other settings are refused.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -31,7 +30,8 @@ from overread.phantom.population import Mix
 from overread.phantom.visit import VOXEL_MM, Settings
 from overread.phantom.words.sentences import STYLES
 from overread.runs.workers import run_in_workers
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import LEFTOVER, open_atomic, remove_leftovers
+from overread.storage.locks import lock_folder
 
 WORKER_MEMORY_GB = {"small": 0.6, "full": 3.0}
 """GB that a worker may need."""
@@ -136,9 +136,13 @@ def make_population(
     if not asked or asked[0] < 1:
         raise UsageError(f"{patients} is not a valid number of patients", remedy="give at least 1")
     _claim_own_folder(out)
-    with _lock_folder(out):
+    busy = UsageError(
+        f"another overread is making patients in {out}",
+        remedy="wait for it, or choose another folder",
+    )
+    with lock_folder(out / _WORK_FOLDER, busy=busy):
         _check_settings(out, settings, exams)
-        _remove_partial_files(out)
+        remove_leftovers(out, f"**/{LEFTOVER}")
         there = _load_records(out)
         if there and max(there) > asked[-1]:
             raise UsageError(
@@ -160,7 +164,7 @@ def make_population(
                 if error is not None:
                     outcome.failed[number] = error
                 told(done)
-        _remove_partial_files(out)  # a worker that was killed may have left something half written
+        remove_leftovers(out, f"**/{LEFTOVER}")  # of a worker that was killed
         records = _load_records(out)
         outcome.made = len(records) - outcome.existing
         if records:
@@ -240,25 +244,6 @@ def claim_folder(out: Path) -> None:
     (out / _WORK_FOLDER).mkdir(parents=True, exist_ok=True)
 
 
-@contextmanager
-def _lock_folder(out: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that no other process makes patients in it; released when the
-    process ends.
-    """
-    handle = os.open(out / _WORK_FOLDER, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"another overread is making patients in {out}",
-                remedy="wait for it, or choose another folder",
-            ) from None
-        yield
-    finally:
-        os.close(handle)
-
-
 def _check_settings(out: Path, settings: Settings, exams: Sequence[str]) -> None:
     """Store the settings of the folder, or raise an error where it was made with others."""
     path = out / _WORK_FOLDER / "settings.json"
@@ -286,11 +271,3 @@ def _check_settings(out: Path, settings: Settings, exams: Sequence[str]) -> None
 
 def _format_setting(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _remove_partial_files(out: Path) -> None:
-    """Remove partial files that a killed worker left; the lock is held, so no other process writes
-    here.
-    """
-    for part in out.rglob(f".{'?' * 32}.part"):
-        part.unlink(missing_ok=True)

@@ -6,21 +6,19 @@ away when the run goes on. The last line of a (case, sample) counts.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from overread.core import Message, Reading
 from overread.errors import OverreadError, UsageError
-
-_BLOCK = 1 << 16
+from overread.storage.append_log import AppendLog, iter_lines
+from overread.storage.atomic import remove_leftovers
 
 QuestionMessages = tuple[Message, ...]
 _SYNC_SECONDS = 1.0
@@ -28,6 +26,8 @@ _SYNC_SECONDS = 1.0
 
 class RunUnwritable(OverreadError):
     """The folder of a run cannot be written: that ends it, and what is there is kept."""
+
+    fatal = True
 
 
 @dataclass
@@ -44,7 +44,7 @@ class KnownReadings:
 
 def iter_readings(folder: Path) -> Iterator[Reading]:
     """The readings of a run as they were written; the last of a (case, sample) counts."""
-    for line in _iter_lines(folder / "readings.jsonl"):
+    for line in iter_lines(folder / "readings.jsonl"):
         try:
             yield Reading.model_validate_json(line)
         except ValidationError:
@@ -59,7 +59,7 @@ def last_readings(folder: Path) -> dict[tuple[str, int], Reading]:
 def scan_readings(folder: Path) -> KnownReadings:
     """Which readings a run has, without keeping them."""
     found = KnownReadings()
-    for line in _iter_lines(folder / "readings.jsonl"):
+    for line in iter_lines(folder / "readings.jsonl"):
         try:
             # As whoever scores it will: a line that is no reading to them is none here.
             reading = Reading.model_validate_json(line)
@@ -89,17 +89,6 @@ def find_unusable_questions(folder: Path) -> dict[tuple[str, int], tuple[Questio
     return found
 
 
-def _iter_lines(path: Path) -> Iterator[bytes]:
-    """Whole lines only: what stands behind the last line's end was cut off."""
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n") and line != b"\n":
-                    yield line
-    except FileNotFoundError:
-        return
-
-
 def to_line(reading: Reading) -> bytes:
     """A reading as it is stored; one that cannot be stored becomes a failed one."""
     try:
@@ -123,40 +112,25 @@ class ReadingStore:
         self._path = folder / "readings.jsonl"
         self._synced = time.monotonic()
         self._dirty = False
+        busy = UsageError(
+            "another process is writing this run",
+            where=str(folder),
+            remedy="wait until it is done, or give another --out",
+        )
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            number = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._log = AppendLog(self._path, torn="cut", busy=busy, unwritable=self.write_error)
         except OSError as error:
             raise RunUnwritable(
                 f"the run cannot be written ({error.strerror})",
                 where=str(folder),
                 remedy="give another --out",
             ) from None
-        self._file: IO[bytes] = os.fdopen(number, "rb+", buffering=0)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _cut_torn_line(self._file)
-            for left in folder.glob("arrays/.*.part"):
-                left.unlink(missing_ok=True)  # a mask that a kill cut off
-        except BlockingIOError:
-            self._file.close()
-            raise UsageError(
-                "another process is writing this run",
-                where=str(folder),
-                remedy="wait until it is done, or give another --out",
-            ) from None
-        except BaseException:
-            self._file.close()
-            raise
+        remove_leftovers(folder / "arrays")  # masks that a kill cut off
 
     def append(self, reading: Reading) -> None:
         """Write one reading; from now on a kill does not lose it."""
-        line = memoryview(to_line(reading))
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-        except OSError as error:
-            raise self.write_error(error) from None
+        self._log.append(to_line(reading))
         self._dirty = True
 
     def is_sync_due(self) -> bool:
@@ -170,10 +144,7 @@ class ReadingStore:
 
     def sync(self) -> None:
         """Have the disk keep what was written; may be called from a thread."""
-        try:
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise self.write_error(error) from None
+        self._log.sync()
 
     def write_error(self, error: OSError) -> RunUnwritable:
         """The error for a file of this run that cannot be written."""
@@ -185,33 +156,10 @@ class ReadingStore:
 
     def close(self) -> None:
         """Keep everything and let go of the folder."""
-        if self._file.closed:
-            return
-        try:
-            if self._dirty:
-                self.sync()
-        finally:
-            self._file.close()
+        self._log.close(sync=self._dirty)
 
     def __enter__(self) -> ReadingStore:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-def _cut_torn_line(file: IO[bytes]) -> None:
-    """Take away what stands behind the last line's end."""
-    end = file.seek(0, os.SEEK_END)
-    at = end
-    while at > 0:
-        begin = max(0, at - _BLOCK)
-        file.seek(begin)
-        block = file.read(at - begin)
-        found = block.rfind(b"\n")
-        if found >= 0:
-            at = begin + found + 1
-            break
-        at = begin
-    if at != end:
-        file.truncate(at)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 from pathlib import Path
 
 from overread.errors import UsageError
+from overread.storage.atomic import open_atomic
 
 _COST = {"n": 1 << 14, "r": 8, "p": 1}
 _MOST = 1 << 20
@@ -63,12 +63,8 @@ def add_password(file: Path, name: str, password: str) -> None:
     salt = secrets.token_bytes(16)
     users[name] = (salt, _hash(password, salt))
     body = "".join(f"{n}:{s.hex()}:{h.hex()}\n" for n, (s, h) in users.items())
-    # Written beside it and moved there, so that a kill leaves the old file or the new one.
-    part = file.with_name(f".{file.name}.part")
-    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(number, "w", encoding="utf-8") as out:
-        out.write(body)
-    part.replace(file)
+    with open_atomic(file, compress=False, mode=0o600) as out:
+        out.write(body.encode("utf-8"))
 
 
 def check_password(users: dict[str, tuple[bytes, bytes]], name: str, password: str) -> bool:

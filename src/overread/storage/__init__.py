@@ -1,1 +1,1 @@
-"""How things are kept: atomic files, the fence around a folder, caches, SQLite, append-only logs."""
+"""How things are kept: files written whole, fences, locks, caches, SQLite, logs, user tables."""

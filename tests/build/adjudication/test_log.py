@@ -29,7 +29,7 @@ VERDICTS = ("accept", "reject", "adjust", "cannot judge")
 
 
 def log_of(folder: Path) -> Path:
-    return folder / "verdicts.jsonl"
+    return folder / "adjudication.jsonl"
 
 
 def filled(folder: Path) -> bytes:
@@ -174,7 +174,7 @@ from overread.build.adjudication import Queue
 folder, person = Path(sys.argv[1]), sys.argv[2]
 queue = Queue(folder)
 while (found := queue.next_question(person)) is not None:
-    queue.give(person, found.id, "accept" if hash(found.id) % 3 else "reject")
+    queue.submit(person, found.id, "accept" if hash(found.id) % 3 else "reject")
     print(found.id, flush=True)
 """
 
@@ -241,7 +241,7 @@ def test_a_full_disk_is_told_and_leaves_the_log_whole(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
     try:
-        with pytest.raises(OverreadError, match="the log of verdicts cannot be written"):
+        with pytest.raises(OverreadError, match="the verdict log cannot be written"):
             queue.submit("dan", QUESTIONS[2].id, "accept")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -265,8 +265,8 @@ def test_a_torn_line_is_told_and_goes_with_the_next_verdict(tmp_path: Path) -> N
         assert check.lines == 4 + complete
         assert check.torn.startswith("line 5 ")
         queue = queue_of(tmp_path, QUESTIONS)
-        assert final_verdicts(tmp_path, QUESTIONS) == (
-            {QUESTIONS[0].id: "reject"} if complete else {}
+        assert final_verdicts(tmp_path, QUESTIONS).get(QUESTIONS[0].id) == (
+            "reject" if complete else None
         )
         if keep % 40 == 0 or complete:
             queue.submit("dan", QUESTIONS[3].id, "accept")
@@ -354,7 +354,7 @@ def test_an_altered_log_decides_nothing_and_takes_nothing(tmp_path: Path) -> Non
         lambda: queue.submit("dan", QUESTIONS[0].id, "accept"),
         lambda: queue.undo("cem"),
     ):
-        with pytest.raises(OverreadError, match="does not hold from line 2 on"):
+        with pytest.raises(OverreadError, match="is damaged from line 2 on"):
             act()
     assert log_of(tmp_path).read_bytes() == altered
 
@@ -377,8 +377,24 @@ def test_a_line_that_breaks_the_rules_is_found_though_its_hash_is_right(tmp_path
 
 
 def test_a_file_of_something_else_is_no_log(tmp_path: Path) -> None:
-    """The verdicts of a judge, which have the same name in a run's folder, are told apart."""
-    log_of(tmp_path).write_text('{"kind": "steps", "case_id": "c1"}\n', "utf-8")
+    """The verdicts of a judge, which had the same name once in a run's folder, are told apart."""
+    (tmp_path / "verdicts.jsonl").write_text('{"kind": "steps", "case_id": "c1"}\n', "utf-8")
     assert verify_log(tmp_path).broken == 1
     with pytest.raises(OverreadError, match="it has no hash at its end"):
         queue_of(tmp_path, QUESTIONS).submit("ann", QUESTIONS[0].id, "accept")
+
+
+def test_a_log_by_its_old_name_goes_on_in_its_file(tmp_path: Path) -> None:
+    """`verdicts.jsonl` of earlier versions is read, verified and added to; no second file comes."""
+    whole = filled(tmp_path)
+    old = log_of(tmp_path).rename(tmp_path / "verdicts.jsonl")
+    queue = queue_of(tmp_path, QUESTIONS)
+    queue.submit("dan", QUESTIONS[3].id, "accept")
+    assert not log_of(tmp_path).exists()
+    assert old.read_bytes().startswith(whole)
+    assert verify_log(tmp_path).lines == 6
+    assert final_verdicts(tmp_path, QUESTIONS)[QUESTIONS[0].id] == "reject"
+    log_of(tmp_path).write_bytes(whole)
+    for act in (queue.progress, lambda: verify_log(tmp_path), lambda: final_verdicts(tmp_path)):
+        with pytest.raises(UsageError, match=r"both adjudication\.jsonl and verdicts\.jsonl"):
+            act()

@@ -94,7 +94,7 @@ def test_undo_takes_back_the_last_and_the_log_keeps_both(tmp_path: Path) -> None
     assert final_verdicts(tmp_path, Q) == {}
     with pytest.raises(UsageError, match="nothing to undo by ann"):
         queue.undo("ann")
-    assert len((tmp_path / "verdicts.jsonl").read_bytes().splitlines()) == 5
+    assert len((tmp_path / "adjudication.jsonl").read_bytes().splitlines()) == 5
     assert queue.next_question("ann") == Q[0]
     queue.submit("ann", ONE, "accept")
     assert final_verdicts(tmp_path, Q) == {ONE: "accept"}

@@ -130,7 +130,7 @@ GOOD = f"{QUESTIONS[0].id},dan,accept\n"
         (f"{HEADER}{GOOD}item1/verify-trace,dan,=1+1\n", "the cell 'verdict' is a formula"),
         (f"{HEADER}{GOOD}item1/verify-trace,@SUM(A1),accept\n", "the cell 'person' is a formula"),
         (f"{HEADER}{GOOD}#NAME?,dan,accept\n", "the cell 'question' is a formula"),
-        (f"{HEADER}{GOOD}item1/verify-trace,,accept\n", "whose verdict this is"),
+        (f"{HEADER}{GOOD}item1/verify-trace,,accept\n", "the row does not name the person"),
         (f"{HEADER}{GOOD}{GOOD.replace('accept', 'reject')}", "dan has read question"),
         (f"{HEADER}{GOOD}a,b,c,d\n", "4 cells under 3 columns"),
         (f"{HEADER}{GOOD}\"open,dan,accept\n", "this is not CSV"),
@@ -152,13 +152,13 @@ def test_a_hostile_csv_is_told_and_nothing_of_it_comes_in(
 ) -> None:
     """One sentence with the line, and the log is as it was: good lines before it too."""
     queue = filled(tmp_path)
-    before = (tmp_path / "verdicts.jsonl").read_bytes()
+    before = (tmp_path / "adjudication.jsonl").read_bytes()
     file = tmp_path / "x.csv"
     file.write_text(text, "utf-8")
     with pytest.raises(OverreadError) as caught:
         import_verdicts(queue, file)
     assert words in str(caught.value)
-    assert (tmp_path / "verdicts.jsonl").read_bytes() == before
+    assert (tmp_path / "adjudication.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_an_import_is_one_line_and_so_comes_whole_or_not_at_all(tmp_path: Path) 
     there = tmp_path / "there"
     there.mkdir()
     import_verdicts(queue_of(there, QUESTIONS), tmp_path / "x.jsonl")
-    whole = (there / "verdicts.jsonl").read_bytes()
+    whole = (there / "adjudication.jsonl").read_bytes()
     for keep in range(0, len(whole) - 1, 50):
-        (there / "verdicts.jsonl").write_bytes(whole[:keep])
+        (there / "adjudication.jsonl").write_bytes(whole[:keep])
         assert queue_of(there, QUESTIONS).current_verdicts() == []
         assert final_verdicts(there, QUESTIONS) == {}

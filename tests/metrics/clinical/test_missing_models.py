@@ -23,7 +23,7 @@ from overread.metrics.clinical.models.chexbert import load_chexbert
 from overread.metrics.clinical.models.green import load_green
 from overread.metrics.clinical.models.radgraph import load_radgraph
 from overread.metrics.clinical.models.ratescore import load_ratescore
-from overread.metrics.clinical.models.weights import models_folder
+from overread.metrics.clinical.models.weights import WeightFiles, models_folder
 from overread.metrics.clinical.radcliq import V0, V1
 
 METRICS = model_metrics("report")
@@ -101,10 +101,35 @@ def test_the_folder_given_wins_over_the_variable_and_that_over_the_home(
     """In this order; an empty variable is none."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("OVERREAD_MODELS", "")
-    assert models_folder() == tmp_path / ".cache" / "overread" / "models"
+    monkeypatch.setenv("OVERREAD_CACHE", str(tmp_path / "c"))
+    assert models_folder() == tmp_path / "c" / "models"
     monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path / "a"))
     assert models_folder() == tmp_path / "a"
     assert models_folder(tmp_path / "b") == tmp_path / "b"
+
+
+def test_weights_are_in_the_cache_folder_or_where_they_were_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """OVERREAD_CACHE and XDG_CACHE_HOME count; ~/.cache/overread/models is looked into as well."""
+    wanted = WeightFiles("Tiny", "tiny", (("model.bin", "model.safetensors"),), "nowhere")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("OVERREAD_MODELS", "OVERREAD_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    with pytest.raises(MissingPart, match=str(tmp_path / "xdg" / "overread" / "models" / "tiny")):
+        wanted.find()
+    old, own = tmp_path / ".cache" / "overread" / "models" / "tiny", tmp_path / "own"
+    for folder in (old, own / "models" / "tiny"):
+        folder.mkdir(parents=True)
+        (folder / "model.bin").touch()
+    assert wanted.find() == old
+    monkeypatch.setenv("OVERREAD_CACHE", str(own))
+    assert wanted.find() == own / "models" / "tiny"
+    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path / "named"))
+    with pytest.raises(MissingPart, match="named"):
+        wanted.find()
 
 
 def test_worst_and_best_of_radcliq() -> None:

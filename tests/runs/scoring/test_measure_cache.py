@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from overread.runs.scoring.measure_cache import MeasureCache, cache_folder, digest, file_identity
+from overread.runs.scoring.measure_cache import MeasureCache
+from overread.storage.cache_folder import cache_folder
 
 
 @pytest.fixture(autouse=True)
@@ -83,14 +84,3 @@ def test_a_cache_that_cannot_be_written_is_no_error(
         kept = MeasureCache("a", fresh=fresh)
         kept.add("k", {"m": {}})
         kept.close()
-
-
-def test_another_state_of_a_file_has_another_identity(tmp_path: Path) -> None:
-    """A changed file, or other bytes, are told apart."""
-    file = tmp_path / "x"
-    file.write_bytes(b"1")
-    before = file_identity(file)
-    file.write_bytes(b"12")
-    assert file_identity(file) != before
-    assert file_identity(b"1") != file_identity(b"2")
-    assert digest(1, "a") == digest(1, "a") != digest("1", "a")

@@ -57,7 +57,7 @@ def submit(
     asked = (release.form or "").startswith(THINKVG)
     crops = crops_folder(out)
     if crops.exists() and not out.exists():
-        raise UsageError(f"{crops} is there already", remedy="choose another name")
+        raise UsageError(f"{crops} already exists", remedy="choose another name")
     with replace_folder(crops) as part, open_atomic(out) as stream:
         for entry in release.entries():
             reading = going.find_reading(entry)

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from overread.core import Case, Entry, Mask, Progress, Reading, Release, Volume,
 from overread.errors import PictureError, UsageError
 from overread.pixels.masks import read_channel, write_mask
 from overread.pixels.nifti import read_header
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, replace_folder
 
 Add = Callable[[str, Path], None]
 """Puts a file into the submission under a name."""
@@ -147,7 +146,7 @@ def _merge_masks(masks: list[Mask], shape: tuple[int, int, int], source: FindFil
 @contextmanager
 def _open_zip(out: Path) -> Iterator[Add]:
     """A zip that appears when the last mask is in it; masks are packed already, and stored."""
-    with open_atomic(out, packed=False) as raw, zipfile.ZipFile(raw, "w") as archive:
+    with open_atomic(out, compress=False) as raw, zipfile.ZipFile(raw, "w") as archive:
 
         def add(name: str, path: Path) -> None:
             info = zipfile.ZipInfo(name, _EPOCH)
@@ -170,20 +169,13 @@ def _open_folder(out: Path) -> Iterator[Add]:
             f"{out} holds something else than masks, and is not replaced",
             remedy="choose another name, one that ends in .zip for a zip",
         )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(f".{uuid4().hex}.part")
-    part.mkdir()
+    with replace_folder(out) as part:
+        part.mkdir(parents=True)
 
-    def add(name: str, path: Path) -> None:
-        shutil.copyfile(path, part / name)
+        def add(name: str, path: Path) -> None:
+            shutil.copyfile(path, part / name)
 
-    try:
         yield add
-        if out.exists():
-            shutil.rmtree(out)
-        part.rename(out)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _is_mask(path: Path) -> bool:

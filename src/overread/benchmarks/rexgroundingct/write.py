@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from overread.benchmarks.output import copy_bytes, copy_file, lock_folder, require_same, write_once
+from overread.benchmarks.output import copy_bytes, copy_file, require_same, write_once
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rexgroundingct.release import (
     CT,
@@ -25,6 +25,7 @@ from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
 from overread.storage.atomic import open_atomic
 from overread.storage.fence import Fence
+from overread.storage.locks import lock_folder
 
 
 def write(
@@ -52,6 +53,7 @@ def write(
         if progress is not None:
             progress(done, total)
     _copy_sidecars(release, out)
+    out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):  # another split may be on its way into the same list
         listed = _read_list_without(path, release.split)
         if isinstance(release, ReXGroundingCTRelease):

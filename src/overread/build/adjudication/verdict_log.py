@@ -1,14 +1,13 @@
 """The log of verdicts: lines that are only ever appended, each sealed and tied to the one before.
 
-A line of `verdicts.jsonl` is JSON with the hash of the line before (`before`) and, at its end, the
-hash of everything that stands before it (`hash`). So no byte can be altered, and no line taken out,
-without `verify` naming the first line that no longer fits. What a file cannot prove by itself is
-that nothing was cut off at its end: note the last hash elsewhere and hand it to `verify`.
+A line of `adjudication.jsonl` is JSON with the hash of the line before (`before`) and, at its end,
+the hash of everything that stands before it (`hash`). So no byte can be altered, and no line taken
+out, without `verify` naming the first line that no longer fits. What a file cannot prove by itself
+is that nothing was cut off at its end: note the last hash elsewhere and hand it to `verify`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -24,8 +23,12 @@ from pydantic import ValidationError
 from overread.build.adjudication.reads import PersonVerdict, Reads, Retraction
 from overread.core import Record
 from overread.errors import OverreadError, UsageError
+from overread.storage.append_log import log_path, write_all
+from overread.storage.locks import lock_file
 
-VERDICT_LOG = "verdicts.jsonl"
+VERDICT_LOG = "adjudication.jsonl"
+OLD_VERDICT_LOG = "verdicts.jsonl"
+"""What it was called before; where it is there, it is the one that is read and written."""
 _SEAL = re.compile(rb',"hash":"([0-9a-f]{64})"\}')
 _SEAL_LENGTH = 75
 
@@ -80,7 +83,7 @@ class _Position:
 def verify_log(folder: Path, *, head: str | None = None) -> LogCheck:
     """Go through the whole log of a folder; `head` is a hash noted earlier, which must occur."""
     log = VerdictLog(folder)
-    with log.lock(fcntl.LOCK_SH) as handle:
+    with log.lock() as handle:
         log.read(handle)
     found = log.check()
     if head and found.intact and head not in log.heads:
@@ -94,7 +97,7 @@ class VerdictLog:
 
     def __init__(self, folder: Path) -> None:
         """The log of a folder; it need not be there yet."""
-        self.path = folder / VERDICT_LOG
+        self._folder = folder
         self.reads = Reads()
         self.heads: dict[str, None] = {}
         """Hashes of all lines."""
@@ -107,6 +110,11 @@ class VerdictLog:
         self._lacks_end = False
         self._turn = threading.RLock()
 
+    @property
+    def path(self) -> Path:
+        """The file of the log."""
+        return log_path(self._folder, VERDICT_LOG, OLD_VERDICT_LOG)
+
     def check(self) -> LogCheck:
         """What there is to say about it, as far as it was read."""
         line, why = self._broken or (None, "")
@@ -114,7 +122,7 @@ class VerdictLog:
 
     def refresh(self) -> Reads:
         """The verdicts that stand now; raises where the log was altered."""
-        with self.lock(fcntl.LOCK_SH) as handle:
+        with self.lock() as handle:
             self._read_or_raise(handle)
         return self.reads
 
@@ -124,7 +132,7 @@ class VerdictLog:
         `decide` sees all verdicts that stand and makes the line, or raises, and then nothing is
         written. From the return on, a kill does not lose it.
         """
-        with self.lock(fcntl.LOCK_EX) as handle:
+        with self.lock(writes=True) as handle:
             assert handle is not None
             self._read_or_raise(handle)
             draft = decide(self.reads)
@@ -143,9 +151,8 @@ class VerdictLog:
     # ---- the file --------------------------------------------------------------------------
 
     @contextmanager
-    def lock(self, how: int) -> Iterator[int | None]:
+    def lock(self, *, writes: bool = False) -> Iterator[int | None]:
         """The open and locked log file; None where there is none and it is only to be read."""
-        writes = how == fcntl.LOCK_EX
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT if writes else os.O_RDONLY
         with self._turn:
             try:
@@ -153,14 +160,14 @@ class VerdictLog:
             except FileNotFoundError:
                 if writes:
                     raise OverreadError(
-                        "there is no such folder", where=str(self.path.parent)
+                        "there is no such folder", where=str(self._folder)
                     ) from None
                 yield None
                 return
             except OSError as error:
                 raise self._file_error(error, "written" if writes else "read") from None
             try:
-                fcntl.flock(handle, how)
+                lock_file(handle, shared=not writes)
                 if _was_replaced(self.path, handle):
                     raise OverreadError(
                         "the verdict log was replaced while waiting for its lock",
@@ -214,13 +221,11 @@ class VerdictLog:
             self._torn = ""
 
     def _write(self, handle: int, data: bytes) -> None:
-        rest = memoryview(data)
         try:
-            while rest:
-                rest = rest[os.write(handle, rest) :]
+            write_all(handle, data)
             os.fsync(handle)
             if not self._mark.lines:
-                _sync_folder(self.path.parent)
+                _sync_folder(self._folder)
         except BaseException as error:
             os.ftruncate(handle, self._mark.offset)
             if isinstance(error, OSError):

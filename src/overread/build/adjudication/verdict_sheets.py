@@ -74,7 +74,7 @@ def export_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> i
             | {"person": name, "asked": queue.question_digest(question.id)}
             for question in queue.open_questions(name)
         ]
-    with open_atomic(path, packed=False, fresh=True) as file:
+    with open_atomic(path, compress=False, exclusive=True) as file:
         file.write(write(rows))
     return len(rows)
 

@@ -216,7 +216,7 @@ class _FolderJob:
             if data is None:
                 data = self._path(file).read_bytes()
         if data is not None:
-            with open_atomic(self.out / new, packed=False) as stream:
+            with open_atomic(self.out / new, compress=False) as stream:
                 stream.write(data)
         self.files[kind] += 1
         self._record_removals(file, new, removals)

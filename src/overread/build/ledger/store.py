@@ -7,7 +7,6 @@ stands. Raw replies lie apart from what was made of them, by the hash of the que
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -31,6 +30,7 @@ from overread.core import Defect, Record, Reply, Request
 from overread.errors import UsageError
 from overread.runs.requests.prices import Prices
 from overread.runs.requests.reply_cache import ReplyCache
+from overread.storage.locks import lock_file
 
 OutcomeName = Literal["kept", "dropped", "waiting", "failed"]
 CHANGES: TypeAdapter[tuple[Change, ...]] = TypeAdapter(tuple[Change, ...])
@@ -361,6 +361,11 @@ def _to_json(value: Any) -> str:
 
 def _lock_folder(folder: Path) -> int:
     """Lock the build's folder against other processes until we are done."""
+    busy = UsageError(
+        "another process is building here",
+        where=str(folder),
+        remedy="wait until it is done, or give another --out",
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         number = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -371,12 +376,8 @@ def _lock_folder(folder: Path) -> int:
             remedy="give another --out",
         ) from None
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock_file(number, busy=busy)
+    except BaseException:
         os.close(number)
-        raise UsageError(
-            "another process is building here",
-            where=str(folder),
-            remedy="wait until it is done, or give another --out",
-        ) from None
+        raise
     return number

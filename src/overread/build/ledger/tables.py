@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from overread.errors import OverreadError, UsageError
-from overread.runs.sqlite_header import is_initialised
+from overread.storage.sqlite import DatabaseKind
 
 LEDGER_FILE = "ledger.sqlite"
-APPLICATION_ID = 0x6F766C64  # 'ovld': tells our file from any other database
-VERSION = 1
-_BUSY_SECONDS = 30.0
 
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -51,7 +46,7 @@ CREATE TABLE attempts (
     repaired TEXT, PRIMARY KEY (entry, number)) WITHOUT ROWID;
 CREATE TABLE releases (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, items INTEGER NOT NULL, changes TEXT NOT NULL,
-    at TEXT NOT NULL, sitting INTEGER NOT NULL);
+    at TEXT NOT NULL, sitting INTEGER NOT NULL)
 """
 """An entry is what became of one item in one step, and is never changed; `flow` says which entries
 make up the build as it stands. Replies are raw, by the hash of the question; attempts say what
@@ -61,43 +56,46 @@ was made of them."""
 class LedgerUnusable(OverreadError):
     """The ledger is damaged, locked or full: that ends a build, and what is in it is kept."""
 
+    fatal = True
+
+
+_LEDGER = DatabaseKind(
+    what="ledger",
+    application=0x6F766C64,  # 'ovld'
+    version=1,
+    tables=TABLES,
+    error=LedgerUnusable,
+    remedy_other="give another --out",
+    remedy_damaged="if it is damaged, move it away and build again",
+)
+
 
 def open_for_writing(folder: Path) -> sqlite3.Connection:
     """The ledger of a build, open for writing, made where there is none."""
     path = folder / LEDGER_FILE
     try:
-        # Made here rather than by SQLite, so that others can never read it, not even at first.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        base = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        return _LEDGER.open(path)
     except OSError as error:
         raise LedgerUnusable(
             f"the ledger cannot be opened ({error.strerror})",
             where=str(path),
             remedy="give another --out",
         ) from None
-    try:
-        with sqlite_errors(path):
-            _prepare(base, path)
-    except BaseException:
-        base.close()
-        raise
-    return base
 
 
 def copy_to_memory(folder: Path) -> sqlite3.Connection:
     """The ledger of a build as it stands, in memory: whatever is written to it is forgotten."""
-    memory = sqlite3.connect(":memory:", isolation_level=None)
     path = folder / LEDGER_FILE
+    if not path.is_file() or not path.stat().st_size:
+        return _LEDGER.open_in_memory()
+    memory = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        if path.is_file() and path.stat().st_size:
-            base = open_for_reading(folder)
-            try:
-                with sqlite_errors(path):
-                    base.backup(memory)
-            finally:
-                base.close()
-        else:
-            _create_tables(memory)
+        base = open_for_reading(folder)
+        try:
+            with sqlite_errors(path):
+                base.backup(memory)
+        finally:
+            base.close()
     except BaseException:
         memory.close()
         raise
@@ -113,64 +111,12 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
             where=str(folder),
             remedy="give a folder that `overread build` wrote",
         )
-    with sqlite_errors(path):
-        address = f"{path.resolve().as_uri()}?mode=ro"
-        base = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-        try:
-            if not _is_ledger(base, path):
-                raise UsageError("this build has not begun yet", where=str(folder))
-        except sqlite3.OperationalError:
-            # A read-only folder has no place for the shared memory of a WAL.
-            base.close()
-            base = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
-            _is_ledger(base, path)
-        except BaseException:
-            base.close()
-            raise
-        return base
+    base = _LEDGER.open_read_only(path)
+    if base is None:
+        raise UsageError("this build has not begun yet", where=str(folder))
+    return base
 
 
-def _prepare(base: sqlite3.Connection, path: Path) -> None:
-    if not _is_ledger(base, path):
-        _create_tables(base)
-    with suppress(PermissionError):
-        path.chmod(0o600)
-    base.execute("PRAGMA journal_mode = WAL")
-    base.execute("PRAGMA synchronous = NORMAL")
-
-
-def _create_tables(base: sqlite3.Connection) -> None:
-    base.executescript(
-        f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; "
-        f"PRAGMA user_version = {VERSION}; COMMIT;"
-    )
-
-
-def _is_ledger(base: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file is a ledger and ready; False where it is new, an error where neither."""
-    return is_initialised(
-        base,
-        path,
-        what="ledger",
-        application=APPLICATION_ID,
-        version=VERSION,
-        remedy="give another --out",
-    )
-
-
-@contextmanager
-def sqlite_errors(path: Path | str) -> Iterator[None]:
+def sqlite_errors(path: Path) -> AbstractContextManager[None]:
     """Turn SQLite errors of the block into `LedgerUnusable` with a readable message."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        words = str(error).rstrip(".")
-        if "locked" in words:
-            remedy = "another program holds it; give the same command again"
-        elif "full" in words:
-            remedy = "make room on the disk and give the same command again"
-        else:
-            remedy = "if it is damaged, move it away and build again"
-        raise LedgerUnusable(
-            f"the ledger cannot be used ({words})", where=str(path), remedy=remedy
-        ) from None
+    return _LEDGER.errors(path)

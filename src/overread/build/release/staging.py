@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from overread.errors import UsageError
+from overread.storage.atomic import remove_leftovers
+from overread.storage.locks import lock_folder
 
 
 @contextmanager
@@ -23,17 +23,12 @@ def staging_folder(out: Path) -> Iterator[Path]:
     out = out.resolve()  # so that '.' and 'here/..' have a name to be hidden under
     shell = out.with_name(f".{out.name}.unfinished")
     shell.mkdir(parents=True, exist_ok=True)
+    busy = UsageError(
+        f"another command is writing {out} just now", remedy="wait for it, or choose another folder"
+    )
     # The folder around it is locked, not the one that is written: writers lock that themselves.
-    handle = os.open(shell, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"another command is writing {out} just now",
-                remedy="wait for it, or choose another folder",
-            ) from None
-        _empty_folder(shell)
+    with lock_folder(shell, busy=busy):
+        remove_leftovers(shell, "*")
         try:
             part = shell / out.name
             part.mkdir()
@@ -42,8 +37,6 @@ def staging_folder(out: Path) -> Iterator[Path]:
             part.replace(out)
         finally:
             shutil.rmtree(shell, ignore_errors=True)
-    finally:
-        os.close(handle)
 
 
 def require_empty(out: Path) -> None:
@@ -52,13 +45,5 @@ def require_empty(out: Path) -> None:
         raise UsageError(f"{out} is there and is no folder", remedy="choose another place")
     if out.is_dir() and any(out.iterdir()):
         raise UsageError(
-            f"{out} is there already", remedy="choose another folder, or remove it first"
+            f"{out} already exists", remedy="choose another folder, or remove it first"
         )
-
-
-def _empty_folder(folder: Path) -> None:
-    for item in folder.iterdir():
-        if item.is_dir() and not item.is_symlink():
-            shutil.rmtree(item)
-        else:
-            item.unlink()

@@ -69,7 +69,7 @@ def write_text(file: Path, text: str) -> None:
     """A file of the audit, whole or not at all."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open_atomic(file, packed=False) as out:
+        with open_atomic(file, compress=False) as out:
             out.write(text.encode("utf-8", "replace"))
     except OSError as error:
         raise RunUnwritable(

@@ -1,4 +1,4 @@
-"""The verdicts of a run: `verdicts.jsonl` in its folder, only ever appended to.
+"""What judges say of a run: `judge_verdicts.jsonl` in its folder, only ever appended to.
 
 The last line of a (kind, case, sample, rule) counts. A line that a kill cut off, or that cannot be
 read, is as if it had never been written.
@@ -6,11 +6,9 @@ read, is as if it had never been written.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -19,14 +17,22 @@ from overread.catalog import unknown_name
 from overread.core.verdicts import VERDICTS, Verdicts
 from overread.errors import UsageError
 from overread.runs.store import RunUnwritable
+from overread.storage.append_log import AppendLog, iter_lines, log_path
 
-VERDICTS_FILE = "verdicts.jsonl"
+VERDICTS_FILE = "judge_verdicts.jsonl"
+OLD_VERDICTS_FILE = "verdicts.jsonl"
+"""What it was called before; where it is there, it is the one that is read and written."""
+
+
+def verdicts_path(folder: Path) -> Path:
+    """The file of a run's verdicts."""
+    return log_path(folder, VERDICTS_FILE, OLD_VERDICTS_FILE)
 
 
 def load_verdicts(folder: Path) -> dict[tuple[str, str, int, str], Verdicts]:
     """Every verdict of a run that counts, by kind, case, sample and rule."""
     found: dict[tuple[str, str, int, str], Verdicts] = {}
-    for line in _iter_lines(folder / VERDICTS_FILE):
+    for line in iter_lines(verdicts_path(folder), torn=True):
         try:
             told = VERDICTS.validate_json(line)
         except ValidationError:
@@ -34,14 +40,6 @@ def load_verdicts(folder: Path) -> dict[tuple[str, str, int, str], Verdicts]:
         found.pop(told.key, None)  # so that the order is that of the last lines
         found[told.key] = told
     return found
-
-
-def _iter_lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            yield from (line for line in file if line.strip())
-    except FileNotFoundError:
-        return
 
 
 def select_verdicts(
@@ -97,30 +95,15 @@ class VerdictStore:
 
     def __init__(self, folder: Path) -> None:
         """Open or make the file and lock it."""
-        self._path = folder / VERDICTS_FILE
+        self._path = verdicts_path(folder)
+        busy = UsageError(
+            "another process is judging this run", where=str(folder), remedy="wait until it is done"
+        )
         try:
-            number = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            # What a kill cut off stays a line of its own, and is not believed.
+            self._log = AppendLog(self._path, torn="end", busy=busy, unwritable=self._write_error)
         except OSError as error:
             raise self._write_error(error) from None
-        self._file: IO[bytes] = os.fdopen(number, "rb+", buffering=0)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._file.close()
-            raise UsageError(
-                "another process is judging this run",
-                where=str(folder),
-                remedy="wait until it is done",
-            ) from None
-        if not self._ends_with_newline():
-            self._write(b"\n")  # what a kill cut off stays a line of its own, and is not believed
-
-    def _ends_with_newline(self) -> bool:
-        end = self._file.seek(0, os.SEEK_END)
-        if end == 0:
-            return True
-        self._file.seek(end - 1)
-        return self._file.read(1) == b"\n"
 
     def append(self, verdicts: Verdicts) -> None:
         """Write the verdicts on one reading; from now on a kill does not lose them."""
@@ -134,15 +117,7 @@ class VerdictStore:
                     "error": "the verdicts hold text that cannot be stored",
                 }
             ).model_dump_json(exclude_none=True)
-        self._write(line.encode() + b"\n")
-
-    def _write(self, line: bytes) -> None:
-        rest = memoryview(line)
-        try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            raise self._write_error(error) from None
+        self._log.append(line.encode() + b"\n")
 
     def _write_error(self, error: OSError) -> RunUnwritable:
         return RunUnwritable(
@@ -153,13 +128,7 @@ class VerdictStore:
 
     def close(self) -> None:
         """Have the disk keep everything, and let go of the file."""
-        if not self._file.closed:
-            try:
-                os.fsync(self._file.fileno())
-            except OSError as error:
-                raise self._write_error(error) from None
-            finally:
-                self._file.close()
+        self._log.close(sync=True)
 
     def __enter__(self) -> VerdictStore:
         return self

@@ -10,9 +10,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,18 +19,28 @@ from pydantic import JsonValue, ValidationError
 
 from overread.core import Reply, Request, SentImage
 from overread.errors import OverreadError
-from overread.runs.scoring.measure_cache import cache_folder
-from overread.runs.sqlite_header import is_initialised
-
-_APPLICATION = 0x6F767264  # 'ovrd': tells our file from any other database
-_VERSION = 1
-_BUSY_SECONDS = 30.0
+from overread.storage.cache_folder import cache_folder
+from overread.storage.sqlite import DatabaseKind
 
 
 class CacheUnusable(OverreadError):
     """The reply cache is damaged, locked or full. That ends a run, because it would ask (and pay)
     twice.
     """
+
+    fatal = True
+
+
+_REPLIES = DatabaseKind(
+    what="reply cache",
+    application=0x6F767264,  # 'ovrd'
+    version=1,
+    tables="CREATE TABLE replies (key BLOB PRIMARY KEY, reply TEXT NOT NULL, "
+    "at INTEGER NOT NULL) WITHOUT ROWID",
+    error=CacheUnusable,
+    remedy_other="choose another file with --cache; this one was not changed",
+    remedy_damaged="delete the file (the model is then asked again), or choose another --cache",
+)
 
 
 def default_cache_path() -> Path:
@@ -85,9 +94,11 @@ class ReplyCache:
         try:
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a folder")
-            self._base = _connect(path, read_only=read_only)
-        except sqlite3.Error as error:
-            raise _unusable_error(path, error) from None
+            if read_only:
+                self._base = _REPLIES.open_read_only(path) or _REPLIES.open_in_memory()
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._base = _REPLIES.open(path)
         except OSError as error:
             raise CacheUnusable(
                 f"the reply cache cannot be opened ({error.strerror})",
@@ -97,10 +108,8 @@ class ReplyCache:
 
     def get(self, key: bytes) -> Reply | None:
         """The reply to that question, where it was given before."""
-        try:
+        with _REPLIES.errors(self.path):
             row = self._base.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise _unusable_error(self.path, error) from None
         if row is None:
             return None
         try:
@@ -116,99 +125,20 @@ class ReplyCache:
         """
         usage = reply.usage.model_copy(update={"calls": 0, "cost": None})
         kept = reply.model_copy(update={"usage": usage})
-        try:
+        with _REPLIES.errors(self.path):
             self._base.execute(
                 "INSERT OR REPLACE INTO replies (key, reply, at) "
                 "VALUES (?, ?, strftime('%s', 'now'))",
                 (key, kept.model_dump_json(exclude_defaults=True)),
             )
-        except sqlite3.Error as error:
-            raise _unusable_error(self.path, error) from None
 
     def count(self) -> int:
         """How many replies there are."""
-        try:
+        with _REPLIES.errors(self.path):
             found = self._base.execute("SELECT count(*) FROM replies").fetchone()
-        except sqlite3.Error as error:
-            raise _unusable_error(self.path, error) from None
         return int(found[0])
 
     def close(self) -> None:
         """Close the file."""
         with suppress(sqlite3.Error):
             self._base.close()
-
-
-def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    if read_only:
-        address = f"{path.resolve().as_uri()}?mode=ro"
-        base = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-        return _close_on_error(base, lambda: _prepare_read_only(base, path))
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Made here rather than by SQLite, so that it is never readable by others, not even at first.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    # Autocommit: each reply is a transaction. With a WAL that costs no waiting for the disk.
-    base = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, cached_statements=8)
-    return _close_on_error(base, lambda: _prepare_writable(base, path))
-
-
-def _close_on_error(base: sqlite3.Connection, ready: Callable[[], None]) -> sqlite3.Connection:
-    try:
-        ready()
-    except BaseException:
-        base.close()
-        raise
-    return base
-
-
-def _prepare_read_only(base: sqlite3.Connection, path: Path) -> None:
-    if not _is_ready(base, path):  # an empty file: nothing was ever asked
-        base.execute("CREATE TEMP TABLE replies (key BLOB, reply TEXT, at INTEGER)")
-
-
-def _prepare_writable(base: sqlite3.Connection, path: Path) -> None:
-    base.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
-    if not _is_ready(base, path):
-        base.execute("BEGIN IMMEDIATE")  # of two that come first, one makes the table
-        try:
-            if not _is_ready(base, path):
-                base.execute(
-                    "CREATE TABLE replies (key BLOB PRIMARY KEY, reply TEXT NOT NULL, "
-                    "at INTEGER NOT NULL) WITHOUT ROWID"
-                )
-                base.execute(f"PRAGMA application_id = {_APPLICATION}")
-                base.execute(f"PRAGMA user_version = {_VERSION}")
-            base.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                base.execute("ROLLBACK")
-            raise
-    with suppress(PermissionError):
-        path.chmod(0o600)  # of an empty file that was there; -wal and -shm take theirs from it
-    base.execute("PRAGMA journal_mode = WAL")
-    base.execute("PRAGMA synchronous = NORMAL")
-
-
-def _is_ready(base: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file is ours and ready; False where it is new, an error where it is neither."""
-    return is_initialised(
-        base,
-        path,
-        what="reply cache",
-        application=_APPLICATION,
-        version=_VERSION,
-        remedy="choose another file with --cache; this one was not changed",
-    )
-
-
-def _unusable_error(path: Path, error: sqlite3.Error) -> CacheUnusable:
-    told = str(error).rstrip(".")
-    if isinstance(error, sqlite3.OperationalError) and "locked" in told:
-        remedy = (
-            "another program has locked it; run the same command again, or choose another --cache"
-        )
-    elif isinstance(error, sqlite3.OperationalError) and "full" in told:
-        remedy = "make room on the disk and run the same command again"
-    else:
-        remedy = "delete the file (the model is then asked again), or choose another --cache"
-    return CacheUnusable(f"the reply cache cannot be used ({told})", where=str(path), remedy=remedy)

@@ -103,7 +103,7 @@ def write_sweep(sweep: SweepResult) -> list[Path]:
             files[f"{stem}.svg"], files[f"{stem}.png"] = draw_chart(chart)
     try:
         for name, data in files.items():
-            with open_atomic(sweep.folder / name, packed=False) as out:
+            with open_atomic(sweep.folder / name, compress=False) as out:
                 out.write(data)
     except OSError as error:
         raise RunUnwritable(

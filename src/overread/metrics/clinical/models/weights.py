@@ -1,21 +1,21 @@
 """Finds and loads model weights: nothing is downloaded, and no code from weight files is executed.
 
 Each model has a folder of its own name under the models' folder: the one that is given, or
-OVERREAD_MODELS, or
-`~/.cache/overread/models`. Weights are read as safetensors or with `torch.load(weights_only=True)`;
-files with anything else are refused.
+OVERREAD_MODELS, or `models` in the cache folder (`storage/cache_folder.py`). Weights are read as
+safetensors or with `torch.load(weights_only=True)`; files with anything else are refused.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from overread.errors import MissingPart, UsageError
+from overread.storage.cache_folder import cache_folder
 
 ENVIRONMENT = "OVERREAD_MODELS"
 INSTALL = "pip install 'overread[models]'"
@@ -46,7 +46,12 @@ class WeightFiles:
     def find(self, models: Path | None = None) -> Path:
         """The folder with these weights; raises `MissingPart` where a file is not there."""
         folder = models_folder(models) / self.folder
-        lacking = [names for names in self.files if not _any_there(folder, names)]
+        lacking = self._missing_files(folder)
+        # Where they were looked for before, whatever the cache folder was.
+        old = Path.home() / ".cache" / "overread" / "models" / self.folder
+        named = models is not None or os.environ.get(ENVIRONMENT)
+        if lacking and not named and not self._missing_files(old):
+            return old
         if lacking:
             files = ", ".join(" or ".join(names) for names in lacking)
             raise MissingPart(
@@ -57,13 +62,18 @@ class WeightFiles:
             )
         return folder
 
+    def _missing_files(self, folder: Path) -> list[tuple[str, ...]]:
+        return [
+            names for names in self.files if not any((folder / name).exists() for name in names)
+        ]
+
 
 def models_folder(models: Path | None = None) -> Path:
     """The folder that holds the folders of all models."""
     named = os.environ.get(ENVIRONMENT)
     if models is not None:
         return models
-    return Path(named) if named else Path.home() / ".cache" / "overread" / "models"
+    return Path(named) if named else cache_folder() / "models"
 
 
 def import_package(name: str, model: str, install: str = INSTALL) -> Any:
@@ -129,7 +139,3 @@ def load_transformer(folder: Path, kind: str, model: str) -> tuple[Any, Any]:
 def device(model: str) -> str:
     """Where a model runs: on a graphics card where there is one."""
     return "cuda" if import_package("torch", model).cuda.is_available() else "cpu"
-
-
-def _any_there(folder: Path, names: Sequence[str]) -> bool:
-    return any((folder / name).exists() for name in names)
