@@ -71,9 +71,9 @@ def test_ones_own_prompt_wins(tmp_path: Path) -> None:
     ("content", "told"),
     [
         (b"\xff\xfe\n---\nx", "it is not UTF-8"),
-        (b"no dashes", "no line of three dashes"),
-        (b"about\n---\n  \n", "no line of three dashes"),
-        (b"", "no line of three dashes"),
+        (b"no dashes", "has no '---' line"),
+        (b"about\n---\n  \n", "has no '---' line"),
+        (b"", "has no '---' line"),
     ],
 )
 def test_a_file_that_is_no_prompt(tmp_path: Path, content: bytes, told: str) -> None:
@@ -102,7 +102,7 @@ def test_a_prompt_that_asked_nothing_is_not_kept(sketch: Path, tmp_path: Path) -
         settings=SessionSettings(prompts=str(mine)),
     )
     (mine / "report.md").write_text("Mine.\n---\nReport it.")
-    with pytest.raises(UsageError, match="has no gap for instruction"):
+    with pytest.raises(UsageError, match="has no placeholder for instruction"):
         run(plan, tmp_path / "run")
     (mine / "report.md").write_text("Mine.\n---\n{{instruction}}")
     assert run(plan, tmp_path / "run").tally.failed == 0

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import overread
 from overread.core import Case, Image, Option, Reading, Release
+from overread.core.case import captions_of
 from overread.errors import UsageError
 from overread.pixels.edits.altered_pictures import AlteredPictures, Edit
 from overread.runs.ablations import (
     Presenter,
-    collect_captions,
     sample_order,
     subset_pictures,
     undo_nothing,
@@ -224,7 +224,7 @@ def test_captions_are_of_whole_pictures(root: Path) -> None:
     """One text for each picture that has one."""
     truth = opened(root).entry("#2").truth
     assert truth is not None
-    assert collect_captions(truth)["image-3"] == "Expert on picture 3 of case 2."
+    assert captions_of(truth)["image-3"] == "Expert on picture 3 of case 2."
 
 
 def without(root: Path, tmp_path: Path, *columns: str) -> Path:
@@ -260,7 +260,7 @@ def test_what_is_withheld_cannot_be_revealed(
 def test_a_workflow_that_does_not_tell_is_refused(root: Path, tmp_path: Path) -> None:
     """A run whose spec says that the summary was revealed has told it."""
     settings = SessionSettings(reveal=("summary",))
-    with pytest.raises(UsageError, match="no place for an expert summary"):
+    with pytest.raises(UsageError, match="does not pass an expert summary on"):
         run(
             RunPlan(
                 "medthinkvqa", root, Echo(), workflow=plain, settings=settings, use_cache=False
@@ -278,9 +278,9 @@ def test_a_workflow_that_does_not_tell_is_refused(root: Path, tmp_path: Path) ->
         ("rexgroundingct", {"shuffle": ("options",)}, "no options to shuffle"),
         ("rexgroundingct", {"image_ratio": 50}, "has one picture"),
         ("rexgroundingct", {"shuffle": ("images",)}, "has one picture"),
-        ("rexgroundingct", {"image_ratio": 0}, "nothing is left to read"),
-        ("mmrad", {"image_ratio": 0}, "nothing is left to read"),
-        ("mmrad", {"reveal": ("summary",)}, "the very thing that is asked for"),
+        ("rexgroundingct", {"image_ratio": 0}, "cannot be read without pictures"),
+        ("mmrad", {"image_ratio": 0}, "cannot be read without pictures"),
+        ("mmrad", {"reveal": ("summary",)}, "is the expected answer"),
         ("mmrad", {"reveal": ("captions",)}, "gives no expert captions"),
     ],
 )
@@ -334,7 +334,7 @@ def test_a_reader_that_does_not_look_is_refused(root: Path, tmp_path: Path) -> N
 def test_a_reader_of_whole_cases_cannot_be_told(root: Path, tmp_path: Path) -> None:
     """Hints are for workflows."""
     settings = SessionSettings(reveal=("summary",))
-    with pytest.raises(UsageError, match="cannot be told"):
+    with pytest.raises(UsageError, match="takes no prompts"):
         run(RunPlan("medthinkvqa", root, WholeReader(), settings=settings), tmp_path / "run")
 
 

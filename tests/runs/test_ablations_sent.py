@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,10 @@ def ablated(root: Path, out: Path, **more: Any) -> list[Sent]:
 def test_an_image_ratio_takes_pictures_away_and_nothing_else(
     root: Path, tmp_path: Path, plainly: dict[int, Sent]
 ) -> None:
-    """The pixels that were sent are nested over the ratios; all else is the same, byte by byte."""
+    """The pixels that were sent are nested over the ratios; all else is the same, byte by byte.
+
+    But for 0: where no picture is shown, none is spoken of.
+    """
     before: dict[int, list[str]] = {case: [] for case in plainly}
     for ratio, count in ((0, 0), (20, 1), (40, 2), (60, 3), (80, 4), (100, 5)):
         settings = SessionSettings(image_ratio=ratio)
@@ -56,10 +60,23 @@ def test_an_image_ratio_takes_pictures_away_and_nothing_else(
             assert len(one.urls) == count
             assert set(before[case]) <= set(one.urls)
             assert one.urls == [url for url in plainly[case].urls if url in one.urls]
-            assert one.rest == plainly[case].rest
+            assert (one.rest == plainly[case].rest) == (ratio > 0)
             before[case] = one.urls
         assert read_spec(out).workflow.settings["image_ratio"] == ratio
     assert before == {case: one.urls for case, one in plainly.items()}
+
+
+@pytest.mark.parametrize("workflow", ["direct", "explore", "twi"])
+def test_without_pictures_none_is_spoken_of(root: Path, tmp_path: Path, workflow: str) -> None:
+    """No question says that pictures stand above it or can be looked at, and each says so."""
+    settings = SessionSettings(image_ratio=0, discussion=False)
+    sent = ablated(root, tmp_path / "run", settings=settings, workflow=workflow)
+    assert len(sent) == CASES
+    for one in sent:
+        assert one.urls == []
+        assert "No pictures are shown." in one.rest
+        assert not re.search(r"pictures? (above|again|and the history)|every picture", one.rest)
+        assert "You are shown the pictures" not in one.rest
 
 
 def test_shuffled_images_change_their_order_and_nothing_else(

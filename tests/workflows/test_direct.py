@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ import overread
 from overread.core import Case, Mask, Option, Reading, Reply, Request
 from overread.errors import BadReply, ReaderError
 from overread.pixels.masks import read_channel
+from overread.runs.case_runner import Workflow
 from overread.runs.engine import RunPlan, run
 from overread.runs.store import last_readings
 from overread.session import Session, SessionSettings
 from overread.workflows.blocks import Block, fill_blocks
 from overread.workflows.direct import direct
+from overread.workflows.twi import twi
 from tests.runs.fake_readers import Echo
 from tests.runs.sketch_runs import questions
 
@@ -60,6 +63,21 @@ def test_a_letter_and_its_reasons(sketch: Path, tmp_path: Path) -> None:
     assert reading.trace is not None
     assert [step.kind for step in reading.trace.steps] == ["conclude"]
     assert [r.picture for r in reading.trace.steps[0].regions] == shown
+
+
+@pytest.mark.parametrize("workflow", [direct, twi])
+@pytest.mark.parametrize(
+    ("history", "told"), [(None, "not given"), (" \n", "not given"), ("A cough.", "A cough.")]
+)
+def test_a_blank_history_is_not_given(workflow: Workflow, history: str | None, told: str) -> None:
+    """Both ways of reading say the same where there is no history."""
+    options = (Option(letter="A", text="Sarcoidosis"), Option(letter="B", text="Silicosis"))
+    case = Case(id="c", benchmark="b", split="t", history=history, options=options)
+    reader = Echo()
+    session = Session(reader.read, reader, case, None)  # type: ignore[arg-type]
+    session.settings = SessionSettings(discussion=False)
+    asyncio.run(workflow(case, session))
+    assert f"history:\n{told}\n" in words(reader.asked[0])
 
 
 def test_a_report(sketch: Path, tmp_path: Path) -> None:
@@ -220,7 +238,7 @@ def finished(case: Case, reader: Echo) -> Reading:
 
 def test_a_case_with_nothing_to_ask_fails_alone() -> None:
     """It is an error of this case, not of the run."""
-    with pytest.raises(ReaderError, match="neither options"):
+    with pytest.raises(ReaderError, match="no options"):
         finished(Case(id="c", benchmark="x", split="test"), Echo())
 
 

@@ -17,22 +17,32 @@ from overread.workflows.final_question import (
     cached_schema,
     report_instruction,
 )
-from overread.workflows.prompt_values import format_options, format_windows
+from overread.workflows.prompt_values import (
+    NOT_GIVEN,
+    format_options,
+    format_windows,
+    prompt_for,
+)
 
 
 async def direct(case: Case, session: Session) -> Reading:
     """Choose, find, answer or report: one question each."""
     if case.options:
-        told = {"history": case.history or "not given", "options": format_options(case)}
+        history = case.history or ""
+        # Not stripped: cached replies are found by the exact words.
+        told = {
+            "history": history if history.strip() else NOT_GIVEN,
+            "options": format_options(case),
+        }
         show = await session.show_async()
-        return session.reading(**await ask_choice(case, session, "choose", told, show=show))
+        prompt = prompt_for(case, "choose")
+        return session.reading(**await ask_choice(case, session, prompt, told, show=show))
     if case.queries:
         return await ground_queries(case, session, _ground_by_boxes)
     if case.asks == "answer" and case.instruction:
         told = {"question": case.instruction}
-        return session.reading(
-            **await ask_answer(session, "answer", told, show=await session.show_async())
-        )
+        show, prompt = await session.show_async(), prompt_for(case, "answer")
+        return session.reading(**await ask_answer(session, prompt, told, show=show))
     if case.pictures:
         told = {"instruction": report_instruction(case)}
         return session.reading(

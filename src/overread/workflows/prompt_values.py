@@ -65,6 +65,11 @@ def render_fragment(session: Session, prompt: str, values: Mapping[str, str]) ->
     return wording.render(values)[1]
 
 
+def prompt_for(case: Case, prompt: str) -> str:
+    """The name of a prompt, or of its wording for a case of which no picture is shown."""
+    return prompt if case.pictures else f"{prompt}-no-pictures"
+
+
 def format_options(case: Case) -> str:
     """The options, one a line."""
     return "\n".join(f"{option.letter}. {option.text}" for option in case.options)

@@ -33,6 +33,7 @@ from overread.workflows.prompt_values import (
     format_history,
     format_options,
     format_timepoint,
+    prompt_for,
 )
 
 _NO_PICTURES = "No picture is shown."
@@ -162,8 +163,10 @@ async def _ask_differential(
         "summary": summary or _NO_PICTURES,
         "options": format_options(case),
     }
+    if not case.pictures:
+        del values["findings"]
     found = await session.ask(
-        "twi-differential",
+        prompt_for(case, "twi-differential"),
         values,
         differential_parser(case.options),
         task="choose",
