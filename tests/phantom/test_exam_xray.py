@@ -15,7 +15,6 @@ import overread
 from overread.benchmarks.mmrad.release import SPLITS
 from overread.core import Entry
 from overread.errors import OverreadError
-from overread.phantom.exams.ct import split_of
 from overread.phantom.exams.xray import (
     NAME,
     FilmRecord,
@@ -26,7 +25,7 @@ from overread.phantom.exams.xray import (
     write_lists,
 )
 from overread.phantom.film.sign import FilmContents, View
-from overread.phantom.population import draw_views
+from overread.phantom.population import draw_views, split_of
 from overread.phantom.visit import Settings
 from tests.jsonl_rows import read_rows
 from tests.phantom.film.made_up_sights import HEIGHT, WIDTH, sight

@@ -21,9 +21,10 @@ import overread
 from overread.core import Mask, Volume
 from overread.errors import UsageError
 from overread.phantom.exams import patient_exams
-from overread.phantom.exams.ct import list_scan_files, scan_name, split_of
+from overread.phantom.exams.ct import list_scan_files, scan_name
 from overread.phantom.generator import PopulationResult, make_population
 from overread.phantom.patient import Patient, Settings
+from overread.phantom.population import split_of
 from overread.phantom.statement import Statement
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_volume

@@ -21,9 +21,8 @@ import numpy as np
 
 from overread import Card, RunPlan, compare, grade, run, score
 from overread.phantom.baseline import baseline_mask
-from overread.phantom.exams.ct import split_of
 from overread.phantom.generator import make_population
-from overread.phantom.population import Mix
+from overread.phantom.population import Mix, split_of
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings
 from overread.pixels.masks import write_mask

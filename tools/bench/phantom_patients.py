@@ -37,7 +37,7 @@ def time_patient(size: str, exams: str, number: int) -> None:
     settings = Settings.model_validate({"size": size, "mix": "illness" if every else "real"})
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as folder:
         begin = time.perf_counter()
-        write_exams(number, settings, EXAMS if every else ("rexgroundingct",), Path(folder))
+        write_exams(number, settings, tuple(EXAMS) if every else ("rexgroundingct",), Path(folder))
         seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(json.dumps([seconds, peak]))

@@ -103,9 +103,9 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     from overread import catalog, check
     from overread.benchmarks import splits_of
     from overread.cli.console import progress_bar, safe
-    from overread.phantom.exams.ct import split_of
     from overread.phantom.exams.patient_exams import EXAMS
     from overread.phantom.generator import claim_folder, make_population
+    from overread.phantom.population import split_of
     from overread.phantom.visit import Settings
 
     claim_folder(out)

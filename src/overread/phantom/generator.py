@@ -23,10 +23,10 @@ from overread.catalog import unknown_name
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
 from overread.phantom.difficulty import DIFFICULTIES
-from overread.phantom.exams.ct import split_of
+from overread.phantom.exams import case, ct
 from overread.phantom.exams.dataset_card import Counts, format_dataset_card
-from overread.phantom.exams.patient_exams import EXAMS, PatientRecord, find_exam_module, write_exams
-from overread.phantom.population import Mix
+from overread.phantom.exams.patient_exams import EXAMS, PatientRecord, write_exams
+from overread.phantom.population import Mix, split_of
 from overread.phantom.visit import VOXEL_MM, Settings
 from overread.phantom.words.sentences import STYLES
 from overread.runs.workers import run_in_workers
@@ -64,7 +64,7 @@ class PopulationResult:
     @property
     def categories(self) -> dict[str, int]:
         """Category → findings of the CT exam."""
-        rows = self.counts.get("rexgroundingct", ())
+        rows = self.counts.get(ct.NAME, ())
         found = {what: sum(many.values()) for what, _, many in rows}
         return {
             what.removeprefix("findings "): many
@@ -97,10 +97,8 @@ def parse_exams(words: str) -> list[str]:
 
 
 def default_mix(exams: Sequence[str]) -> Mix:
-    """The default mix: findings follow the illness where the case exam is asked for, else real
-    frequencies.
-    """
-    return "illness" if "medthinkvqa" in exams else "real"
+    """Findings follow the illness where the case exam is asked for, else real frequencies."""
+    return "illness" if case.NAME in exams else "real"
 
 
 def parse_settings(*, seed: int = 0, **words: str) -> Settings:
@@ -122,14 +120,14 @@ def make_population(
     patients: int | Sequence[int],
     settings: Settings,
     *,
-    exams: Sequence[str] = EXAMS,
+    exams: Sequence[str] = tuple(EXAMS),
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> PopulationResult:
     """Make patients 1 to `patients` under `out`, less those that are there, and write the lists.
 
     `patients` may name their numbers instead: the number tells the split (`split_of`). Where some
-    cannot be made the others are listed all the same; see `Outcome.failed`.
+    cannot be made the others are listed all the same; see `PopulationResult.failed`.
     """
     exams = parse_exams(",".join(exams))
     asked = range(1, patients + 1) if isinstance(patients, int) else sorted(set(patients))
@@ -152,18 +150,18 @@ def make_population(
         todo = [n for n in asked if n not in there]
         outcome = PopulationResult(existing=len(there))
 
-        def told(done: int) -> None:
+        def report_progress(done: int) -> None:
             if progress is not None:
                 progress(len(there) + done, len(there) + len(todo))
 
-        told(0)
+        report_progress(0)
         jobs = [(number, settings, exams, out) for number in todo]
         many = min(workers or default_workers(settings.size), len(todo))
         with closing(run_in_workers(_make_one, jobs, many)) as results:
             for done, (number, _, error) in enumerate(results, 1):
                 if error is not None:
                     outcome.failed[number] = error
-                told(done)
+                report_progress(done)
         remove_leftovers(out, f"**/{LEFTOVER}")  # of a worker that was killed
         records = _load_records(out)
         outcome.made = len(records) - outcome.existing
@@ -179,7 +177,7 @@ def _write_lists(
     outcome.splits.update(split_of(record.number) for record in records)
     exams = [exam for exam in EXAMS if records[0].exam_record(exam) is not None]
     for exam in exams:
-        module = find_exam_module(exam)
+        module = EXAMS[exam]
         own = [record.exam_record(exam) for record in records]
         module.write_lists(out, own)
         counts = outcome.counts[exam] = module.counts(own)
@@ -205,8 +203,8 @@ def _make_one(number: int, settings: Settings, exams: Sequence[str], out: Path) 
         raise  # a matter of the machine, not of the patient: the next one would fare no better
     except Exception as error:
         known = isinstance(error, OverreadError)
-        told = str(error) if known else f"{type(error).__name__}: {error}"
-        raise OverreadError(f"patient {number} could not be made: {told}") from error
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        raise OverreadError(f"patient {number} could not be made: {reason}") from error
     with open_atomic(_record_path(out, number)) as stream:
         stream.write(record.model_dump_json().encode("utf-8"))
 
@@ -264,7 +262,8 @@ def _check_settings(out: Path, settings: Settings, exams: Sequence[str]) -> None
     if differs:
         name = differs[0]
         raise UsageError(
-            f"{out} was made with {name} {_format_setting(noted.get(name))}, not {_format_setting(asked[name])}",
+            f"{out} was made with {name} {_format_setting(noted.get(name))}, "
+            f"not {_format_setting(asked[name])}",
             remedy="choose another folder",
         )
 

@@ -20,11 +20,15 @@ from overread.phantom.statement import KINDS
 Mix = Literal["real", "even", "illness"]
 
 _LOBES = tuple(lobe.code for lobe in lung_names().lobes)
+_SPLIT_PATTERN = (
+    *("train", "test", "val", "train", "train"),
+    *("train", "test", "train", "train", "train"),
+)
 
 
 @dataclass(frozen=True)
 class FindingPlan:
-    """One finding that a patient is to have; where its place has no room, another place is drawn."""
+    """One finding that a patient is to have; where its place has no room, another is drawn."""
 
     category: str
     kind: str
@@ -42,6 +46,15 @@ class FindingPlan:
     """The smallest and the largest scale of all days of a course; absent outside of one."""
     earlier: EarlierFinding | None = field(default=None, compare=False, repr=False)
     """The same finding on an earlier day, which it is drawn after."""
+
+
+def split_of(number: int) -> str:
+    """The split of a patient: seven of ten train, one val, two test, whoever else is made.
+
+    >>> [split_of(number) for number in (1, 2, 3, 11)]
+    ['train', 'test', 'val', 'train']
+    """
+    return _SPLIT_PATTERN[(number - 1) % len(_SPLIT_PATTERN)]
 
 
 def seed_for(seed: int, patient: int, *purpose: str | int) -> np.random.SeedSequence:

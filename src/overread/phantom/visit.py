@@ -110,7 +110,7 @@ class PatientBody:
         scan = Scan(self.body, canvas, find_difficulty(self.settings.difficulty))
         shadows = Shadows(canvas)
         others = draw_extrapulmonary(
-            scan, rng, list(beyond), told=lambda name: shadows.record(f"beyond-{name}")
+            scan, rng, list(beyond), on_drawn=lambda name: shadows.record(f"beyond-{name}")
         )
         draw_lookalikes(scan, np.random.default_rng(seed_for(seed, number, "look-alikes")))
         shadows.record("look-alikes")
@@ -118,7 +118,7 @@ class PatientBody:
             scan,
             plans,
             lambda *which: seed_for(seed, number, *which),
-            told=lambda n: shadows.record(f"plan-{n}"),
+            on_drawn=lambda n: shadows.record(f"plan-{n}"),
         )
         shadows.rename_keys({f"plan-{one.plan}": f"finding-{n}" for n, one in enumerate(drawn)})
         statements = [measure_finding(scan, one) for one in drawn]

@@ -242,10 +242,10 @@ def test_a_wide_heart_is_not_called_normal() -> None:
         film = only(ratio=0.53)
         text = write_xray_report(film, np.random.default_rng(seed)).findings
         assert not any(each.observation == "cardiomegaly" for each in find_statements(text)), text
-    assert "wide heart" in present_by_side(only(ratio=0.53), untold=False)["right"]
+    assert "wide heart" in present_by_side(only(ratio=0.53), omits_doubtful=False)["right"]
     assert (
         "wide heart"
-        not in present_by_side(only(ratio=0.53, view="AP supine"), untold=False)["right"]
+        not in present_by_side(only(ratio=0.53, view="AP supine"), omits_doubtful=False)["right"]
     )
 
 

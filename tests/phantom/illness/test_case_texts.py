@@ -14,7 +14,6 @@ from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry
 from overread.core.verdicts import SECTIONS
 from overread.ontology import modalities
-from overread.phantom.exams.ct import split_of
 from overread.phantom.illness.discussion import write_discussion
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.entries import (
@@ -36,7 +35,7 @@ from overread.phantom.illness.finding_phrases import (
 )
 from overread.phantom.illness.model import load_diseases
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.population import FindingPlan
+from overread.phantom.population import FindingPlan, split_of
 from overread.phantom.statement import Statement
 from overread.phantom.visit import Settings
 

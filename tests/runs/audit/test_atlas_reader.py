@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from overread import RunPlan, run
-from overread.phantom.exams.ct import split_of
 from overread.phantom.generator import make_population
+from overread.phantom.population import split_of
 from overread.phantom.visit import Settings
 from overread.runs.audit.records import Audit, AuditPlan
 from overread.runs.audit.runner import audit

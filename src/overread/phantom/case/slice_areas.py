@@ -1,4 +1,4 @@
-"""The area of a finding in every slice of a plane, and the area that a slice must hold to show it."""
+"""The area of a finding in every slice of a plane, and how much a slice must hold to show it."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def write_case(
 ) -> CaseRecord:
     """Write the pictures of one case, each file whole, and say what the lists need of it.
 
-    `films` are those of `take_films`; `scans` the noisy HU of each visit, made here where absent.
+    `films` are those of `render_films`; `scans` the noisy HU of each visit, made here where absent.
     """
     check_all_drawn(draft, visits)
     settings = visits[0].settings
@@ -258,7 +258,7 @@ def _make_record(
 def _findings_of_all_days(
     visits: Sequence[Visit], found: Sequence[FindingChange]
 ) -> list[Statement]:
-    """Statements of all findings of any day, each once: as measured on the first day that had it."""
+    """Statements of the findings of all days, each as measured on the first day that had it."""
     if found:
         return [one for change in found if (one := change.before or change.after) is not None]
     first = visits[0]

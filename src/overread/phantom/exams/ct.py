@@ -44,6 +44,7 @@ from overread.phantom.exams.anatomical_chain import (
 from overread.phantom.exams.dataset_card import Counts
 from overread.phantom.exams.list_files import write_entries, write_lines, write_text
 from overread.phantom.patient import Patient
+from overread.phantom.population import split_of
 from overread.phantom.statement import KINDS
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
@@ -53,11 +54,6 @@ ANATOMY = ("organs", "lobes", "segments")
 
 PROTOCOL = "protocol2"
 """Every entity of every finding is marked, in all splits, as the benchmark does in val and test."""
-
-_SPLIT_PATTERN = (
-    *("train", "test", "val", "train", "train"),
-    *("train", "test", "train", "train", "train"),
-)
 
 
 class ScanRecord(Record):
@@ -73,15 +69,6 @@ class ScanRecord(Record):
     """His line of phantom.jsonl."""
     report: dict[str, str]
     """His row of reports.csv."""
-
-
-def split_of(number: int) -> str:
-    """The split of a patient: seven of ten train, one val, two test, whoever else is made.
-
-    >>> [split_of(number) for number in (1, 2, 3, 11)]
-    ['train', 'test', 'val', 'train']
-    """
-    return _SPLIT_PATTERN[(number - 1) % len(_SPLIT_PATTERN)]
 
 
 def scan_name(number: int) -> str:

@@ -8,16 +8,15 @@ same person on another occasion.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from overread.core import Record
-from overread.phantom.exams import ct
-from overread.phantom.exams.case import CaseRecord, make_noisy_scan, render_films, write_case
-from overread.phantom.exams.case import list_picture_files as case_files
-from overread.phantom.exams.ct import ScanRecord, write_scan
-from overread.phantom.exams.xray import FilmRecord, write_films
+from overread.phantom.exams import case as case_exam
+from overread.phantom.exams import ct, xray
+from overread.phantom.exams.case import CaseRecord
+from overread.phantom.exams.ct import ScanRecord
+from overread.phantom.exams.xray import FilmRecord
 from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.visibility import find_signs
 from overread.phantom.illness.sampler import draw_draft
@@ -25,13 +24,8 @@ from overread.phantom.patient import Patient, draw_case_days, make_patient, scan
 from overread.phantom.population import draw_views
 from overread.phantom.visit import Settings, Visit
 
-_EXAM_MODULES = {
-    "medthinkvqa": "overread.phantom.exams.case",
-    "rexgroundingct": "overread.phantom.exams.ct",
-    "mmrad": "overread.phantom.exams.xray",
-}
-EXAMS = tuple(_EXAM_MODULES)
-"""The exams, by the benchmark whose layout they have."""
+EXAMS = {module.NAME: module for module in (case_exam, ct, xray)}
+"""Benchmark → the module that writes its exam: SPLITS, counts, write_lists."""
 
 
 class PatientRecord(Record):
@@ -50,12 +44,7 @@ class PatientRecord(Record):
 
     def exam_record(self, exam: str) -> Any:
         """The record of one exam; None where that exam was not written."""
-        return {"medthinkvqa": self.case, "rexgroundingct": self.scan, "mmrad": self.film}[exam]
-
-
-def find_exam_module(exam: str) -> Any:
-    """The module of an exam: SPLITS, counts, write_lists."""
-    return import_module(_EXAM_MODULES[exam])
+        return {case_exam.NAME: self.case, ct.NAME: self.scan, xray.NAME: self.film}[exam]
 
 
 def write_exams(number: int, settings: Settings, exams: Sequence[str], out: Path) -> PatientRecord:
@@ -63,23 +52,23 @@ def write_exams(number: int, settings: Settings, exams: Sequence[str], out: Path
     days: tuple[Visit, ...] = ()
     if settings.mix == "illness":
         draft = draw_draft(number, settings)
-        days = draw_case_days(draft, settings, first_only="medthinkvqa" not in exams)
+        days = draw_case_days(draft, settings, first_only=case_exam.NAME not in exams)
         patient = scan_visit(days[0])
     else:
         patient = make_patient(number, settings)
     scan, film, case = None, None, None
     files: list[str] = []
-    if "rexgroundingct" in exams:
-        scan = write_scan(patient, out)
+    if ct.NAME in exams:
+        scan = ct.write_scan(patient, out)
         files += ct.list_scan_files(number)
     room = FilmRenderer(patient.visit)
-    if "mmrad" in exams:
+    if xray.NAME in exams:
         frontal = draw_views(settings.seed, number)[0]
-        film = write_films(patient.visit, room, find_signs(room, patient.visit, frontal), out)
+        film = xray.write_films(patient.visit, room, find_signs(room, patient.visit, frontal), out)
         files += film.files
-    if "medthinkvqa" in exams:
-        case, shown = _write_case_exam(patient, days, room, out)
-        files += shown
+    if case_exam.NAME in exams:
+        case, pictures = _write_case_exam(patient, days, room, out)
+        files += pictures
     return PatientRecord(number=number, files=tuple(files), scan=scan, film=film, case=case)
 
 
@@ -90,8 +79,9 @@ def _write_case_exam(
     draft = draw_draft(patient.number, patient.settings)
     rooms = {0: room} if days else {}
     days = days or draw_case_days(draft, patient.settings)
-    scans = [make_noisy_scan(visit, day) for day, visit in enumerate(days)]
+    scans = [case_exam.make_noisy_scan(visit, day) for day, visit in enumerate(days)]
     if rooms:
         scans[0] = patient.hu
-    films = render_films(draft, days, rooms)
-    return write_case(draft, days, films, out, scans=scans), case_files(draft)
+    films = case_exam.render_films(draft, days, rooms)
+    record = case_exam.write_case(draft, days, films, out, scans=scans)
+    return record, case_exam.list_picture_files(draft)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from overread.core import Entry, Progress
 from overread.errors import UsageError
+from overread.phantom.exams.case import NAME
 from overread.phantom.exams.list_files import write_entries
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.sampler import draw_draft
@@ -21,7 +22,7 @@ def write_text_cases(
     What a reader may see is word for word what the drawn cases have; captions and findings are
     those that are planned, since nothing was drawn that could be measured.
     """
-    root = out / "medthinkvqa"
+    root = out / NAME
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
             f"{out} already exists and is not an empty folder", remedy="choose another folder"
@@ -33,5 +34,5 @@ def write_text_cases(
         if progress is not None:
             progress(number, patients)
     root.mkdir(parents=True)
-    write_entries(root, "medthinkvqa", splits)
+    write_entries(root, NAME, splits)
     return dict(Counter({split: len(entries) for split, entries in splits.items()}))

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from overread.benchmarks.mmrad.release import SPLITS
 from overread.core import Box, Entry, Record
 from overread.errors import OverreadError
-from overread.phantom.exams.ct import split_of
 from overread.phantom.exams.dataset_card import Counts
 from overread.phantom.exams.list_files import write_entries, write_lines
 from overread.phantom.film.question_record import TYPE_COUNTS, FilmQuestion
@@ -41,7 +40,7 @@ from overread.phantom.film.trace import (
     film_path,
     read_trace_entry,
 )
-from overread.phantom.population import draw_views, seed_for
+from overread.phantom.population import draw_views, seed_for, split_of
 from overread.phantom.visit import Settings, draw_style
 from overread.pixels.draw import crop
 from overread.pixels.encode import encode

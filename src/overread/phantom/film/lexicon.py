@@ -1,7 +1,7 @@
 """The words for signs of a radiograph: how `wordings/xray*.toml` are read, what wordings they make.
 
-A wording is a sentence before anything is filled in, as in `overread.phantom.words.lexicon`: a frame with
-a noun in it, or a phrase that a sign has to itself. Positive and hedged sentences have frames of
+A wording is a sentence before anything is filled in, as in `phantom.words.lexicon`: a frame with a
+noun in it, or a phrase that a sign has to itself. Positive and hedged sentences have frames of
 their own. What a text may contain is explained at the top of `wordings/xray.toml`.
 """
 
@@ -253,7 +253,8 @@ def list_film_wordings(kind: str, stance: Stance, style: Style) -> tuple[FilmWor
 def list_film_wording_texts(kind: str, stance: Stance | None = None) -> tuple[str, ...]:
     """Every distinct wording of a sign, in both styles; of one stance or of both.
 
-    >>> len(list_film_wording_texts("2d:mass")) > len(list_film_wording_texts("2d:mass", "hedged")) > 40
+    >>> hedged = list_film_wording_texts("2d:mass", "hedged")
+    >>> len(list_film_wording_texts("2d:mass")) > len(hedged) > 40
     True
     """
     stances: tuple[Stance, ...] = ("positive", "hedged") if stance is None else (stance,)

@@ -92,10 +92,10 @@ def list_line_wordings(line: NegativeLine) -> tuple[str, ...]:
     return tuple(dict.fromkeys(made))
 
 
-def present_by_side(sight: FilmContents, *, untold: bool) -> dict[str, frozenset[str]]:
+def present_by_side(sight: FilmContents, *, omits_doubtful: bool) -> dict[str, frozenset[str]]:
     """Side → the keys of `unless` that hold there; a sign without a side counts for both.
 
-    `untold` says that the report leaves out something doubtful.
+    `omits_doubtful` says that the report leaves out something doubtful.
     """
     found: dict[str, set[str]] = {side: set() for side in SIDES}
     for sign in sight.signs:
@@ -112,16 +112,16 @@ def present_by_side(sight: FilmContents, *, untold: bool) -> dict[str, frozenset
     for side in SIDES:
         if sight.heart_ratio > HEART_LIMIT[sight.view]:
             found[side].add("wide heart")
-        if untold:
+        if omits_doubtful:
             found[side].add("untold")
     return {side: frozenset(words) for side, words in found.items()}
 
 
 def choose_negatives(
-    sight: FilmContents, rng: np.random.Generator, *, held_out: bool, untold: bool
+    sight: FilmContents, rng: np.random.Generator, *, held_out: bool, omits_doubtful: bool
 ) -> list[Negative]:
     """What is said to be absent or normal, topic by topic."""
-    there = present_by_side(sight, untold=untold)
+    there = present_by_side(sight, omits_doubtful=omits_doubtful)
     made: list[Negative] = []
     for topic in load_negative_words().topics:
         for line in topic.lines:
@@ -138,7 +138,7 @@ def fallback_negative(
     group: str, sight: FilmContents, rng: np.random.Generator, *, held_out: bool
 ) -> Negative:
     """A true sentence about a region of which nothing else is said: the first line that applies."""
-    there = present_by_side(sight, untold=True)
+    there = present_by_side(sight, omits_doubtful=True)
     fitting = [
         (line, side)
         for topic in load_negative_words().topics

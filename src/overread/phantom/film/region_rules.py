@@ -150,7 +150,9 @@ def _mediastinum(part: BodyPart) -> BoolArray:
 
 PAIRED_REGIONS: Mapping[str, RegionDefinition] = {
     "lung": RegionDefinition(
-        "the lung with its pleural space, behind heart and diaphragm too", *_CHEST, lambda p: p.lung_mask
+        "the lung with its pleural space, behind heart and diaphragm too",
+        *_CHEST,
+        lambda p: p.lung_mask,
     ),
     "apical zone": RegionDefinition(
         "the lung above the upper edge of the collar bone",

@@ -148,7 +148,9 @@ def write_xray_report(
         )
         for sign in (*told, *mentioned)
     }
-    denied = choose_negatives(sight, rng, held_out=held_out, untold=len(mentioned) < len(doubtful))
+    denied = choose_negatives(
+        sight, rng, held_out=held_out, omits_doubtful=len(mentioned) < len(doubtful)
+    )
     made: list[XraySentence] = []
     for group in GROUPS:
         stated = [

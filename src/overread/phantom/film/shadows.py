@@ -119,10 +119,6 @@ class Shadows:
         """The shadow of one thing, seen from the front or from the side; None where it has none."""
         return self._recorded.get(key, {}).get(way)
 
-    def forget_canvas(self) -> None:
-        """Let the canvas go; nothing more can be noted."""
-        del self._canvas, self._front, self._side
-
     def _crop_slabs(self, way: BeamDirection, change: Floats, row: int) -> Slabs | None:
         cut = bounding_box(np.abs(change) > _MIN_CHANGE)
         if cut is None:

@@ -43,7 +43,7 @@ def draw_findings(
     plans: Sequence[FindingPlan],
     randomness: Callable[..., np.random.SeedSequence],
     *,
-    told: Callable[[int], None] = lambda plan: None,
+    on_drawn: Callable[[int], None] = lambda plan: None,
 ) -> list[DrawnFinding]:
     """Draw the planned findings where they fit; the result is in the order of the plans.
 
@@ -65,7 +65,7 @@ def draw_findings(
             found.plan, found.order = n, len(done)
             done[n] = found
             held[plan.category].append(found)
-            told(n)
+            on_drawn(n)
 
     there = [n for n, plan in enumerate(plans) if plan.count != (0, 0)]
     for n, found in _redraw_findings(scan, [(n, plans[n]) for n in there]):
@@ -83,7 +83,7 @@ def draw_findings(
                 scan, rng, "solid", draw_target(rng, "2d")
             )
             if last is not None:
-                told(last.plan)
+                on_drawn(last.plan)
                 return [last]
     return [done[n] for n in sorted(done)]
 

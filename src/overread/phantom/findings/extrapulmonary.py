@@ -50,7 +50,7 @@ def draw_extrapulmonary(
     rng: np.random.Generator,
     names: list[str],
     *,
-    told: Callable[[str], None] = lambda name: None,
+    on_drawn: Callable[[str], None] = lambda name: None,
 ) -> tuple[ExtrapulmonaryFinding, ...]:
     """Draw what the body's build does not already show, and return a statement of each.
 
@@ -104,7 +104,7 @@ def draw_extrapulmonary(
                 statement, to_point(scan.body.habitus.to_patient(np.array(centre)))
             )
         )
-        told(name)
+        on_drawn(name)
     return tuple(made)
 
 

@@ -80,7 +80,7 @@ class DrawnFinding:
 
 @dataclass(frozen=True)
 class EarlierFinding:
-    """A finding as it was drawn on an earlier day, and the volume ratio it is to have on this one."""
+    """A finding as it was drawn on an earlier day, and how much larger it is to be on this one."""
 
     drawn: DrawnFinding
     drawn_before: tuple[DrawnFinding, ...]

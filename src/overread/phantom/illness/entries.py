@@ -14,7 +14,6 @@ import numpy as np
 
 from overread.core import Case, Entry, Finding, Image, PictureNote, Truth, Whole
 from overread.ontology import lung_anatomy as lung_names
-from overread.phantom.exams.ct import split_of
 from overread.phantom.illness.discussion import case_title, write_discussion
 from overread.phantom.illness.draft import Draft, PictureSpec, Turn
 from overread.phantom.illness.finding_phrases import (
@@ -23,7 +22,7 @@ from overread.phantom.illness.finding_phrases import (
     findings_sentence,
 )
 from overread.phantom.illness.model import find_icd, load_diseases
-from overread.phantom.population import FindingPlan, seed_for
+from overread.phantom.population import FindingPlan, seed_for, split_of
 from overread.phantom.statement import EXTRAPULMONARY, Side, Statement
 from overread.phantom.visit import Settings
 

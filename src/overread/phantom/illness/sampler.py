@@ -201,7 +201,7 @@ def _lobes_of_side(lobe: str) -> tuple[str, ...]:
 def _draw_incidentals(
     rng: np.random.Generator, chosen: Sequence[Disease], age: int, held: set[str]
 ) -> list[FindingPlan]:
-    """Incidental findings of the patient: never one that another option needs or is confused with."""
+    """Incidental findings: never one that another option needs or is confused with."""
     taken = {mark for disease in chosen for marks in disease.needed for mark in marks}
     taken |= {mark for disease in chosen for mark in disease.confused}
     found: list[FindingPlan] = []
@@ -215,7 +215,7 @@ def _draw_incidentals(
 
 
 def _draw_preexisting(number: int, seed: int, age: int, chosen: Sequence[Disease]) -> list[str]:
-    """Extrapulmonary findings that the patient has anyway, less those that an option would explain."""
+    """Extrapulmonary findings of the patient that no option would explain."""
     names = draw_extrapulmonary_names(np.random.default_rng(seed_for(seed, number, "beyond")), age)
     taken = {one.mark for disease in chosen for one in disease.beyond}
     return [name for name in names if name not in taken]
