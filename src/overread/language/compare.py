@@ -125,10 +125,10 @@ class ReportComparison(Record):
 def compare_reports(reference: str, other: str) -> ReportComparison:
     """Compare two reports.
 
-    >>> told = compare_reports("A 5 mm nodule in the right lung. Emphysema.", "9 mm nodule on the right.")
-    >>> [(c.name, c.reference, c.other) for m in told.conflicts for c in m.conflicts]
+    >>> found = compare_reports("A 5 mm nodule in the right lung. Emphysema.", "9 mm right nodule.")
+    >>> [(c.name, c.reference, c.other) for m in found.conflicts for c in m.conflicts]
     [('size', '5 mm', '9 mm')]
-    >>> [finding.statement.observation for finding in told.omissions]
+    >>> [finding.statement.observation for finding in found.omissions]
     ['emphysema']
     """
     return compare_statements(find_statements(reference), find_statements(other))

@@ -47,8 +47,8 @@ def sides_fit(a: str | None, b: str | None) -> bool:
 def places_fit(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether one list of places holds the other, or is not told.
 
-    >>> places_fit(("RUL",), ("RUL", "RML")), places_fit(("RUL",), ("LUL",)), places_fit((), ("LUL",))
-    (True, False, True)
+    >>> [places_fit(("RUL",), other) for other in (("RUL", "RML"), ("LUL",), ())]
+    [True, False, True]
     """
     return set(a) <= set(b) or set(b) <= set(a)
 

@@ -40,7 +40,7 @@ _CLEAR = frozenset("clear spared sharp normal unremarkable".split())
 
 @dataclass
 class ParsedSentence:
-    """A sentence's words and the things it names; places, cues and sizes are found when first used."""
+    """A sentence's words and the things it names; places, cues and sizes are found when used."""
 
     text: str
     sentence: Sentence

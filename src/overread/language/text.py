@@ -105,7 +105,8 @@ def _starts_line(text: str, start: int) -> bool:
 def split_sentences(text: str) -> list[Sentence]:
     """The sentences of a text, in order.
 
-    >>> [s.extract("A 5 mm nodule. No effusion.") for s in split_sentences("A 5 mm nodule. No effusion.")]
+    >>> text = "A 5 mm nodule. No effusion."
+    >>> [sentence.extract(text) for sentence in split_sentences(text)]
     ['A 5 mm nodule.', 'No effusion.']
     """
     found: list[Sentence] = []

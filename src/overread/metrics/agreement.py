@@ -50,7 +50,8 @@ class Agreement(Result):
     mcc: Interval
 
     def __str__(self) -> str:
-        return f"agree {self.share}, kappa {format_number(self.kappa.value)}, MCC {format_number(self.mcc.value)}"
+        kappa, mcc = format_number(self.kappa.value), format_number(self.mcc.value)
+        return f"agree {self.share}, kappa {kappa}, MCC {mcc}"
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,9 @@ def measure_steps(subject: Subject) -> Measured:
     >>> entry = Entry(case=case, truth=Truth(answer="A"))
     >>> reading = Reading(case_id="c", reader="r", rationale="Tophi are seen. There is no gas.")
     >>> steps = (StepVerdict(text="Tophi are seen.", factual=True), StepVerdict(text="No gas."))
-    >>> told = StepVerdicts(case_id="c", judge="j", about=text_digest(reading.rationale), steps=steps)
-    >>> row = measure_steps(Subject(entry, reading, verdicts=(told,)))[""]
+    >>> about = text_digest(reading.rationale)
+    >>> verdicts = StepVerdicts(case_id="c", judge="j", about=about, steps=steps)
+    >>> row = measure_steps(Subject(entry, reading, verdicts=(verdicts,)))[""]
     >>> row["steps"], row["factual"], row["all_factual"]
     (2, 1, 0)
     """

@@ -124,7 +124,7 @@ class OrientedImage:
     def to_box(self, part: RelativeBox, label: str | None = None) -> Box:
         """Where a part of the shown picture lies in the stored one.
 
-        >>> film = OrientedImage("xray", 40, 20, orientation=6)  # shown a quarter to the right, 20 × 40
+        >>> film = OrientedImage("xray", 40, 20, orientation=6)  # shown turned right, 20 × 40
         >>> box = film.to_box(RelativeBox(0, 0, 0.5, 0.25))
         >>> box.x1, box.y1, box.x2, box.y2
         (0.0, 10.0, 10.0, 20.0)

@@ -1,4 +1,4 @@
-"""Masks held in memory as the smallest block around their voxels: a finding fills little of a CT."""
+"""Masks in memory as the smallest block around their voxels: a finding fills little of a CT."""
 
 from __future__ import annotations
 

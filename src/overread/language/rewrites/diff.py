@@ -109,10 +109,10 @@ class RewriteDiff(Record):
 def diff_rewrite(text: str, rewrite: str) -> RewriteDiff:
     """What a rewrite of a text lost, invented and changed.
 
-    >>> told = diff_rewrite("A 1.5 cm nodule on the left. No effusion.", "A 15 mm nodule on the right.")
-    >>> [(item.kind, item.what) for item in told.lost]
+    >>> diff = diff_rewrite("A 1.5 cm left nodule. No effusion.", "A 15 mm nodule on the right.")
+    >>> [(item.kind, item.what) for item in diff.lost]
     [('finding', 'pleural effusion')]
-    >>> [(change.kind, change.before, change.after) for change in told.changed]
+    >>> [(change.kind, change.before, change.after) for change in diff.changed]
     [('side', 'left', 'right')]
     """
     told = compare_statements(find_statements(text), find_statements(rewrite))

@@ -41,7 +41,8 @@ def count_findings(compared: ReportComparison) -> dict[str, Any]:
     tell it of (so `both` less `hit` is the number of contradictions).
 
     >>> from overread.language.compare import compare_reports
-    >>> counts = count_findings(compare_reports("5 mm nodule on the right. No effusion.", "Left nodule."))
+    >>> compared = compare_reports("5 mm nodule on the right. No effusion.", "Left nodule.")
+    >>> counts = count_findings(compared)
     >>> [counts[name] for name in ("found", "side_both", "side_hit", "size_reference")]
     [1, 1, 0, 1]
     >>> for words in counts["disagreements"]:

@@ -154,7 +154,8 @@ def draw_outline(runs: VoxelRuns) -> Outline:
     """The surface of what the runs hold.
 
     >>> rows = np.arange(0, 27, 3)
-    >>> draw_outline(VoxelRuns((3, 3, 3), rows, rows + 3, label=np.ones(9, int))).size  # all but the middle
+    >>> cube = VoxelRuns((3, 3, 3), rows, rows + 3, label=np.ones(9, int))
+    >>> draw_outline(cube).size  # all but the middle
     26
     """
     h, w, d = (axis.astype(np.int64) for axis in coordinates(runs))

@@ -42,8 +42,9 @@ class Difference(Result):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        text = f"{format_number(self.first)} against {format_number(self.second)}, difference {self.difference}"
-        return "; ".join([f"{text}, {format_p(self.p)}", *self.notes])
+        values = f"{format_number(self.first)} against {format_number(self.second)}"
+        text = f"{values}, difference {self.difference}, {format_p(self.p)}"
+        return "; ".join([text, *self.notes])
 
 
 @dataclass(frozen=True)

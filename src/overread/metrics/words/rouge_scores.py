@@ -64,7 +64,8 @@ def rouge(
 def rouge_from_overlap(common: Overlap, kind: str) -> Rouge:
     """One of `KINDS`, from what the two texts have in common.
 
-    >>> rouge_from_overlap(Overlap(words=4, truth_words=5, shared1=3, shared2=1, in_order=3), "rougeL")
+    >>> common = Overlap(words=4, truth_words=5, shared1=3, shared2=1, in_order=3)
+    >>> rouge_from_overlap(common, "rougeL")
     Rouge(precision=0.75, recall=0.6, fmeasure=0.6666666666666665)
     """
     words, truth_words, shared1, shared2, in_order = common
