@@ -99,3 +99,12 @@ def test_rows_that_change_are_read_again(own_shelf: Path) -> None:
     second = dataset.split("test")
     assert len(second.entries) == 1
     assert second.unread == 1
+
+
+def test_no_place_of_a_run_is_told(shelf_folder: Path, tmp_path: Path) -> None:
+    """Neither its folder nor its dataset's, whatever blanks stand in their names."""
+    home = tmp_path / "my data"
+    shutil.copytree(shelf_folder / "runs" / "mmrad" / "atlas", home / "first run")
+    (run,) = (shelf := Shelf([home])).runs.values()
+    told = shelf.strip_paths(f"{run.folder}/masks/a b.nii: not {run.spec.root}/x, {run.spec.root}")
+    assert told == "masks/a b.nii: not x, mmrad"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from overread.catalog import unknown_name
 from overread.core import Case, Entry, Release, ReleaseRef
@@ -166,12 +166,13 @@ class Shelf:
 
     def strip_paths(self, text: str) -> str:
         """The text without paths of this machine, since others may read it."""
-        own = {str(path) for path in self._paths}
-        own |= {str(one.root) for one in self.datasets.values()}
-        for place in sorted(own, key=len, reverse=True):
-            if len(place) > 1:
-                text = text.replace(f"{place}/", "").replace(place, place.rpartition("/")[2])
-        return strip_paths(text)
+        names = {str(path): path.name for path in self._paths}
+        for run in self.runs.values():
+            names |= {place: "the dataset" for place in (run.spec.root, run.spec.pictures) if place}
+            names[str(run.folder)] = "the run"
+        for one in self.datasets.values():
+            names[str(one.root)] = one.root.name
+        return strip_paths(text, names)
 
     def rescan(self) -> None:
         """Search the paths again for new folders; splits that are open stay open."""
@@ -282,6 +283,17 @@ class Shelf:
                 datasets[dataset.id] = dataset
                 return dataset.id if spec.split in one.splits else None
         return None
+
+
+def neighbours(order: Sequence[str], case: str) -> dict[str, Any]:
+    """Where a case stands among others: its place from 1, their count, the ones next to it."""
+    at = order.index(case)
+    return {
+        "place": at + 1,
+        "count": len(order),
+        "previous": order[at - 1] if at else None,
+        "next": order[at + 1] if at + 1 < len(order) else None,
+    }
 
 
 def repeats_truth(spec: RunSpec) -> bool:

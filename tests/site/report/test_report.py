@@ -23,7 +23,7 @@ from overread.runs.scoring.card import read_card
 from overread.runs.store import ReadingStore, last_readings
 from overread.site.report.case_selection import CaseSelection, select_cases
 from overread.site.report.document import HtmlReport, ReportPlan, make_report
-from overread.site.report.scores import strip_paths_and_urls
+from overread.site.strip_paths import strip_paths_and_urls
 from tests.site.browser import AXE
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'

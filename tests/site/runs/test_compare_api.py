@@ -11,6 +11,9 @@ import pytest
 from overread.metrics.choice import normalise_answer
 from overread.runs.audit.shifts import word_difference
 from overread.runs.store import last_readings
+from overread.site.access import Access
+from overread.site.runs.side_by_side import get_side_by_side
+from overread.site.shelf import Shelf
 from tests.cli.overread_command import run as command
 from tests.site.served_site import READERS, Site, served
 
@@ -160,3 +163,16 @@ def test_masks_are_measured_while_one_looks(site: Site) -> None:
         assert apart == pytest.approx(1 - sum(dice) / len(dice))
     films = ",".join(ids(site, "mmrad"))
     assert site.ask(f"/api/disagreement/masks?runs={films}").status == 422
+
+
+def test_a_case_that_one_run_has_not_read_is_missing_there(own_shelf: Path) -> None:
+    """The other run's reading is shown beside it."""
+    shelf = Shelf([own_shelf])
+    runs = [
+        run for run in shelf.runs.values() if run.name in ("runs/mmrad/atlas", "runs/mmrad/random")
+    ]
+    file = runs[0].folder / "readings.jsonl"
+    first, *others = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(others))
+    told = get_side_by_side(json.loads(first)["case_id"], runs, shelf, Access())
+    assert [one.state for one in told.readings] == ["missing", "read"]

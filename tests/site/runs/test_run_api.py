@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+import overread
+from overread import RunPlan
+from overread.site.runs.routes import get_runs
+from overread.site.shelf import Shelf
 from tests.cli.overread_command import run as command
 from tests.site.served_site import Site, served
 
@@ -195,6 +199,24 @@ def test_what_cannot_be_asked_gets_a_sentence(site: Site, path: str) -> None:
     assert answer.json()["what"]
 
 
+def test_the_list_counts_readings(shelf_folder: Path, tmp_path: Path) -> None:
+    """Two of each case, less one that is lost; a card of before tells of cases alone."""
+    run = tmp_path / "twice"
+    overread.run(RunPlan("medthinkvqa", shelf_folder / "medthinkvqa", "random", repeat=2), run)
+    lines = (run / "readings.jsonl").read_text().splitlines()
+    assert len(lines) == 4
+    failed = json.dumps(json.loads(lines[0]) | {"error": "no answer"})
+    (run / "readings.jsonl").write_text("\n".join([failed, *lines[1:3], ""]))
+    overread.score(run)
+    (told,) = get_runs(Shelf([run]))
+    assert (told.read, told.failed) == (3, 1)
+    assert told.score is not None
+    card = json.loads((run / "card.json").read_text())
+    old = {key: value for key, value in card.items() if not key.endswith("readings")}
+    (run / "card.json").write_text(json.dumps(old))
+    assert get_runs(Shelf([run])) == [told]
+
+
 def test_damaged_files_get_a_sentence(own_shelf: Path) -> None:
     """A card, audit or readings that somebody spoilt are told of, never a fault."""
     run = own_shelf / "runs" / "medthinkvqa" / "atlas"
@@ -259,7 +281,7 @@ def test_numbers_that_are_none_get_a_sentence(own_shelf: Path) -> None:
         usage = {"calls": 1, "input_tokens": 10**40, "seconds": 1e308, "cost": 1e308}
         wild = [json.dumps(line | {"usage": usage}) + "\n" for line in lines]
         (folder / "readings.jsonl").write_text("".join(wild))
-        (folder / "verdicts.jsonl").mkdir()
+        (folder / "judge_verdicts.jsonl").mkdir()
         told()
         for root in ("\0", "/" + "a" * 5000, "a/" * 3000):
             (folder / "spec.json").write_text(json.dumps(spec | {"root": root}))

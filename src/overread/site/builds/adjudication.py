@@ -258,13 +258,4 @@ def _to_open_question(
 
 
 def _to_own_verdict(given: PersonVerdict) -> OwnVerdict:
-    return OwnVerdict(
-        question=given.question,
-        item=given.item,
-        kind=given.kind,
-        verdict=given.verdict,
-        reasons=list(given.reasons),
-        note=given.note,
-        corrected=given.corrected,
-        at=given.at,
-    )
+    return OwnVerdict.model_validate(given, from_attributes=True)

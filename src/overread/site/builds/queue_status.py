@@ -23,23 +23,6 @@ from overread.site.dependencies import ShelfDep, require_truth
 router = APIRouter()
 
 
-class QueueTally(Record):
-    """How far the questions of a kind are."""
-
-    questions: int
-    settled: int
-    by_third: int
-    """Settled by a third person, since two differed."""
-    cannot_judge: int
-    """Settled as 'cannot judge'."""
-    first: int
-    """Nobody has read them."""
-    second: int
-    """They wait for the second read."""
-    third: int
-    """Two differ: they wait for a third."""
-
-
 class QueuePerson(Record):
     """How far one person is."""
 
@@ -51,8 +34,8 @@ class QueuePerson(Record):
 class QueueProgress(Record):
     """How far the work is. For who runs it."""
 
-    all: QueueTally
-    kinds: dict[str, QueueTally]
+    all: QuestionTally
+    kinds: dict[str, QuestionTally]
     people: list[QueuePerson]
     outdated: int
     """Verdicts on questions that have changed since; they do not count."""
@@ -118,8 +101,8 @@ def get_progress(build: OneBuild) -> QueueProgress:
     with open_queue(build.folder) as queue:
         found = queue.progress()
     return QueueProgress(
-        all=_to_queue_tally(found.all),
-        kinds={kind: _to_queue_tally(tally) for kind, tally in found.kinds.items()},
+        all=found.all,
+        kinds=found.kinds,
         people=[
             QueuePerson(name=name, given=found.given[name], left=found.left[name])
             for name in found.given
@@ -148,18 +131,7 @@ def verify_log(
 ) -> ChainCheck:
     """Go through the whole log; `head` is a hash noted earlier, which must occur."""
     found = adjudication.verify_log(build.folder, head=head)
-    return ChainCheck(
-        intact=found.intact,
-        lines=found.lines,
-        head=found.head,
-        broken=found.broken,
-        why=found.why,
-        torn=found.torn,
-    )
-
-
-def _to_queue_tally(tally: QuestionTally) -> QueueTally:
-    return QueueTally(**tally.model_dump())
+    return ChainCheck.model_validate(found, from_attributes=True)
 
 
 def _to_agreement_groups(found: Sequence[GroupAgreement]) -> list[AgreementGroup]:

@@ -19,14 +19,13 @@ from overread.core import (
     Record,
     Region,
     Slices,
-    Truth,
     Whole,
 )
 from overread.core import Pictures as OpensPictures
+from overread.core.case import captions_of
 from overread.errors import OverreadError
 from overread.ontology.findings import finding_tree as finding_tree
 from overread.site.cases.picture_info import load_picture_info
-from overread.site.cases.run_index import runs_that_read
 from overread.site.dependencies import (
     AccessDep,
     OneEntry,
@@ -35,6 +34,8 @@ from overread.site.dependencies import (
     ShelfDep,
     require_truth,
 )
+from overread.site.runs.reading_index import index_of_run
+from overread.site.shelf import Run, neighbours
 from overread.site.volumes.cache import CACHE
 
 router = APIRouter(tags=["cases"])
@@ -170,8 +171,6 @@ class CaseReader(Record):
 def get_case(one: OneSplit, case: PathId, access: AccessDep) -> CaseDetail:
     """A case without its truth."""
     entry = one.entry(case)
-    order = list(one.entries)
-    at = order.index(case)
     seen = entry.case
     absent: Literal["withheld", "absent"] = "absent" if access.truth else "withheld"
     return CaseDetail(
@@ -184,10 +183,7 @@ def get_case(one: OneSplit, case: PathId, access: AccessDep) -> CaseDetail:
         asks=seen.asks,
         options=list(seen.options),
         queries=list(seen.queries),
-        place=at + 1,
-        count=len(order),
-        previous=order[at - 1] if at else None,
-        next=order[at + 1] if at + 1 < len(order) else None,
+        **neighbours(list(one.entries), case),
         truth="there" if access.truth and entry.truth is not None else absent,
     )
 
@@ -198,14 +194,13 @@ def get_truth(entry: OneEntry) -> CaseTruth:
     if entry.truth is None:
         return CaseTruth(released=False)
     truth = entry.truth
-    captions, findings = _split_captions(truth)
     return CaseTruth(
         released=True,
         title=truth.title,
         answer=truth.answer,
         answer_text=truth.answer_text,
-        captions=captions,
-        findings=[_finding(finding) for finding in findings],
+        captions=captions_of(truth),
+        findings=[_finding(finding) for finding in truth.findings if not _is_caption(finding)],
         report=truth.report,
         discussion=truth.discussion,
         steps=[
@@ -238,8 +233,16 @@ def get_readers(
             reader=run.spec.reader.name,
             who=str(run.spec.reader.arguments.get("name") or run.spec.reader.name),
         )
-        for run in runs_that_read(runs, entry.case.id)
+        for run in runs
+        if _has_read(run, entry.case.id)
     ]
+
+
+def _has_read(run: Run, case: str) -> bool:
+    try:
+        return case in index_of_run(run.folder).cases()
+    except OverreadError:  # readings that cannot be opened hide no other run
+        return False
 
 
 def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
@@ -269,17 +272,8 @@ def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
     )
 
 
-def _split_captions(truth: Truth) -> tuple[dict[str, str], list[Finding]]:
-    """Captions, which are said of a whole picture, and all other findings."""
-    captions: dict[str, str] = {}
-    others = []
-    for finding in truth.findings:
-        only = finding.regions[0] if len(finding.regions) == 1 else None
-        if isinstance(only, Whole) and only.picture not in captions:
-            captions[only.picture] = finding.text
-        else:
-            others.append(finding)
-    return captions, others
+def _is_caption(finding: Finding) -> bool:
+    return bool(finding.regions) and all(isinstance(one, Whole) for one in finding.regions)
 
 
 def _finding(finding: Finding) -> TrueFinding:

@@ -14,6 +14,7 @@ from overread.core import Defect, Entry, Mask, Record
 from overread.core.defects import KINDS, Severity
 from overread.errors import OverreadError
 from overread.site.shelf import Dataset, Split
+from overread.site.strip_paths import strip_paths
 
 FIRST_LINES = 50
 """Defects of a kind that come with the list; the others are asked for."""
@@ -193,15 +194,14 @@ class DefectCheck:
 
     def _strip_paths(self, text: str, entry: Entry | None) -> str:
         """The text without file paths: a picture's file becomes the picture's name."""
-        for root in (self._dataset.root, self._dataset.pictures):
-            text = text.replace(f"{root}/", "").replace(str(root), "the folder")
+        folders = (self._dataset.root, self._dataset.pictures)
+        names = {str(folder): "the folder" for folder in folders if folder is not None}
         if entry is not None:
-            for picture in entry.case.pictures:
-                text = text.replace(picture.file, picture.name) if picture.file else text
+            names |= {picture.file: picture.name for picture in entry.case.pictures}
             for finding in entry.truth.findings if entry.truth else ():
-                for region in finding.regions:
-                    if isinstance(region, Mask):
-                        text = text.replace(region.file, "the mask")
+                masks = (region for region in finding.regions if isinstance(region, Mask))
+                names |= {mask.file: "the mask" for mask in masks}
+        text = strip_paths(text, names)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 

@@ -26,7 +26,8 @@ from overread.pixels.draw import Colour
 from overread.pixels.encode import data_uri, encode
 from overread.prompts.interleaved import IMAGE
 from overread.site.report.markup import Markup, h, join_markup, table
-from overread.site.report.scores import format_number, strip_paths_and_urls
+from overread.site.report.scores import format_number
+from overread.site.strip_paths import strip_paths_and_urls
 from overread.site.traces.cutouts import TRUTH, CasePixels, Pixels, draw_mask_slice, draw_region
 from overread.site.traces.steps import describe_region
 from overread.storage.fence import Fence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,9 @@ from overread.session import SessionSettings
 from overread.site.headline import TWIN_PREFIXES, group_label, headline_scores
 from overread.site.report.forest_plot import ChartPoint, ChartRow, draw_forest_plot, draw_legend
 from overread.site.report.markup import Children, Markup, h, join_markup, table, with_line_breaks
+from overread.site.strip_paths import strip_paths_and_urls
 
 _MOST_PROBLEMS = 40
-_PATH_OR_URL = re.compile(r"(?:/[\w.~+@-]+){2,}/?|[A-Za-z]:\\\S+|\w+://\S+")
 
 
 @dataclass(frozen=True)
@@ -79,15 +78,6 @@ def _join_settings(values: Mapping[str, Any]) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         parts.append(f"{key} {strip_paths_and_urls(text)}")
     return ", ".join(parts)
-
-
-def strip_paths_and_urls(text: str) -> str:
-    """Words without paths and addresses of somebody's machine.
-
-    >>> strip_paths_and_urls("there is no file (in /home/x/data/a.jpg): look")
-    'there is no file (in …): look'
-    """
-    return _PATH_OR_URL.sub("…", text)
 
 
 # ---- the scorecard ---------------------------------------------------------------------------

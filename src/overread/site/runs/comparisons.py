@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
@@ -14,9 +14,10 @@ from overread.runs.scoring.card import Card, Score
 from overread.runs.scoring.comparison import MetricComparison, common_metrics, compare
 from overread.site.headline import TWIN_PREFIXES, headline_scores
 from overread.site.lru_cache import LruCache
-from overread.site.runs.audits import PairedDifference
 from overread.site.runs.chosen_runs import ChosenRuns, with_run_names
+from overread.site.runs.intervals import PairedDifference
 from overread.site.runs.scorecards import card_stamp, load_card
+from overread.site.runs.side_by_side import MetricInfo
 from overread.site.shelf import Run
 
 router = APIRouter()
@@ -30,15 +31,14 @@ class ComparedRun(Record):
     reader: str
     cases: int
     missing: int
+    """Cases that nothing was read of."""
     failed: int
+    """Cases that failed; they score worst."""
 
 
-class ComparedMetric(Record):
+class ComparedMetric(MetricInfo):
     """A metric that all runs were scored by in the same way."""
 
-    name: str
-    better: Literal["higher", "lower"]
-    about: str
     official: bool
     twin: bool
     """Whether it only stands beside another one."""
@@ -253,15 +253,7 @@ def _to_result(
             for one in (found.ranking.ranks if found.ranking else ())
         ],
         pairs=[
-            WilcoxonPair(
-                first=one.first,
-                second=one.second,
-                n=one.n,
-                zeros=one.zeros,
-                p=one.p,
-                adjusted=one.adjusted,
-                ahead=one.ahead,
-            )
+            WilcoxonPair.model_validate(one, from_attributes=True)
             for one in (tested.tests if tested else ())
         ],
         level=drawing.level,

@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from overread.catalog import unknown_name
-from overread.core import Reading, Usage
+from overread.core import Reading, Record, Usage
 from overread.errors import NotThere, OverreadError
 
 Key = tuple[str, int]
@@ -42,8 +42,7 @@ class ReadingSummary:
     usage: Usage | None
 
 
-@dataclass(frozen=True)
-class SampleState:
+class SampleState(Record):
     """One reading that a run has of a case."""
 
     sample: int
@@ -79,23 +78,31 @@ class ReadingIndex:
         """Case → its readings by sample, cases in the order they were first read."""
         found: dict[str, list[SampleState]] = {}
         for (case, sample), glance in self.refresh().items():
-            found.setdefault(case, []).append(SampleState(sample, glance.error is not None))
+            found.setdefault(case, []).append(
+                SampleState(sample=sample, failed=glance.error is not None)
+            )
         for own in found.values():
             own.sort(key=lambda one: one.sample)
         return found
 
     def reading(self, case: str, sample: int = 0) -> Reading:
         """One reading, whole, or an error that says what there is."""
-        found = self.refresh()
-        glance = found.get((case, sample))
+        reading = self.find(case, sample)
+        if reading is not None:
+            return reading
+        samples = sorted(own for name, own in self._found if name == case)
+        if not samples:
+            raise unknown_name("reading of", case, sorted({name for name, _ in self._found}))
+        raise NotThere(
+            f"the run has no sample {sample} of '{case}'",
+            remedy=f"there are {', '.join(map(str, samples))}",
+        )
+
+    def find(self, case: str, sample: int = 0) -> Reading | None:
+        """One reading, whole; None where the run has no such one."""
+        glance = self.refresh().get((case, sample))
         if glance is None:
-            samples = sorted(own for name, own in found if name == case)
-            if not samples:
-                raise unknown_name("reading of", case, sorted({name for name, _ in found}))
-            raise NotThere(
-                f"the run has no sample {sample} of '{case}'",
-                remedy=f"there are {', '.join(map(str, samples))}",
-            )
+            return None
         try:
             with (self.folder / "readings.jsonl").open("rb") as file:
                 file.seek(glance.at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Depends
 from pydantic import JsonValue
@@ -13,11 +13,18 @@ from pydantic import JsonValue
 from overread.core import Record
 from overread.errors import NotThere, OverreadError, UsageError
 from overread.metrics import Sample, measure_key
-from overread.metrics.choice import ACCURACY, BINS
+from overread.metrics.choice import ACCURACY, BINS, reliability
 from overread.metrics.groups import BREAKDOWNS
 from overread.metrics.statistics.bootstrap import BootstrapDraws, intervals
 from overread.runs.scoring.aggregation import collect_units
-from overread.runs.scoring.card import Card, Score, read_card, short_signature
+from overread.runs.scoring.card import (
+    Card,
+    DescribedScore,
+    GroupScores,
+    Score,
+    read_card,
+    short_signature,
+)
 from overread.site.dependencies import OneRun, ShelfDep, require_truth, require_write
 from overread.site.headline import TWIN_PREFIXES, group_label
 from overread.site.lru_cache import LruCache, file_stamp
@@ -42,15 +49,10 @@ def card_errors() -> Iterator[None]:
         ) from None
 
 
-class CardScore(Score):
-    """A score with what one must know to read it."""
+class CardScore(DescribedScore):
+    """A score with its name and settings."""
 
     name: str
-    better: Literal["higher", "lower"]
-    about: str
-    """What it says, in one line."""
-    reference: str
-    """What it is held to."""
     official: bool
     """Whether the benchmark itself names it."""
     twin: str | None
@@ -85,14 +87,12 @@ class ScorecardSummary(Record):
     draws: int
 
 
-class BreakdownGroup(Record):
-    """One group of a breakdown."""
+class BreakdownGroup(GroupScores):
+    """One group of a breakdown, with its name."""
 
     name: str
     label: str
     """As people call it: codes come with their names."""
-    n: int
-    scores: dict[str, Score]
 
 
 class ScoreBreakdown(Record):
@@ -165,9 +165,7 @@ def get_breakdowns(run: OneRun) -> list[ScoreBreakdown]:
             name=name,
             about=BREAKDOWNS.get(name, ""),
             groups=[
-                BreakdownGroup(
-                    name=group, label=group_label(name, group), n=own.n, scores=own.scores
-                )
+                BreakdownGroup(name=group, label=group_label(name, group), **dict(own))
                 for group, own in groups.items()
             ],
         )
@@ -205,16 +203,15 @@ def _compute_calibration(card: Card) -> Calibration:
     found = intervals(shares, rows, draws, level=level)
     all_of = Sample(rows)
     bins = []
-    for place in used:
-        n = float(all_of.total(f"bin:{place}:n")[0])
-        own = found[str(place)]
+    for place, point in zip(used, reliability(all_of), strict=True):
+        own, n = found[str(place)], int(point["n"])
         bins.append(
             ConfidenceBin(
                 low=place / BINS,
                 high=(place + 1) / BINS,
-                n=int(n),
-                confidence=float(all_of.total(f"bin:{place}:sure")[0]) / n,
-                right=Score(value=own.value, low=own.low, high=own.high, n=int(n)),
+                n=n,
+                confidence=point["confidence"],
+                right=Score(value=own.value, low=own.low, high=own.high, n=n),
             )
         )
     wanted = ("calibration_error", "brier", "log_loss")

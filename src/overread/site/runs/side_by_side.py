@@ -6,7 +6,7 @@ from typing import Literal
 
 from fastapi import APIRouter, Depends
 
-from overread.core import Entry, Reading, Record, Usage, Volume
+from overread.core import Entry, Option, Reading, Record, Usage, Volume
 from overread.errors import NotThere, OverreadError
 from overread.site.dependencies import AccessDep, PathId, ShelfDep, require_truth
 from overread.site.runs.chosen_runs import ChosenRuns
@@ -18,13 +18,6 @@ from overread.site.shelf import Run, Shelf, Split
 from overread.site.strip_paths import strip_paths
 
 router = APIRouter()
-
-
-class ComparedOption(Record):
-    """One answer to choose from."""
-
-    letter: str
-    text: str
 
 
 class ComparedFinding(Record):
@@ -85,7 +78,7 @@ class SideBySide(Record):
     split: str
     history: str | None
     instruction: str | None
-    options: list[ComparedOption]
+    options: tuple[Option, ...]
     queries: list[str]
     """The sentences to be found."""
     query_ids: list[str]
@@ -139,7 +132,7 @@ def get_side_by_side(
                         metrics[name] = MetricInfo(
                             name=name, better=score.better, about=score.about
                         )
-        readings.append(_load_compared_reading(run, case, values))
+        readings.append(_to_compared_reading(run, index_of_run(run.folder).find(case), values))
     shown = own.case
     return SideBySide(
         case=case,
@@ -148,7 +141,7 @@ def get_side_by_side(
         split=shown.split,
         history=shown.history,
         instruction=shown.instruction,
-        options=[ComparedOption(letter=o.letter, text=o.text) for o in shown.options],
+        options=shown.options,
         queries=[query.text for query in shown.queries],
         query_ids=[query.id for query in shown.queries],
         pictures=[picture.name for picture in shown.pictures],
@@ -192,14 +185,6 @@ def _entry(case: str, runs: list[Run], shelf: Shelf) -> tuple[Entry, Split]:
     run = next((run for run in runs if run.dataset is not None), runs[0])
     split = shelf.split_of(run)
     return split.entry(case), split
-
-
-def _load_compared_reading(run: Run, case: str, values: dict[str, float]) -> ComparedReading:
-    try:
-        reading = index_of_run(run.folder).reading(case)
-    except NotThere:
-        return _to_compared_reading(run, None, values)
-    return _to_compared_reading(run, reading, values)
 
 
 def _to_compared_reading(

@@ -16,17 +16,9 @@ from overread.core.verdicts import (
     text_digest,
 )
 from overread.ontology import education_dimensions, step_errors
+from overread.ontology.terms import Term
 from overread.runs.judging.verdict_store import load_verdicts, verdicts_path
 from overread.site.lru_cache import LruCache, file_stamp
-
-
-class StepErrorInfo(Record):
-    """One way in which a step is wrong."""
-
-    code: str
-    name: str
-    about: str
-    """What it means, in one sentence."""
 
 
 class JudgedSentence(Record):
@@ -42,7 +34,7 @@ class JudgedSentence(Record):
     """Whether the diagnosis rests on them."""
     reason: str
     """Why, in the judge's words."""
-    errors: list[StepErrorInfo]
+    errors: list[Term]
     section: str | None
     """The section of the discussion they stand in."""
     step: int | None
@@ -146,11 +138,8 @@ def _to_judgement(one: Verdicts, reading: Reading) -> Judgement:
                     critical=said.critical,
                     reason=said.explanation,
                     errors=[
-                        StepErrorInfo(code=code, name=names[code].name, about=names[code].about)
-                        if code in names
-                        else StepErrorInfo(
-                            code=code, name=code, about="not in the list of step errors"
-                        )
+                        names.get(code)
+                        or Term(code=code, name=code, about="not in the list of step errors")
                         for code in said.errors
                     ],
                     section=None,

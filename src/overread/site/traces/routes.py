@@ -26,9 +26,8 @@ from overread.core import Query as Sentence
 from overread.errors import NotThere, OverreadError
 from overread.pixels.encode import EncodedImage, encode
 from overread.site.dependencies import AccessDep, OneRun, PathId, ShelfDep, require_truth
-from overread.site.runs.reading_index import ReadingIndex, index_of_run
-from overread.site.shelf import Run, Shelf, Split
-from overread.site.strip_paths import strip_paths
+from overread.site.runs.reading_index import ReadingIndex, SampleState, index_of_run
+from overread.site.shelf import Run, Split, neighbours
 from overread.site.traces.cutouts import TRUTH, CasePixels, Part, Pixels, draw_region
 from overread.site.traces.exchanges import (
     ExchangeDetail,
@@ -62,13 +61,6 @@ _LONGEST: dict[Part, int] = {"whole": 1400, "cut": 480}
 """Pixels of the longer side of a look."""
 
 
-class TraceSample(Record):
-    """One of several readings of the case in the run."""
-
-    sample: int
-    failed: bool
-
-
 class ExchangeSummary(Record):
     """An exchange in one line."""
 
@@ -100,7 +92,7 @@ class TracedReading(Record):
     """The case before it in the run."""
     next: str | None
     sample: int
-    samples: list[TraceSample]
+    samples: list[SampleState]
     history: str | None
     instruction: str | None
     options: list[Option]
@@ -196,7 +188,6 @@ def get_reading(opened: LoadedReading, shelf: ShelfDep) -> TracedReading:
     run, reading, case = opened.run, opened.reading, opened.case
     samples = opened.file.cases()
     names = _in_release_order(list(samples), opened.split)
-    place = names.index(reading.case_id)
     eye = opened.checker()
     return TracedReading(
         run=run.id,
@@ -207,12 +198,9 @@ def get_reading(opened: LoadedReading, shelf: ShelfDep) -> TracedReading:
         case=reading.case_id,
         reader=reading.reader,
         workflow=run.spec.workflow.name,
-        place=place + 1,
-        count=len(names),
-        previous=names[place - 1] if place else None,
-        next=names[place + 1] if place + 1 < len(names) else None,
+        **neighbours(names, reading.case_id),
         sample=reading.sample,
-        samples=[TraceSample(sample=s.sample, failed=s.failed) for s in samples[reading.case_id]],
+        samples=samples[reading.case_id],
         history=case.history if case else None,
         instruction=case.instruction if case else None,
         options=list(case.options) if case else [],
@@ -226,7 +214,7 @@ def get_reading(opened: LoadedReading, shelf: ShelfDep) -> TracedReading:
         findings=eye.findings(reading.findings or ()),
         report=reading.report,
         discussion=reading.discussion,
-        error=_without_paths(reading.error, run, shelf),
+        error=shelf.strip_paths(reading.error) if reading.error is not None else None,
         usage=reading.usage,
         exchanges=[_summarize_exchange(exchange) for exchange in reading.exchanges],
         exchanges_tell_truth=opened.reveals_truth,
@@ -371,14 +359,3 @@ def _in_release_order(cases: list[str], split: Split | None) -> list[str]:
     return [case for case in split.entries if case in own] + [
         case for case in cases if case not in split.entries
     ]
-
-
-def _without_paths(error: str | None, run: Run, shelf: Shelf) -> str | None:
-    """Why a reading failed, without saying where on this machine things lie."""
-    if error is None:
-        return None
-    error = error.replace(str(run.folder), "the run")
-    for root in (run.spec.root, run.spec.pictures, *(str(d.root) for d in shelf.datasets.values())):
-        if root and len(root) > 1:
-            error = error.replace(root, "the dataset")
-    return strip_paths(error)

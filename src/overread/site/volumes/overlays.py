@@ -138,28 +138,6 @@ def match_masks(truth: FindingMask, predicted: FindingMask | None) -> MaskMatch 
     return match_finding(entities(truth.runs), predicted.runs, SETTINGS)
 
 
-def find_reading(run: Run, case: str, sample: int) -> Reading | None:
-    """The last reading of a case in a run; the others are not parsed, since runs are long."""
-    from pydantic import ValidationError
-
-    mark = f'"{case}"'.encode()
-    found = None
-    try:
-        with (run.folder / "readings.jsonl").open("rb") as file:
-            for line in file:
-                if mark not in line[:400] or not line.endswith(b"\n"):
-                    continue
-                try:
-                    reading = Reading.model_validate_json(line)
-                except ValidationError:
-                    continue  # damaged: as if it had not been read
-                if (reading.case_id, reading.sample) == (case, sample):
-                    found = reading
-    except OSError:
-        raise NotThere(f"the readings of the run {run.name} are not there") from None
-    return found
-
-
 # ---- the voxels of a mask ------------------------------------------------------------------
 
 

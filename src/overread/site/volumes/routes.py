@@ -21,6 +21,7 @@ from overread.site.dependencies import (
     ShelfDep,
     require_truth,
 )
+from overread.site.runs.reading_index import index_of_run
 from overread.site.shelf import Run
 from overread.site.strip_paths import strip_paths
 from overread.site.volumes.byte_responses import LazyBytes, respond
@@ -36,7 +37,6 @@ from overread.site.volumes.mask_facts import (
 from overread.site.volumes.overlays import (
     FindingMask,
     Layer,
-    find_reading,
     load_run_masks,
     load_truth_masks,
     select_layer,
@@ -123,7 +123,7 @@ def _run_masks(
     found: Run = shelf.run(run)
     if (found.dataset, found.spec.split) != (dataset.id, entry.case.split):
         raise UsageError(f"the run {found.name} did not read this dataset and split")
-    reading = find_reading(found, entry.case.id, sample)
+    reading = index_of_run(found.folder).find(entry.case.id, sample)
     if reading is None:
         return {}, "the run has no reading of this case"
     if reading.error is not None:
