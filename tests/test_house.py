@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -96,6 +100,37 @@ def test_every_field_of_every_record_is_explained_in_one_line(module: object) ->
 def test_the_package_tests_is_ours() -> None:
     """No installed package of that name stands before the helpers that tests import."""
     assert list(importlib.import_module("tests").__path__) == [str(ROOT / "tests")]
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """No import rests on what another package happens to bring along."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [
+        *told["dependencies"],
+        *(n for g in told["optional-dependencies"].values() for n in g),
+    ]
+    declared = {re.split(r"[^\w.-]", need)[0].lower().replace("_", "-") for need in needed}
+    owners = importlib.metadata.packages_distributions()
+    imported = {
+        name.partition(".")[0]
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    others = {name for name in imported if name in owners} - {"overread"}
+    assert len(others) > 10
+    undeclared = {
+        name
+        for name in others
+        if not {owner.lower().replace("_", "-") for owner in owners[name]} & declared
+    }
+    assert not undeclared
 
 
 def test_no_file_is_called_utils() -> None:

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from overread import catalog
+from overread.cli.build import _make_role
 from overread.cli.main import app, main
 from tests.build.demo_recipe import write_prompts, write_reports
 from tests.runs.processes import served
@@ -113,6 +114,13 @@ def test_what_cannot_be_meant_is_one_sentence(
     assert left.value.code == 2
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_permission_goes_to_every_role() -> None:
+    """A reader of another package may need it too; who needs none takes no notice."""
+    role = _make_role("mine", {"model": "m"}, allow_remote=True)
+    assert role.arguments == {"model": "m", "allow_remote": "true"}
+    assert _make_role("mine", {}, allow_remote=False).arguments == {}
 
 
 def test_models_and_probes_by_arguments(words: list[str], tmp_path: Path) -> None:

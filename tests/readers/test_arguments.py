@@ -82,6 +82,17 @@ def test_wrong_values_say_what_was_expected(name: str, text: str, expected: str)
         settings_from(Settings, {"model": "m", name: text})
 
 
+def test_a_permission_is_for_readers_that_ask_for_it() -> None:
+    """A reader that never leaves the machine takes it too, and does nothing with it."""
+
+    @dataclass(frozen=True)
+    class Remote:
+        allow_remote: bool = False
+
+    assert settings_from(Remote, {"allow_remote": "true"}).allow_remote
+    assert settings_from(Settings, {"model": "m", "allow_remote": "true"}) == Settings(model="m")
+
+
 def test_unknown_and_missing_names() -> None:
     """An unknown argument gets the nearest known one, a missing one says how to give it."""
     with pytest.raises(UnknownName, match="did you mean 'warmth'"):

@@ -199,7 +199,4 @@ def _parse_probes(names: list[str], words: list[str], *, allow_remote: bool) -> 
 def _make_role(name: str, arguments: dict[str, Any], *, allow_remote: bool) -> RoleSpec:
     from overread.build.reader_pool import RoleSpec
 
-    # Of the readers, only those behind an endpoint can leave the machine, and take the permission.
-    if allow_remote and name == "openai":
-        arguments = arguments | {"allow_remote": "true"}
-    return RoleSpec(name, arguments)
+    return RoleSpec(name, arguments | {"allow_remote": "true"} if allow_remote else arguments)

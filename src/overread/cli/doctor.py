@@ -14,6 +14,7 @@ from overread.cli.arguments import AsJson
 
 _PURPOSES = {
     "pydantic": "records",
+    "pydantic-core": "JSON of records",
     "numpy": "arrays",
     "scipy": "lung segmentation, the phantom",
     "pillow": "PNG and JPEG",
@@ -26,7 +27,10 @@ _PURPOSES = {
     "typer": "the command line",
     "rich": "tables and progress",
     "openai": "models behind an endpoint",
+    "httpx2": "connections to an endpoint",
     "fastapi": "the page's server (overread view)",
+    "starlette": "the page's server",
+    "anyio": "the page's server",
     "uvicorn": "the page's server",
     "torch": "local models",
     "transformers": "local vision-language models",

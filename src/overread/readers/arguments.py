@@ -19,6 +19,9 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from overread.catalog import unknown_name
 from overread.errors import UsageError
 
+PERMISSION = "allow_remote"
+"""The argument that lets a reader send pictures to another machine, where it has such a field."""
+
 S = TypeVar("S")
 
 _YES_NO = {"true": True, "yes": True, "on": True, "1": True}
@@ -87,6 +90,8 @@ def settings_from(settings: type[S], arguments: Mapping[str, Any]) -> S:
     for given, value in arguments.items():
         name = given.strip().replace("-", "_")
         if name not in known:
+            if name == PERMISSION:
+                continue  # whatever the reader is, one may allow it more than it needs
             if names_a_key(name) or looks_like_key(given):
                 raise _key_refused("a key was given as an argument of the reader")
             raise unknown_name("reader argument", given, known)
