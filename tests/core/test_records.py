@@ -31,31 +31,69 @@ BENCHMARKS = ("medthinkvqa", "rexgroundingct", "mmrad")
 
 
 def strings(value: Any) -> set[str]:
-    """All texts in a JSON value."""
-    if isinstance(value, str):
-        return {value}
+    """All texts in a JSON value, without the words that only say what is meant by others."""
     if isinstance(value, dict):
-        return set().union(*(strings(item) for item in value.values()), set())
+        return strings([inner for key, inner in value.items() if key not in _HANDLES])
     if isinstance(value, list):
-        return set().union(*(strings(item) for item in value), set())
-    return set()
+        return set().union(*map(strings, value))
+    return {value} if isinstance(value, str) else set()
+
+
+_HANDLES = ("kind", "picture", "query")
+
+
+def leaks(case: dict[str, Any], truth: dict[str, Any]) -> set[str]:
+    """Texts of a truth that stand in the dump of its case.
+
+    Only two places may hold one: an option the right answer, a query the sentence of its finding.
+    """
+    hidden = strings(truth)
+    sentences = {found["query"]: found["text"] for found in truth["findings"]}
+    places: list[tuple[Any, set[str]]] = [
+        ({**case, "options": [], "queries": []}, set()),
+        *((option["text"], {truth["answer_text"]}) for option in case["options"]),
+        *((query["text"], {sentences.get(query["id"])}) for query in case["queries"]),
+    ]
+    return {
+        text
+        for place, allowed in places
+        for text in hidden - allowed
+        for shown in strings(place)
+        if (text in shown if len(text) > 3 else text == shown)
+    }
+
+
+def dumps(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A case and its truth as JSON."""
+    assert entry.truth is not None
+    return entry.case.model_dump(mode="json"), entry.truth.model_dump(mode="json")
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_case_tells_nothing_of_its_truth(sketch: Path, benchmark: str) -> None:
     """No text of the truth, no file name and no id stands in the dump of a case."""
-    release = overread.load(benchmark, sketch / benchmark)
-    for entry in release.entries():
-        assert entry.truth is not None
-        seen = json.dumps(entry.case.model_dump(mode="json"))
-        shown = strings(entry.case.model_dump(mode="json"))
-        # The sentence of a query, and an option's text, are for the reader; all else is not.
-        allowed = {query.text for query in entry.case.queries} | shown
-        hidden = strings(json.loads(entry.truth.model_dump_json())) - allowed
-        hidden |= {picture.file for picture in entry.case.pictures} | {entry.case.id}
-        for text in hidden:
-            if len(text) > 3 and text not in ("whole", "mask", "xray", "image-1"):
-                assert text not in seen, text
+    for entry in overread.load(benchmark, sketch / benchmark).entries():
+        case, truth = dumps(entry)
+        assert leaks(case, truth) == set()
+        for handle in (entry.case.id, *(picture.file for picture in entry.case.pictures)):
+            assert handle not in json.dumps(case)
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_a_truth_that_did_leak_would_be_found(sketch: Path, benchmark: str) -> None:
+    """Captions, categories, the report and the rest, copied whole into a case or amid its texts."""
+    for entry in overread.load(benchmark, sketch / benchmark).entries():
+        case, truth = dumps(entry)
+        for name, value in truth.items():
+            assert leaks(case | {name: value}, truth) >= strings(value)
+        for text in strings(truth):
+            assert text in leaks(case | {"history": text}, truth)
+            if len(text) > 3:
+                assert text in leaks(case | {"instruction": f"Look. {text} Well?"}, truth)
+                if text not in (truth["answer_text"], *(q["text"] for q in case["queries"])):
+                    for part in ("options", "queries"):
+                        told = [{**one, "text": f"{one['text']} {text}"} for one in case[part]]
+                        assert not told or text in leaks(case | {part: told}, truth)
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
