@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from overread.runs.sweep.canvas import Canvas, text_width
-from overread.runs.sweep.chart import Chart, Curve, Dot, WordTick, draw_chart, round_ticks
+from overread.pixels.charts import Canvas, round_ticks, text_width
+from overread.runs.sweep.chart import Chart, Curve, Dot, WordTick, draw_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def chart(*curves: Curve, **more: Any) -> Chart:
-    told = {"title": "accuracy by image_ratio", "subtitle": "s", "across": "x", "up": "y"}
+    told = {"title": "accuracy by image_ratio", "subtitle": "s", "x_label": "x", "y_label": "y"}
     return Chart(**{**told, "footer": "For research.", "curves": curves, **more})
 
 
@@ -128,7 +128,7 @@ def test_many_curves_are_told_apart_and_all_named() -> None:
         for n in tree.iter(f"{SVG}polyline")
         if n.get("stroke-width") == "2.2"
     }
-    assert len(styles) == 21
+    assert len(styles) == 18
     with Pillow.open(io.BytesIO(png)) as image:
         assert image.height == 2 * high
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from overread.cli.main import app
 from overread.core import Reading
 from overread.core.notice import NOTICE
 from overread.errors import UnknownName, UsageError
+from overread.pixels.charts import SERIES_COLOURS
 from overread.runs.scoring.card import read_card
 from overread.runs.store import ReadingStore, last_readings
 from overread.site.report.case_selection import CaseSelection, select_cases
@@ -84,6 +86,12 @@ def test_scores_and_differences_are_those_of_the_cards(shelf_folder: Path) -> No
     assert "+0.500" in made.html, "the oracle is right where atlas is wrong"
     assert "Do the answers rest on what they cite?" in made.html
     assert "Differences" not in report_on(shelf_folder, "medthinkvqa/atlas").html
+
+
+def test_series_have_the_colours_of_the_page() -> None:
+    """The one list of Python is that of the style, in order."""
+    style = files("overread.site").joinpath("tokens.css").read_text("utf-8")
+    assert tuple(re.findall(r"--series-\d: light-dark\((#\w+),", style)) == SERIES_COLOURS
 
 
 def test_what_comes_from_outside_is_words(own_shelf: Path) -> None:

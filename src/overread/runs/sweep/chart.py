@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from overread.runs.sweep.canvas import Canvas, Shape, text_width
-
-# Okabe and Ito's colours, which most colour-blind people tell apart; the yellow one is too pale.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_SHAPES: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond")
-_DASHES = (None, (7.0, 4.0), (2.0, 4.0))
+from overread.pixels.charts import (
+    Canvas,
+    SeriesStyle,
+    fit_text,
+    round_ticks,
+    series_style,
+    text_width,
+)
 
 _WIDE, _HIGH = 800, 500
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 24, 72, 92
@@ -65,18 +67,19 @@ def draw_chart(chart: Chart) -> tuple[bytes, bytes]:
     rows = _legend_rows(chart)
     sheet = Canvas(_WIDE, _HIGH + 20 * len(rows))
     frame = _Scales(chart, bottom=_HIGH - _BOTTOM)
-    sheet.text((_LEFT, 24), _fit_text(chart.title, 18), size=18, colour=_INK, bold=True)
-    sheet.text((_LEFT, 48), _fit_text(chart.subtitle, 13), size=13, colour=_GREY)
+    room = _WIDE - _LEFT - _RIGHT
+    sheet.text((_LEFT, 24), fit_text(chart.title, 18, room), size=18, colour=_INK, bold=True)
+    sheet.text((_LEFT, 48), fit_text(chart.subtitle, 13, room), size=13, colour=_GREY)
     _draw_axes(sheet, chart, frame)
     many = len(chart.curves)
     # All intervals first: those of one curve would dim the line of another.
     for draw in (_draw_interval, _draw_curve):
         for place, curve in enumerate(chart.curves):
-            draw(sheet, curve, frame, _style(place), shift=_shift(place, many, chart))
+            draw(sheet, curve, frame, series_style(place), shift=_shift(place, many, chart))
     y = _HIGH - _BOTTOM + 74
     for row in rows:
         for x, place in row:
-            _draw_legend(sheet, (x, y), chart.curves[place].name, _style(place))
+            _draw_legend(sheet, (x, y), chart.curves[place].name, series_style(place))
         y += 20
     sheet.text(
         (_WIDE - _RIGHT, sheet.height - 12), chart.footer, size=11, colour=_GREY, anchor="end"
@@ -85,23 +88,6 @@ def draw_chart(chart: Chart) -> tuple[bytes, bytes]:
 
 
 # ---- scales and ticks ----------------------------------------------------------------------
-
-
-def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers that enclose a range: steps of 1, 2, 2.5 or 5 times a power of ten.
-
-    >>> round_ticks(0.31, 0.49)
-    [0.3, 0.35, 0.4, 0.45, 0.5]
-    >>> round_ticks(0, 100)
-    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
-    """
-    if high <= low:
-        low, high = low - (abs(low) or 1) * 0.1, high + (abs(high) or 1) * 0.1
-    rough = (high - low) / (most - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(n * step, 12) for n in range(first, last + 1)]
 
 
 class _Scales:
@@ -150,7 +136,7 @@ def _x_ticks(chart: Chart, frame: _Scales) -> list[tuple[float, str]]:
     """Ticks below: the values themselves while they stand apart, else round numbers."""
     if chart.ticks:
         room = (_WIDE - _LEFT - _RIGHT) / len(chart.ticks) - 6
-        return [(bar.x, _fit_text(bar.name, 13, room)) for bar in chart.ticks]
+        return [(bar.x, fit_text(bar.name, 13, room)) for bar in chart.ticks]
     told = [(value, f"{value:g}") for value in frame.numbers]
     right = -math.inf
     for value, name in told:
@@ -171,22 +157,6 @@ def _decimal_places(value: float) -> int:
 # ---- curves and the legend -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Style:
-    colour: str
-    shape: Shape
-    dash: tuple[float, float] | None
-
-
-def _style(place: int) -> _Style:
-    """Colour, mark and dash differ together, so that a print in grey can still be read."""
-    return _Style(
-        _COLOURS[place % len(_COLOURS)],
-        _SHAPES[place % len(_SHAPES)],
-        _DASHES[place // len(_COLOURS) % len(_DASHES)],
-    )
-
-
 def _shift(place: int, many: int, chart: Chart) -> float:
     """Side by side, where words stand below: intervals would hide each other."""
     if not chart.ticks or many < 2:
@@ -195,7 +165,7 @@ def _shift(place: int, many: int, chart: Chart) -> float:
 
 
 def _draw_interval(
-    sheet: Canvas, curve: Curve, frame: _Scales, style: _Style, *, shift: float
+    sheet: Canvas, curve: Curve, frame: _Scales, style: SeriesStyle, *, shift: float
 ) -> None:
     """A band along a curve; whiskers where there is nothing between the points."""
     known = [
@@ -214,7 +184,7 @@ def _draw_interval(
 
 
 def _draw_curve(
-    sheet: Canvas, curve: Curve, frame: _Scales, style: _Style, *, shift: float
+    sheet: Canvas, curve: Curve, frame: _Scales, style: SeriesStyle, *, shift: float
 ) -> None:
     spots = [(frame.x(dot.x) + shift, frame.y(dot.y)) for dot in curve.dots]
     if len(spots) > 1 and not frame.has_word_ticks:
@@ -239,17 +209,8 @@ def _legend_rows(chart: Chart) -> list[list[tuple[float, int]]]:
     return rows
 
 
-def _draw_legend(sheet: Canvas, spot: tuple[float, float], name: str, style: _Style) -> None:
+def _draw_legend(sheet: Canvas, spot: tuple[float, float], name: str, style: SeriesStyle) -> None:
     x, y = spot
     sheet.line([(x, y), (x + 26, y)], style.colour, wide=2.2, dash=style.dash)
     sheet.mark((x + 13, y), style.shape, style.colour, size=5.0)
     sheet.text((x + 34, y), name, size=13, colour=_INK)
-
-
-def _fit_text(text: str, size: float, room: float = _WIDE - _LEFT - _RIGHT) -> str:
-    """A text, cut with an ellipsis where it would not fit."""
-    if text_width(text, size) <= room:
-        return text
-    while text and text_width(text + "…", size) > room:
-        text = text[:-1]
-    return text + "…"

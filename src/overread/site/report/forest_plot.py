@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from overread.pixels.charts import SERIES_COLOURS, fit_text, mark_corners, round_ticks, series_style
 from overread.site.report.markup import Markup, h
 
 _WIDE, _NAMES, _RIGHT, _STEP, _ROOM = 760, 260, 84, 15, 11
-SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,24 @@ def draw_forest_plot(lines: Sequence[ChartRow], *, title: str, around_zero: bool
     rows: list[Markup] = []
     for line in lines:
         tall = _STEP * len(line.points) + _ROOM
-        middle = top + tall / 2
-        rows.append(_text(_NAMES - 10, middle, _truncate(line.name), anchor="end", full=line.name))
+        name = fit_text(line.name, 12, _NAMES - 14)
+        rows.append(_text(_NAMES - 10, top + tall / 2, name, anchor="end", full=line.name))
         for n, point in enumerate(line.points):
             y = top + _ROOM / 2 + _STEP * (n + 0.5)
-            rows.extend(_point(point, x, y, low, high))
+            told = "–" if point.value is None else f"{point.value:.3f}"
+            rows.append(_text(_WIDE - _RIGHT + 8, y, told, kind="tick"))
+            if point.low is not None and point.high is not None:
+                ends = {"x1": f"{x(point.low):.1f}", "x2": f"{x(point.high):.1f}"}
+                kind = f"span {_series_class(point.series)}"
+                rows.append(h("line", **ends, y1=f"{y:.1f}", y2=f"{y:.1f}", class_=kind))
+            if point.value is not None and low <= point.value <= high:
+                rows.append(_mark(point.series, x(point.value), y))
         top += tall
-    for tick in _ticks(low, high):
+    for tick in round_ticks(low, high, 5):
         at = f"{x(tick):.1f}"
         kind = "axis zero" if around_zero and tick == 0 else "axis"
         parts.append(h("line", x1=at, x2=at, y1="4", y2=f"{top:.0f}", class_=kind))
-        parts.append(_text(x(tick), top + 12, _format_tick(tick), anchor="middle", kind="tick"))
+        parts.append(_text(x(tick), top + 12, f"{tick:.3g}", anchor="middle", kind="tick"))
     height = round(top + 24)
     return h(
         "svg",
@@ -69,55 +76,22 @@ def draw_forest_plot(lines: Sequence[ChartRow], *, title: str, around_zero: bool
 
 def draw_legend(names: Sequence[str]) -> Markup:
     """Which colour and shape is whose."""
-    return h(
-        "ul",
-        [
-            h(
-                "li",
-                h(
-                    "svg",
-                    _mark(n, 8, 8),
-                    viewBox="0 0 16 16",
-                    width="16",
-                    height="16",
-                    aria_hidden="true",
-                ),
-                " ",
-                name,
-            )
-            for n, name in enumerate(names)
-        ],
-        class_="legend",
-    )
-
-
-def _point(point: ChartPoint, x: object, y: float, low: float, high: float) -> list[Markup]:
-    if point.value is None:
-        return [_text(_WIDE - _RIGHT + 8, y, "–", kind="tick")]
-    assert callable(x)
-    found = []
-    if point.low is not None and point.high is not None:
-        colour = f"span series-{point.series % 6 + 1}"
-        ends = {"x1": f"{x(point.low):.1f}", "x2": f"{x(point.high):.1f}"}
-        found.append(h("line", **ends, y1=f"{y:.1f}", y2=f"{y:.1f}", class_=colour))
-    if low <= point.value <= high:
-        found.append(_mark(point.series, x(point.value), y))
-    found.append(_text(_WIDE - _RIGHT + 8, y, f"{point.value:.3f}", kind="tick"))
-    return found
+    size = {"viewBox": "0 0 16 16", "width": "16", "height": "16", "aria_hidden": "true"}
+    items = [h("li", h("svg", _mark(n, 8, 8), **size), " ", name) for n, name in enumerate(names)]
+    return h("ul", items, class_="legend")
 
 
 def _mark(series: int, x: float, y: float, size: float = 4.5) -> Markup:
-    kind = f"mark series-{series % 6 + 1}"
-    shape = SHAPES[series % len(SHAPES)]
-    if shape == "circle":
+    kind = f"mark {_series_class(series)}"
+    corners = mark_corners((x, y), series_style(series).shape, size)
+    if not corners:
         return h("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{size}", class_=kind)
-    corners = {
-        "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-        "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
-        "triangle": ((0, -1.2), (1.2, 1), (-1.2, 1)),
-    }[shape]
-    points = " ".join(f"{x + a * size:.1f},{y + b * size:.1f}" for a, b in corners)
-    return h("polygon", points=points, class_=kind)
+    return h("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), class_=kind)
+
+
+def _series_class(series: int) -> str:
+    """Colours are named in the style, since a report is light or dark."""
+    return f"series-{series % len(SERIES_COLOURS) + 1}"
 
 
 def _text(
@@ -130,25 +104,8 @@ def _text(
 def _range(lines: Sequence[ChartRow], *, around_zero: bool) -> tuple[float, float]:
     if not around_zero:
         return 0.0, 1.0
-    known = [
-        abs(v)
-        for line in lines
-        for p in line.points
-        for v in (p.value, p.low, p.high)
-        if v is not None
-    ]
+    points = [point for line in lines for point in line.points]
+    known = [abs(v) for p in points for v in (p.value, p.low, p.high) if v is not None]
     far = max([*known, 0.05])
     edge = next(e for e in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 1e9) if e >= far or e == 1e9)
     return -edge, edge
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    return [low + (high - low) * n / 4 for n in range(5)]
-
-
-def _format_tick(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".") or "0"
-
-
-def _truncate(name: str, most: int = 38) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

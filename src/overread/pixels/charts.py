@@ -1,8 +1,9 @@
-"""A canvas that draws the same lines, areas and texts as SVG and as PNG."""
+"""What all charts share: ticks, the look of a series, texts that fit, a canvas for SVG and PNG."""
 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -25,6 +26,59 @@ _PNG_SCALE = 2
 """Pixels of the PNG for each unit of the sheet: sharp on screens of any kind."""
 
 
+SERIES_COLOURS = ("#0072b2", "#b45f00", "#007a59", "#a3497e", "#5f5a00", "#a3370a")
+"""Of the series of a chart, in order: those of the page's `tokens.css` on a light ground."""
+_SHAPES: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond")
+_DASHES = (None, (7.0, 4.0), (2.0, 4.0))
+_CORNERS: dict[Shape, tuple[XY, ...]] = {
+    "circle": (),
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "triangle": ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
+    "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+}
+"""Corners of a mark of size 1; a circle has none."""
+
+
+@dataclass(frozen=True)
+class SeriesStyle:
+    """How a series looks."""
+
+    colour: str
+    shape: Shape
+    dash: XY | None
+
+
+def series_style(place: int) -> SeriesStyle:
+    """Colour, mark and dash differ together, so that a print in grey can still be read."""
+    return SeriesStyle(
+        SERIES_COLOURS[place % len(SERIES_COLOURS)],
+        _SHAPES[place % len(_SHAPES)],
+        _DASHES[place // len(SERIES_COLOURS) % len(_DASHES)],
+    )
+
+
+def mark_corners(spot: XY, shape: Shape, size: float) -> list[XY]:
+    """The corners of a mark around a spot; none where it is a circle."""
+    return [(spot[0] + x * size, spot[1] + y * size) for x, y in _CORNERS[shape]]
+
+
+def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers that enclose a range: steps of 1, 2, 2.5 or 5 times a power of ten.
+
+    >>> round_ticks(0.31, 0.49)
+    [0.3, 0.35, 0.4, 0.45, 0.5]
+    >>> round_ticks(0, 100)
+    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+    """
+    if high <= low:
+        low, high = low - (abs(low) or 1) * 0.1, high + (abs(high) or 1) * 0.1
+    rough = (high - low) / (most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(n * step, 12) for n in range(first, last + 1)]
+
+
 @cache
 def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
@@ -33,6 +87,15 @@ def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 def text_width(text: str, size: float) -> float:
     """How wide a text comes out, in units of the sheet."""
     return float(_font(size).getlength(text))
+
+
+def fit_text(text: str, size: float, room: float) -> str:
+    """A text, cut with an ellipsis where it would not fit."""
+    if text_width(text, size) <= room:
+        return text
+    while text and text_width(text + "…", size) > room:
+        text = text[:-1]
+    return text + "…"
 
 
 @dataclass
@@ -66,7 +129,7 @@ class Canvas:
 
     def mark(self, spot: XY, shape: Shape, colour: str, *, size: float = 4.0) -> None:
         """A small filled shape with a white edge."""
-        corners = _corners(spot, shape, size)
+        corners = mark_corners(spot, shape, size)
         edge = 'stroke="#ffffff" stroke-width="1"'
         if corners:
             self._svg.append(f'<polygon points="{_points(corners)}" fill="{colour}" {edge}/>')
@@ -130,28 +193,6 @@ class Canvas:
 
 def _points(spots: Sequence[XY]) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in spots)
-
-
-def _corners(spot: XY, shape: Shape, size: float) -> list[XY]:
-    x, y = spot
-    if shape == "square":
-        half = size * 0.9
-        return [
-            (x - half, y - half),
-            (x + half, y - half),
-            (x + half, y + half),
-            (x - half, y + half),
-        ]
-    if shape == "triangle":
-        return [
-            (x, y - size * 1.2),
-            (x + size * 1.1, y + size * 0.8),
-            (x - size * 1.1, y + size * 0.8),
-        ]
-    if shape == "diamond":
-        far = size * 1.25
-        return [(x, y - far), (x + far, y), (x, y + far), (x - far, y)]
-    return []
 
 
 def _dashes(spots: Sequence[XY], dash: XY) -> list[list[XY]]:
