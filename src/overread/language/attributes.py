@@ -54,7 +54,8 @@ _UNCOUNTED = frozenset(
 )
 """Nouns of which one is not one thing."""
 _DENIALS = frozenset("no not without non".split())
-_EARLIER = frozenset("previously previous prior formerly earlier".split())
+EARLIER = frozenset("previously previous prior formerly earlier".split())
+"""Words that make a thing that is not there one that is there no more."""
 
 
 def fill_attributes(
@@ -160,14 +161,14 @@ def _add_size(reading: ParsedSentence, own: ThingWords, told: StatementDraft) ->
 def _is_earlier(reading: ParsedSentence, at: int) -> bool:
     """Whether a size is that of an earlier examination."""
     before = [word.word for word in reading.words[max(0, at - 3) : at]]
-    if any(word in _EARLIER or word == "was" for word in before):
+    if any(word in EARLIER or word == "was" for word in before):
         return True
     # "… decreased from 11 to 8 mm", "20 mm on the previous scan"; but "8 mm (previously 11 mm)".
     behind = [word.word for word in reading.words[at : at + 7]]
     if "from" in before or "->" in "".join(behind[2:4]):
         return True
     stop = next((n for n, word in enumerate(behind) if word in ("(", ",", ";", "now")), len(behind))
-    return any(word in _EARLIER for word in behind[:stop])
+    return any(word in EARLIER for word in behind[:stop])
 
 
 def _add_modifiers(

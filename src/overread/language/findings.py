@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from overread.core import Record
-from overread.language.statements import Statement
+from overread.language.statements import THERE, Statement
 from overread.language.text import Span
 from overread.language.vocabulary import Vocabulary, vocabulary
 
-THERE = ("present", "uncertain")
-"""Presences that say something is there."""
 _MAX_CANDIDATES = 64
 """Findings of one kind that a mention is compared with, the latest first: time stays linear."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from overread.catalog import unknown_name
-from overread.language.main_statement import THERE, find_main_statement
-from overread.language.statements import Statement
+from overread.language.main_statement import find_main_statement
+from overread.language.statements import THERE, Statement
 from overread.language.vocabulary import vocabulary
 from overread.ontology import finding_tree
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from overread.language.statements import Statement
-
-THERE = ("present", "uncertain")
-"""What counts as there, where yes and no are all there is, as in the label sets."""
+from overread.language.statements import THERE, Statement
 
 # Says little → what says more, in the same sentence; an empty set is everything of lung and pleura.
 _YIELDS: dict[str, frozenset[str]] = {

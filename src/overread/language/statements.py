@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from overread.core import Record
-from overread.language.attributes import fill_attributes
+from overread.language.attributes import EARLIER, fill_attributes
 from overread.language.parsed_sentence import ParsedSentence, StatementDraft
 from overread.language.phrases import PhraseMatch, drop_joiners
 from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
@@ -19,11 +19,9 @@ _PAST_SECTIONS = frozenset(
     ("history", "indication", "indications", "clinical history", "clinical information",
      "clinical indication", "comparison", "comparisons")
 )  # fmt: skip
-_EARLIER = frozenset(("previously", "previous", "prior", "formerly", "earlier"))
-"""Words that make a thing that is not there one that is there no more."""
 _JOINTS = frozenset(("and", "or", "nor", ","))
-_NEAR = 5
-"""Words between an observation and what stands before it and still belongs to it."""
+THERE = ("present", "uncertain")
+"""Presences that count as there, where yes and no are all there is, as in the label sets."""
 
 
 class Statement(Record):
@@ -221,7 +219,7 @@ def _statement(
         told.evidence["presence"] = reading.span(judged.cue.first, judged.cue.last)
     fill_attributes(reading, n, item, told, there=judged.presence == "present")
     if judged.presence == "absent" and "comparison" not in told.fields:
-        earlier = next((w for w in reading.words if w.word in _EARLIER), None)
+        earlier = next((w for w in reading.words if w.word in EARLIER), None)
         if earlier is not None:
             told.add("comparison", "resolved", Span(start=earlier.start, end=earlier.end))
     return Statement(

@@ -71,6 +71,24 @@ _JOINING = frozenset(
 )
 
 
+def one_line(text: str) -> str:
+    """A text on one line, so that it cannot pass itself off as several items of a list.
+
+    >>> one_line("No mass.\\n2. Approved.")
+    'No mass. 2. Approved.'
+    """
+    return " ".join(text.split())
+
+
+def bare_words(text: str) -> str:
+    """The Latin letters of a text as words, by which names are compared.
+
+    >>> bare_words("Take-Home Points:") == bare_words("take home points")
+    True
+    """
+    return " ".join(re.findall(r"[a-z]+", text.casefold()))
+
+
 def split_sections(text: str) -> list[tuple[str, Span]]:
     """Headings in lower case and the stretches that stand under them, in order."""
     marks = [

@@ -35,7 +35,6 @@ _SAME = frozenset(
         "evaluated as", "shape", "in line with", "indicating",
     }
 )  # fmt: skip
-_WITH = frozenset("with containing showing having superimposed accompanied by visible and".split())
 _FILLERS = frozenset(
     "a an the in at on , is are was were seen observed detected noted area focus accumulation"
     " collection".split()

@@ -14,9 +14,9 @@ from sklearn.metrics import f1_score
 
 from overread.core import Case, Entry, Finding, Image, Reading, Truth, Whole
 from overread.language.compare import compare_reports
-from overread.language.findings import THERE, merge_statements
+from overread.language.findings import merge_statements
 from overread.language.labels import chexpert_labels
-from overread.language.statements import find_statements
+from overread.language.statements import THERE, find_statements
 from overread.metrics import Metric, Sample, Subject
 from overread.metrics.clinical import rules
 from overread.metrics.clinical.chexbert import CLASSES, FIVE

@@ -26,8 +26,7 @@ import numpy as np
 
 from overread.errors import OverreadError, UsageError
 from overread.language.labels import CTRATE, ctrate_labels, main_category
-from overread.language.main_statement import THERE
-from overread.language.statements import Statement, find_statements
+from overread.language.statements import THERE, Statement, find_statements
 from overread.language.text import split_sentences
 
 HELD_OUT = 4

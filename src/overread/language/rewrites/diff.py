@@ -72,11 +72,6 @@ class SentenceFate(Record):
     counterparts: tuple[Span, ...]
     """The sentences of the rewrite that tell them, the first four for each."""
 
-    @property
-    def missing(self) -> bool:
-        """Whether it told something and nothing of it is left."""
-        return self.carried > 0 and self.kept == 0
-
 
 class RewriteDiff(Record):
     """What became of a text in its rewrite."""
@@ -94,16 +89,6 @@ class RewriteDiff(Record):
     def faithful(self) -> bool:
         """Whether nothing was lost, invented or changed."""
         return not (self.lost or self.invented or self.changed)
-
-    @property
-    def flips(self) -> tuple[RewriteChange, ...]:
-        """Changes of presence: what was absent is there, and the like."""
-        return tuple(change for change in self.changed if change.kind == "presence")
-
-    @property
-    def missing_sentences(self) -> tuple[Span, ...]:
-        """Sentences of the text of which nothing is left."""
-        return tuple(fate.span for fate in self.sentences if fate.missing)
 
 
 def diff_rewrite(text: str, rewrite: str) -> RewriteDiff:
