@@ -35,13 +35,13 @@ async def direct(case: Case, session: Session) -> Reading:
             "options": format_options(case),
         }
         show = await session.show_async()
-        prompt = prompt_for(case, "choose")
+        prompt = prompt_for(session, "choose")
         return session.reading(**await ask_choice(case, session, prompt, told, show=show))
     if case.queries:
         return await ground_queries(case, session, _ground_by_boxes)
     if case.asks == "answer" and case.instruction:
         told = {"question": case.instruction}
-        show, prompt = await session.show_async(), prompt_for(case, "answer")
+        show, prompt = await session.show_async(), prompt_for(session, "answer")
         return session.reading(**await ask_answer(session, prompt, told, show=show))
     if case.pictures:
         told = {"instruction": report_instruction(case)}

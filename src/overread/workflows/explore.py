@@ -13,10 +13,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, JsonValue
 
 from overread.core import Case, Mask, Query, Reading, Region, SentImage, Volume, Whole
-from overread.errors import BadReply
+from overread.errors import BadReply, ReaderError
+from overread.language.text import one_line
 from overread.pixels.planes import slice_count
 from overread.pixels.relative_boxes import FULL_BOX, RelativeBox, oriented_image
-from overread.prompts.replies import ParsedReply, json_parser
+from overread.prompts.replies import ParsedReply, json_parser, strict_schema
 from overread.session import Session
 from overread.workflows.blocks import Blocks, CaseScan, ground_queries, make_block
 from overread.workflows.direct import direct
@@ -27,7 +28,6 @@ from overread.workflows.final_question import (
     cached_schema,
     report_instruction,
 )
-from overread.workflows.judges.verdicts import one_line, strict_schema
 from overread.workflows.prompt_values import (
     add_answer_step,
     format_history,
@@ -92,7 +92,7 @@ class ParsedMove:
 
 async def explore(case: Case, session: Session) -> Reading:
     """Look around, then choose, find, answer or report."""
-    if not case.pictures:
+    if not session.settings.image_ratio:
         return await direct(case, session)  # there is nothing to look at
     if case.options:
         tour = _Exploration(
@@ -111,6 +111,10 @@ async def explore(case: Case, session: Session) -> Reading:
         )
     if case.queries:
         return await ground_queries(case, session, _ground_by_exploring)
+    if not case.pictures:
+        raise ReaderError(
+            "the case has no options, no sentences to locate and no picture to report on"
+        )
     if case.asks == "answer" and case.instruction:
         question = {"question": case.instruction}
         tour = _Exploration(session, render_fragment(session, "task-answer", question))
@@ -176,6 +180,8 @@ class _Exploration:
     async def run(self) -> None:
         """Look until the reader is done, or its looks are used up."""
         session = self.session
+        if not session.case.pictures:
+            return
         listed = await session.run_in_thread(self._list_pictures)
         most = session.settings.looks
         while len(self.shown) < most:

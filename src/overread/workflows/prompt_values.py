@@ -65,9 +65,9 @@ def render_fragment(session: Session, prompt: str, values: Mapping[str, str]) ->
     return wording.render(values)[1]
 
 
-def prompt_for(case: Case, prompt: str) -> str:
-    """The name of a prompt, or of its wording for a case of which no picture is shown."""
-    return prompt if case.pictures else f"{prompt}-no-pictures"
+def prompt_for(session: Session, prompt: str) -> str:
+    """The name of a prompt, or of its wording for a run that shows no picture."""
+    return prompt if session.settings.image_ratio else f"{prompt}-no-pictures"
 
 
 def format_options(case: Case) -> str:
@@ -89,7 +89,7 @@ def format_timepoint(picture: Picture) -> str:
     """Which examination a picture is of, where the case states it; else nothing.
 
     >>> from overread.core import Image
-    >>> format_timepoint(Image(name="image-1", timepoint=2)), format_timepoint(Image(name="image-1"))
-    ('examination 2', '')
+    >>> [format_timepoint(Image(name="image-1", timepoint=time)) for time in (2, None)]
+    ['examination 2', '']
     """
     return "" if picture.timepoint is None else f"examination {picture.timepoint}"

@@ -17,17 +17,18 @@ from pydantic import BaseModel, BeforeValidator, Field
 from overread.core import Case, Finding, Option, Reading, Whole
 from overread.core.verdicts import SECTIONS
 from overread.errors import BadReply, ReaderError
+from overread.language.discussions import split_discussion
+from overread.language.text import one_line
 from overread.prompts.replies import (
     ParsedReply,
     ReplyParser,
     json_parser,
     letter_parser,
+    strict_schema,
     text_parser,
 )
 from overread.session import Session
 from overread.workflows.final_question import parse_explanation
-from overread.workflows.judges.discussion import split_sections
-from overread.workflows.judges.verdicts import one_line, strict_schema
 from overread.workflows.prompt_values import (
     add_answer_step,
     format_history,
@@ -110,13 +111,9 @@ async def _ask_summary(case: Case, session: Session, described: str) -> str | No
         {"history": format_history(case), "findings": described},
         text_parser(),
         task="summary",
-        regions=_whole_regions(case),
+        regions=session.whole_pictures(),
         kind="say",
     )
-
-
-def _whole_regions(case: Case) -> list[Whole]:
-    return [Whole(picture=picture.name) for picture in case.pictures]
 
 
 # ---- the differential ----------------------------------------------------------------------
@@ -163,10 +160,10 @@ async def _ask_differential(
         "summary": summary or _NO_PICTURES,
         "options": format_options(case),
     }
-    if not case.pictures:
+    if not session.settings.image_ratio:
         del values["findings"]
     found = await session.ask(
-        prompt_for(case, "twi-differential"),
+        prompt_for(session, "twi-differential"),
         values,
         differential_parser(case.options),
         task="choose",
@@ -174,7 +171,9 @@ async def _ask_differential(
         schema=_DIFFERENTIAL,
         kind=None,
     )
-    add_answer_step(session, "conclude", _whole_regions(case), _format_differential(case, found))
+    add_answer_step(
+        session, "conclude", session.whole_pictures(), _format_differential(case, found)
+    )
     return found
 
 
@@ -282,7 +281,7 @@ async def _ask_discussion(
         parse_discussion,
         task="discuss",
         schema=_DISCUSSION,
-        regions=_whole_regions(case),
+        regions=session.whole_pictures(),
         kind="say",
     )
 
@@ -300,7 +299,7 @@ def parse_discussion(reply: str) -> ParsedReply[str]:
         repaired = given.repaired
     except BadReply:
         texts = {}
-        for section, sentence in split_sections(text_parser()(reply).value):
+        for section, sentence in split_discussion(text_parser()(reply).value):
             texts[section] = f"{texts[section]} {sentence}" if section in texts else sentence
         if not set(SECTIONS) <= texts.keys():
             raise
