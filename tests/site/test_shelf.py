@@ -44,7 +44,7 @@ def test_a_run_alone_brings_its_dataset(shelf_folder: Path) -> None:
 
 
 def test_a_dataset_that_moved_is_asked_for(own_shelf: Path, shelf_folder: Path) -> None:
-    """Without it the run is there and its cases are not; `moved` says where they are."""
+    """Without it the run is there and its cases are not; `datasets_root` says where they are."""
     run = own_shelf / "runs" / "mmrad" / "atlas"
     spec = json.loads((run / "spec.json").read_text())
     spec["root"] = str(own_shelf / "gone")
@@ -54,7 +54,7 @@ def test_a_dataset_that_moved_is_asked_for(own_shelf: Path, shelf_folder: Path) 
     assert found.dataset is None
     with pytest.raises(OverreadError, match="--root"):
         shelf.split_of(found)
-    again = Shelf([run], moved=shelf_folder / "mmrad")
+    again = Shelf([run], datasets_root=shelf_folder / "mmrad")
     assert next(iter(again.runs.values())).dataset is not None
 
 

@@ -59,7 +59,7 @@ def view(
         truth=not hide_truth,
         browser=browser,
     )
-    serve_page(Shelf(paths, moved=moved), opening)
+    serve_page(Shelf(paths, datasets_root=moved), opening)
 
 
 def serve_page(shelf: Shelf, opening: ServerSettings) -> None:

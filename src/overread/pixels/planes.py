@@ -18,12 +18,12 @@ from overread.pixels.geometry import Array, ras_geometry, to_ras
 
 Plane = Literal["axial", "coronal", "sagittal"]
 
-_AXIS: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
+AXES: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
 
 
 def slice_count(space: Geometry, plane: Plane) -> int:
     """How many slices the volume has in that plane, counted in RAS order."""
-    return ras_geometry(space).shape[_AXIS[plane]]
+    return ras_geometry(space).shape[AXES[plane]]
 
 
 def extract_slice(volume: Array, space: Geometry, plane: Plane, index: int) -> Array:

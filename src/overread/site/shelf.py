@@ -127,10 +127,10 @@ class BuildFolder:
 class Shelf:
     """Everything that may be looked at, by id."""
 
-    def __init__(self, paths: Sequence[Path], *, moved: Path | None = None) -> None:
-        """Look under `paths`; `moved` is where the datasets of runs lie, if not where they did."""
+    def __init__(self, paths: Sequence[Path], *, datasets_root: Path | None = None) -> None:
+        """Look under `paths`; `datasets_root` is where the datasets of runs lie, if not where they did."""
         self._paths = [path.resolve() for path in paths]
-        self._moved = moved.resolve() if moved is not None else None
+        self._datasets_root = datasets_root.resolve() if datasets_root is not None else None
         self._lock = threading.RLock()
         self._truth = True
         self.datasets: dict[str, Dataset] = {}
@@ -272,7 +272,7 @@ class Shelf:
 
     def _find_dataset(self, spec: RunSpec, datasets: dict[str, Dataset]) -> str | None:
         """Id of the dataset that a run read; one outside of the given paths is added."""
-        root = self._moved or Path(spec.root).resolve()
+        root = self._datasets_root or Path(spec.root).resolve()
         pictures = Path(spec.pictures) if spec.pictures else None
         for dataset in datasets.values():
             if dataset.benchmark == spec.benchmark and dataset.root == root:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overread.build.adjudication import Queue
-from overread.build.adjudication.question_file import LEDGER_FILE, QUESTIONS_FILE
+from overread.build.adjudication.question_file import QUESTIONS_FILE
 from overread.build.adjudication.verdict_log import OLD_VERDICT_LOG, VERDICT_LOG
+from overread.build.ledger.tables import LEDGER_FILE
 from overread.site.lru_cache import LruCache, file_stamp
 
 _FILES = (LEDGER_FILE, f"{LEDGER_FILE}-wal", QUESTIONS_FILE, VERDICT_LOG, OLD_VERDICT_LOG)

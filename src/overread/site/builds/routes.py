@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from overread.build.adjudication.question_file import LEDGER_FILE
 from overread.build.ledger.queries import BuildSummary, Spending, StepFlow, load_summary
+from overread.build.ledger.tables import LEDGER_FILE
 from overread.core import Record
 from overread.site.builds import adjudication, histories, judge_checks, queue_status
 from overread.site.builds.dependencies import OneBuild

@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends
-from fastapi import Query as Asked
+from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
 from overread.core import Box, Case, Finding, Reading, Record, Slices, Step, Trace, Whole
@@ -48,7 +47,7 @@ SAW_TRUTH = "The truth had been shown before this reading was saved."
 """Said in the trace of such a reading: whoever counts it should know."""
 
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\x00-\x1f\x7f/\\]+$")]
-NameQuery = Annotated[str, Asked(min_length=1, max_length=60)]
+NameQuery = Annotated[str, Query(min_length=1, max_length=60)]
 Text = Annotated[str, Field(max_length=50_000)]
 Coordinate = Annotated[float, Field(ge=-_MAX_COORDINATE, le=_MAX_COORDINATE)]
 

@@ -15,16 +15,16 @@ from overread.core import (
     Mask,
     Option,
     Picture,
+    Pictures,
     Query,
     Record,
     Region,
     Slices,
     Whole,
 )
-from overread.core import Pictures as OpensPictures
 from overread.core.case import captions_of
 from overread.errors import OverreadError
-from overread.ontology.findings import finding_tree as finding_tree
+from overread.ontology.findings import finding_tree
 from overread.site.cases.picture_info import load_picture_info
 from overread.site.dependencies import (
     AccessDep,
@@ -245,7 +245,7 @@ def _has_read(run: Run, case: str) -> bool:
         return False
 
 
-def _picture(pictures: OpensPictures, picture: Picture) -> CasePicture:
+def _picture(pictures: Pictures, picture: Picture) -> CasePicture:
     if isinstance(picture, Image):
         looked = load_picture_info(pictures, picture)
         return CasePicture(

@@ -215,7 +215,7 @@ class DefectChecks:
         self._turn = threading.Lock()
 
     def get_or_start(
-        self, dataset: Dataset, name: str, *, open_pictures: bool, again: bool = False
+        self, dataset: Dataset, name: str, *, open_pictures: bool, restart: bool = False
     ) -> DefectCheck:
         """The check of a split, begun where there is none, or where the rows changed since."""
         split = dataset.split(name)
@@ -225,7 +225,7 @@ class DefectChecks:
             if (
                 kept is not None
                 and kept.split is split
-                and not (again and kept.snapshot().finished)
+                and not (restart and kept.snapshot().finished)
             ):
                 return kept
             if kept is not None:

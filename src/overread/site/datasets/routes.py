@@ -122,7 +122,9 @@ def get_defects(
     dataset: OneDataset, split: PathId, *, open_pictures: bool = False, again: bool = False
 ) -> DefectList:
     """What `overread check` finds, as far as it got: the first request begins the check."""
-    return checks.get_or_start(dataset, split, open_pictures=open_pictures, again=again).snapshot()
+    return checks.get_or_start(
+        dataset, split, open_pictures=open_pictures, restart=again
+    ).snapshot()
 
 
 @router.get("/datasets/{dataset}/{split}/defects/lines", dependencies=[Depends(require_truth)])

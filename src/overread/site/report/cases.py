@@ -180,7 +180,7 @@ def _slices(
             sight = CasePixels(case, pictures, Fence(folder).path)
             try:
                 marked = sight.mask_voxels(own, space) if own else np.zeros(space.shape, bool)
-                also = source.mask_voxels(true, space) if true else None
+                other = source.mask_voxels(true, space) if true else None
             except OverreadError:
                 continue
             pixels = draw_mask_slice(
@@ -189,9 +189,9 @@ def _slices(
                 marked,
                 part="whole",
                 window="lung",
-                tint=_TINTS[n % 4],
-                also=also,
-                also_tint=TRUTH,
+                colour=_TINTS[n % 4],
+                other_mask=other,
+                other_colour=TRUTH,
             )
             image = album.add(pixels, f"{query.text}, as {name} marked it")
             if image is not None:

@@ -81,8 +81,8 @@ class HtmlReport:
         return len(data)
 
 
-def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None) -> HtmlReport:
-    """One page about one or several runs on the same split; `watch` is told each case."""
+def make_report(plan: ReportPlan, *, on_case: Callable[[str], None] | None = None) -> HtmlReport:
+    """One page about one or several runs on the same split; `on_case` is told each."""
     runs = _load_runs(plan.runs)
     if not plan.truth:
         _refuse_truth_repeaters(runs)
@@ -91,7 +91,7 @@ def make_report(plan: ReportPlan, *, watch: Callable[[str], None] | None = None)
     place = first.spec.current_release_ref(plan.root, None)
     licence, terms, synthetic = find_terms(exam, place.root)
     album = PictureBudget(MOST_BYTES) if plan.pictures else None
-    cases, chosen = _cases(plan, runs, album, watch)
+    cases, chosen = _cases(plan, runs, album, on_case)
     title = plan.title or f"{exam.title} {first.card.split}: {', '.join(r.name for r in runs)}"
     sections = [
         setup_section(runs),
@@ -178,7 +178,7 @@ def _cases(
     plan: ReportPlan,
     runs: Sequence[ReportRun],
     album: PictureBudget | None,
-    watch: Callable[[str], None] | None,
+    on_case: Callable[[str], None] | None,
 ) -> tuple[list[Markup], str]:
     """The chosen cases, and how they were chosen."""
     if plan.wanted.first == 0 and not plan.wanted.named:
@@ -193,8 +193,8 @@ def _cases(
     values = _values(runs, set(chosen))
     made = []
     for case, why in chosen.items():
-        if watch is not None:
-            watch(case)
+        if on_case is not None:
+            on_case(case)
         shown = ReportCase(
             entry=entries[case],
             release=release,

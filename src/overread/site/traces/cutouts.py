@@ -38,7 +38,7 @@ from overread.pixels.masks import read_channel
 from overread.pixels.montages import spread_evenly
 from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
 from overread.pixels.sparse_masks import SparseMask, to_sparse_mask
-from overread.pixels.windows import apply_window as windowed
+from overread.pixels.windows import apply_window
 from overread.site.lru_cache import LruCache
 from overread.site.traces.steps import MaskLocator
 
@@ -104,12 +104,12 @@ def draw_region(
     *,
     part: Part,
     window: str = "lung",
-    tint: Colour = READER,
-    also: tuple[CasePixels, Mask] | None = None,
+    colour: Colour = READER,
+    other_mask: tuple[CasePixels, Mask] | None = None,
 ) -> Pixels:
     """A place as a picture; raises `PictureError` where it cannot be drawn.
 
-    `also` is the reader's mask in the same volume, drawn on the slice of this one.
+    `other_mask` is the reader's mask in the same volume, drawn on the slice of this one.
     """
     picture = sight.case.picture(region.picture)
     if not isinstance(picture, Volume):
@@ -122,8 +122,8 @@ def draw_region(
             sight.mask_voxels(region, space),
             part=part,
             window=window,
-            tint=tint,
-            also=also[0].mask_voxels(also[1], space) if also else None,
+            colour=colour,
+            other_mask=other_mask[0].mask_voxels(other_mask[1], space) if other_mask else None,
         )
     return _draw_in_volume(sight, picture, region, part=part, window=window)
 
@@ -188,7 +188,7 @@ def _draw_range(
 def _draw_slice(
     volume: NDArray[Any], space: Geometry, plane: Plane, index: int, window: str, *, longest: int
 ) -> Pixels:
-    grey = windowed(extract_slice(volume, space, plane, index), window)
+    grey = apply_window(extract_slice(volume, space, plane, index), window)
     shown = resample_square(grey, space, plane, longest=longest, smooth=True)
     return to_rgb(draw_title(draw_side_letters(shown, *EDGE_LETTERS[plane]), f"{plane} {index}"))
 
@@ -200,15 +200,15 @@ def draw_mask_slice(
     *,
     part: Part,
     window: str,
-    tint: Colour,
-    also: NDArray[np.bool_] | None = None,
-    also_tint: Colour = READER,
+    colour: Colour,
+    other_mask: NDArray[np.bool_] | None = None,
+    other_colour: Colour = READER,
 ) -> Pixels:
     """The axial slice in which most is marked, with the outline; or closely around it.
 
-    `also` is another mask whose outline is drawn on the same slice.
+    `other_mask` is another mask whose outline is drawn on the same slice.
     """
-    shown = marked if marked.any() or also is None else also
+    shown = marked if marked.any() or other_mask is None else other_mask
     if not shown.any():
         middle = slice_count(space, "axial") // 2
         return draw_title(
@@ -224,10 +224,10 @@ def draw_mask_slice(
         )
     across: NDArray[Any] = to_ras(shown, space)
     index = int(np.argmax(across.sum(axis=(0, 1))))
-    grey = windowed(extract_slice(volume, space, "axial", index), window)
+    grey = apply_window(extract_slice(volume, space, "axial", index), window)
     tile = to_rgb(resample_square(grey, space, "axial", longest=_WHOLE_SIDE, smooth=True))
     own = _flat_mask(shown, space, index)
-    for mask, paint in ((also, also_tint), (marked, tint)):
+    for mask, paint in ((other_mask, other_colour), (marked, colour)):
         if mask is not None and mask.any():
             tile = draw_outline(tile, _flat_mask(mask, space, index), paint, fill=0.3)
     if part == "whole":

@@ -22,7 +22,7 @@ from overread.core import (
     Step,
     Usage,
 )
-from overread.core import Query as Sentence
+from overread.core import Query as CaseQuery
 from overread.errors import NotThere, OverreadError
 from overread.pixels.encode import EncodedImage, encode
 from overread.site.dependencies import AccessDep, OneRun, PathId, ShelfDep, require_truth
@@ -96,7 +96,7 @@ class TracedReading(Record):
     history: str | None
     instruction: str | None
     options: list[Option]
-    queries: list[Sentence]
+    queries: list[CaseQuery]
     pictures: list[TracePicture]
     steps: list[TraceStep]
     choice: str | None
@@ -299,10 +299,10 @@ def get_reference_look(
     if truth is None:
         raise NotThere("the release has no truth of this case")
     region = _region(truth_steps(truth) if of == "steps" else truth.findings, number, place)
-    also = _mask_of(opened, against) if against is not None else None
+    other = _mask_of(opened, against) if against is not None else None
     sight = opened.pixels(truth=True)
     return _png_response(
-        draw_region(sight, region, part=part, window=window, tint=TRUTH, also=also), part
+        draw_region(sight, region, part=part, window=window, colour=TRUTH, other_mask=other), part
     )
 
 

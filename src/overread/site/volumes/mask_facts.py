@@ -12,7 +12,7 @@ from overread.metrics.masks.components import Instances, coordinates, entities
 from overread.metrics.masks.instances import MaskMatch
 from overread.metrics.masks.measure import crop_masks
 from overread.metrics.masks.surface.statistics import surface_statistics
-from overread.ontology import finding_tree as ontology
+from overread.ontology import finding_tree
 from overread.pixels.geometry import voxel_to_world
 from overread.site.volumes.overlays import SETTINGS, FindingMask, match_masks
 
@@ -143,7 +143,7 @@ def _to_finding_facts(
     judgement = match_masks(mask, made.get(query)) if mask is not None and made else None
     drawn = entities(runs) if runs is not None else None
     scores = {one: dice for one, _, dice in judgement.matches} if judgement else None
-    category = ontology().categories.get(finding.category or "")
+    category = finding_tree().categories.get(finding.category or "")
     voxels = runs.voxels if runs is not None else finding.voxels or 0
     marks = None
     if made is not None:

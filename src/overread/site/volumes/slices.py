@@ -12,11 +12,9 @@ from PIL import Image as Pillow
 
 from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry, to_ras
-from overread.pixels.planes import Plane, extract_slice, resample_square
+from overread.pixels.planes import AXES, Plane, extract_slice, resample_square
 from overread.pixels.windows import WINDOWS, Window, apply_window
 from overread.site.volumes.cache import OpenVolume
-
-_AXIS: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
 
 
 def slice_png(
@@ -46,7 +44,7 @@ def slice_png(
 
 def slab_slice(held: OpenVolume, plane: Plane, index: int | None, slab: float) -> NDArray[Any]:
     """A slice in HU, or the brightest voxels of a slab of so many millimetres around it."""
-    axis = _AXIS[plane]
+    axis = AXES[plane]
     own = ras_geometry(held.space)
     count = own.shape[axis]
     place = count // 2 if index is None else index

@@ -9,9 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from overread.build.adjudication.question_file import LEDGER_FILE
 from overread.build.item import Question
-from overread.build.ledger.tables import open_for_reading, sqlite_errors
+from overread.build.ledger.tables import LEDGER_FILE, open_for_reading, sqlite_errors
 from overread.build.rexgroundingct.scan_paths import scan_path
 from overread.build.step import StepContext
 from overread.errors import NotThere, OverreadError, Refused

@@ -20,7 +20,7 @@ from overread.errors import OverreadError, PictureError
 from overread.pixels.encode import encode
 from overread.pixels.formats import read_picture, sniff_format
 from overread.pixels.image_files import image_size
-from overread.pixels.planes import Plane, slice_count
+from overread.pixels.planes import AXES, Plane, slice_count
 from overread.site.builds.dependencies import OneBuild, QuestionId
 from overread.site.builds.evidence.boxes import EvidenceBox, find_boxes, is_only_boxes
 from overread.site.builds.evidence.files import (
@@ -30,7 +30,6 @@ from overread.site.builds.evidence.files import (
     find_evidence_files,
 )
 from overread.site.builds.evidence.slices import (
-    AXES,
     draw_slice,
     is_volume,
     load_scan,

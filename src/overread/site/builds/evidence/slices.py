@@ -19,13 +19,12 @@ from overread.pixels.draw import COLOURS, draw_outline, to_rgb
 from overread.pixels.formats import sniff_format
 from overread.pixels.geometry import Array, to_ras
 from overread.pixels.nifti import read_volume
-from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
+from overread.pixels.planes import AXES, Plane, extract_slice, resample_square, slice_count
 from overread.pixels.windows import apply_window
 from overread.site.builds.evidence.files import load_step_context
 from overread.site.lru_cache import LruCache, file_stamp
 from overread.site.shelf import BuildFolder
 
-AXES: dict[Plane, int] = {"sagittal": 0, "coronal": 1, "axial": 2}
 MAX_SIDE = 768
 """Pixels of the longer side of a slice."""
 
