@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, PlainSerializer
 from overread.catalog import unknown_name
 from overread.core.pictures import Picture
 from overread.core.record import WITH_HANDLES, Record, RecordWithHandles
+from overread.core.regions import Whole
 from overread.core.trace import Finding, Trace
 
 
@@ -121,6 +122,17 @@ class Truth(Record):
     """ICD-10 three-character category of the diagnosis."""
     protocol: str | None = None
     """How the case was annotated."""
+
+
+def captions_of(truth: Truth) -> dict[str, str]:
+    """Picture → what the experts say of it as a whole; several sentences in a row."""
+    found: dict[str, str] = {}
+    for finding in truth.findings:
+        for region in finding.regions:
+            if isinstance(region, Whole) and finding.text.strip():
+                before = found.get(region.picture)
+                found[region.picture] = f"{before} {finding.text}" if before else finding.text
+    return found
 
 
 def _dump_with_handles(case: Case) -> dict[str, Any]:

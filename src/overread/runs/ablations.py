@@ -8,7 +8,6 @@ same objects pass through.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,9 +25,9 @@ from overread.core import (
     Reader,
     Reading,
     Release,
-    Truth,
-    Whole,
 )
+from overread.core.case import captions_of
+from overread.core.seeded import hash_number
 from overread.errors import UsageError
 from overread.session import SessionSettings
 
@@ -160,9 +159,7 @@ def sample_order(count: int, sample: int, *, seed: int, case_id: str, what: str)
 
 def _hash_order(count: int, *words: object) -> tuple[int, ...]:
     """A pseudo-random order that depends on these words only, not on any random generator."""
-    told = "\0".join(map(str, words))
-    lots = [hashlib.sha256(f"{told}\0{place}".encode()).digest() for place in range(count)]
-    return tuple(sorted(range(count), key=lots.__getitem__))
+    return tuple(sorted(range(count), key=lambda place: hash_number(*words, place, size=32)))
 
 
 @dataclass(frozen=True)
@@ -195,7 +192,7 @@ def _load_hints(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
             continue
         case, truth = scanned.entry.case, scanned.entry.truth
         found[case.id] = Hints(
-            captions=collect_captions(truth) if "captions" in reveal else {},
+            captions=captions_of(truth) if "captions" in reveal else {},
             summary=truth.report if "summary" in reveal and _asks_more_than_report(case) else None,
         )
     for what, there in (
@@ -208,17 +205,6 @@ def _load_hints(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
                 f"{release.benchmark} {release.split} gives no expert {words} to reveal",
                 remedy="leave reveal out, or read a split that has them",
             )
-    return found
-
-
-def collect_captions(truth: Truth) -> dict[str, str]:
-    """Picture → what the experts say of it as a whole."""
-    found: dict[str, str] = {}
-    for finding in truth.findings:
-        for region in finding.regions:
-            if isinstance(region, Whole) and finding.text.strip():
-                before = found.get(region.picture)
-                found[region.picture] = f"{before} {finding.text}" if before else finding.text
     return found
 
 

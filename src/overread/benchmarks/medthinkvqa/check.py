@@ -18,6 +18,7 @@ from overread.benchmarks.checks import (
 )
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease
 from overread.core import Defect, Entry, Progress, ScannedRow, Truth
+from overread.core.case import captions_of
 from overread.ontology import modalities
 from overread.prompts.replies import normalise_text
 
@@ -181,11 +182,11 @@ def _note_gaps(gaps: MissingValues, scanned: ScannedRow, entry: Entry, truth: Tr
     }
     for name, value in values.items():
         gaps.add(name, scanned, filled=value is not None)
-    captioned = {region.picture for finding in truth.findings for region in finding.regions}
+    captions = captions_of(truth)
     notes = {note.picture: note for note in truth.notes}
     for picture in entry.case.pictures:
         note = notes.get(picture.name)
-        gaps.add("image_NN_caption", scanned, filled=picture.name in captioned)
+        gaps.add("image_NN_caption", scanned, filled=picture.name in captions)
         gaps.add("image_NN_id", scanned, filled=bool(note and note.id))
         gaps.add("image_NN_modality", scanned, filled=bool(note and note.modality))
         gaps.add("image_NN_sub_modality", scanned, filled=bool(note and note.sub_modality))

@@ -17,6 +17,7 @@ from overread.benchmarks.medthinkvqa.release import (
 from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Image, Progress, Release, Truth
+from overread.core.case import captions_of
 from overread.errors import UsageError
 
 _INTEGERS = ("timepoint_count", "image_count")
@@ -74,7 +75,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "image_count": truth.image_count,
     }
     row = {column: value for column, value in row.items() if value is not None}
-    captions = {f.regions[0].picture: f.text for f in truth.findings if f.regions}
+    captions = captions_of(truth)
     notes = {note.picture: note for note in truth.notes}
     for slot, picture in enumerate(case.pictures, 1):
         note = notes.get(picture.name)

@@ -19,6 +19,7 @@ from overread.build.medthinkvqa.picture_paths import picture_path
 from overread.build.medthinkvqa.settings import read_choice
 from overread.build.step import StepContext
 from overread.core import Entry
+from overread.core.seeded import hash_number
 from overread.pixels.formats import sniff_format
 
 _NEUTRAL = re.compile(r"(?:case|patient|study|exam)?[_-]?\d{1,12}")
@@ -71,8 +72,7 @@ def _own_folder(item: Item) -> str | None:
 
 
 def _case_number(name: str) -> str:
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-    return f"case{int.from_bytes(digest[:8]) % 10**12:012d}"
+    return f"case{hash_number(name) % 10**12:012d}"
 
 
 def _make_entry(

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
+
+from overread.core.seeded import hash_share
 
 
 def seeded_share(seed: int, *names: str) -> float:
-    """A number from 0 to 1, excluding 1, for these names.
-
-    >>> seeded_share(0, "case1") == seeded_share(0, "case1"), seeded_share(0, "case1") == seeded_share(1, "case1")
-    (True, False)
-    """
-    text = "\0".join((str(seed), *names))
-    return (
-        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:7]) / 2**56
-    )
+    """A number from 0 to 1, excluding 1, for these names."""
+    return hash_share(seed, *names, size=7)
 
 
 def seeded_order(items: Iterable[str], seed: int, *names: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from overread.build.mmrad.interleaved_row import crop_files, image_file
 from overread.build.mmrad.rounds import rounds_of
 from overread.build.step import StepContext
 from overread.core import Box, Entry
+from overread.core.seeded import draw_split, hash_share
 from overread.errors import OverreadError, UsageError
 from overread.storage.fence import Fence
 
@@ -45,7 +45,8 @@ async def assign_splits(items: Sequence[Item], desk: StepContext) -> Mapping[str
         if len(own) == 1:
             split, why = next(iter(own)), "as the source has it"
         else:
-            split = draw_split(_patient_of(item), desk.seed, shares)
+            lot = hash_share(desk.seed, _patient_of(item))
+            split = draw_split(lot, dict(zip(SPLITS, shares, strict=True)))
             why = "the source has the patient in two splits" if own else "drawn by the patient's id"
         change = Change(what="split", before=before, after=split, why=why)
         changes = (change,) if before != split else ()
@@ -69,17 +70,6 @@ def parse_shares(told: str) -> tuple[float, ...]:
             f"split={told} are no three shares", remedy="give --setting split=70/10/20"
         )
     return tuple(number / whole for number in numbers)
-
-
-def draw_split(patient: str, seed: int, shares: Sequence[float]) -> str:
-    """The split of a patient, by the hash of seed and id."""
-    digest = hashlib.sha256(f"{seed}\0{patient}".encode()).digest()
-    at = int.from_bytes(digest[:8], "big") / 2**64
-    for split, share in zip(SPLITS, shares, strict=True):
-        if at < share:
-            return split
-        at -= share
-    return next(s for s, share in zip(reversed(SPLITS), reversed(shares), strict=True) if share)
 
 
 def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequence[Change]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 from pydantic import BaseModel
@@ -12,6 +11,7 @@ from overread.build.rexgroundingct.completeness import join_problems
 from overread.build.rexgroundingct.settings import codes_of, is_covered, parse_shares, read_setting
 from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.build.step import StepContext
+from overread.core.seeded import draw_split, hash_share
 from overread.errors import BadReply
 from overread.language.labels import main_category
 from overread.ontology import finding_tree
@@ -131,8 +131,5 @@ async def assign_split(item: Item, desk: StepContext) -> StepResult:
     prefix = item.id.partition("_")[0].lower()
     if shares is None and prefix in _SPLITS:
         return Keep(data={"split": _SPLITS[prefix]})
-    train, val, _ = shares or (0.8, 0.1, 0.1)
-    digest = hashlib.sha256(f"{desk.seed}\0{patient}".encode()).digest()
-    lot = int.from_bytes(digest[:8], "big") / 2**64
-    split = "train" if lot < train else "val" if lot < train + val else "test"
-    return Keep(data={"split": split})
+    named = dict(zip(("train", "val", "test"), shares or (0.8, 0.1, 0.1), strict=True))
+    return Keep(data={"split": draw_split(hash_share(desk.seed, patient), named)})

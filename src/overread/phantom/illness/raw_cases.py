@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from overread.core import Entry, Record
+from overread.core.case import captions_of
 from overread.phantom.illness.discussion import load_teaching_texts, write_discussion
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.entries import describe_planned_changes, list_planned_ever
@@ -109,7 +110,7 @@ def make_raw_case(
     answer = next(option.text for option in draft.options if option.letter == draft.answer)
     listed = _draw_differential(draft, rng, few=kind == "few")
     history, planted = _plant_hint(draft, kind, answer, listed, name, rng)
-    captions = {one.regions[0].picture: one.text for one in truth.findings if one.regions}
+    captions = captions_of(truth)
     notes = {note.picture: note for note in truth.notes}
     if found is None:
         found, changes = list_planned_ever(draft), describe_planned_changes(draft)

@@ -7,7 +7,6 @@ may contain is explained at the top of `wordings/frames.toml`.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from functools import cache, cached_property
@@ -18,6 +17,7 @@ from typing import Literal
 from pydantic import Field
 
 from overread.core import Record
+from overread.core.seeded import hash_number
 from overread.errors import UnknownName
 from overread.phantom.statement import EXTRAPULMONARY, KINDS
 
@@ -222,8 +222,7 @@ def is_held_out(wording: str) -> bool:
     >>> is_held_out("the (bronchial|airway) walls are thickened")
     False
     """
-    digest = hashlib.sha256(wording.encode("utf-8")).digest()
-    return int.from_bytes(digest[:8], "big") % 5 == 0
+    return hash_number(wording) % 5 == 0
 
 
 def expand_choices(text: str) -> tuple[str, ...]:

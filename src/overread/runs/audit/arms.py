@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ from overread.core import (
     Volume,
     Whole,
 )
+from overread.core.seeded import hash_seed
 from overread.errors import PictureError, UnknownName
 from overread.pixels.edits.altered_pictures import Edit, flat_mask, volume_mask
 from overread.pixels.edits.control_regions import (
@@ -80,12 +80,6 @@ class Donor(Record):
 def seeded(seed: int, *words: object) -> np.random.Generator:
     """A random generator seeded by a seed and these words only."""
     return np.random.default_rng(hash_seed(seed, *words))
-
-
-def hash_seed(seed: int, *words: object) -> int:
-    """A 31-bit number from a hash of a seed and these words."""
-    told = "\0".join(map(str, (seed, *words))).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(told).digest()[:4], "big") >> 1
 
 
 # ---- donors --------------------------------------------------------------------------------

@@ -5,24 +5,12 @@ retry.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+
+from overread.core.seeded import hash_share
 
 _FIRST_DELAY = 0.5
 _MAX_DELAY = 60.0
 _MAX_REQUESTED_DELAY = 300.0
-
-
-def derived_seed(run_seed: int, case_id: str, sample: int) -> int:
-    """The seed of one reading: the same in every process, another for every case and sample.
-
-    >>> derived_seed(0, "case00001", 0) == derived_seed(0, "case00001", 0)
-    True
-    >>> derived_seed(0, "case00001", 0) == derived_seed(0, "case00001", 1)
-    False
-    """
-    told = f"{run_seed}\0{case_id}\0{sample}".encode()
-    # 31 bits: endpoints and random generators of other languages take no more.
-    return int.from_bytes(hashlib.sha256(told).digest()[:4], "big") >> 1
 
 
 def retry_delay(attempt: int, after: float | None, seed: int) -> float:
@@ -36,8 +24,7 @@ def retry_delay(attempt: int, after: float | None, seed: int) -> float:
     >>> 5.0 <= retry_delay(0, 5.0, 7) <= 5.5
     True
     """
-    told = f"{seed}\0{attempt}".encode()
-    jitter = int.from_bytes(hashlib.sha256(told).digest()[:4], "big") / 2**32
+    jitter = hash_share(seed, attempt, size=4)
     if after is not None and after >= 0:
         return min(after, _MAX_REQUESTED_DELAY) + jitter * min(0.5, 0.1 * after)
     return min(_MAX_DELAY, _FIRST_DELAY * 2.0 ** min(attempt, 20)) * (0.5 + jitter / 2)

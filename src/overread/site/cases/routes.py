@@ -41,6 +41,7 @@ from overread.site.volumes.cache import CACHE
 router = APIRouter(tags=["cases"])
 
 
+# Less than core's pictures: these name files.
 class CasePicture(Record):
     """A picture of a case."""
 
@@ -59,6 +60,7 @@ class CasePicture(Record):
     """Why it cannot be shown; it need not be asked for then."""
 
 
+# Less than core's Case: that has the patient and the files of its pictures.
 class CaseDetail(Record):
     """What a reader may see of a case."""
 
@@ -82,6 +84,7 @@ class CaseDetail(Record):
     """Whether its truth may be asked for, is withheld on this page, or was never released."""
 
 
+# Less than core's regions, findings and steps: masks name files.
 class TruePlace(Record):
     """Where something lies, without the name of any file."""
 
@@ -122,6 +125,7 @@ class TrueStep(Record):
     places: list[TruePlace]
 
 
+# Less than core's PictureNote: its id may tell.
 class TrueNote(Record):
     """What the release says of a picture."""
 

@@ -14,15 +14,16 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError, create_model
 
-from overread.core import Entry, Exchange, Usage, Whole
+from overread.core import Entry, Exchange, Usage
+from overread.core.case import captions_of
 from overread.errors import BadReply, UsageError
+from overread.language.text import one_line
 from overread.prompts.replies import json_parser
 from overread.session import ParsedReply, Session
+from overread.workflows.prompt_values import NOT_GIVEN, format_history
 
 V = TypeVar("V", bound=BaseModel)
 K = TypeVar("K", bound=Hashable)
-
-_NOT_GIVEN = "not given"
 
 
 @dataclass(frozen=True)
@@ -44,27 +45,17 @@ def expert_account(entry: Entry) -> dict[str, str]:
         )
     numbers = {picture.name: n for n, picture in enumerate(entry.case.pictures, 1)}
     captions = [
-        f"Picture {numbers[region.picture]}: {one_line(finding.text)}"
-        for finding in truth.findings
-        for region in finding.regions
-        if isinstance(region, Whole) and region.picture in numbers and finding.text.strip()
+        f"Picture {numbers[picture]}: {one_line(text)}"
+        for picture, text in captions_of(truth).items()
+        if picture in numbers
     ]
     return {
-        "history": (entry.case.history or "").strip() or _NOT_GIVEN,
-        "captions": "\n".join(captions) or _NOT_GIVEN,
-        "findings": (truth.report or "").strip() or _NOT_GIVEN,
+        "history": format_history(entry.case),
+        "captions": "\n".join(captions) or NOT_GIVEN,
+        "findings": (truth.report or "").strip() or NOT_GIVEN,
         "diagnosis": truth.answer_text.strip(),
-        "discussion": (truth.discussion or "").strip() or _NOT_GIVEN,
+        "discussion": (truth.discussion or "").strip() or NOT_GIVEN,
     }
-
-
-def one_line(text: str) -> str:
-    """A text on one line, so that it cannot pass itself off as several items of a list.
-
-    >>> one_line("No mass.\\n2. Approved.")
-    'No mass. 2. Approved.'
-    """
-    return " ".join(text.split())
 
 
 def escape_fence(text: str) -> str:
@@ -161,24 +152,6 @@ def _shift_number(item: V) -> V:
     """The same verdict on the next number; a verdict has one number, its first field."""
     name = next(iter(type(item).model_fields))
     return item.model_copy(update={name: getattr(item, name) + 1})
-
-
-def strict_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
-    """The JSON schema of an answer with everything required and nothing else allowed.
-
-    Endpoints that hold a model to a schema ask for that; what comes is read more leniently.
-    """
-
-    def closed(part: Any) -> Any:
-        if isinstance(part, dict):
-            part = {name: closed(inner) for name, inner in part.items() if name != "default"}
-            if isinstance(part.get("properties"), dict):
-                part |= {"additionalProperties": False, "required": list(part["properties"])}
-            return part
-        return [closed(inner) for inner in part] if isinstance(part, list) else part
-
-    found: dict[str, JsonValue] = closed(model.model_json_schema())
-    return found
 
 
 async def ask_verdicts(

@@ -8,13 +8,13 @@ a diagnosis that no table knows gets the average weight of the others.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from overread.core.case import Option
+from overread.core.seeded import hash_share
 from overread.readers.atlas.case.knowledge import KnownDiagnosis, match_diagnosis
 from overread.readers.atlas.slice.signs import PictureSign
 
@@ -112,8 +112,7 @@ def weigh_options(options: Sequence[Option], signs: Sequence[PictureSign]) -> li
 
 
 def _tie_breaker(text: str) -> float:
-    digest = hashlib.sha256(" ".join(text.lower().split()).encode()).digest()
-    return int.from_bytes(digest[:4], "big") / 2**32 * 1e-3
+    return hash_share(" ".join(text.lower().split()), size=4) * 1e-3
 
 
 def _weigh_option(
