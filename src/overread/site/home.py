@@ -15,6 +15,7 @@ from overread.site.shelf import BuildFolder, Dataset, Run, SweepFolder
 router = APIRouter(tags=["shelf"])
 
 
+# What is on the shelf, less its folders.
 class ShelfDataset(Record):
     """A dataset on the shelf."""
 

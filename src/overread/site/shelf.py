@@ -128,7 +128,7 @@ class Shelf:
     """Everything that may be looked at, by id."""
 
     def __init__(self, paths: Sequence[Path], *, datasets_root: Path | None = None) -> None:
-        """Look under `paths`; `datasets_root` is where the datasets of runs lie, if not where they did."""
+        """Look under `paths`; `datasets_root` holds the datasets of runs that have moved since."""
         self._paths = [path.resolve() for path in paths]
         self._datasets_root = datasets_root.resolve() if datasets_root is not None else None
         self._lock = threading.RLock()

@@ -54,6 +54,7 @@ class OpenQuestion(Record):
     pictures: list[EvidencePicture]
 
 
+# Less than PersonVerdict: whose it is and what was asked is known to who asks.
 class OwnVerdict(Record):
     """A verdict of the person who asks."""
 

@@ -46,6 +46,7 @@ Person = Annotated[str, Depends(_current_person)]
 """Who asks: the user who is logged in, else `person` of the query."""
 
 
+# Less than metrics' Interval: the page shows three numbers of it.
 class AgreementValue(Record):
     """A number with its interval; absent where it is undefined."""
 

@@ -27,6 +27,7 @@ router = APIRouter(dependencies=[Depends(require_truth)])
 CaseIdQuery = Annotated[str, Query(min_length=1, max_length=LONGEST_ID)]
 
 
+# Apart from the ledger's own records: every text goes out without paths.
 class BuildCase(Record):
     """Where one case stands, or what one step decided on it."""
 

@@ -80,6 +80,7 @@ class QueueAgreement(Record):
     """Each person, and what was decided, against the judge; empty where no judge is checked."""
 
 
+# LogCheck with `intact`, which is reckoned there.
 class ChainCheck(Record):
     """Whether the log of verdicts is as it was written."""
 

@@ -18,6 +18,7 @@ for _part in (adjudication, queue_status, evidence_routes, histories, judge_chec
     router.include_router(_part.router)
 
 
+# Fields of the API are called otherwise than the ledger's.
 class BuildStep(Record):
     """What became of the cases that came to one step."""
 

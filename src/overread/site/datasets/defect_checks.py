@@ -25,6 +25,7 @@ _LONGEST = 400
 _CHECKS = 12
 
 
+# Apart from core's Defect: that names files.
 class DefectLine(Record):
     """One defect."""
 

@@ -56,6 +56,7 @@ class McNemarCounts(Record):
     notes: list[str]
 
 
+# Runs are what statistics calls readers.
 class RunRank(Record):
     """The rank of one run, and the ranks that draws of the cases leave to it."""
 

@@ -56,6 +56,7 @@ class RunSummary(Record):
     """Which way is good: 'higher' or 'lower'."""
 
 
+# Apart from RunSpec: that has the dataset's folder.
 class RunStatus(Record):
     """What a run is, how far it is, and what there is of it."""
 

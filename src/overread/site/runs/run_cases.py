@@ -26,6 +26,7 @@ router = APIRouter()
 NameQuery = Annotated[str | None, Query(max_length=200)]
 
 
+# Apart from the readings: values and right answers are withheld with the truth.
 class RunCaseRow(Record):
     """One case of a run."""
 

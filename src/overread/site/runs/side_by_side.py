@@ -20,6 +20,7 @@ from overread.site.strip_paths import strip_paths
 router = APIRouter()
 
 
+# Less than core's findings and steps: masks name files.
 class ComparedFinding(Record):
     """One observation, in the reader's words."""
 

@@ -20,6 +20,7 @@ from overread.site.traces.steps import describe_region
 _cache: LruCache[tuple[EncodedImage, bool]] = LruCache(64)
 
 
+# Apart from core's SentImage: its region may name the file of a mask.
 class ExchangePicture(Record):
     """A picture that a question showed."""
 

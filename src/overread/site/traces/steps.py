@@ -17,6 +17,7 @@ MaskLocator = Callable[[str], Path | bytes]
 """Where the file of a mask lies, by the name that its region gives."""
 
 
+# Apart from core's regions, findings and steps: masks name files.
 class TraceRegion(Record):
     """A place that a step or a finding names."""
 
@@ -67,6 +68,7 @@ class TraceFinding(Record):
     category: str | None
 
 
+# Less than core's pictures: these name files.
 class TracePicture(Record):
     """A picture of the case, as far as a viewer must know it."""
 
