@@ -5,12 +5,12 @@ import { Loading, ErrorBox } from "./kit/kit";
 import { NOTICE } from "./kit/notice";
 import { Link, useAddress } from "./router";
 import { viewOf } from "./routes";
-import { ShelfContext, type Shelved } from "./shelf";
+import { ShelfContext, type ShelfContents } from "./shelf";
 import { type Theme, useTheme } from "./theme";
 
 export function App() {
   const { path } = useAddress();
-  const asked = useApi<Shelved>(apiUrl(["shelf"], { again: 1 }));
+  const asked = useApi<ShelfContents>(apiUrl(["shelf"], { again: 1 }));
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
   useEffect(() => {
@@ -25,9 +25,9 @@ export function App() {
       </a>
       <Head />
       <main id="main" tabIndex={-1} ref={main}>
-        {asked.problem && !asked.data ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+        {asked.problem && !asked.data ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
         {asked.data ? (
-          <ShelfContext.Provider value={{ shelf: asked.data, lookAgain: asked.again }}>{viewOf(path)}</ShelfContext.Provider>
+          <ShelfContext.Provider value={{ shelf: asked.data, refresh: asked.reload }}>{viewOf(path)}</ShelfContext.Provider>
         ) : asked.problem ? null : (
           <Loading what="the overview" />
         )}

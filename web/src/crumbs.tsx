@@ -3,7 +3,7 @@ import { createPortal } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import { Link } from "./router";
 
-export interface Crumb {
+interface Crumb {
   text: string;
   href?: string;
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-export interface Address {
+interface Address {
   path: string;
   query: URLSearchParams;
 }
@@ -74,9 +74,9 @@ export function to(...parts: string[]): string {
   return "/" + parts.map(encodeURIComponent).join("/");
 }
 
-type LinkProps = Omit<JSX.IntrinsicElements["a"], "href"> & { href: string; children: ComponentChildren };
+type LinkProps = Omit<JSX.IntrinsicElements["a"], "href" | "onClick"> & { href: string; children: ComponentChildren };
 
-export function Link({ href, children, onClick, ...rest }: LinkProps) {
+export function Link({ href, children, ...rest }: LinkProps) {
   const follow = (event: JSX.TargetedMouseEvent<HTMLAnchorElement>) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();

@@ -3,13 +3,13 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Schemas } from "./api/client";
 
-export type Shelved = Schemas["Shelved"];
+export type ShelfContents = Schemas["ShelfContents"];
 export type ShelfDataset = Schemas["ShelfDataset"];
 export type ShelfRun = Schemas["ShelfRun"];
 
-export interface ShelfValue {
-  shelf: Shelved;
-  lookAgain: () => void;
+interface ShelfValue {
+  shelf: ShelfContents;
+  refresh: () => void;
 }
 
 export const ShelfContext = createContext<ShelfValue | null>(null);

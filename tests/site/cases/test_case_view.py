@@ -120,7 +120,7 @@ def test_hostile_words_two_times_and_a_missing_picture(window: Eyes) -> None:
     """Words stay words; examinations stand in columns; what is missing is a sentence."""
     page = window.page
     window.go(_case(window, "medthinkvqa", "case00002"))
-    expect(page.locator(".case-text").first).to_have_text(HOSTILE)
+    expect(page.locator(".long-text").first).to_have_text(HOSTILE)
     columns = page.locator(".case-time")
     expect(columns).to_have_count(2)
     expect(columns.nth(0).get_by_role("heading")).to_have_text("Time point 1")

@@ -1,5 +1,5 @@
-// Asking the server. Types come from docs/openapi.json (`npm run types` writes schema.ts).
-import { useEffect, useRef, useState } from "preact/hooks";
+// Requests to the server. Types come from docs/openapi.json (`npm run types` writes schema.ts).
+import { useEffect, useState } from "preact/hooks";
 import type { components } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -15,6 +15,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whatever was thrown, as an ApiError. */
+export function toApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, String(error));
+}
+
 /** An address of the API from its parts, each made safe; a query may follow. */
 export function apiUrl(parts: string[], query: Record<string, string | number | undefined> = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
@@ -22,42 +27,35 @@ export function apiUrl(parts: string[], query: Record<string, string | number | 
   return "/api/" + parts.map(encodeURIComponent).join("/") + (text ? `?${text}` : "");
 }
 
+/** The response to a request; throws an ApiError where there is none or it is a refusal. */
+export async function request(address: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(address, init).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "the server does not answer", "is `overread view` still running?");
+  });
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => ({}))) as { what?: string; remedy?: string };
+  throw new ApiError(response.status, body.what ?? `the server answered ${response.status}`, body.remedy);
+}
+
 export async function get<T>(address: string, signal?: AbortSignal): Promise<T> {
-  return answered<T>(await asked(address, signal ? { signal } : {}));
+  return (await request(address, signal ? { signal } : {})).json() as Promise<T>;
 }
 
 export async function send<T>(method: "POST" | "PUT" | "DELETE", address: string, body?: unknown): Promise<T> {
-  const init: RequestInit = { method };
-  if (body !== undefined) {
-    init.headers = { "content-type": "application/json" };
-    init.body = JSON.stringify(body);
-  }
-  return answered<T>(await asked(address, init));
-}
-
-async function asked(address: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(address, init);
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "the server does not answer", "is `overread view` still running?");
-  }
-}
-
-async function answered<T>(response: Response): Promise<T> {
-  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-  const told = (await response.json().catch(() => ({}))) as { what?: string; remedy?: string };
-  throw new ApiError(response.status, told.what ?? `the server answered ${response.status}`, told.remedy);
+  const json = body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const response = await request(address, { method, ...json });
+  return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
 export interface ApiState<T> {
   data: T | null;
   problem: ApiError | null;
   busy: boolean;
-  again: () => void;
+  reload: () => void;
 }
 
-/** Ask once for an address (null asks nothing), and again every `every` ms where that is given. */
+/** The data behind an address (null asks nothing), fetched again every `every` ms where that is given. */
 export function useApi<T>(address: string | null, every = 0): ApiState<T> {
   const [state, set] = useState<{ of: string | null; data: T | null; problem: ApiError | null }>({
     of: null,
@@ -65,24 +63,21 @@ export function useApi<T>(address: string | null, every = 0): ApiState<T> {
     problem: null,
   });
   const [round, setRound] = useState(0);
-  const stopped = useRef(false);
   useEffect(() => {
     if (address === null) return;
     const leaving = new AbortController();
-    stopped.current = false;
     let timer = 0;
-    const ask = async () => {
+    const load = async () => {
       try {
         const data = await get<T>(address, leaving.signal);
         set({ of: address, data, problem: null });
       } catch (error) {
         if (leaving.signal.aborted) return;
-        const problem = error instanceof ApiError ? error : new ApiError(0, String(error));
-        set((before) => ({ of: address, data: before.of === address ? before.data : null, problem }));
+        set((before) => ({ of: address, data: before.of === address ? before.data : null, problem: toApiError(error) }));
       }
-      if (every && !leaving.signal.aborted) timer = window.setTimeout(ask, every);
+      if (every && !leaving.signal.aborted) timer = window.setTimeout(load, every);
     };
-    void ask();
+    void load();
     return () => {
       leaving.abort();
       clearTimeout(timer);
@@ -93,6 +88,6 @@ export function useApi<T>(address: string | null, every = 0): ApiState<T> {
     data: current ? state.data : null,
     problem: current ? state.problem : null,
     busy: address !== null && !current,
-    again: () => setRound((n) => n + 1),
+    reload: () => setRound((n) => n + 1),
   };
 }

@@ -69,7 +69,7 @@ function Welcome({ build, user, typed, kind, setKind, sit }: WelcomeProps) {
     const turn = requestAnimationFrame(() => (input.current ?? begin.current)?.focus());
     return () => cancelAnimationFrame(turn);
   }, [ready]);
-  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   if (!asked.data) return <Loading what="the questions" />;
   const kinds = Object.entries(asked.data.kinds);
   if (!asked.data.all.questions)

@@ -7,7 +7,7 @@ import type { ViewProps } from "../routes";
 import { type Column, RowTable } from "../runs/RowTable";
 import { useBuildName } from "../shelf";
 import { historyUrl } from "./links";
-import { KINDS } from "./outcomes";
+import { OUTCOME_TAGS } from "./outcomes";
 import type { BuildCase } from "./types";
 
 export default function BuildCases({ parts }: ViewProps) {
@@ -36,7 +36,7 @@ export default function BuildCases({ parts }: ViewProps) {
           Only <Tag>{reason}</Tag>
         </p>
       ) : null}
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
       {asked.data ? (
         <RowTable label={title} name="cases-of-the-build" columns={columns} rows={asked.data} keyOf={(row) => row.case} />
       ) : asked.problem ? null : (
@@ -49,7 +49,7 @@ export default function BuildCases({ parts }: ViewProps) {
 /** Kept by one step is not through yet, where others follow. */
 function Outcome({ row }: { row: BuildCase }) {
   if (!row.step) return <Tag>not started</Tag>;
-  return row.goes_on ? <Tag>kept so far</Tag> : <Tag kind={KINDS[row.outcome] ?? ""}>{row.outcome}</Tag>;
+  return row.goes_on ? <Tag>kept so far</Tag> : <Tag kind={OUTCOME_TAGS[row.outcome] ?? ""}>{row.outcome}</Tag>;
 }
 
 const DONE: Record<string, string> = { kept: "were kept", dropped: "were dropped", waiting: "are waiting", failed: "failed" };

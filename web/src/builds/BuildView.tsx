@@ -1,35 +1,36 @@
 // A build: how its cases went from step to step, what it cost, and what people are asked.
 import { useApi, apiUrl } from "../api/client";
 import { Crumbs } from "../crumbs";
-import { Loading, Sheet, Tag, ErrorBox, formatNumber } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
+import { formatNumber } from "../kit/numbers";
 import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
 import { useBuildName, useShelf } from "../shelf";
 import { Flow } from "./Flow";
 import { buildCasesUrl } from "./links";
 import { People } from "./People";
-import type { BuildLedger, BuildTold } from "./types";
+import type { BuildLedger, BuildOverview } from "./types";
 import "./builds.css";
 
 export default function BuildView({ parts }: ViewProps) {
   const build = parts.build ?? "";
   const name = useBuildName(build);
-  const asked = useApi<BuildTold>(apiUrl(["builds", build]));
+  const asked = useApi<BuildOverview>(apiUrl(["builds", build]));
   return (
     <div class="stack">
       <Crumbs trail={[{ text: name }]} />
       <h1 style={{ margin: 0 }}>{name}</h1>
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
-      {asked.data ? <Told told={asked.data} /> : asked.problem ? null : <Loading what="the build" />}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
+      {asked.data ? <BuildBody overview={asked.data} /> : asked.problem ? null : <Loading what="the build" />}
       {asked.data ? <People build={build} /> : null}
     </div>
   );
 }
 
-function Told({ told }: { told: BuildTold }) {
+function BuildBody({ overview }: { overview: BuildOverview }) {
   const { shelf } = useShelf();
-  const run = shelf.runs.find((one) => one.id === told.checks);
-  if (!told.ledger)
+  const run = shelf.runs.find((one) => one.id === overview.checks);
+  if (!overview.ledger)
     return run ? (
       <p>
         People check the verdicts of a judge on the run <Link href={to("runs", run.id)}>{run.name}</Link>. They get the questions that the judge
@@ -38,7 +39,7 @@ function Told({ told }: { told: BuildTold }) {
     ) : (
       <p>Questions for people that belong to no build.</p>
     );
-  return <Ledger build={told.id} ledger={told.ledger} />;
+  return <Ledger build={overview.id} ledger={overview.ledger} />;
 }
 
 function Ledger({ build, ledger }: { build: string; ledger: BuildLedger }) {
@@ -99,7 +100,7 @@ function Spending({ ledger }: { ledger: BuildLedger }) {
           <thead>
             <tr>
               <th>model</th>
-              <th class="number">model answers</th>
+              <th class="number">answers</th>
               <th class="number">input tokens</th>
               <th class="number">output tokens</th>
               <th class="number">pictures</th>

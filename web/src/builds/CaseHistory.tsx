@@ -8,7 +8,7 @@ import type { ViewProps } from "../routes";
 import { diffWords } from "../runs/word_diff";
 import { useBuildName } from "../shelf";
 import { buildCasesUrl } from "./links";
-import { KINDS } from "./outcomes";
+import { OUTCOME_TAGS } from "./outcomes";
 import { ShownData, Value, isNothing } from "./ShownData";
 import type { BuildAnswer, BuildChange, BuildDecision, BuildHistory } from "./types";
 import "./builds.css";
@@ -24,13 +24,13 @@ export default function CaseHistory({ parts }: ViewProps) {
     <div class="stack">
       <Crumbs trail={trail} />
       <h1 style={{ margin: 0, overflowWrap: "anywhere" }}>{id || "No case chosen"}</h1>
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
-      {asked.data ? <Told found={asked.data} /> : id && !asked.problem ? <Loading what="the history" /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
+      {asked.data ? <HistoryBody found={asked.data} /> : id && !asked.problem ? <Loading what="the history" /> : null}
     </div>
   );
 }
 
-function Told({ found }: { found: BuildHistory }) {
+function HistoryBody({ found }: { found: BuildHistory }) {
   const [old, setOld] = useState(false);
   const outdated = found.decisions.filter((one) => !one.current).length;
   const shown = old ? found.decisions : found.decisions.filter((one) => one.current);
@@ -84,7 +84,7 @@ function Decision({ one }: { one: BuildDecision }) {
     <li>
       <div class="row">
         <strong>{one.step}</strong>
-        <Tag kind={KINDS[one.outcome] ?? ""}>{one.outcome}</Tag>
+        <Tag kind={OUTCOME_TAGS[one.outcome] ?? ""}>{one.outcome}</Tag>
         {one.reason ? <Tag>{one.reason}</Tag> : null}
         {one.current ? null : <Tag kind="warn">outdated</Tag>}
         <span class="quiet-text">

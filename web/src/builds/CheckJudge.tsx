@@ -1,6 +1,6 @@
 // For a run that a model judged: the way to where people check the judge.
 import { useState } from "preact/hooks";
-import { ApiError, apiUrl, send, useApi } from "../api/client";
+import { ApiError, apiUrl, send, useApi, toApiError } from "../api/client";
 import { ErrorBox } from "../kit/kit";
 import { Link, go, to } from "../router";
 import { useShelf } from "../shelf";
@@ -8,7 +8,7 @@ import type { JudgedRun } from "./types";
 
 /** A link or a button; nothing where nothing of the run was judged. */
 export function CheckJudge({ run }: { run: string }) {
-  const { shelf, lookAgain } = useShelf();
+  const { shelf, refresh } = useShelf();
   const asked = useApi<JudgedRun>(apiUrl(["runs", run, "judged"]));
   const [problem, setProblem] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
@@ -21,10 +21,10 @@ export function CheckJudge({ run }: { run: string }) {
     setProblem(null);
     try {
       const made = await send<JudgedRun>("POST", apiUrl(["runs", run, "judged"]));
-      lookAgain();
+      refresh();
       if (made.build) go(to("builds", made.build));
     } catch (error) {
-      setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
+      setProblem(toApiError(error));
     } finally {
       setBusy(false);
     }

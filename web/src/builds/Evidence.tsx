@@ -11,23 +11,23 @@ export interface EvidenceKeys {
   key: (key: string) => (() => void) | null;
 }
 
-export interface EvidenceProps {
+interface EvidenceProps {
   build: string;
   question: OpenQuestion;
   draft: Draft;
   change: (part: Partial<Draft>) => void;
-  hands: RefObject<EvidenceKeys | null>;
+  keys: RefObject<EvidenceKeys | null>;
   /** Give the keys back to the question. */
   toPanel: () => void;
 }
 
 export function Evidence(props: EvidenceProps) {
-  const { question, change, hands, toPanel } = props;
+  const { question, change, keys, toPanel } = props;
   const [at, setAt] = useState(0);
   const picture = question.pictures[at];
   const count = question.pictures.length;
   const own: EvidenceKeys = { key: () => null };
-  hands.current = {
+  keys.current = {
     key: (key) => {
       if (key === "x") return () => change({ boxes: [], first: null, last: null, rest: {} });
       if (count > 1 && key === "ArrowRight") return () => setAt((at + 1) % count);

@@ -1,8 +1,9 @@
 // A flat picture of a question: the boxes it speaks of, and boxes that are drawn instead.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Stage, type StageBox } from "../stage/Stage";
+import type { Rect } from "../stage/viewport";
 import type { PaneProps } from "./Evidence";
-import { type Corners, type DraftBox, fitBox, freshId, middleBox } from "./draft";
+import { type DraftBox, fitBox, freshId, middleBox } from "./draft";
 import { queueApi } from "./types";
 
 const MANY = 4;
@@ -25,7 +26,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
     change({ boxes });
     setChosen(box.id);
   };
-  const draw = (at: Corners, of?: string) => {
+  const draw = (at: Rect, of?: string) => {
     const box = { id: freshId(draft.boxes), ...fitBox(at, width, height) };
     put(of ? { ...box, of } : box);
     return box.id;
@@ -46,7 +47,7 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
     pane.current?.querySelector<SVGElement>(`.stage-box[data-box="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
   }, [draft.boxes]);
   /** A shown box that is moved becomes a drawn one; its name goes along where there are several. */
-  const moved = (id: string, at: Corners) => {
+  const moved = (id: string, at: Rect) => {
     const mine = draft.boxes.find((box) => box.id === id);
     if (mine) put({ ...mine, ...fitBox(at, width, height) });
     else {
@@ -138,6 +139,6 @@ export function FilmPane({ build, question, number, picture, draft, change, own,
   );
 }
 
-function corners({ x1, y1, x2, y2 }: Corners): Corners {
+function corners({ x1, y1, x2, y2 }: Rect): Rect {
   return { x1, y1, x2, y2 };
 }

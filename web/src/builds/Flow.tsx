@@ -3,8 +3,8 @@ import type { ComponentChildren } from "preact";
 import { Tag } from "../kit/kit";
 import { Link } from "../router";
 import { useShelf } from "../shelf";
-import { type Behind, buildCasesUrl } from "./links";
-import { KINDS } from "./outcomes";
+import { type CaseQuery, buildCasesUrl } from "./links";
+import { OUTCOME_TAGS } from "./outcomes";
 import type { BuildStep } from "./types";
 
 const ENDS = ["dropped", "waiting", "failed"] as const;
@@ -12,7 +12,7 @@ const ENDS = ["dropped", "waiting", "failed"] as const;
 export function Flow({ build, items, steps }: { build: string; items: number; steps: BuildStep[] }) {
   const { truth } = useShelf().shelf.rights;
   /** A number leads to its cases, where they may be seen. */
-  const led = (behind: Behind, label: string, told: ComponentChildren) =>
+  const caseLink = (behind: CaseQuery, label: string, told: ComponentChildren) =>
     truth ? (
       <Link href={buildCasesUrl(build, behind)} aria-label={`${label}: the cases`}>
         {told}
@@ -46,8 +46,8 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
                 {step.together ? <span class="quiet-text"> batch step</span> : null}
                 {step.about ? <div class="quiet-text">{step.about}</div> : null}
               </td>
-              <td class="number">{led({ step: step.name }, `${step.came.toLocaleString("en")} reached ${step.name}`, step.came.toLocaleString("en"))}</td>
-              <td class="number">{led({ step: step.name, outcome: "kept" }, `${step.kept.toLocaleString("en")} kept at ${step.name}`, step.kept.toLocaleString("en"))}</td>
+              <td class="number">{caseLink({ step: step.name }, `${step.came.toLocaleString("en")} reached ${step.name}`, step.came.toLocaleString("en"))}</td>
+              <td class="number">{caseLink({ step: step.name, outcome: "kept" }, `${step.kept.toLocaleString("en")} kept at ${step.name}`, step.kept.toLocaleString("en"))}</td>
               <td>
                 <Bar step={step} most={most} />
               </td>
@@ -56,8 +56,8 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
                   Object.entries(step[end]).map(([reason, count]) => {
                     const told = `${count.toLocaleString("en")} ${end === "dropped" ? "" : `${end}: `}${reason}`;
                     return (
-                      <Tag key={end + reason} kind={KINDS[end] ?? ""}>
-                        {led({ step: step.name, outcome: end, reason }, `${told} at ${step.name}`, told)}
+                      <Tag key={end + reason} kind={OUTCOME_TAGS[end] ?? ""}>
+                        {caseLink({ step: step.name, outcome: end, reason }, `${told} at ${step.name}`, told)}
                       </Tag>
                     );
                   }),

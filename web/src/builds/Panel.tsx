@@ -1,7 +1,6 @@
 // The question, its verdicts and reasons, each with its key; what will be kept, and the other keys.
 import type { ComponentChildren, RefObject } from "preact";
 import { ErrorBox } from "../kit/kit";
-import type { EvidenceKeys } from "./Evidence";
 import { ShownData } from "./ShownData";
 import { correctedData, toggleReason } from "./draft";
 import { keyOf, reasonKeys, verdictKeys } from "./keys";
@@ -9,15 +8,14 @@ import type { Adjudication } from "./useAdjudication";
 import { CANNOT_JUDGE, type OpenQuestion } from "./types";
 
 interface PanelProps {
-  sitting: Adjudication;
+  adjudication: Adjudication;
   question: OpenQuestion;
   panel: RefObject<HTMLDivElement>;
   note: RefObject<HTMLTextAreaElement>;
-  hands: RefObject<EvidenceKeys | null>;
 }
 
-export function Panel({ sitting, question, panel, note }: PanelProps) {
-  const { draft, change, now } = sitting;
+export function Panel({ adjudication, question, panel, note }: PanelProps) {
+  const { draft, change, now } = adjudication;
   const verdicts = verdictKeys(question.choices);
   const reasons = reasonKeys(question.reasons.map((one) => one.code));
   const choices = [...question.choices.filter((choice) => choice !== CANNOT_JUDGE), CANNOT_JUDGE];
@@ -34,7 +32,7 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
         {question.pictures.length ? <ShownData shown={question.shown} /> : null}
       </div>
       <div class="adjudicate-answer">
-        {sitting.problem ? <ErrorBox problem={sitting.problem} /> : null}
+        {adjudication.problem ? <ErrorBox problem={adjudication.problem} /> : null}
         <div class="adjudicate-choices" role="group" aria-label="Verdict">
           {choices.map((choice) => (
             <button key={choice} type="button" aria-pressed={draft.verdict === choice} onClick={() => change({ verdict: choice })}>
@@ -79,13 +77,13 @@ export function Panel({ sitting, question, panel, note }: PanelProps) {
           </p>
         ) : null}
         <div class="row adjudicate-do">
-          <button type="button" class="chief" disabled={sitting.busy} onClick={sitting.give}>
+          <button type="button" class="chief" disabled={adjudication.busy} onClick={adjudication.submit}>
             Submit <kbd>Enter</kbd>
           </button>
-          <button type="button" disabled={sitting.busy} onClick={sitting.later}>
+          <button type="button" disabled={adjudication.busy} onClick={adjudication.skip}>
             Skip <kbd>s</kbd>
           </button>
-          <button type="button" disabled={sitting.busy || !now?.last} onClick={sitting.undo}>
+          <button type="button" disabled={adjudication.busy || !now?.last} onClick={adjudication.undo}>
             Undo <kbd>u</kbd>
           </button>
         </div>

@@ -1,10 +1,11 @@
 // What people are asked: how far they are, the way in, whether the log holds, how far they agree.
 import { useState } from "preact/hooks";
 import { useApi } from "../api/client";
-import { Loading, Sheet, Tag, ErrorBox, formatNumber } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
+import { formatNumber } from "../kit/numbers";
 import { Link, to } from "../router";
 import { useShelf } from "../shelf";
-import { type ChainCheck, type QueueAgreement, type QueueProgress, type Span, queueApi } from "./types";
+import { type ChainCheck, type QueueAgreement, type QueueProgress, type AgreementValue, queueApi } from "./types";
 
 const COLUMNS = {
   questions: "questions",
@@ -18,7 +19,7 @@ const COLUMNS = {
 
 export function People({ build }: { build: string }) {
   const asked = useApi<QueueProgress>(queueApi(build, "progress"));
-  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   if (!asked.data) return <Loading what="the questions" />;
   if (!asked.data.all.questions) return <p class="quiet-text">There are no questions for people here.</p>;
   return (
@@ -117,7 +118,7 @@ function Agreement({ build }: { build: string }) {
       }
     >
       {open ? null : <p class="quiet-text">Do not open this while you are still reading: it shows how often readers differ.</p>}
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
       {open && asked.busy ? <Loading what="the agreement" /> : null}
       {asked.data ? <AgreementTable found={asked.data} /> : null}
     </Sheet>
@@ -224,7 +225,7 @@ function JudgeTable({ found }: { found: QueueAgreement }) {
   );
 }
 
-function Number({ span }: { span: Span | null }) {
+function Number({ span }: { span: AgreementValue | null }) {
   if (span === null) return <>–</>;
   if (span.value === null) return <span class="quiet-text">undefined</span>;
   return (
@@ -245,7 +246,7 @@ function Chain({ build }: { build: string }) {
   const found = asked.data;
   return (
     <Sheet title="The log of verdicts">
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
       {found ? (
         <>
           <p>

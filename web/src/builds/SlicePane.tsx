@@ -67,7 +67,7 @@ export function SlicePane({ build, question, number, picture, draft, change, own
       for (const at of [index + step, index - step]) if (at >= 0 && at < count) new Image().src = address(at);
   }, [volume, plane, window_, masks, index]);
 
-  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   if (!volume) return <Loading what="the scan" />;
   const isMarked = plane === "axial" && marked.includes(index);
   return (

@@ -1,14 +1,8 @@
 // A verdict that is not given yet, and the corrected data that go with it, as the terminal writes them.
+import type { Rect } from "../stage/viewport";
 import type { OwnVerdict } from "./types";
 
-export interface Corners {
-  x1: number;
-  y1: number;
-  x2: number;
-  y2: number;
-}
-
-export interface DraftBox extends Corners {
+export interface DraftBox extends Rect {
   id: string;
   /** The shown box that it replaces, where there are several. */
   of?: string;
@@ -53,7 +47,7 @@ export function correctedData(draft: Draft): Record<string, unknown> | null {
   return Object.keys(made).length ? made : null;
 }
 
-/** A verdict that was taken back, to be mended and given again. */
+/** A verdict that was undone, as a draft to be changed and submitted once more. */
 export function draftOf(given: OwnVerdict): Draft {
   const { box, boxes, slices, of, ...rest } = (given.corrected ?? {}) as Record<string, unknown>;
   const corners = [...(isCorners(box) ? [box] : []), ...(Array.isArray(boxes) ? boxes.filter(isCorners) : [])];
@@ -89,7 +83,7 @@ export function freshId(boxes: DraftBox[]): string {
 }
 
 /** Where a new box begins: the middle of the picture. */
-export function middleBox(width: number, height: number): Corners {
+export function middleBox(width: number, height: number): Rect {
   return {
     x1: Math.round(width * 0.375),
     y1: Math.round(height * 0.375),
@@ -99,7 +93,7 @@ export function middleBox(width: number, height: number): Corners {
 }
 
 /** A box inside its picture, at least a pixel large, whatever was typed. */
-export function fitBox(box: Corners, width: number, height: number): Corners {
+export function fitBox(box: Rect, width: number, height: number): Rect {
   const within = (value: number, low: number, high: number) => Math.min(high, Math.max(low, Math.round(value) || 0));
   const x1 = within(box.x1, 0, width - 1);
   const y1 = within(box.y1, 0, height - 1);

@@ -1,7 +1,7 @@
 // What the server says of builds and questions.
 import { type Schemas, apiUrl } from "../api/client";
 
-export type BuildTold = Schemas["BuildTold"];
+export type BuildOverview = Schemas["BuildOverview"];
 export type BuildLedger = Schemas["BuildLedger"];
 export type BuildStep = Schemas["BuildStep"];
 export type BuildCase = Schemas["BuildCase"];
@@ -15,11 +15,10 @@ export type ChainCheck = Schemas["ChainCheck"];
 export type NextQuestion = Schemas["NextQuestion"];
 export type OpenQuestion = Schemas["OpenQuestion"];
 export type OwnVerdict = Schemas["OwnVerdict"];
-export type VerdictKept = Schemas["VerdictKept"];
+export type VerdictSaved = Schemas["VerdictSaved"];
 export type VerdictUndone = Schemas["VerdictUndone"];
-export type EvidencePicture = Schemas["EvidencePicture"];
 export type EvidenceVolume = Schemas["EvidenceVolume"];
-export type Span = Schemas["QueueSpan"];
+export type AgreementValue = Schemas["AgreementValue"];
 export type JudgedRun = Schemas["JudgedRun"];
 
 export const CANNOT_JUDGE = "cannot judge";

@@ -1,8 +1,8 @@
-// One person at work on the queue: the question on the screen, the draft, giving, undoing, putting off.
+// One person at work on the queue: the question on the screen, the draft, submitting, undoing, skipping.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, get, send } from "../api/client";
+import { ApiError, get, send, toApiError } from "../api/client";
 import { type Draft, EMPTY, correctedData, draftOf } from "./draft";
-import { type NextQuestion, type VerdictKept, type VerdictUndone, queueApi } from "./types";
+import { type NextQuestion, type VerdictSaved, type VerdictUndone, queueApi } from "./types";
 
 export interface Adjudication {
   /** What is on the screen; null before the first answer. */
@@ -10,24 +10,24 @@ export interface Adjudication {
   draft: Draft;
   change: (part: Partial<Draft>) => void;
   /** What was done last, in one line. */
-  told: string;
+  message: string;
   problem: ApiError | null;
   busy: boolean;
-  /** Questions that were put off in this sitting. */
-  putOff: number;
-  give: () => void;
+  /** Questions that were skipped since the screen was opened. */
+  skipped: number;
+  submit: () => void;
   undo: () => void;
-  later: () => void;
-  again: () => void;
+  skip: () => void;
+  reload: () => void;
 }
 
 export function useAdjudication(build: string, person: string, kind: string): Adjudication {
   const [now, setNow] = useState<NextQuestion | null>(null);
   const [draft, setDraft] = useState<Draft>(EMPTY);
-  const [told, setTold] = useState("");
+  const [message, setMessage] = useState("");
   const [problem, setProblem] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
-  const [putOff, setPutOff] = useState<ReadonlySet<string>>(new Set());
+  const [skipped, setSkipped] = useState<ReadonlySet<string>>(new Set());
   // Keys come faster than drawings: what is being done is kept beside the state.
   const working = useRef(false);
   const latest = useRef({ now, draft });
@@ -42,7 +42,7 @@ export function useAdjudication(build: string, person: string, kind: string): Ad
     try {
       await what();
     } catch (error) {
-      if (here.current) setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
+      if (here.current) setProblem(toApiError(error));
     } finally {
       working.current = false;
       if (here.current) setBusy(false);
@@ -57,13 +57,13 @@ export function useAdjudication(build: string, person: string, kind: string): Ad
     scrollTo(0, 0);
   };
 
-  const give = () =>
+  const submit = () =>
     void work(async () => {
       const { now, draft } = latest.current;
       const question = now?.question;
       if (!question) return;
       if (draft.verdict === null) {
-        setTold("Choose a verdict first: press its number.");
+        setMessage("Choose a verdict first: press its number.");
         return;
       }
       const body = {
@@ -76,11 +76,11 @@ export function useAdjudication(build: string, person: string, kind: string): Ad
         corrected: correctedData(draft),
       };
       try {
-        const { kept } = await send<VerdictKept>("POST", queueApi(build, "verdicts"), body);
-        setTold(`Saved for ${kept.item}: ${[kept.verdict, ...kept.reasons].join(", ")}.`);
+        const { kept } = await send<VerdictSaved>("POST", queueApi(build, "verdicts"), body);
+        setMessage(`Saved for ${kept.item}: ${[kept.verdict, ...kept.reasons].join(", ")}.`);
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 409) throw error;
-        setTold(`Not saved: ${error.message}.`); // what is on the screen is out of date: get it anew
+        setMessage(`Not saved: ${error.message}.`); // what is on the screen is out of date: get it anew
         await load({ question: question.id });
         if (latest.current.now?.question) return;
       }
@@ -91,20 +91,20 @@ export function useAdjudication(build: string, person: string, kind: string): Ad
     void work(async () => {
       const last = latest.current.now?.last;
       if (!last) {
-        setTold("There is nothing to undo.");
+        setMessage("There is nothing to undo.");
         return;
       }
       const { undone } = await send<VerdictUndone>("POST", queueApi(build, "undo"), { person, question: last.question });
-      setTold(`Undone: ${last.verdict}, on ${last.item}. You can answer it again.`);
+      setMessage(`Undone: ${last.verdict}, on ${last.item}. You can answer it again.`);
       await load({ question: last.question }, undone ? draftOf(undone) : EMPTY);
     });
 
-  const later = () =>
+  const skip = () =>
     void work(async () => {
       const question = latest.current.now?.question;
       if (!question) return;
-      setPutOff((before) => new Set(before).add(question.id));
-      setTold(`Skipped: ${question.item}. It comes back after the others.`);
+      setSkipped((before) => new Set(before).add(question.id));
+      setMessage(`Skipped: ${question.item}. It comes back after the others.`);
       await load({ after: question.id });
     });
 
@@ -120,13 +120,13 @@ export function useAdjudication(build: string, person: string, kind: string): Ad
     now,
     draft,
     change: (part) => setDraft((before) => ({ ...before, ...part })),
-    told,
+    message,
     problem,
     busy,
-    putOff: putOff.size,
-    give,
+    skipped: skipped.size,
+    submit,
     undo,
-    later,
-    again: () => void work(() => load({ question: latest.current.now?.question?.id })),
+    skip,
+    reload: () => void work(() => load({ question: latest.current.now?.question?.id })),
   };
 }

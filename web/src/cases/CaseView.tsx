@@ -14,14 +14,14 @@ import { Readers } from "./Readers";
 import { TruthSheet } from "./TruthSheet";
 import { Words } from "./Words";
 import { type Draft, EMPTY, asDraft, saveDraft, saveSawTruth, loadDraft, loadName, loadSawTruth } from "./draft";
-import { useKeys } from "./keys";
+import { useKeys } from "../kit/keys";
 import { type CaseTruth, type PointedAt, markOf, ownBoxes, trueBoxes, withBox, withMovedBox } from "./marks";
 import { pictureUrl, valuesUrl } from "./pictures";
 import "./cases.css";
 
-export type CaseSeen = Schemas["CaseSeen"];
+export type CaseDetail = Schemas["CaseDetail"];
 export type CasePicture = Schemas["CasePicture"];
-export type OwnKept = Schemas["OwnKept"];
+export type OwnReadingState = Schemas["OwnReadingState"];
 export type CaseReader = Schemas["CaseReader"];
 
 const CtPane = lazy(() => import("../ct/CtPane"));
@@ -29,19 +29,19 @@ const CtPane = lazy(() => import("../ct/CtPane"));
 export default function CaseView({ parts }: ViewProps) {
   const { shelf } = useShelf();
   const { dataset = "", split = "", case: id = "" } = parts;
-  const asked = useApi<CaseSeen>(apiUrl(["cases", dataset, split, id]));
+  const asked = useApi<CaseDetail>(apiUrl(["cases", dataset, split, id]));
   const name = shelf.datasets.find((one) => one.id === dataset)?.name ?? dataset;
   const trail = [{ text: name, href: to("datasets", dataset, split) }, { text: split, href: to("datasets", dataset, split) }, { text: id }];
   return (
     <div class="case">
       <Crumbs trail={trail} />
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
       {asked.data ? <OneCase seen={asked.data} dataset={dataset} /> : asked.problem ? null : <Loading what="the case" />}
     </div>
   );
 }
 
-function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
+function OneCase({ seen, dataset }: { seen: CaseDetail; dataset: string }) {
   const { shelf } = useShelf();
   const { split, id } = seen;
   const place = [dataset, split, id];
@@ -63,8 +63,8 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
   const [chosen, setChosen] = useState<string | null>(null);
   const [name, setName] = useState(() => shelf.rights.user ?? loadName());
   const who = name.trim() || "person";
-  const own = useApi<OwnKept>(writes ? apiUrl(["cases", ...place, "own"], { name: who }) : null);
-  const [justSaved, setJustSaved] = useState<OwnKept | null>(null);
+  const own = useApi<OwnReadingState>(writes ? apiUrl(["cases", ...place, "own"], { name: who }) : null);
+  const [justSaved, setJustSaved] = useState<OwnReadingState | null>(null);
 
   // What was saved before is shown, unless something is being written.
   const mine = justSaved?.name === who ? justSaved : own.data;
@@ -77,11 +77,11 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
     setDraft(next);
     saveDraft(place, next);
   };
-  const saved = (now: OwnKept) => {
+  const saved = (now: OwnReadingState) => {
     saveDraft(place, null);
     setJustSaved(now);
     setTouched(false);
-    readers.again();
+    readers.reload();
   };
   const reveal = () => {
     if (seen.truth === "withheld") return;
@@ -177,7 +177,7 @@ function OneCase({ seen, dataset }: { seen: CaseSeen; dataset: string }) {
         </div>
         <div class="stack case-words">
           <Words seen={seen} draft={draft} write={writes ? write : null} truth={told} />
-          {shown ? <TruthSheet seen={seen} asked={truth} lit={lit} onLit={setLit} choice={draft.choice} /> : null}
+          {shown ? <TruthSheet seen={seen} asked={truth} pointedAt={lit} onPoint={setLit} choice={draft.choice} /> : null}
           {writes ? (
             <OwnForm
               seen={seen}
@@ -242,7 +242,7 @@ function Note({ draft, at, write }: { draft: Draft; at: number | null; write: (d
   );
 }
 
-function TruthButton({ seen, shown, reveal }: { seen: CaseSeen; shown: boolean; reveal: () => void }) {
+function TruthButton({ seen, shown, reveal }: { seen: CaseDetail; shown: boolean; reveal: () => void }) {
   if (seen.truth === "withheld") return <span class="tag warn">The truth is withheld on this page</span>;
   return (
     <button type="button" class={shown ? "" : "chief"} aria-pressed={shown} onClick={reveal}>

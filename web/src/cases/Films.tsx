@@ -6,7 +6,7 @@ import { FullSize } from "./FullSize";
 import { type Column, columnsOf } from "./columns";
 import type { CaseTruth } from "./marks";
 
-export interface FilmsProps {
+interface FilmsProps {
   pictures: CasePicture[];
   stageOf: (picture: CasePicture) => StageProps;
   /** The truth, once it is shown: captions and modalities. */

@@ -7,10 +7,10 @@ import { AS_STORED } from "../stage/window_level";
 import { WHOLE_PICTURE } from "../stage/viewport";
 import type { CasePicture } from "./CaseView";
 import { Caption } from "./Films";
-import { useKeys } from "./keys";
+import { useKeys } from "../kit/keys";
 import type { CaseTruth } from "./marks";
 
-export interface FullSizeProps {
+interface FullSizeProps {
   pictures: CasePicture[];
   stageOf: (picture: CasePicture) => StageProps;
   open: string;
@@ -24,8 +24,8 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
   const dialog = useRef<HTMLDialogElement>(null);
   const [beside, setBeside] = useState("");
   const [together, setTogether] = useState(true);
-  const [sight, setSight] = useState(WHOLE_PICTURE);
-  const [look, setLook] = useState(AS_STORED);
+  const [viewport, setViewport] = useState(WHOLE_PICTURE);
+  const [windowLevel, setWindowLevel] = useState(AS_STORED);
   const at = Math.max(
     0,
     pictures.findIndex((one) => one.name === open),
@@ -41,7 +41,7 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
   const step = (by: number) => {
     const next = pictures[(at + by + pictures.length) % pictures.length];
     if (next) onOpen(next.name);
-    setSight(WHOLE_PICTURE);
+    setViewport(WHOLE_PICTURE);
   };
   useKeys((key) => {
     if (key === "n" || key === "PageDown") step(1);
@@ -51,7 +51,7 @@ export function FullSize({ pictures, stageOf, open, onOpen, truth, note }: FullS
     return true;
   });
   if (!shown) return null;
-  const linked = second && together ? { sight, onSight: setSight, look, onLook: setLook } : {};
+  const linked = second && together ? { viewport, onViewport: setViewport, windowLevel, onWindowLevel: setWindowLevel } : {};
   return (
     <dialog
       ref={dialog}

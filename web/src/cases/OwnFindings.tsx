@@ -1,10 +1,10 @@
 // The findings a person writes: words, boxes drawn on the pictures, slices of a volume.
-import type { CaseSeen } from "./CaseView";
+import type { CaseDetail } from "./CaseView";
 import type { Draft, DraftFinding, OwnPlace } from "./draft";
 import { boxOf, slicesPlace, wholePlace } from "./marks";
 
-export interface OwnFindingsProps {
-  seen: CaseSeen;
+interface OwnFindingsProps {
+  seen: CaseDetail;
   draft: Draft;
   write: (draft: Draft) => void;
   active: number | null;
@@ -68,7 +68,7 @@ export function OwnFindings({ seen, draft, write, active, onActive }: OwnFinding
   );
 }
 
-function labelOf(seen: CaseSeen, finding: DraftFinding, at: number): string {
+function labelOf(seen: CaseDetail, finding: DraftFinding, at: number): string {
   const query = seen.queries.find((one) => one.id === finding.query);
   return query ? `Finding ${at + 1}, on “${query.text}”` : `Finding ${at + 1}`;
 }

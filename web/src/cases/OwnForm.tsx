@@ -1,14 +1,15 @@
 // Reading a case oneself: findings with their boxes, a report, and saving them under one's name.
 import { useState } from "preact/hooks";
-import { ApiError, apiUrl, send } from "../api/client";
+import { ApiError, apiUrl, send, toApiError } from "../api/client";
 import { Field, Sheet, Tag, ErrorBox } from "../kit/kit";
+import { formatCount } from "../kit/numbers";
 import { Link, to } from "../router";
-import type { CaseSeen, OwnKept } from "./CaseView";
+import type { CaseDetail, OwnReadingState } from "./CaseView";
 import { OwnFindings } from "./OwnFindings";
 import { type Draft, asReading, isEmpty, saveName } from "./draft";
 
-export interface OwnFormProps {
-  seen: CaseSeen;
+interface OwnFormProps {
+  seen: CaseDetail;
   /** Dataset, split, case. */
   place: string[];
   draft: Draft;
@@ -21,9 +22,9 @@ export interface OwnFormProps {
   /** Who is logged in: then the name is not asked for. */
   user: string | null;
   sawTruth: boolean;
-  kept: OwnKept | null;
+  kept: OwnReadingState | null;
   unsaved: boolean;
-  onSaved: (kept: OwnKept) => void;
+  onSaved: (kept: OwnReadingState) => void;
   onCompare: (() => void) | null;
 }
 
@@ -41,10 +42,10 @@ export function OwnForm(props: OwnFormProps) {
     setProblem(null);
     try {
       const body = asReading(draft, user ?? (name.trim() || "person"), sawTruth);
-      onSaved(await send<OwnKept>("POST", apiUrl(["cases", ...place, "own"]), body));
+      onSaved(await send<OwnReadingState>("POST", apiUrl(["cases", ...place, "own"]), body));
       setDone(true);
     } catch (error) {
-      setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
+      setProblem(toApiError(error));
     }
     setBusy(false);
   };
@@ -110,7 +111,7 @@ export function OwnForm(props: OwnFormProps) {
           {there && kept?.run ? <Link href={to("runs", kept.run, "cases", seen.id)}>Open the trace of your reading</Link> : null}
         </div>
         <span class="quiet-text" role="status">
-          {done && !unsaved && kept ? `Saved. ${kept.name} has read ${kept.count} ${kept.count === 1 ? "case" : "cases"} of this split.` : ""}
+          {done && !unsaved && kept ? `Saved. ${kept.name} has read ${formatCount(kept.count, "case")} of this split.` : ""}
         </span>
       </form>
     </Sheet>

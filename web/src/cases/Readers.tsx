@@ -5,7 +5,7 @@ import { Link, to } from "../router";
 import type { CaseReader } from "./CaseView";
 
 export function Readers({ asked, id }: { asked: ApiState<CaseReader[]>; id: string }) {
-  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   const all = asked.data ?? [];
   return (
     <Sheet title="Readings of this case">

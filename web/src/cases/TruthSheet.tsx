@@ -1,22 +1,23 @@
 // What is true of a case, once it was asked for.
 import type { ComponentChildren } from "preact";
 import type { ApiState } from "../api/client";
-import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
-import type { CaseSeen } from "./CaseView";
+import { Loading, Sheet, Tag, ErrorBox, TextSection } from "../kit/kit";
+import { formatCount } from "../kit/numbers";
+import type { CaseDetail } from "./CaseView";
 import { type CaseTruth, type PointedAt, type TruePlace, boxOf } from "./marks";
 
-export interface TruthSheetProps {
-  seen: CaseSeen;
+interface TruthSheetProps {
+  seen: CaseDetail;
   asked: ApiState<CaseTruth>;
-  lit: PointedAt | null;
-  onLit: (lit: PointedAt | null) => void;
+  pointedAt: PointedAt | null;
+  onPoint: (lit: PointedAt | null) => void;
   /** What the person chose. */
   choice: string;
 }
 
-export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps) {
+export function TruthSheet({ seen, asked, pointedAt, onPoint, choice }: TruthSheetProps) {
   const truth = asked.data;
-  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   if (!truth) return <Loading what="the truth" />;
   if (!truth.released)
     return (
@@ -51,7 +52,7 @@ export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps)
           <h3>Findings</h3>
           <ol class="case-found">
             {truth.findings.map((finding, at) => (
-              <Pointable key={at} own={{ key: finding.query ?? String(at), text: finding.text, places: finding.places }} lit={lit} onLit={onLit}>
+              <Pointable key={at} own={{ key: finding.query ?? String(at), text: finding.text, places: finding.places }} lit={pointedAt} onLit={onPoint}>
                 {finding.category ? (
                   <span class="quiet-text">
                     {" "}
@@ -65,14 +66,14 @@ export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps)
           </ol>
         </>
       ) : null}
-      <Part title="Report" text={truth.report} />
-      <Part title="Discussion" text={truth.discussion} />
+      <TextSection title="Report" text={truth.report} />
+      <TextSection title="Discussion" text={truth.discussion} />
       {truth.steps?.length ? (
         <details>
           <summary>The reference reading, {truth.steps.length} steps</summary>
           <ol class="case-found">
             {truth.steps.map((step, at) => (
-              <Pointable key={at} own={{ key: `step-${at}`, text: step.text, places: step.places }} lit={lit} onLit={onLit}>
+              <Pointable key={at} own={{ key: `step-${at}`, text: step.text, places: step.places }} lit={pointedAt} onLit={onPoint}>
                 <Tag>{step.kind}</Tag>
               </Pointable>
             ))}
@@ -93,16 +94,6 @@ export function TruthSheet({ seen, asked, lit, onLit, choice }: TruthSheetProps)
         </details>
       ) : null}
     </section>
-  );
-}
-
-function Part({ title, text }: { title: string; text: string | null | undefined }) {
-  if (!text) return null;
-  return (
-    <>
-      <h3>{title}</h3>
-      <p class="case-text">{text}</p>
-    </>
   );
 }
 
@@ -129,18 +120,18 @@ function Pointable({ own, lit, onLit, children }: { own: PointedAt; lit: Pointed
         onBlur={off}
         onClick={() => onLit(own)}
       >
-        {own.text || told(places)}
+        {own.text || describePlaces(places)}
       </button>{" "}
-      {children} <span class="quiet-text">{told(places)}</span>
+      {children} <span class="quiet-text">{describePlaces(places)}</span>
     </li>
   );
 }
 
-function told(places: TruePlace[]): string {
+function describePlaces(places: TruePlace[]): string {
   const boxes = places.filter(boxOf).length;
   const slices = places.filter((one) => one.kind === "slices");
   const parts = [
-    boxes ? `${boxes} ${boxes === 1 ? "box" : "boxes"}` : "",
+    boxes ? formatCount(boxes, "box", "boxes") : "",
     places.some((one) => one.kind === "mask") ? "mask" : "",
     ...slices.map((one) => `slices ${one.first}–${one.last}`),
   ];

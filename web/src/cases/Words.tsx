@@ -1,11 +1,11 @@
 // The words of a case: history, question, options, and what is to be found.
-import { Sheet, Tag } from "../kit/kit";
-import type { CaseSeen } from "./CaseView";
+import { Sheet, Tag, TextSection } from "../kit/kit";
+import type { CaseDetail } from "./CaseView";
 import type { Draft } from "./draft";
 import type { CaseTruth } from "./marks";
 
-export interface WordsProps {
-  seen: CaseSeen;
+interface WordsProps {
+  seen: CaseDetail;
   draft: Draft;
   /** Null where nothing may be written. */
   write: ((draft: Draft) => void) | null;
@@ -17,18 +17,8 @@ export function Words({ seen, draft, write, truth }: WordsProps) {
   if (!history && !instruction && !options.length && !queries.length) return null;
   return (
     <Sheet title="The case">
-      {history ? (
-        <>
-          <h3>Clinical history</h3>
-          <p class="case-text">{history}</p>
-        </>
-      ) : null}
-      {instruction ? (
-        <>
-          <h3>Instruction</h3>
-          <p class="case-text">{instruction}</p>
-        </>
-      ) : null}
+      <TextSection title="Clinical history" text={history} />
+      <TextSection title="Instruction" text={instruction} />
       {options.length ? (
         <fieldset class="case-options">
           <legend>Which diagnosis is it?</legend>

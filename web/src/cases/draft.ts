@@ -1,8 +1,7 @@
 // What a person makes of a case, while it is being written: kept in the browser until it is saved.
 import type { Schemas } from "../api/client";
 
-export type OwnReading = Schemas["OwnReading"];
-export type OwnFinding = Schemas["OwnFinding"];
+type OwnReading = Schemas["OwnReading"];
 export type OwnPlace = Schemas["OwnPlace"];
 
 export interface Draft {
@@ -56,7 +55,7 @@ const key = (parts: string[]) => `overread.draft.${parts.map(encodeURIComponent)
 /** What was being written of this case, whatever else may lie under its name. */
 export function loadDraft(parts: string[]): Draft | null {
   try {
-    return understood(JSON.parse(localStorage.getItem(key(parts)) ?? "null"));
+    return parseDraft(JSON.parse(localStorage.getItem(key(parts)) ?? "null"));
   } catch {
     return null;
   }
@@ -104,7 +103,7 @@ export function saveName(name: string): void {
   }
 }
 
-function understood(raw: unknown): Draft | null {
+function parseDraft(raw: unknown): Draft | null {
   if (typeof raw !== "object" || raw === null) return null;
   const given = raw as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === "string" ? value : "");

@@ -1,14 +1,14 @@
 // Boxes over the pictures of a case: a person's own, and those of the truth once it is shown.
 import type { Schemas } from "../api/client";
 import type { StageBox } from "../stage/Stage";
+import type { Rect } from "../stage/viewport";
 import type { Draft, OwnPlace } from "./draft";
-import type { Part } from "./pictures";
 
 export type CaseTruth = Schemas["CaseTruth"];
 export type TruePlace = Schemas["TruePlace"];
 
 /** "own:2:0" is the first place of a person's third finding. */
-export interface Mark {
+interface Mark {
   finding: number;
   place: number;
 }
@@ -49,7 +49,7 @@ export function trueBoxes(truth: CaseTruth | null, picture: string, lit: Pointed
   );
 }
 
-export function boxOf(place: OwnPlace | TruePlace): Part | null {
+export function boxOf(place: OwnPlace | TruePlace): Rect | null {
   const { kind, x1, y1, x2, y2 } = place;
   if (kind !== "box" || x1 == null || y1 == null || x2 == null || y2 == null) return null;
   return { x1, y1, x2, y2 };
@@ -59,7 +59,7 @@ export function boxOf(place: OwnPlace | TruePlace): Part | null {
  * A box added to the finding that is being written, or to a new one. Where a case has several
  * pictures (`several`), a new finding is said of the picture too: such findings are scored by it.
  */
-export function withBox(draft: Draft, at: number | null, picture: string, box: Part, several = false): { draft: Draft; at: number } {
+export function withBox(draft: Draft, at: number | null, picture: string, box: Rect, several = false): { draft: Draft; at: number } {
   const place: OwnPlace = { ...NOWHERE, kind: "box", picture, ...box };
   const findings = [...draft.findings];
   const own = at === null ? undefined : findings[at];
@@ -71,7 +71,7 @@ export function withBox(draft: Draft, at: number | null, picture: string, box: P
   return { draft: { ...draft, findings }, at: findings.length - 1 };
 }
 
-export function withMovedBox(draft: Draft, mark: Mark, box: Part): Draft {
+export function withMovedBox(draft: Draft, mark: Mark, box: Rect): Draft {
   const findings = draft.findings.map((finding, f) =>
     f !== mark.finding ? finding : { ...finding, places: finding.places.map((place, p) => (p === mark.place ? { ...place, ...box } : place)) },
   );

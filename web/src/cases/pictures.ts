@@ -1,22 +1,11 @@
 // Addresses of pictures.
 import { apiUrl } from "../api/client";
-
-export interface Part {
-  x1: number;
-  y1: number;
-  x2: number;
-  y2: number;
-}
+import type { Rect } from "../stage/viewport";
 
 /** A picture of a case, or the part of it in a box (with `margin` of the box's size around it). */
-export function pictureUrl(dataset: string, split: string, caseId: string, name: string, box?: Part, margin?: number): string {
+export function pictureUrl(dataset: string, split: string, caseId: string, name: string, box?: Rect, margin?: number): string {
   const part = box ? [box.x1, box.y1, box.x2, box.y2].join(",") : undefined;
   return apiUrl(["pictures", dataset, split, caseId, name], { box: part, margin });
-}
-
-/** The same, no side longer than that many pixels: for lists. */
-export function smallPictureUrl(dataset: string, split: string, caseId: string, name: string, longest: number): string {
-  return apiUrl(["pictures", dataset, split, caseId, name], { longest });
 }
 
 /** The greys of a picture of more than 8 bits. */

@@ -20,7 +20,7 @@ interface ChartProps {
 }
 
 const share = (count: number, most: number) => `${most ? Math.max(count ? 1.5 : 0, (100 * count) / most) : 0}%`;
-const told = (bar: Bar) => (bar.count === bar.whole ? number(bar.count) : `${number(bar.count)} of ${number(bar.whole)}`);
+const describeBar = (bar: Bar) => (bar.count === bar.whole ? number(bar.count) : `${number(bar.count)} of ${number(bar.whole)}`);
 const number = (value: number) => value.toLocaleString("en");
 
 /** Words, one below the other; the longest bar is the most frequent of them. */
@@ -39,7 +39,7 @@ export function Bars({ title, bars, onToggle, first = 7 }: ChartProps & { first?
             type="button"
             class="bars-bar"
             aria-pressed={bar.chosen}
-            title={`${bar.name}: ${told(bar)}`}
+            title={`${bar.name}: ${describeBar(bar)}`}
             onClick={() => onToggle(bar.key)}
           >
             <span class="bars-name">{bar.name}</span>
@@ -76,7 +76,7 @@ export function Columns({ title, bars, onToggle }: ChartProps) {
             type="button"
             class="bars-column"
             aria-pressed={bar.chosen}
-            aria-label={`${bar.name}: ${told(bar)}`}
+            aria-label={`${bar.name}: ${describeBar(bar)}`}
             onClick={() => onToggle(bar.key)}
             onFocus={() => point(bar.key)}
             onBlur={() => point(null)}
@@ -92,7 +92,7 @@ export function Columns({ title, bars, onToggle }: ChartProps) {
         ))}
       </div>
       <p class="bars-told" aria-hidden="true">
-        {named ? `${named.name}: ${told(named)}` : "\u00a0"}
+        {named ? `${named.name}: ${describeBar(named)}` : "\u00a0"}
       </p>
     </div>
   );

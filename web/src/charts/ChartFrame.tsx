@@ -1,11 +1,12 @@
 // Around every chart: its title, what it says, the same as a table, and the files it can be saved as.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
+import { useSize } from "../kit/useSize";
 import "./charts.css";
 import { type Cell, csvOf } from "./csv";
 import { svgToPng, fileName, saveBlob, saveText, standaloneSvg } from "./save_files";
 
-export interface ChartTable {
+interface ChartTable {
   columns: string[];
   rows: Cell[][];
 }
@@ -24,7 +25,7 @@ export function ChartFrame({ title, about, name, table, children }: Props) {
   const [asTable, setAsTable] = useState(false);
   const [problem, setProblem] = useState("");
   const place = useRef<HTMLDivElement>(null);
-  const width = useWidth(place);
+  const width = Math.max(280, useSize(place, { width: 640, height: 0 }).room.width);
   const drawn = () => {
     const svg = place.current?.querySelector("svg");
     return svg ? standaloneSvg(svg, title) : "";
@@ -90,20 +91,4 @@ function PlainTable({ title, table }: { title: string; table: ChartTable }) {
       </table>
     </div>
   );
-}
-
-/** How wide a place is, as it changes. */
-function useWidth(place: { current: HTMLElement | null }): number {
-  const [width, set] = useState(640);
-  useEffect(() => {
-    const node = place.current;
-    if (!node || typeof ResizeObserver === "undefined") return;
-    const watching = new ResizeObserver(() => {
-      const now = Math.floor(node.clientWidth);
-      if (now > 0) set(now);
-    });
-    watching.observe(node);
-    return () => watching.disconnect();
-  }, []);
-  return Math.max(280, width);
 }

@@ -2,7 +2,7 @@
 import { colourOf } from "./Mark";
 import { formatTick, scaleOf, ticksOf } from "./scale";
 
-export interface Bar {
+interface Bar {
   low: number;
   high: number;
   n: number;

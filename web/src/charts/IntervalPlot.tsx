@@ -2,13 +2,13 @@
 import { Mark, colourOf } from "./Mark";
 import { formatTick, truncateTo, axisRange, scaleOf, ticksOf, widthOf } from "./scale";
 
-export interface IntervalRow {
+interface IntervalRow {
   label: string;
   value: number | null;
   low?: number | null | undefined;
   high?: number | null | undefined;
   /** What stands at the right; the number itself without it. */
-  told?: string;
+  text?: string;
   series?: number;
 }
 
@@ -31,7 +31,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
   const values = rows.flatMap((row) => [row.value, row.low, row.high]);
   const [low, high] = domain ?? axisRange(values, { zero: line === 0, share: line === undefined });
   const gutter = Math.min(Math.max(...rows.map((row) => widthOf(row.label)), 60) + 12, width * 0.42);
-  const told = rows.map((row) => row.told ?? "");
+  const told = rows.map((row) => row.text ?? "");
   const right = Math.min(Math.max(...told.map(widthOf), 20) + 14, width * 0.34);
   const top = sides ? 20 : 6;
   const bottom = top + rows.length * ROW;
@@ -78,7 +78,7 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
             ) : null}
             {row.value !== null ? <Mark x={clipped(row.value)} y={y} series={series} /> : null}
             <text class="chart-quiet" x={width - right} y={y + 4}>
-              {truncateTo(row.told ?? "", right)}
+              {truncateTo(row.text ?? "", right)}
             </text>
           </g>
         );

@@ -2,12 +2,12 @@
 import { Mark, colourOf } from "./Mark";
 import { truncateTo, scaleOf, widthOf } from "./scale";
 
-export interface RankRow {
+interface RankRow {
   label: string;
   rank: number;
   low: number | null;
   high: number | null;
-  told: string;
+  text: string;
 }
 
 const ROW = 28;
@@ -15,7 +15,7 @@ const ROW = 28;
 export function RankPlot({ rows, width, label }: { rows: RankRow[]; width: number; label: string }) {
   const most = Math.max(rows.length, 2);
   const gutter = Math.min(Math.max(...rows.map((row) => widthOf(row.label)), 60) + 12, width * 0.4);
-  const right = Math.min(Math.max(...rows.map((row) => widthOf(row.told)), 20) + 16, width * 0.34);
+  const right = Math.min(Math.max(...rows.map((row) => widthOf(row.text)), 20) + 16, width * 0.34);
   const bottom = 6 + rows.length * ROW;
   const x = scaleOf(1, most, gutter + 18, width - right - 18);
   const every = Math.ceil(most / Math.max(2, (width - gutter - right) / 34));
@@ -44,7 +44,7 @@ export function RankPlot({ rows, width, label }: { rows: RankRow[]; width: numbe
             <rect x={x(low) - 8} y={y - 8} width={x(high) - x(low) + 16} height={16} rx={8} style={{ fill: colourOf(0), fillOpacity: 0.22, stroke: colourOf(0) }} />
             <Mark x={x(row.rank)} y={y} series={0} />
             <text class="chart-quiet" x={width - right} y={y + 4}>
-              {truncateTo(row.told, right)}
+              {truncateTo(row.text, right)}
             </text>
           </g>
         );

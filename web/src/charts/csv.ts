@@ -8,7 +8,7 @@ export function escapeFormula(text: string): string {
   return /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
 }
 
-function written(cell: Cell): string {
+function formatCell(cell: Cell): string {
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "number") return Number.isFinite(cell) ? String(cell) : "";
   if (typeof cell === "boolean") return cell ? "1" : "0";
@@ -19,5 +19,5 @@ function written(cell: Cell): string {
 export function csvOf(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const lines = [[...columns, "notice"], ...rows.map((row) => [...row, NOTICE])];
   if (!rows.length) lines.push([...columns.map(() => ""), NOTICE]);
-  return lines.map((line) => line.map(written).join(",")).join("\r\n") + "\r\n";
+  return lines.map((line) => line.map(formatCell).join(",")).join("\r\n") + "\r\n";
 }

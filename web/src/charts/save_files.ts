@@ -47,7 +47,7 @@ export function standaloneSvg(svg: SVGSVGElement, title: string): string {
   const height = svg.height.baseVal.value || svg.clientHeight || 320;
   const out = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const style = getComputedStyle(document.documentElement);
-  const colour = (name: string, usual: string) => resolved(svg, style.getPropertyValue(name) ? `var(${name})` : usual, usual);
+  const colour = (name: string, usual: string) => resolveColour(svg, style.getPropertyValue(name) ? `var(${name})` : usual, usual);
   const set = (node: Element, values: Record<string, string | number>) => {
     for (const [name, value] of Object.entries(values)) node.setAttribute(name, String(value));
     return node;
@@ -64,13 +64,13 @@ export function standaloneSvg(svg: SVGSVGElement, title: string): string {
   make("rect", { x: 0, y: 0, width, height: all, fill: colour("--sheet", "#ffffff") });
   make("text", { x: 12, y: 22, "font-size": 14, "font-weight": 600, fill: colour("--ink", "#000000") }, title);
   const inner = make("g", { transform: `translate(0 ${HEAD})` });
-  for (const child of svg.children) inner.append(inlined(child));
+  for (const child of svg.children) inner.append(inlineStyles(child));
   make("text", { x: 12, y: all - 9, "font-size": 11, fill: colour("--quiet", "#555555") }, NOTICE);
   return new XMLSerializer().serializeToString(out);
 }
 
 /** A colour as the screen shows it, with nothing left to look up. */
-function resolved(near: SVGSVGElement, wanted: string, usual: string): string {
+function resolveColour(near: SVGSVGElement, wanted: string, usual: string): string {
   const probe = document.createElementNS(near.namespaceURI, "rect") as SVGElement;
   probe.style.fill = wanted;
   near.append(probe);
@@ -79,7 +79,7 @@ function resolved(near: SVGSVGElement, wanted: string, usual: string): string {
   return found || usual;
 }
 
-function inlined(node: Element): Element {
+function inlineStyles(node: Element): Element {
   const copy = node.cloneNode(false) as Element;
   const style = getComputedStyle(node);
   for (const name of COPIED) {
@@ -88,7 +88,7 @@ function inlined(node: Element): Element {
   }
   copy.removeAttribute("class");
   copy.removeAttribute("style");
-  for (const child of node.childNodes) copy.append(child instanceof Element ? inlined(child) : child.cloneNode(true));
+  for (const child of node.childNodes) copy.append(child instanceof Element ? inlineStyles(child) : child.cloneNode(true));
   return copy;
 }
 

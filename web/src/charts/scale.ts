@@ -1,18 +1,9 @@
 // From numbers to places on a chart, and the numbers that stand at its axis.
 
-export interface Scale {
-  (value: number): number;
-  low: number;
-  high: number;
-}
-
 /** A straight scale from a range of numbers to a range of pixels. */
-export function scaleOf(low: number, high: number, from: number, to: number): Scale {
+export function scaleOf(low: number, high: number, from: number, to: number): (value: number) => number {
   const width = high - low || 1;
-  const scale = ((value: number) => from + ((value - low) / width) * (to - from)) as Scale;
-  scale.low = low;
-  scale.high = high;
-  return scale;
+  return (value) => from + ((value - low) / width) * (to - from);
 }
 
 /** Round numbers within a range, about as many as asked for. */

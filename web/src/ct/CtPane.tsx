@@ -15,12 +15,12 @@ import type { Mode } from "./labels";
 import type { Layout, Tool } from "./niivue";
 import { huAt } from "./scan";
 import { PLANES, type Triple, indexOf, mmOf, placeWords } from "./space";
-import { type At, type Row, type Spot, canShow, useLayers, useRows } from "./useMarks";
+import { type At, type Row, type LesionFacts, canShow, useLayers, useRows } from "./useMarks";
 import { useLarge } from "./useLarge";
 import { useScan } from "./useScan";
 import { WINDOWS, type Window } from "./windows";
 
-export interface CtPaneProps {
+interface CtPaneProps {
   dataset: string;
   split: string;
   case: string;
@@ -73,7 +73,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
     if (!runs.includes(run)) setRun(runs[0] ?? "");
   }, [runs.join(" ")]);
   useEffect(() => {
-    if (viewer && film.current) viewer.look({ window: window_, slab: slab.mm, darkest: slab.darkest, fill, outline, colours: coloursFrom(film.current) });
+    if (viewer && film.current) viewer.setStyle({ window: window_, slab: slab.mm, darkest: slab.darkest, fill, outline, colours: coloursFrom(film.current) });
   }, [viewer, window_, slab, fill, outline]);
   useEffect(() => void viewer?.arrange(layout), [viewer, layout]);
   useEffect(() => viewer?.tool(tool), [viewer, tool]);
@@ -85,7 +85,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
 
   const space = scan?.space;
   const go = (to: Triple) => viewer?.go(to);
-  const jump = (row: Row, spot: Spot, side: "truth" | "made") => {
+  const jump = (row: Row, spot: LesionFacts, side: "truth" | "made") => {
     if (!space) return;
     setChosen(`${row.query}/${side}/${spot.number}`);
     setHidden((before) => new Set([...before].filter((query) => query !== row.query)));
@@ -105,7 +105,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
     // Once for each finding that is asked for: afterwards whoever looks goes where he likes.
     if (!finding || !space || jumped.current === finding) return;
     const row = known.rows.find((one) => one.query === finding) ?? known.rows[Number(finding)];
-    const spot = row && largest(row.truth?.entities ?? row.made?.lesions ?? []);
+    const spot = row && largestLesion(row.truth?.entities ?? row.made?.lesions ?? []);
     if (row && spot) {
       jumped.current = finding;
       jump(row, spot, row.truth ? "truth" : "made");
@@ -147,7 +147,7 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
         onDblClickCapture={(event) => event.stopPropagation()}
         onContextMenuCapture={(event) => event.preventDefault()}
       >
-        <canvas ref={canvas} tabIndex={0} role="img" aria-label={described(layout, case_, words, [...shown].length, mode)} aria-describedby={keys} />
+        <canvas ref={canvas} tabIndex={0} role="img" aria-label={describeCanvas(layout, case_, words, [...shown].length, mode)} aria-describedby={keys} />
         {scan ? tileOf(layout, planes).map(({ plane, tile }) => <Markers key={plane} plane={plane} tile={tile} />) : null}
         {pixels > 0 && layout !== "3d" ? <Ruler pixels={pixels} /> : null}
         {!scan && !problem ? (
@@ -252,12 +252,12 @@ export default function CtPane({ dataset, split, case: case_, picture, runs = []
   );
 }
 
-function largest(spots: readonly Spot[]): Spot | undefined {
-  return spots.reduce<Spot | undefined>((best, spot) => (best && best.voxels >= spot.voxels ? best : spot), undefined);
+function largestLesion(spots: readonly LesionFacts[]): LesionFacts | undefined {
+  return spots.reduce<LesionFacts | undefined>((best, spot) => (best && best.voxels >= spot.voxels ? best : spot), undefined);
 }
 
 /** What the canvas shows, for those who cannot see it. */
-function described(layout: Layout, case_: string, words: string, marks: number, mode: Mode | null): string {
+function describeCanvas(layout: Layout, case_: string, words: string, marks: number, mode: Mode | null): string {
   const name = LAYOUTS.find((one) => one.layout === layout)?.name ?? layout;
   const over = mode && marks ? `; ${MODE_NAMES[mode].toLowerCase()} of ${marks} finding${marks === 1 ? "" : "s"} over it` : "";
   return `CT of ${case_}: ${name.toLowerCase()}, crosshair at ${words || "–"}; the patient's right is on the left${over}`;

@@ -2,12 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Schemas, apiUrl, useApi } from "../api/client";
-import { formatNumber as number } from "../kit/kit";
+import { formatNumber as number } from "../kit/numbers";
 import type { Mode } from "./labels";
 import { placeWords } from "./space";
-import { type At, type Row, type Spot, canShow } from "./useMarks";
+import { type At, type Row, type LesionFacts, canShow } from "./useMarks";
 
-export interface FindingListProps {
+interface FindingListProps {
   at: At;
   rows: Row[];
   run: string;
@@ -16,7 +16,7 @@ export interface FindingListProps {
   onShown: (query: string, on: boolean) => void;
   /** Which lesion was jumped to last: "query/truth/3". */
   chosen: string;
-  onJump: (row: Row, spot: Spot, side: "truth" | "made") => void;
+  onJump: (row: Row, spot: LesionFacts, side: "truth" | "made") => void;
 }
 
 const PLACES = 8;
@@ -55,7 +55,7 @@ export function FindingList(props: FindingListProps) {
   );
 }
 
-function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; title: string; spots: Spot[] }) {
+function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; title: string; spots: LesionFacts[] }) {
   const { row, side, spots } = props;
   const [all, setAll] = useState(false);
   // What needs a look first: what was missed or is a false alarm, then the largest.
@@ -66,7 +66,7 @@ function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; tit
       <p class="quiet-text">{props.title}</p>
       <div class="ct-jumps" role="group" aria-label={`${props.title}: ${row.text}`}>
         {listed.map((spot) => {
-          const verdict = said(spot, side);
+          const verdict = lesionVerdict(spot, side);
           return (
             <button
               key={spot.number}
@@ -95,15 +95,15 @@ function Spots(props: FindingListProps & { row: Row; side: "truth" | "made"; tit
 }
 
 /** What became of a lesion, as a word, a sign and a colour. */
-function said(spot: Spot, side: "truth" | "made"): { word: string; sign: string; class: string } {
+function lesionVerdict(spot: LesionFacts, side: "truth" | "made"): { word: string; sign: string; class: string } {
   if (spot.met === null || spot.met === undefined) return { word: "", sign: "◎", class: "ct-jump" };
   if (spot.met) return { word: "matched", sign: "✓", class: "ct-jump ct-hit" };
   return side === "truth" ? { word: "missed", sign: "∕", class: "ct-jump ct-miss" } : { word: "false alarm", sign: "∖", class: "ct-jump ct-alarm" };
 }
 
-function Numbers({ at, run, row, met }: { at: At; run: string; row: Row; met: Schemas["Met"] }) {
+function Numbers({ at, run, row, met }: { at: At; run: string; row: Row; met: NonNullable<Schemas["FindingFacts"]["met"]> }) {
   const both = (row.truth?.voxels ?? 0) > 0 && (row.made?.voxels ?? 0) > 0;
-  const away = useApi<Schemas["Distances"]>(both ? apiUrl(["volumes", ...at, "distances", row.query], { run }) : null);
+  const away = useApi<Schemas["SurfaceDistances"]>(both ? apiUrl(["volumes", ...at, "distances", row.query], { run }) : null);
   const cell = (value: number | undefined, digits: number, unit = "") => (away.busy ? "…" : value === undefined ? "–" : `${number(value, digits)}${unit}`);
   const rows: [name: string, about: string, value: ComponentChildren][] = [
     [

@@ -20,7 +20,7 @@ export function Ruler({ pixels }: { pixels: number }) {
 }
 
 /** Left, top, right, bottom of a plane as a radiologist sees it. */
-export const SIDES: Record<Plane, readonly [string, string, string, string]> = {
+const SIDES: Record<Plane, readonly [string, string, string, string]> = {
   axial: ["R", "A", "L", "P"],
   coronal: ["R", "S", "L", "I"],
   sagittal: ["A", "S", "P", "I"],

@@ -39,7 +39,7 @@ export function Choice<T extends string>({
   );
 }
 
-export interface SlabSetting {
+interface SlabSetting {
   mm: number;
   darkest: boolean;
 }

@@ -1,13 +1,12 @@
 // Mouse and keys over the scan: scrolling, windowing, zooming, and the shortcuts that stand below it.
 import type { RefObject } from "preact";
-import { isTyping } from "../kit/typing";
-import { useKeydown } from "../kit/useKeydown";
+import { isTyping, useKeydown } from "../kit/keys";
 import { LAYOUTS, TOOLS } from "./Tools";
 import type { Layout, Tool, Viewer } from "./niivue";
 import { AXIS, type Plane, type Space, type Triple } from "./space";
 import { WINDOWS, type Window, dragWindow } from "./windows";
 
-export interface Gestures {
+interface Gestures {
   viewer: Viewer | null;
   canvas: RefObject<HTMLCanvasElement>;
   space: Space | undefined;

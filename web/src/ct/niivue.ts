@@ -22,7 +22,7 @@ const LINE = 1.4;
 const SMALL = 32;
 const SMALL_3D = 192;
 
-export interface SliceStyle {
+interface SliceStyle {
   window: Window;
   /** Millimetres over which the brightest (or darkest) voxel is taken; 0 is one slice. */
   slab: number;
@@ -36,8 +36,7 @@ export class Viewer {
   private readonly nv: Niivue;
   private scan: Scan | null = null;
   private block: Block | null = null;
-  private looks: SliceStyle | null = null;
-  private layout: Layout = "axial";
+  private style: SliceStyle | null = null;
   private huTexture: WebGLTexture | null = null;
   private labelTexture: WebGLTexture | null = null;
   private smallOf = 0;
@@ -99,7 +98,7 @@ export class Viewer {
       this.nv.setCustomSliceShader(SLICE_SHADER);
       this.nv.isBusy = false;
     }
-    this.dress();
+    this.setUniforms();
     if (first) this.go(within(scan.space, [scan.space.shape[0] / 2, scan.space.shape[1] / 2, scan.space.shape[2] / 2]));
     else this.draw();
   }
@@ -143,18 +142,18 @@ export class Viewer {
     gl.texSubImage3D(gl.TEXTURE_3D, 0, 0, 0, 0, ...dims, gl.RED_INTEGER, gl.UNSIGNED_BYTE, block?.classes ?? new Uint8Array(1));
     gl.activeTexture(gl.TEXTURE0);
     this.paint3d();
-    this.dress();
+    this.setUniforms();
     this.draw();
   }
 
-  look(looks: SliceStyle): void {
-    this.looks = looks;
-    this.dress();
+  setStyle(looks: SliceStyle): void {
+    this.style = looks;
+    this.setUniforms();
     this.draw();
   }
 
   /** Tell the shader how slices are to look. */
-  private dress(): void {
+  private setUniforms(): void {
     const program = this.nv.customSliceShader?.program;
     if (!program || !this.scan) return;
     const gl = this.nv.gl;
@@ -168,7 +167,7 @@ export class Viewer {
     gl.uniform1f(where("huStep"), step);
     gl.uniform3i(where("labelFirst"), ...(this.block?.first ?? ([0, 0, 0] as const)));
     gl.uniform3i(where("labelSize"), ...(this.block?.dims ?? ([0, 0, 0] as const)));
-    const looks = this.looks;
+    const looks = this.style;
     if (!looks) return;
     gl.uniform1f(where("windowLow"), looks.window.centre - looks.window.width / 2);
     gl.uniform1f(where("windowWidth"), looks.window.width);
@@ -184,23 +183,17 @@ export class Viewer {
 
   /** Slices to either side that a slab takes in, along each axis. */
   private reaches(): Triple {
-    const one = (axis: 0 | 1 | 2) => Math.floor((this.looks?.slab ?? 0) / 2 / (this.scan?.space.spacing[axis] ?? 1) + 1e-6);
+    const one = (axis: 0 | 1 | 2) => Math.floor((this.style?.slab ?? 0) / 2 / (this.scan?.space.spacing[axis] ?? 1) + 1e-6);
     return [one(0), one(1), one(2)];
   }
 
-  planes(): Plane[] {
-    if (this.layout === "3d") return [];
-    return this.layout === "planes" || this.layout === "all" ? ["axial", "coronal", "sagittal"] : [this.layout];
-  }
-
   async arrange(layout: Layout): Promise<void> {
-    this.layout = layout;
     if (layout === "3d" || layout === "all") await this.fill(SMALL_3D);
     this.nv.clearCustomLayout();
     if (layout === "3d") this.nv.setSliceType(SLICE_TYPE.RENDER);
     else if (layout === "planes" || layout === "all") this.nv.setCustomLayout(tiles(layout === "all"));
     else this.nv.setSliceType(SLICE[layout]);
-    this.dress();
+    this.setUniforms();
     this.draw();
   }
 
@@ -211,12 +204,6 @@ export class Viewer {
   forgetMeasures(): void {
     this.nv.clearAllMeasurements();
     this.draw();
-  }
-
-  crosshair(shown: boolean): void {
-    this.nv.opts.crosshairWidth = shown ? 0.6 : 0;
-    this.nv.opts.show3Dcrosshair = shown;
-    this.nv.updateGLVolume();
   }
 
   /** Bring the crosshair to a voxel. */
@@ -258,8 +245,8 @@ export class Viewer {
 
   /** Labels in the 3D view: NiiVue's own drawing, on its own small copy. */
   private paint3d(): void {
-    if (!this.scan || this.smallOf < SMALL_3D || !this.looks) return;
-    const colours = this.looks.colours;
+    if (!this.scan || this.smallOf < SMALL_3D || !this.style) return;
+    const colours = this.style.colours;
     const bytes = (channel: 0 | 1 | 2) => colours.map((colour) => Math.round(255 * colour[channel]));
     this.nv.drawLut = cmapper.makeDrawLut({ R: bytes(0), G: bytes(1), B: bytes(2), A: colours.map((_, n) => (n ? 255 : 0)), I: colours.map((_, n) => n), labels: colours.map((_, n) => `${n}`) });
     this.nv.createEmptyDrawing();

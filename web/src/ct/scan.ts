@@ -1,5 +1,5 @@
 // A scan on this side of the wire: fetched coarse first, then whole; and what is in it.
-import { ApiError } from "../api/client";
+import { request } from "../api/client";
 import { type Volume, readHu, readLabels } from "./nifti";
 import type { Space, Triple } from "./space";
 
@@ -46,16 +46,12 @@ export function downsample(scan: Scan, longest: number): Volume<Int16Array> {
   return { dims, affine, voxels };
 }
 
-/** Bytes from the server; `told` hears how much of them has come, from 0 to 1. */
-async function fetched(address: string, signal: AbortSignal, told?: (share: number) => void): Promise<ArrayBuffer> {
-  const response = await fetch(address, { signal });
-  if (!response.ok) {
-    const body = (await response.json().catch(() => ({}))) as { what?: string; remedy?: string };
-    throw new ApiError(response.status, body.what ?? `the server answered ${response.status}`, body.remedy);
-  }
+/** Bytes from the server; `onProgress` gets the share that has come, from 0 to 1. */
+async function fetchBytes(address: string, signal: AbortSignal, onProgress?: (share: number) => void): Promise<ArrayBuffer> {
+  const response = await request(address, { signal });
   const total = Number(response.headers.get("content-length") ?? 0);
   const packed = response.headers.get("content-encoding") === "gzip";
-  if (!response.body || !total || packed || !told) return response.arrayBuffer();
+  if (!response.body || !total || packed || !onProgress) return response.arrayBuffer();
   const all = new Uint8Array(total);
   const reader = response.body.getReader();
   for (let at = 0; ; ) {
@@ -63,16 +59,16 @@ async function fetched(address: string, signal: AbortSignal, told?: (share: numb
     if (done) break;
     all.set(value, at);
     at += value.length;
-    told(at / total);
+    onProgress(at / total);
   }
   return all.buffer;
 }
 
-export async function fetchScan(address: string, space: Space, step: number, signal: AbortSignal, told?: (share: number) => void): Promise<Scan> {
-  const { dims, voxels } = readHu(await fetched(address, signal, told));
+export async function fetchScan(address: string, space: Space, step: number, signal: AbortSignal, onProgress?: (share: number) => void): Promise<Scan> {
+  const { dims, voxels } = readHu(await fetchBytes(address, signal, onProgress));
   return { space, step, dims, voxels };
 }
 
 export async function fetchLabels(address: string, signal: AbortSignal): Promise<Volume<Uint8Array>> {
-  return readLabels(await fetched(address, signal));
+  return readLabels(await fetchBytes(address, signal));
 }

@@ -1,12 +1,12 @@
 // What is known beside a scan, and the masks that are laid over it.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ApiError, type Schemas, apiUrl, useApi } from "../api/client";
+import { ApiError, type Schemas, apiUrl, useApi, toApiError } from "../api/client";
 import { type Layer, type Mode, blockOf } from "./labels";
 import type { Viewer } from "./niivue";
 import { fetchLabels } from "./scan";
 import type { Scan } from "./scan";
 
-export type Spot = Schemas["Spot"];
+export type LesionFacts = Schemas["LesionFacts"];
 
 /** One sentence of the case with what is known of it: of the truth, of a run, or of both. */
 export interface Row {
@@ -14,7 +14,7 @@ export interface Row {
   text: string;
   category: string;
   truth: Schemas["FindingFacts"] | null;
-  made: Schemas["Marks"] | null;
+  made: Schemas["MarkedSentence"] | null;
 }
 
 export type At = readonly [dataset: string, split: string, case_: string, picture: string];
@@ -22,8 +22,8 @@ export type At = readonly [dataset: string, split: string, case_: string, pictur
 /** The sentences; the truth is asked for only where it may be shown. */
 export function useRows(at: At, run: string, truth: boolean): { rows: Row[]; failed: string; problem: ApiError | null; busy: boolean } {
   const query = run ? { run } : {};
-  const beside = useApi<Schemas["FindingsBeside"]>(truth ? apiUrl(["volumes", ...at, "findings"], query) : null);
-  const marks = useApi<Schemas["MarksBeside"]>(!truth && run ? apiUrl(["volumes", ...at, "marks"], query) : null);
+  const beside = useApi<Schemas["VolumeFindings"]>(truth ? apiUrl(["volumes", ...at, "findings"], query) : null);
+  const marks = useApi<Schemas["VolumeMarks"]>(!truth && run ? apiUrl(["volumes", ...at, "marks"], query) : null);
   const rows = useMemo<Row[]>(() => {
     if (truth)
       return (beside.data?.findings ?? []).map((one) => ({
@@ -66,7 +66,7 @@ export function useLayers(
         setLayers({ of: wanted, layers: found.map((labels) => ({ mode, labels })) });
       })
       .catch((error: unknown) => {
-        if (!leaving.signal.aborted) setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
+        if (!leaving.signal.aborted) setProblem(toApiError(error));
       });
     return () => leaving.abort();
   }, [wanted]);

@@ -12,7 +12,7 @@ const SIDE = 256;
 /** Voxels of the whole copy; beyond these every second one is shown. */
 const MOST = 160_000_000;
 
-export interface ScanState {
+interface ScanState {
   viewer: Viewer | null;
   scan: Scan | null;
   voxel: Triple;
@@ -33,11 +33,11 @@ export function useScan(canvas: RefObject<HTMLCanvasElement>, at: readonly [stri
     const leaving = new AbortController();
     let open: Viewer | null = null;
     const where = (more: string[], query = {}) => apiUrl(["volumes", ...at, ...more], query);
-    const fetchStep = (space: Space, step: number, told?: (share: number) => void) =>
-      fetchScan(where([], { frame: "patient", step }), space, step, leaving.signal, told);
+    const fetchStep = (space: Space, step: number, onProgress?: (share: number) => void) =>
+      fetchScan(where([], { frame: "patient", step }), space, step, leaving.signal, onProgress);
     const load = async () => {
       // The server inflates and the coarse scan comes while NiiVue is fetched and set up.
-      const attaching = attached();
+      const attaching = attachViewer();
       const geometry = await get<Schemas["VolumeGeometry"]>(where(["geometry"]), leaving.signal);
       const space = geometry.patient as Space;
       const coarse = stepFor(space.shape, FIRST, SIDE);
@@ -55,7 +55,7 @@ export function useScan(canvas: RefObject<HTMLCanvasElement>, at: readonly [stri
       }
       setShare(1);
     };
-    const attached = async () => {
+    const attachViewer = async () => {
       const { Viewer } = await import("./niivue");
       const made = new Viewer();
       if (leaving.signal.aborted || !canvas.current) return made;

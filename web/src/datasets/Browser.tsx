@@ -4,15 +4,15 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { apiUrl, useApi } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Loading, Empty, Field, Tag, ErrorBox } from "../kit/kit";
-import { isTyping } from "../kit/typing";
-import { useKeydown } from "../kit/useKeydown";
+import { useKeys } from "../kit/keys";
+import { formatCount } from "../kit/numbers";
 import { go, Link, to, useAddress, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import { Card } from "./Card";
 import { Facets } from "./Facets";
 import { Grid } from "./Grid";
-import { type SplitTable, type ChosenFilters, type Facet, type Hits, type LabelTable, RESERVED_NAMES, type Order, chosenFilters, makeSearch, namesOf, sortCases, filterCases, toggleFilter } from "./filters";
+import { type SplitTable, type ChosenFilters, type Facet, type SearchHits, type LabelTable, RESERVED_NAMES, type Order, chosenFilters, makeSearch, namesOf, sortCases, filterCases, toggleFilter } from "./filters";
 import "./datasets.css";
 
 const ON_CARDS = ["category", "modality", "region"];
@@ -50,7 +50,7 @@ export default function Browser({ parts }: ViewProps) {
           {own ? `${own.licence}: ${own.terms}` : null}
         </p>
       </header>
-      {table.problem ? <ErrorBox problem={table.problem} again={table.again} /> : null}
+      {table.problem ? <ErrorBox problem={table.problem} retry={table.reload} /> : null}
       {table.data && !waits ? (
         <Cases dataset={dataset} split={split} table={table.data} labels={labels.data} mayTruth={shelf.rights.truth} />
       ) : table.problem ? null : (
@@ -62,10 +62,9 @@ export default function Browser({ parts }: ViewProps) {
 
 function Totals({ table }: { table: SplitTable }) {
   const pictures = table.pictures.reduce((sum, count) => sum + count, 0);
-  const plural = (count: number, noun: string) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
   return (
     <strong>
-      {plural(table.ids.length, "case")}, {plural(pictures, "picture")}.{" "}
+      {formatCount(table.ids.length, "case")}, {formatCount(pictures, "picture")}.{" "}
     </strong>
   );
 }
@@ -96,7 +95,13 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
   const { kept, counts } = useMemo(() => filterCases(table.ids.length, facets, chosen, makeSearch(local, search)), [table, facets, chosen, local, search]);
   const titles = tells ? (labels?.titles ?? null) : null;
   const items = useSame(useMemo(() => sortCases(kept, order as Order, table, titles), [kept, order, table, titles]));
-  const box = useKeys(() => labels && setLabels(tells ? "" : "1"));
+  const box = useRef<HTMLInputElement>(null);
+  useKeys((key) => {
+    if (key === "t" && labels) setLabels(tells ? "" : "1");
+    else if (key === "/") box.current?.focus();
+    else return false;
+    return true;
+  });
 
   const toggle = (facet: string, value: string) => go(`${path}?${toggleFilter(query, facet, value)}`, { replace: true });
   const clear = () => {
@@ -135,7 +140,8 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
             </label>
           ) : null}
           <p class="browser-count" role="status">
-            {narrowed ? `${items.length.toLocaleString("en")} of ${whole.toLocaleString("en")} cases` : `${whole.toLocaleString("en")} cases`}
+            {narrowed ? `${items.length.toLocaleString("en")} of ` : ""}
+            {formatCount(whole, "case")}
           </p>
           {mayTruth ? (
             <Link class="button" href={defects}>
@@ -198,28 +204,15 @@ function useSame(items: number[]): number[] {
 }
 
 /** The last search that was answered, so that nothing flickers while somebody types. */
-function useSearch(dataset: string, split: string, words: string): Hits | null {
+function useSearch(dataset: string, split: string, words: string): SearchHits | null {
   const wanted = words.trim();
-  const hits = useApi<Hits>(wanted ? apiUrl(["datasets", dataset, split, "search"], { words: wanted }) : null);
-  const last = useRef<Hits | null>(null);
+  const hits = useApi<SearchHits>(wanted ? apiUrl(["datasets", dataset, split, "search"], { words: wanted }) : null);
+  const last = useRef<SearchHits | null>(null);
   if (!wanted) last.current = null;
   else if (hits.data) last.current = hits.data;
   else if (hits.problem && last.current?.words.join(" ") !== wanted.toLowerCase())
     last.current = { words: wanted.toLowerCase().split(/\s+/), cases: [] };
   return last.current;
-}
-
-/** The keys of the view: "/" leads to the box that is given back, "t" to the truth. */
-function useKeys(truth: () => void) {
-  const box = useRef<HTMLInputElement>(null);
-  useKeydown((event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    if (event.key === "t") truth();
-    if (event.key !== "/") return;
-    event.preventDefault();
-    box.current?.focus();
-  });
-  return box;
 }
 
 interface TruthsProps {

@@ -1,6 +1,7 @@
 // One case in the grid.
 import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { formatCount } from "../kit/numbers";
 import { Link } from "../router";
 import type { CardProps } from "./Grid";
 
@@ -23,9 +24,9 @@ interface Props extends CardProps {
 
 export const Card = memo(function Card({ id, href, thumb, pictures, volumes, text, title, labels, place, tabIndex }: Props) {
   const flat = pictures - volumes;
-  const told = [
+  const badge = [
     volumes === 1 ? "CT" : volumes ? `${volumes} CTs` : "",
-    flat === 1 ? "1 picture" : flat ? `${flat} pictures` : "",
+    flat ? formatCount(flat, "picture") : "",
   ]
     .filter(Boolean)
     .join(" + ");
@@ -33,7 +34,7 @@ export const Card = memo(function Card({ id, href, thumb, pictures, volumes, tex
     <Link class="card" href={href} tabIndex={tabIndex} data-place={place} title={title || undefined}>
       <span class="card-film">
         {pictures ? <Thumb key={thumb} src={thumb} /> : <span class="card-none">no picture</span>}
-        {told ? <span class="card-badge">{told}</span> : null}
+        {badge ? <span class="card-badge">{badge}</span> : null}
       </span>
       <span class="card-id">{id}</span>
       {title || labels ? <span class="card-truth">{[title, labels].filter(Boolean).join(" · ")}</span> : null}

@@ -1,8 +1,9 @@
 // What `overread check` finds in a split, kind by kind, while the check goes on.
 import { useEffect, useState } from "preact/hooks";
-import { apiUrl, get, type ApiError, type Schemas, useApi } from "../api/client";
+import { apiUrl, get, type ApiError, type Schemas, useApi, toApiError } from "../api/client";
 import { Crumbs } from "../crumbs";
 import { Empty, Tag, ErrorBox } from "../kit/kit";
+import { formatCount } from "../kit/numbers";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
@@ -30,7 +31,7 @@ export default function Defects({ parts }: ViewProps) {
         </Link>
       </div>
       {shelf.rights.truth ? (
-        <Found dataset={dataset} split={split} />
+        <DefectResults dataset={dataset} split={split} />
       ) : (
         <Empty title="Defects quote what is in the rows, and the truth is withheld on this page" />
       )}
@@ -38,7 +39,7 @@ export default function Defects({ parts }: ViewProps) {
   );
 }
 
-function Found({ dataset, split }: { dataset: string; split: string }) {
+function DefectResults({ dataset, split }: { dataset: string; split: string }) {
   const [opens, setOpens] = useQuery("pictures");
   const open_pictures = opens === "1" ? 1 : 0;
   const [finished, setFinished] = useState(false);
@@ -52,9 +53,9 @@ function Found({ dataset, split }: { dataset: string; split: string }) {
   const checkAgain = async () => {
     await get<DefectList>(apiUrl(address, { open_pictures, again: 1 }));
     setFinished(false);
-    asked.again();
+    asked.reload();
   };
-  if (asked.problem && !list) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  if (asked.problem && !list) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   return (
     <>
       <div class="sheet defects-head">
@@ -77,14 +78,13 @@ function Found({ dataset, split }: { dataset: string; split: string }) {
 }
 
 function Progress({ list }: { list: DefectList }) {
-  const plural = (count: number, noun: string) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
   return (
     <div class="stack" style={{ gap: "0.3rem" }}>
       <p role="status" style={{ margin: 0 }}>
         {list.finished ? "Checked" : "Checking"}: {list.done.toLocaleString("en")}
         {list.total === null ? "" : ` of ${list.total.toLocaleString("en")}`} rows.{" "}
         <strong>
-          {plural(list.errors, "error")}, {plural(list.warnings, "warning")}
+          {formatCount(list.errors, "error")}, {formatCount(list.warnings, "warning")}
         </strong>
         {list.finished ? "." : " so far."}
       </p>
@@ -111,7 +111,7 @@ function Group({ group, dataset, split, open_pictures }: GroupProps) {
       setMore((before) => [...before, ...next.lines]);
       setProblem(null);
     } catch (error) {
-      setProblem(error as ApiError);
+      setProblem(toApiError(error));
     }
   };
   return (

@@ -1,7 +1,8 @@
 // A grid of thousands of cards of which only those in sight are drawn.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { visibleRows, moveByKey, scrollToRow, shapeOf } from "./windowing";
+import { type Size, useSize } from "../kit/useSize";
+import { visibleRows, moveByKey, scrollToRow, shapeOf } from "../kit/windowing";
 
 const NARROWEST = 168;
 const GAP = 12;
@@ -25,26 +26,16 @@ interface GridProps {
   name: string;
   draw: (item: number, card: CardProps) => ComponentChildren;
   /** For tests, where nothing has a size. */
-  size?: { width: number; height: number };
+  size?: Size;
 }
 
 export function Grid({ label, items, name, draw, size: given }: GridProps) {
   const pane = useRef<HTMLDivElement>(null);
-  const [size, setSize] = useState(given ?? { width: 0, height: 0 });
+  const { room: size } = useSize(pane, given ?? { width: 0, height: 0 });
   const [top, setTop] = useState(() => left.get(name)?.top ?? 0);
   const [active, setActive] = useState(() => left.get(name)?.at ?? 0);
   const [held, setHeld] = useState(false);
   const wanted = useRef(left.has(name));
-
-  useLayoutEffect(() => {
-    const own = pane.current;
-    if (!own || given) return;
-    const measure = () => setSize({ width: own.clientWidth, height: own.clientHeight });
-    measure();
-    const watching = new ResizeObserver(measure);
-    watching.observe(own);
-    return () => watching.disconnect();
-  }, []);
 
   const { columns, rows } = shapeOf(items.length, size.width, NARROWEST, GAP);
   const [first, last] = visibleRows(top, size.height, PITCH, rows);

@@ -4,13 +4,13 @@ import type { Schemas } from "../api/client";
 export type SplitTable = Schemas["SplitTable"];
 export type LabelTable = Schemas["LabelTable"];
 export type Facet = Schemas["Facet"];
-export type Hits = Schemas["Hits"];
+export type SearchHits = Schemas["SearchHits"];
 
 export type Order = "stored" | "id" | "pictures" | "title";
 /** Facet → the values that were chosen; a case needs one of them in each facet. */
 export type ChosenFilters = Map<string, Set<string>>;
 
-export interface FilterResult {
+interface FilterResult {
   /** Places of the cases that are left, in the table's order. */
   kept: number[];
   /** Facet → how many cases each of its values would leave. */
@@ -76,7 +76,7 @@ export function filterCases(count: number, facets: Facet[], chosen: ChosenFilter
 }
 
 /** Whether a case has every word: in what the page holds of it, or in the text that the server searched. */
-export function makeSearch(local: string[], hits: Hits | null): (at: number) => boolean {
+export function makeSearch(local: string[], hits: SearchHits | null): (at: number) => boolean {
   if (!hits?.words.length) return () => true;
   const words = hits.words.map((word, which) => ({ word, cases: new Set(hits.cases[which] ?? []) }));
   return (at) => words.every(({ word, cases }) => cases.has(at) || (local[at]?.includes(word) ?? false));

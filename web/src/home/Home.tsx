@@ -8,7 +8,7 @@ import { type ShelfDataset, useShelf } from "../shelf";
 import { RunTable, type Summary } from "./RunTable";
 
 export default function Home() {
-  const { shelf, lookAgain } = useShelf();
+  const { shelf, refresh } = useShelf();
   const summaries = useApi<Summary[]>(shelf.runs.length ? apiUrl(["runs"]) : null, 5000);
   const known = new Map(summaries.data?.map((one) => [one.id, one]) ?? []);
   const groups = groupsOf(shelf);
@@ -21,7 +21,7 @@ export default function Home() {
           {shelf.rights.user ? <span class="quiet-text">{shelf.rights.user}</span> : null}
           {shelf.rights.read_only ? <Tag kind="warn">read-only</Tag> : null}
           {shelf.rights.truth ? null : <Tag kind="warn">truth withheld</Tag>}
-          <button type="button" onClick={lookAgain}>
+          <button type="button" onClick={refresh}>
             Refresh
           </button>
         </div>

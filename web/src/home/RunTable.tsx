@@ -3,20 +3,19 @@ import { useState } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import { Sheet, Tag } from "../kit/kit";
 import { Link, to } from "../router";
-import { compareUrl } from "../runs/links";
+import { MAX_COMPARED, compareUrl } from "../runs/links";
 import { Num } from "../runs/Num";
-import { ARROWS } from "../runs/numbers";
+import { ARROWS } from "../kit/numbers";
 import type { ShelfRun } from "../shelf";
 
 export type Summary = Schemas["RunSummary"];
-const MOST = 20;
 
 export function RunTable({ title, runs, known }: { title: string; runs: ShelfRun[]; known: Map<string, Summary> }) {
   const [chosen, setChosen] = useState<string[]>([]);
   const toggle = (id: string) => setChosen((now) => (now.includes(id) ? now.filter((one) => one !== id) : [...now, id]));
   const picked = chosen.length ? chosen : runs.map((run) => run.id);
   const metric = runs.map((run) => known.get(run.id)).find((one) => one?.metric);
-  const many = picked.slice(0, MOST);
+  const many = picked.slice(0, MAX_COMPARED);
   return (
     <Sheet
       title={`Runs: ${title}`}

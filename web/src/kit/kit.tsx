@@ -27,15 +27,15 @@ export function Loading({ what }: { what: string }) {
 }
 
 /** What went wrong, and what to do. */
-export function ErrorBox({ problem, again }: { problem: ApiError; again?: () => void }) {
+export function ErrorBox({ problem, retry }: { problem: ApiError; retry?: () => void }) {
   return (
     <div class="sheet trouble" role="alert">
       <p>
         <strong>{problem.message}</strong>
       </p>
       {problem.remedy ? <p>{problem.remedy}</p> : null}
-      {again ? (
-        <button type="button" onClick={again}>
+      {retry ? (
+        <button type="button" onClick={retry}>
           Try again
         </button>
       ) : null}
@@ -62,6 +62,17 @@ export function Verbatim({ what, text }: { what: string; text: string }) {
     <pre tabIndex={0} role="region" aria-label={what}>
       {text}
     </pre>
+  );
+}
+
+/** A heading and the text below it; nothing where there is no text. */
+export function TextSection({ title, text }: { title: string; text: string | null | undefined }) {
+  if (!text) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <p class="long-text">{text}</p>
+    </>
   );
 }
 
@@ -122,10 +133,4 @@ export function Tabs({ label, tabs, open, onOpen }: { label: string; tabs: Tab[]
       </div>
     </div>
   );
-}
-
-/** A number as people write it; '–' where there is none. */
-export function formatNumber(value: number | null | undefined, digits = 3): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : value.toFixed(digits);
 }

@@ -6,17 +6,17 @@ import { Loading, Empty, Sheet, ErrorBox } from "../kit/kit";
 import { Link } from "../router";
 import { traceUrl } from "./links";
 import { Change, Num } from "./Num";
-import { byReason, formatCount, formatScore, formatSignedWithInterval, formatWithInterval } from "./numbers";
+import { byReason, formatCount, formatScore, formatSignedWithInterval, formatWithInterval } from "../kit/numbers";
 import { type Column, RowTable } from "./RowTable";
 import type { RunStatus } from "./RunView";
 
-type Found = Schemas["AuditShown"];
-type Shares = Schemas["SharesFound"];
+type AuditResult = Schemas["AuditResult"];
+type Shares = Schemas["AuditShares"];
 type Answer = Schemas["AuditedAnswer"];
 const NOUNS: Record<string, string> = { box: "boxes", mask: "masks", slices: "slice ranges", whole: "whole pictures" };
 
 export default function AuditTab({ run }: { run: RunStatus }) {
-  const asked = useApi<Found>(run.audited ? apiUrl(["runs", run.id, "audit"]) : null);
+  const asked = useApi<AuditResult>(run.audited ? apiUrl(["runs", run.id, "audit"]) : null);
   if (!run.audited)
     return (
       <Empty title="This run was not audited">
@@ -25,7 +25,7 @@ export default function AuditTab({ run }: { run: RunStatus }) {
         </p>
       </Empty>
     );
-  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the audit" />;
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the audit" />;
   const found = asked.data;
   return (
     <div class="stack">
@@ -60,7 +60,7 @@ export default function AuditTab({ run }: { run: RunStatus }) {
   );
 }
 
-function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; shares: Shares; title: string }) {
+function Arms({ run, found, shares, title }: { run: RunStatus; found: AuditResult; shares: Shares; title: string }) {
   const arms = Object.entries(shares.arms);
   const failed = Object.values(found.arms_failed).some(Boolean);
   return (
@@ -119,7 +119,7 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
               label={title}
               axis="share of answers that moved"
               domain={[0, 1]}
-              rows={arms.map(([arm, own]) => ({ label: found.arms[arm] || arm, value: own.moved.value, low: own.moved.low, high: own.moved.high, told: formatScore(own.moved.value), series: arm === "null" ? 2 : 0 }))}
+              rows={arms.map(([arm, own]) => ({ label: found.arms[arm] || arm, value: own.moved.value, low: own.moved.low, high: own.moved.high, text: formatScore(own.moved.value), series: arm === "null" ? 2 : 0 }))}
             />
           )}
         </ChartFrame>
@@ -128,7 +128,7 @@ function Arms({ run, found, shares, title }: { run: RunStatus; found: Found; sha
   );
 }
 
-function Answers({ run, found }: { run: RunStatus; found: Found }) {
+function Answers({ run, found }: { run: RunStatus; found: AuditResult }) {
   const arms = Object.keys(found.arms);
   const columns: Column<Answer>[] = [
     { id: "case", head: "Case", width: 13, value: (row) => row.case, cell: (row) => <Link href={traceUrl(run.id, row.case)}>{row.case}</Link> },
@@ -159,7 +159,7 @@ function Answers({ run, found }: { run: RunStatus; found: Found }) {
   );
 }
 
-function LeftOut({ found }: { found: Found }) {
+function LeftOut({ found }: { found: AuditResult }) {
   const lists: [string, string[]][] = [
     ["cite nothing", found.uncited],
     ["had failed, so that there is no answer to audit", found.failed],

@@ -9,19 +9,19 @@ import { Link, useQuery } from "../router";
 import { useShelf } from "../shelf";
 import { runCasesUrl } from "./links";
 import { Num } from "./Num";
-import { ARROWS } from "./numbers";
-import type { Card, RunStatus } from "./RunView";
+import { ARROWS } from "../kit/numbers";
+import type { Scorecard, RunStatus } from "./RunView";
 
-type Breakdown = Schemas["ShownBreakdown"];
+type Breakdown = Schemas["ScoreBreakdown"];
 const FEW = 4;
 
-export default function Breakdowns({ run, card }: { run: RunStatus; card: Card }) {
+export default function Breakdowns({ run, card }: { run: RunStatus; card: Scorecard }) {
   const { shelf } = useShelf();
   const asked = useApi<Breakdown[]>(shelf.rights.truth ? apiUrl(["runs", run.id, "breakdowns"]) : null);
   const [by, setBy] = useQuery("by");
   const [metric, setMetric] = useQuery("metric");
   if (!shelf.rights.truth) return <Empty title="Breakdowns need the truth, which is withheld on this page" />;
-  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the breakdowns" />;
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the breakdowns" />;
   const found = asked.data.find((one) => one.name === by) ?? asked.data[0];
   if (!found) return <Empty title="The cases of this run have no groups" />;
   const there = card.scores.filter((score) => found.groups.some((group) => score.name in group.scores));
@@ -91,13 +91,13 @@ export default function Breakdowns({ run, card }: { run: RunStatus; card: Card }
                 label={`${chosen.name} by ${found.name}`}
                 axis={`${chosen.name} (${chosen.better} is better)`}
                 rows={[
-                  { label: "all", value: chosen.value, low: chosen.low ?? null, high: chosen.high ?? null, told: `n ${chosen.n.toLocaleString("en")}`, series: 2 },
+                  { label: "all", value: chosen.value, low: chosen.low ?? null, high: chosen.high ?? null, text: `n ${chosen.n.toLocaleString("en")}`, series: 2 },
                   ...rows.map(({ group, score }) => ({
                     label: group.label,
                     value: score?.value ?? null,
                     low: score?.low ?? null,
                     high: score?.high ?? null,
-                    told: score ? `n ${score.n.toLocaleString("en")}` : "",
+                    text: score ? `n ${score.n.toLocaleString("en")}` : "",
                   })),
                 ]}
               />
@@ -109,7 +109,7 @@ export default function Breakdowns({ run, card }: { run: RunStatus; card: Card }
   );
 }
 
-function GroupTable({ run, found, scores }: { run: RunStatus; found: Breakdown; scores: Card["scores"] }) {
+function GroupTable({ run, found, scores }: { run: RunStatus; found: Breakdown; scores: Scorecard["scores"] }) {
   const { shelf } = useShelf();
   return (
     <div class="scrolls" tabIndex={0} role="region" aria-label={`Scores by ${found.name}`}>

@@ -8,18 +8,18 @@ import { Link } from "../router";
 import { useShelf } from "../shelf";
 import { runCasesUrl, tabUrl } from "./links";
 import { Num } from "./Num";
-import { ARROWS, formatCount, formatScore } from "./numbers";
+import { ARROWS, formatCount, formatScore } from "../kit/numbers";
 import type { RunStatus } from "./RunView";
 
-type Found = Schemas["Calibration"];
+type CalibrationData = Schemas["Calibration"];
 
 export default function Calibration({ run }: { run: RunStatus }) {
   const { shelf } = useShelf();
-  const asked = useApi<Found>(shelf.rights.truth ? apiUrl(["runs", run.id, "calibration"]) : null);
+  const asked = useApi<CalibrationData>(shelf.rights.truth ? apiUrl(["runs", run.id, "calibration"]) : null);
   if (!shelf.rights.truth) return <Empty title="Calibration needs the truth, which is withheld on this page" />;
   if (!asked.data) {
     if (asked.problem?.status === 404) return <Empty title="No reading of this run has probabilities" />;
-    return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the calibration" />;
+    return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the calibration" />;
   }
   const found = asked.data;
   const rows = found.bins.map((bin) => [bin.low, bin.high, bin.n, bin.confidence, bin.right.value, bin.right.low, bin.right.high]);

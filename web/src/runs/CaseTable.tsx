@@ -5,14 +5,14 @@ import { Loading, Field, Tag, ErrorBox } from "../kit/kit";
 import { Link, go, here, useQuery } from "../router";
 import { useShelf } from "../shelf";
 import { traceUrl } from "./links";
-import { ARROWS, formatCount, formatScore } from "./numbers";
+import { ARROWS, formatCount, formatScore } from "../kit/numbers";
 import { type Column, RowTable } from "./RowTable";
-import type { Card, RunStatus } from "./RunView";
+import type { Scorecard, RunStatus } from "./RunView";
 
-type Row = Schemas["CaseRow"];
+type Row = Schemas["RunCaseRow"];
 const KINDS = { read: "good", failed: "bad", missing: "warn", "not judged": "warn" } as const;
 
-export default function CaseTable({ run, card }: { run: RunStatus; card: Card | null }) {
+export default function CaseTable({ run, card }: { run: RunStatus; card: Scorecard | null }) {
   const { shelf } = useShelf();
   const [breakdown] = useQuery("breakdown");
   const [group] = useQuery("group");
@@ -23,7 +23,7 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
   const [text, setText] = useQuery("find");
   const [truth, setTruth] = useQuery("truth");
   const query = breakdown && group ? { breakdown, group } : {};
-  const asked = useApi<Schemas["CaseTable"]>(apiUrl(["runs", run.id, "cases"], query), run.live ? 5000 : 0);
+  const asked = useApi<Schemas["RunCaseTable"]>(apiUrl(["runs", run.id, "cases"], query), run.live ? 5000 : 0);
   const table = asked.data;
   const headline = card?.scores.find((score) => score.official) ?? card?.scores[0];
   // Whether single cases are right is truth, and stays hidden until somebody asks.
@@ -33,7 +33,7 @@ export default function CaseTable({ run, card }: { run: RunStatus; card: Card | 
   const columns = useMemo(() => columnsOf(run, card, metrics, chosen, open), [run.id, run.repeat, card, metrics.join(), chosen, open]);
   const wanted = open ? right : "";
   const rows = useMemo(() => (table ? table.rows.filter(rowFilter({ state, right: wanted, sure, text })) : []), [table, state, wanted, sure, text]);
-  if (!table) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the cases" />;
+  if (!table) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the cases" />;
   const asksChoice = open && table.rows.some((row) => row.right !== null);
   const about = card?.scores.find((score) => score.name === chosen);
   return (
@@ -113,7 +113,7 @@ function Only({ what, names }: { what: string; names: string[] }) {
   );
 }
 
-export interface RowFilter {
+interface RowFilter {
   state: string;
   right: string;
   /** A range of confidence, '0.4-0.6'. */
@@ -141,7 +141,7 @@ const RIGHT: Column<Row> = {
   cell: (row) => <Right right={row.right} />,
 };
 
-function columnsOf(run: RunStatus, card: Card | null, metrics: string[], chosen: string, open: boolean): Column<Row>[] {
+function columnsOf(run: RunStatus, card: Scorecard | null, metrics: string[], chosen: string, open: boolean): Column<Row>[] {
   const place = metrics.indexOf(chosen);
   const better = new Map(card?.scores.map((score) => [score.name, score.better]) ?? []);
   const official = card?.scores.filter((score) => score.official && !score.twin && score.name !== chosen && metrics.includes(score.name)).slice(0, 3) ?? [];

@@ -9,15 +9,14 @@ import ComparedScores from "./ComparedScores";
 import Differences from "./Differences";
 import Disagreements from "./Disagreements";
 import { groupsOf } from "./run_groups";
-import { compareUrl } from "./links";
-import { ARROWS } from "./numbers";
+import { MAX_COMPARED, compareUrl } from "./links";
+import { ARROWS } from "../kit/numbers";
 import Ranks from "./Ranks";
 import "./runs.css";
 import { Reasons } from "./Reasons";
 import { withShortNames } from "./short_names";
 
-export type Comparison = Schemas["ComparisonShown"];
-const MOST = 20;
+export type Comparison = Schemas["ComparisonResult"];
 
 export default function CompareView() {
   const { shelf } = useShelf();
@@ -34,7 +33,7 @@ export default function CompareView() {
   // Runs on another copy of the dataset can seldom be compared: they are here only if named.
   const same = (run: ShelfRun) => run.benchmark === first?.benchmark && run.split === first.split && run.dataset === first.dataset;
   const alike = first ? shelf.runs.filter((run) => same(run) || ids.includes(run.id)) : [];
-  const toggle = (id: string) => setGiven((ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).slice(0, MOST).join(","));
+  const toggle = (id: string) => setGiven((ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]).slice(0, MAX_COMPARED).join(","));
   return (
     <div class="stack runs-view">
       <Crumbs trail={[{ text: "Compare runs" }]} />
@@ -68,18 +67,18 @@ export default function CompareView() {
           </label>
         </Choose>
       ) : (
-        <Begin groups={groups} />
+        <ChooseGroup groups={groups} />
       )}
       {ids.length === 1 ? <Empty title="Choose another run to compare with" /> : null}
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
       {ids.length > 1 && !found && !asked.problem ? <Loading what="the comparison" /> : null}
-      {found ? <Shown found={found} /> : null}
+      {found ? <ComparisonBody found={found} /> : null}
       {first && ids.length > 1 ? <Disagreements runs={ids} metric={found?.metric ?? null} /> : null}
     </div>
   );
 }
 
-function Begin({ groups }: { groups: [string, ShelfRun[]][] }) {
+function ChooseGroup({ groups }: { groups: [string, ShelfRun[]][] }) {
   const several = groups.filter(([, runs]) => runs.length > 1);
   if (!several.length) return <Empty title="No split has two runs to compare" />;
   return (
@@ -87,7 +86,7 @@ function Begin({ groups }: { groups: [string, ShelfRun[]][] }) {
       <ul>
         {several.map(([title, runs]) => (
           <li key={runs[0]?.id ?? title}>
-            <Link href={compareUrl(runs.slice(0, MOST).map((run) => run.id))}>
+            <Link href={compareUrl(runs.slice(0, MAX_COMPARED).map((run) => run.id))}>
               {title}: {runs.length} runs
             </Link>
           </li>
@@ -104,7 +103,7 @@ function Choose({ alike, ids, toggle, children }: { alike: ShelfRun[]; ids: stri
         <legend class="hidden-text">Runs to compare</legend>
         {alike.map((run) => (
           <label key={run.id}>
-            <input type="checkbox" checked={ids.includes(run.id)} disabled={!ids.includes(run.id) && ids.length >= MOST} onChange={() => toggle(run.id)} />
+            <input type="checkbox" checked={ids.includes(run.id)} disabled={!ids.includes(run.id) && ids.length >= MAX_COMPARED} onChange={() => toggle(run.id)} />
             {run.name}
           </label>
         ))}
@@ -114,7 +113,7 @@ function Choose({ alike, ids, toggle, children }: { alike: ShelfRun[]; ids: stri
   );
 }
 
-function Shown({ found }: { found: Comparison }) {
+function ComparisonBody({ found }: { found: Comparison }) {
   const { shelf } = useShelf();
   const nameOf = (id: string) => found.runs.find((run) => run.id === id)?.name ?? shelf.runs.find((run) => run.id === id)?.name ?? id;
   return (

@@ -7,7 +7,7 @@ import { Sheet } from "../kit/kit";
 import { Link, to, useQuery } from "../router";
 import { runCasesUrl } from "./links";
 import { Num } from "./Num";
-import { ARROWS, formatValue } from "./numbers";
+import { ARROWS, formatValue } from "../kit/numbers";
 import type { Comparison } from "./CompareView";
 
 export default function ComparedScores({ found }: { found: Comparison }) {
@@ -40,7 +40,7 @@ export default function ComparedScores({ found }: { found: Comparison }) {
               axis={`${found.metric} (${chosen?.better ?? "higher"} is better), ${Math.round(found.level * 100)} % intervals`}
               rows={found.runs.map((run) => {
                 const own = score(run.id, found.metric);
-                return { label: run.name, value: own?.value ?? null, low: own?.low, high: own?.high, told: formatValue(own), series: run.id === found.baseline ? 2 : 0 };
+                return { label: run.name, value: own?.value ?? null, low: own?.low, high: own?.high, text: formatValue(own), series: run.id === found.baseline ? 2 : 0 };
               })}
             />
           )}

@@ -5,7 +5,7 @@ import { Sheet } from "../kit/kit";
 import { Link } from "../router";
 import { compareUrl } from "./links";
 import { Change } from "./Num";
-import { formatP, formatSigned } from "./numbers";
+import { formatP, formatSigned } from "../kit/numbers";
 import type { Comparison } from "./CompareView";
 
 export default function Differences({ found }: { found: Comparison }) {
@@ -35,7 +35,7 @@ export default function Differences({ found }: { found: Comparison }) {
               axis={`difference in ${found.metric}`}
               line={0}
               sides={sides}
-              rows={apart.map(([run, own]) => ({ label: nameOf(run), value: own.difference.value, low: own.difference.low, high: own.difference.high, told: formatSigned(own.difference.value) }))}
+              rows={apart.map(([run, own]) => ({ label: nameOf(run), value: own.difference.value, low: own.difference.low, high: own.difference.high, text: formatSigned(own.difference.value) }))}
             />
           )}
         </ChartFrame>
@@ -56,7 +56,7 @@ export default function Differences({ found }: { found: Comparison }) {
                       Only this run right
                     </th>
                     <th scope="col" class="number" title="Cases that the baseline has right and this run wrong">
-                      Only baseline right right
+                      Only baseline right
                     </th>
                     <th scope="col" class="number">
                       Both / neither

@@ -5,11 +5,11 @@ import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { Link, useQuery } from "../router";
 import { useShelf } from "../shelf";
 import { sideBySideUrl } from "./links";
-import { formatScore } from "./numbers";
+import { formatScore } from "../kit/numbers";
 import { type Column, RowTable } from "./RowTable";
 import { shortNames } from "./short_names";
 
-type Found = Schemas["Disagreements"];
+type DisagreementList = Schemas["Disagreements"];
 type Row = Schemas["Disagreement"];
 const MOST = 8;
 
@@ -18,13 +18,13 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   const [truth, setTruth] = useQuery("truth");
   const open = truth === "1" && shelf.rights.truth;
   const chosen = runs.slice(0, MOST);
-  const asked = useApi<Found>(apiUrl(["disagreement"], { runs: chosen.join(","), metric: (open && metric) || undefined }));
+  const asked = useApi<DisagreementList>(apiUrl(["disagreement"], { runs: chosen.join(","), metric: (open && metric) || undefined }));
   const masks = asked.data?.asks_masks ?? false;
   const [measured, setMeasured] = useState(false);
   const overlap = useApi<Schemas["MaskDistances"]>(masks ? apiUrl(["disagreement", "masks"], { runs: chosen.join(",") }) : null, measured ? 0 : 1500);
   const far = overlap.data;
   useEffect(() => setMeasured(far !== null && far.done >= far.of), [far?.done, far?.of]);
-  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the disagreements" />;
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the disagreements" />;
   const found = asked.data;
   const apartOf = (row: Row) => (masks ? (far?.apart[row.case] ?? null) : row.apart);
   const names = shortNames(found.runs.map((id) => shelf.runs.find((run) => run.id === id)?.name ?? id));
@@ -43,7 +43,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
       head: names[at] ?? run,
       width: 10,
       value: (row) => row.answers[at] ?? row.values[at] ?? null,
-      cell: (row) => <Told row={row} at={at} />,
+      cell: (row) => <RunCell row={row} at={at} />,
     });
   }
   const usual = masks || some((row) => row.apart !== null) ? "-apart" : found.metric ? "-spread" : "";
@@ -77,7 +77,7 @@ export default function Disagreements({ runs, metric }: { runs: string[]; metric
   );
 }
 
-function Told({ row, at }: { row: Row; at: number }) {
+function RunCell({ row, at }: { row: Row; at: number }) {
   const state = row.states[at];
   if (state !== "read") return <Tag kind="warn">{state}</Tag>;
   const answer = row.answers[at];

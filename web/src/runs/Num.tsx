@@ -1,6 +1,6 @@
 // A number with its interval, small beside it.
 import type { ComponentChildren } from "preact";
-import { type IntervalValue, formatInterval, formatSigned, formatValue } from "./numbers";
+import { type IntervalValue, formatInterval, formatSigned, formatValue } from "../kit/numbers";
 
 /** `around` wraps the number itself, for instance in a link to the cases behind it. */
 export function Num({ of, around }: { of: IntervalValue | null | undefined; around?: (value: string) => ComponentChildren }) {

@@ -2,11 +2,11 @@
 import { csvOf } from "../charts/csv";
 import { saveText } from "../charts/save_files";
 import { Empty, Sheet } from "../kit/kit";
-import type { Card } from "./RunView";
+import type { Scorecard } from "./RunView";
 
 const SHOWN = 300;
 
-export default function Problems({ card }: { card: Card }) {
+export default function Problems({ card }: { card: Scorecard }) {
   if (!card.problems.length) return <Empty title="No problems with the readings" />;
   const all = card.problems.length + card.more_problems;
   return (

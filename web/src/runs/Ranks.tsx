@@ -2,7 +2,7 @@
 import { ChartFrame } from "../charts/ChartFrame";
 import { RankPlot } from "../charts/RankPlot";
 import { Sheet } from "../kit/kit";
-import { formatCount, formatP, percent, formatScore } from "./numbers";
+import { formatCount, formatP, percent, formatScore } from "../kit/numbers";
 import type { Comparison } from "./CompareView";
 
 export default function Ranks({ found }: { found: Comparison }) {
@@ -25,7 +25,7 @@ export default function Ranks({ found }: { found: Comparison }) {
             <RankPlot
               width={width}
               label={title}
-              rows={found.ranking.map((one) => ({ label: nameOf(one.run), rank: one.rank, low: one.low ?? null, high: one.high ?? null, told: one.first === null ? "" : `first in ${percent(one.first)}` }))}
+              rows={found.ranking.map((one) => ({ label: nameOf(one.run), rank: one.rank, low: one.low ?? null, high: one.high ?? null, text: one.first === null ? "" : `first in ${percent(one.first)}` }))}
             />
           )}
         </ChartFrame>

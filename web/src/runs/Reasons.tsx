@@ -1,5 +1,5 @@
 // What was not done and why, folded away: scores left out of a card or of a comparison.
-import { byReason } from "./numbers";
+import { byReason } from "../kit/numbers";
 
 export function Reasons({ title, reasons }: { title: string; reasons: Record<string, string> }) {
   if (!Object.keys(reasons).length) return null;

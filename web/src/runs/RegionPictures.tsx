@@ -1,6 +1,6 @@
 // Where one reader saw what it says: its findings drawn on the picture, for the view of two readers.
 import { apiUrl, useApi } from "../api/client";
-import { type Row, type TracedReading, lookUrl, rowsOf } from "../traces/rows";
+import { type Row, type TracedReading, regionPictureUrl, rowsOf } from "../traces/rows";
 
 const MOST = 6;
 
@@ -15,10 +15,10 @@ export function RegionPictures({ run, name }: { run: string; name: string }) {
     <>
       <h3>Where</h3>
       <div class="sbs-looks">
-        {looks.slice(0, MOST).map(({ row, place, told }) => (
+        {looks.slice(0, MOST).map(({ row, place, text }) => (
           <figure key={`${row.index}-${place}`}>
-            <img class="film" src={lookUrl(reading, row, place, { part: "whole" })} alt={`${reading.reader}: ${told}`} loading="lazy" />
-            <figcaption class="quiet-text">{told}</figcaption>
+            <img class="film" src={regionPictureUrl(reading, row, place, { part: "whole" })} alt={`${reading.reader}: ${text}`} loading="lazy" />
+            <figcaption class="quiet-text">{text}</figcaption>
           </figure>
         ))}
       </div>
@@ -27,28 +27,28 @@ export function RegionPictures({ run, name }: { run: string; name: string }) {
   );
 }
 
-interface Look {
+interface DrawableRegion {
   row: Row;
   place: number;
-  told: string;
+  text: string;
 }
 
 /** Places of findings, or of steps where findings have none; whole pictures say nothing, and each place is shown once. */
-export function drawableRegions(reading: Pick<TracedReading, "steps" | "findings">): Look[] {
+export function drawableRegions(reading: Pick<TracedReading, "steps" | "findings">): DrawableRegion[] {
   const findings = rowsOf({ steps: [], findings: reading.findings });
-  const found = lookable(findings);
-  return found.length ? found : lookable(rowsOf({ steps: reading.steps, findings: [] }));
+  const found = withRegions(findings);
+  return found.length ? found : withRegions(rowsOf({ steps: reading.steps, findings: [] }));
 }
 
-function lookable(rows: Row[]): Look[] {
+function withRegions(rows: Row[]): DrawableRegion[] {
   const seen = new Set<string>();
-  const looks: Look[] = [];
+  const looks: DrawableRegion[] = [];
   for (const row of rows)
     row.regions.forEach((region, place) => {
       const same = JSON.stringify([region.picture, region.told]);
       if (region.kind === "whole" || !region.drawable || seen.has(same)) return;
       seen.add(same);
-      looks.push({ row, place, told: region.told });
+      looks.push({ row, place, text: region.told });
     });
   return looks;
 }

@@ -1,8 +1,11 @@
 // A table of any length: only the rows in sight are drawn. Sorts by any column, saves itself as CSV.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, csvOf } from "../charts/csv";
 import { fileName, saveText } from "../charts/save_files";
+import { formatCount } from "../kit/numbers";
+import { useSize } from "../kit/useSize";
+import { visibleRows } from "../kit/windowing";
 import { useQuery } from "../router";
 import { sortedBy } from "./sorting";
 import "./runs.css";
@@ -46,21 +49,9 @@ export function RowTable<R>({ label, name, columns, rows, keyOf, usual = "", que
   const sorted = useMemo(() => (column ? sortedBy(rows, column.value, down) : rows), [rows, column?.id, down, columns]);
   const shown = columns.filter((one) => !one.hidden);
   const place = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
-  useEffect(() => {
-    const node = place.current;
-    if (!node) return;
-    const see = () => setView({ top: node.scrollTop, height: node.clientHeight || 600 });
-    see();
-    node.addEventListener("scroll", see, { passive: true });
-    addEventListener("resize", see);
-    return () => {
-      node.removeEventListener("scroll", see);
-      removeEventListener("resize", see);
-    };
-  }, []);
-  const first = Math.max(0, Math.min(sorted.length - 1, Math.floor(view.top / ROW) - BEYOND));
-  const last = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW) + BEYOND);
+  const [top, setTop] = useState(0);
+  const { room } = useSize(place, { width: 0, height: 600 });
+  const [first, last] = visibleRows(top, room.height, ROW, sorted.length, BEYOND);
   const choose = (id: string, number: boolean) => {
     place.current?.scrollTo(0, 0);
     // Numbers with the largest first, words from A: then the other way round.
@@ -80,14 +71,14 @@ export function RowTable<R>({ label, name, columns, rows, keyOf, usual = "", que
     <div class="rows">
       <div class="row rows-tools">
         <span class="quiet-text" role="status">
-          {rows.length.toLocaleString("en")} {rows.length === 1 ? "row" : "rows"}
+          {formatCount(rows.length, "row")}
         </span>
         {tools}
         <button type="button" onClick={saved} aria-label={`Save ${label} as CSV`}>
           CSV
         </button>
       </div>
-      <div class="rows-view" ref={place} tabIndex={0} role="region" aria-label={label}>
+      <div class="rows-view" ref={place} tabIndex={0} role="region" aria-label={label} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
         <table aria-rowcount={sorted.length + 1} style={{ minWidth: `${shown.reduce((sum, one) => sum + one.width, 0)}rem` }}>
           <colgroup>
             {shown.map((one) => (

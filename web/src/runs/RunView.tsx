@@ -1,6 +1,6 @@
 // A run: how far it is, what it scores, and the cases behind every number.
 import { useEffect, useState } from "preact/hooks";
-import { type Schemas, apiUrl, send, useApi } from "../api/client";
+import { type Schemas, apiUrl, send, useApi, toApiError } from "../api/client";
 import { ApiError } from "../api/client";
 import { CheckJudge } from "../builds/CheckJudge";
 import { Crumbs } from "../crumbs";
@@ -13,14 +13,14 @@ import AuditTab from "./AuditTab";
 import Breakdowns from "./Breakdowns";
 import Calibration from "./Calibration";
 import CaseTable from "./CaseTable";
-import { compareUrl } from "./links";
-import { formatCount } from "./numbers";
+import { MAX_COMPARED, compareUrl } from "./links";
+import { formatCount } from "../kit/numbers";
 import Problems from "./Problems";
 import Scores from "./Scores";
 import "./runs.css";
 
 export type RunStatus = Schemas["RunStatus"];
-export type Card = Schemas["ShownCard"];
+export type Scorecard = Schemas["ScorecardSummary"];
 
 const LIVE = 2000;
 const STILL = 15_000;
@@ -32,21 +32,21 @@ export default function RunView({ parts }: ViewProps) {
   const run = asked.data;
   const going = run !== null && (run.live || run.scoring?.state === "going" || run.scoring?.state === "waits");
   useEffect(() => setEvery(going ? LIVE : STILL), [going]);
-  const scored = useApi<Card>(run?.scored ? apiUrl(["runs", id, "card"]) : null);
+  const scored = useApi<Scorecard>(run?.scored ? apiUrl(["runs", id, "card"]) : null);
   // Another scoring wrote another card.
   const written = run?.scored && !going ? `${run.scoring?.state} ${run.stale}` : "";
   useEffect(() => {
-    if (written && scored.data) scored.again();
+    if (written && scored.data) scored.reload();
   }, [written]);
   const [tab, setTab] = useQuery("tab", "scores");
-  if (!run) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the run" />;
+  if (!run) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the run" />;
   const tabs: Tab[] = [
-    { id: "scores", title: "Scores", body: () => <Scored run={run} scored={scored} show={(card) => <Scores run={run} card={card} />} again={asked.again} /> },
-    { id: "breakdowns", title: "Breakdowns", body: () => <Scored run={run} scored={scored} show={(card) => <Breakdowns run={run} card={card} />} again={asked.again} /> },
+    { id: "scores", title: "Scores", body: () => <ScoredTab run={run} scored={scored} show={(card) => <Scores run={run} card={card} />} onScoring={asked.reload} /> },
+    { id: "breakdowns", title: "Breakdowns", body: () => <ScoredTab run={run} scored={scored} show={(card) => <Breakdowns run={run} card={card} />} onScoring={asked.reload} /> },
     { id: "cases", title: "Cases", body: () => <CaseTable run={run} card={scored.data} /> },
-    { id: "calibration", title: "Calibration", body: () => <Scored run={run} scored={scored} show={() => <Calibration run={run} />} again={asked.again} /> },
+    { id: "calibration", title: "Calibration", body: () => <ScoredTab run={run} scored={scored} show={() => <Calibration run={run} />} onScoring={asked.reload} /> },
     { id: "audit", title: "Audit", body: () => <AuditTab run={run} /> },
-    { id: "problems", title: problemsTitle(scored.data), body: () => <Scored run={run} scored={scored} show={(card) => <Problems card={card} />} again={asked.again} /> },
+    { id: "problems", title: problemsTitle(scored.data), body: () => <ScoredTab run={run} scored={scored} show={(card) => <Problems card={card} />} onScoring={asked.reload} /> },
     { id: "about", title: "About this run", body: () => <AboutRun run={run} /> },
   ];
   return (
@@ -66,7 +66,7 @@ export default function RunView({ parts }: ViewProps) {
   );
 }
 
-function problemsTitle(card: Card | null): string {
+function problemsTitle(card: Scorecard | null): string {
   const many = card ? card.problems.length + card.more_problems : 0;
   return many ? `Problems (${many.toLocaleString("en")})` : "Problems";
 }
@@ -92,7 +92,7 @@ function Progress({ run }: { run: RunStatus }) {
         {run.damaged ? <Tag kind="bad">{formatCount(run.damaged, "damaged line")}</Tag> : null}
         {usage.calls ? <span class="quiet-text">{formatCount(usage.calls, "call")}</span> : null}
         {tokens ? <span class="quiet-text">{formatCount(tokens, "token")}</span> : null}
-        {usage.seconds >= 0.05 ? <span class="quiet-text">{timed(usage.seconds)} reading time</span> : null}
+        {usage.seconds >= 0.05 ? <span class="quiet-text">{formatDuration(usage.seconds)} reading time</span> : null}
         {usage.cost !== null && usage.cost !== undefined ? <span class="quiet-text">cost {usage.cost.toFixed(2)}</span> : null}
       </div>
       {run.asked && !whole ? <progress value={run.read} max={run.asked} aria-label="Readings" /> : null}
@@ -100,7 +100,7 @@ function Progress({ run }: { run: RunStatus }) {
   );
 }
 
-function timed(seconds: number): string {
+function formatDuration(seconds: number): string {
   if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   return seconds < 5400 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
@@ -119,8 +119,8 @@ function Siblings({ run }: { run: RunStatus }) {
         </Link>
       ))}
       {alike.length > 1 ? (
-        <Link class="button" href={compareUrl([run.id, ...alike.map((one) => one.id)].slice(0, 20))}>
-          all {Math.min(alike.length, 19)}
+        <Link class="button" href={compareUrl([run.id, ...alike.map((one) => one.id)].slice(0, MAX_COMPARED))}>
+          all {Math.min(alike.length, MAX_COMPARED - 1)}
         </Link>
       ) : null}
     </div>
@@ -129,21 +129,21 @@ function Siblings({ run }: { run: RunStatus }) {
 
 interface ScoredProps {
   run: RunStatus;
-  scored: ReturnType<typeof useApi<Card>>;
-  show: (card: Card) => preact.ComponentChildren;
-  again: () => void;
+  scored: ReturnType<typeof useApi<Scorecard>>;
+  show: (card: Scorecard) => preact.ComponentChildren;
+  onScoring: () => void;
 }
 
 /** What needs scores: shown where there are some, and offered where there are none. */
-function Scored({ run, scored, show, again }: ScoredProps) {
+function ScoredTab({ run, scored, show, onScoring }: ScoredProps) {
   return (
     <div class="stack">
-      {!run.scored || run.stale || run.scoring ? <ScoreIt run={run} again={again} /> : null}
+      {!run.scored || run.stale || run.scoring ? <ScoreButton run={run} onScoring={onScoring} /> : null}
       {run.scored ? (
         scored.data ? (
           show(scored.data)
         ) : scored.problem ? (
-          <ErrorBox problem={scored.problem} again={scored.again} />
+          <ErrorBox problem={scored.problem} retry={scored.reload} />
         ) : (
           <Loading what="the scores" />
         )
@@ -152,7 +152,7 @@ function Scored({ run, scored, show, again }: ScoredProps) {
   );
 }
 
-function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
+function ScoreButton({ run, onScoring }: { run: RunStatus; onScoring: () => void }) {
   const { shelf } = useShelf();
   const [problem, setProblem] = useState<ApiError | null>(null);
   const now = run.scoring;
@@ -160,9 +160,9 @@ function ScoreIt({ run, again }: { run: RunStatus; again: () => void }) {
     try {
       await send("POST", apiUrl(["runs", run.id, "score"]));
       setProblem(null);
-      again();
+      onScoring();
     } catch (error) {
-      setProblem(error instanceof ApiError ? error : new ApiError(0, String(error)));
+      setProblem(toApiError(error));
     }
   };
   if (now?.state === "going" || now?.state === "waits")

@@ -7,14 +7,14 @@ import { fileName, saveText } from "../charts/save_files";
 import { Sheet, Tag } from "../kit/kit";
 import { Link } from "../router";
 import { runCasesUrl } from "./links";
-import { ARROWS, formatInterval, formatCount, formatScore, formatValue } from "./numbers";
+import { ARROWS, formatInterval, formatCount, formatScore, formatValue } from "../kit/numbers";
 import { Num } from "./Num";
 import { Reasons } from "./Reasons";
-import type { Card, RunStatus } from "./RunView";
+import type { Scorecard, RunStatus } from "./RunView";
 
-type Score = Schemas["ShownScore"];
+type Score = Schemas["CardScore"];
 
-export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
+export default function Scores({ run, card }: { run: RunStatus; card: Scorecard }) {
   const plain = card.scores.filter((score) => !score.twin);
   const named = new Map(card.scores.map((score) => [score.name, score]));
   const shares = plain.filter((score) => score.value !== null && score.value >= 0 && (score.high ?? score.value) <= 1);
@@ -60,7 +60,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Card }) {
                     value: score.value,
                     low: score.low ?? null,
                     high: score.high ?? null,
-                    told: formatValue(score),
+                    text: formatValue(score),
                     series: score.official ? 0 : 2,
                   }))}
                 />

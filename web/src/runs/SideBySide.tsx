@@ -1,21 +1,21 @@
 // One case as several runs read it: answers, findings, reports and scores in columns.
 import { useState } from "preact/hooks";
 import { type Schemas, apiUrl, useApi } from "../api/client";
-import { useKeys } from "../cases/keys";
+import { useKeys } from "../kit/keys";
 import { Crumbs } from "../crumbs";
-import { Loading, Sheet, Tag, ErrorBox } from "../kit/kit";
+import { Loading, Sheet, Tag, ErrorBox, TextSection } from "../kit/kit";
 import { RegionPictures } from "./RegionPictures";
 import { Link, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
 import { useShelf } from "../shelf";
 import { compareUrl, traceUrl } from "./links";
-import { ARROWS, formatCount, formatScore } from "./numbers";
+import { ARROWS, formatCount, formatScore } from "../kit/numbers";
 import { MIN_SHARED, diffWords, sharedFraction } from "./word_diff";
 import "./runs.css";
 
-type Beside = Schemas["SideBySide"];
-type Reading = Schemas["OneReading"];
-type Truth = Schemas["TruthBeside"];
+type ComparedCase = Schemas["SideBySide"];
+type Reading = Schemas["ComparedReading"];
+type Truth = Schemas["ComparedTruth"];
 
 export default function SideBySide({ parts }: ViewProps) {
   const { shelf } = useShelf();
@@ -23,7 +23,7 @@ export default function SideBySide({ parts }: ViewProps) {
   const [given] = useQuery("runs");
   const ids = given.split(",").filter(Boolean);
   const [asking, setAsking] = useState(false);
-  const asked = useApi<Beside>(ids.length > 1 ? apiUrl(["compare", "cases", name], { runs: given }) : null);
+  const asked = useApi<ComparedCase>(ids.length > 1 ? apiUrl(["compare", "cases", name], { runs: given }) : null);
   const truth = useApi<Truth>(asking ? apiUrl(["compare", "cases", name, "truth"], { runs: given }) : null);
   const found = asked.data;
   useKeys((key) => {
@@ -40,7 +40,7 @@ export default function SideBySide({ parts }: ViewProps) {
         </p>
       </>
     );
-  if (!found) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the readings" />;
+  if (!found) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the readings" />;
   const first = found.readings[0];
   return (
     <div class="stack runs-view">
@@ -60,7 +60,7 @@ export default function SideBySide({ parts }: ViewProps) {
           </button>
         ) : null}
       </div>
-      <Asked found={found} />
+      <CaseText found={found} />
       {truth.problem && asking ? <ErrorBox problem={truth.problem} /> : null}
       <div class="sbs-columns">
         {asking && truth.data ? <TruthColumn truth={truth.data} found={found} /> : null}
@@ -74,7 +74,7 @@ export default function SideBySide({ parts }: ViewProps) {
   );
 }
 
-function Asked({ found }: { found: Beside }) {
+function CaseText({ found }: { found: ComparedCase }) {
   const chosen = (letter: string) => found.readings.filter((reading) => reading.choice === letter);
   return (
     <Sheet title="Case text">
@@ -104,7 +104,7 @@ function Asked({ found }: { found: Beside }) {
   );
 }
 
-function Pictures({ found }: { found: Beside }) {
+function Pictures({ found }: { found: ComparedCase }) {
   const [broken, setBroken] = useState<Record<string, boolean>>({});
   const { dataset, split } = found;
   if (!dataset) return null;
@@ -129,7 +129,7 @@ function Pictures({ found }: { found: Beside }) {
   );
 }
 
-function TruthColumn({ truth, found }: { truth: Truth; found: Beside }) {
+function TruthColumn({ truth, found }: { truth: Truth; found: ComparedCase }) {
   return (
     <section class="sheet" aria-label="The truth">
       <h2>The truth</h2>
@@ -148,17 +148,12 @@ function TruthColumn({ truth, found }: { truth: Truth; found: Beside }) {
           </ul>
         </>
       ) : null}
-      {truth.report ? (
-        <>
-          <h3>Report</h3>
-          <p class="sbs-words">{truth.report}</p>
-        </>
-      ) : null}
+      <TextSection title="Report" text={truth.report} />
     </section>
   );
 }
 
-function ReadingColumn({ reading, other, found }: { reading: Reading; other: Reading; found: Beside }) {
+function ReadingColumn({ reading, other, found }: { reading: Reading; other: Reading; found: ComparedCase }) {
   const option = found.options.find((one) => one.letter === reading.choice);
   const looks = reading.steps.filter((step) => step.kind === "look").length;
   return (
@@ -187,8 +182,8 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
         </p>
       ) : null}
       {reading.state === "read" ? <RegionPictures run={reading.run} name={found.case} /> : null}
-      <Words title="Rationale" text={reading.rationale} other={other.rationale} of={other.name} />
-      <Words title="Report" text={reading.report} other={other.report} of={other.name} />
+      <DiffText title="Rationale" text={reading.rationale} other={other.rationale} of={other.name} />
+      <DiffText title="Report" text={reading.report} other={other.report} of={other.name} />
       {reading.findings?.length ? (
         <>
           <h3>Findings</h3>
@@ -202,7 +197,7 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
           </ul>
         </>
       ) : null}
-      <Words title="Discussion" text={reading.discussion} other={other.discussion} of={other.name} />
+      <DiffText title="Discussion" text={reading.discussion} other={other.discussion} of={other.name} />
       {reading.steps.length ? (
         <details>
           <summary>{formatCount(reading.steps.length, "step")}</summary>
@@ -221,21 +216,21 @@ function ReadingColumn({ reading, other, found }: { reading: Reading; other: Rea
 }
 
 /** A text, with the words underlined that the other does not have. */
-function Words({ title, text, other, of }: { title: string; text: string | null | undefined; other: string | null | undefined; of: string }) {
+function DiffText({ title, text, other, of }: { title: string; text: string | null | undefined; other: string | null | undefined; of: string }) {
   if (!text) return null;
   const pieces = other ? diffWords(text, other) : [];
   const alike = other ? Math.max(sharedFraction(pieces), sharedFraction(diffWords(other, text))) >= MIN_SHARED : false;
   return (
     <>
       <h3>{title}</h3>
-      <p class="sbs-words">{alike ? pieces.map((piece, at) => (piece.only ? <mark key={at}>{piece.text}</mark> : piece.text)) : text}</p>
+      <p class="long-text sbs-words">{alike ? pieces.map((piece, at) => (piece.only ? <mark key={at}>{piece.text}</mark> : piece.text)) : text}</p>
       {other ? <p class="quiet-text">{alike ? `Underlined: not in the text of ${of}.` : `Few words in common with ${of}.`}</p> : null}
     </>
   );
 }
 
-function Overlap({ name, runs, found }: { name: string; runs: string; found: Beside }) {
-  const asked = useApi<Schemas["MasksApart"][]>(apiUrl(["compare", "cases", name, "masks"], { runs }));
+function Overlap({ name, runs, found }: { name: string; runs: string; found: ComparedCase }) {
+  const asked = useApi<Schemas["MaskOverlap"][]>(apiUrl(["compare", "cases", name, "masks"], { runs }));
   const title = `How far the masks of ${found.readings[0]?.name} and ${found.readings[1]?.name} overlap`;
   if (!asked.data) return asked.problem ? <p class="quiet-text">The masks cannot be compared: {asked.problem.message}.</p> : <Loading what="the masks" />;
   return (
@@ -265,7 +260,7 @@ function Overlap({ name, runs, found }: { name: string; runs: string; found: Bes
 }
 
 /** What the case scores; that tells the truth, so it is shown when asked for. */
-function Values({ found }: { found: Beside }) {
+function Values({ found }: { found: ComparedCase }) {
   if (!found.metrics.length) return null;
   const plain = found.metrics.filter((one) => !one.name.startsWith("ceiling_"));
   return (

@@ -8,16 +8,16 @@ import { Link, to } from "../router";
 import type { ViewProps } from "../routes";
 import { runCasesUrl } from "./links";
 import { Change, Num } from "./Num";
-import { formatCount, formatP } from "./numbers";
+import { formatCount, formatP } from "../kit/numbers";
 import { linesOf } from "./sweep_lines";
 import "./runs.css";
 
-export type Swept = Schemas["SweepShown"];
+type SweepResult = Schemas["SweepResult"];
 
 export default function SweepView({ parts }: ViewProps) {
   const id = parts["sweep"] ?? "";
-  const asked = useApi<Swept>(apiUrl(["sweeps", id]), 15_000);
-  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : <Loading what="the sweep" />;
+  const asked = useApi<SweepResult>(apiUrl(["sweeps", id]), 15_000);
+  if (!asked.data) return asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : <Loading what="the sweep" />;
   const found = asked.data;
   return (
     <div class="stack runs-view">
@@ -45,7 +45,7 @@ export default function SweepView({ parts }: ViewProps) {
   );
 }
 
-function Metric({ found, metric }: { found: Swept; metric: string }) {
+function Metric({ found, metric }: { found: SweepResult; metric: string }) {
   const { along, lines, words } = linesOf(found, metric);
   const better = found.points.map((point) => point.scores[metric]?.better).find(Boolean) ?? "higher";
   const agreeing = found.points.some((point) => point.agreement);

@@ -1,6 +1,9 @@
 // Addresses that numbers lead to: the cases behind them.
 import { to } from "../router";
 
+/** Runs that the server compares at once. */
+export const MAX_COMPARED = 20;
+
 /** The cases of a run behind a number, the worst first: who asks for them asks for the truth. */
 export function runCasesUrl(run: string, metric: string, better: string, group?: { breakdown: string; group: string }): string {
   const query = new URLSearchParams({ tab: "cases", truth: "1", metric, sort: better === "lower" ? "-metric" : "metric" });

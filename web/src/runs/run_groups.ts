@@ -1,7 +1,7 @@
 // Runs that can be compared belong together: one benchmark, one split, one copy of the dataset.
-import type { ShelfRun, Shelved } from "../shelf";
+import type { ShelfRun, ShelfContents } from "../shelf";
 
-export function groupsOf(shelf: Pick<Shelved, "runs" | "datasets">): [title: string, runs: ShelfRun[]][] {
+export function groupsOf(shelf: Pick<ShelfContents, "runs" | "datasets">): [title: string, runs: ShelfRun[]][] {
   const found = new Map<string, ShelfRun[]>();
   for (const run of shelf.runs) {
     const key = JSON.stringify([run.benchmark, run.split, run.dataset]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Schemas } from "../api/client";
 import { rowFilter } from "./CaseTable";
 import { groupsOf } from "./run_groups";
-import { formatInterval, byReason, formatP, formatScore, formatSigned, formatWithInterval } from "./numbers";
+import { formatInterval, byReason, formatP, formatScore, formatSigned, formatWithInterval } from "../kit/numbers";
 import { sortedBy } from "./sorting";
 import { linesOf } from "./sweep_lines";
 import { shortNames } from "./short_names";
@@ -74,7 +74,7 @@ describe("words of two readers", () => {
   });
 });
 
-const row = (more: Partial<Schemas["CaseRow"]>): Schemas["CaseRow"] => ({
+const row = (more: Partial<Schemas["RunCaseRow"]>): Schemas["RunCaseRow"] => ({
   case: "c1",
   state: "read",
   error: null,
@@ -116,7 +116,7 @@ describe("lines of a sweep", () => {
         { name: "image_ratio", values: ["100", "0"], numbers: [100, 0] },
       ],
       points: [point({ kind: "a", image_ratio: "100" }, 1), point({ kind: "a", image_ratio: "0" }, 0.5), point({ kind: "b", image_ratio: "0" }, 0.2)],
-    } as unknown as Schemas["SweepShown"];
+    } as unknown as Schemas["SweepResult"];
     const { along, lines, words } = linesOf(found, "m");
     expect(along?.name).toBe("image_ratio");
     expect(words).toBeNull();

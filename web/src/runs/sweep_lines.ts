@@ -2,17 +2,17 @@
 import type { Schemas } from "../api/client";
 import type { Dot, Line } from "../charts/Curve";
 
-type Swept = Schemas["SweepShown"];
+type SweepResult = Schemas["SweepResult"];
 type Axis = Schemas["SweepAxis"];
 
-export interface Lines {
+interface Lines {
   along: Axis | null;
   lines: Line[];
   /** Words at the axis, where its values are no numbers. */
   words: { x: number; word: string }[] | null;
 }
 
-export function linesOf(found: Swept, metric: string): Lines {
+export function linesOf(found: SweepResult, metric: string): Lines {
   const along = found.axes.find((axis) => axis.numbers && axis.values.length > 1) ?? found.axes[0] ?? null;
   if (!along) return { along, lines: [], words: null };
   const numbers = along.values.length > 1 ? along.numbers : null;

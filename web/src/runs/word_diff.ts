@@ -1,6 +1,6 @@
 // Which words of a text another one has not: the longest common run of words decides.
 
-export interface Piece {
+interface Piece {
   text: string;
   /** Whether the other text lacks it here. */
   only: boolean;

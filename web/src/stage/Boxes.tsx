@@ -3,9 +3,10 @@ import { LABEL_HEIGHT, type PlacedLabel, placeLabels } from "./labels";
 import { LINES } from "./lines";
 import { HANDLES, type Handle } from "./box_editing";
 import type { StageBox } from "./Stage";
-import { type Frame, type Rect, type Size, onScreen } from "./viewport";
+import type { Size } from "../kit/useSize";
+import { type Frame, type Rect, onScreen } from "./viewport";
 
-export interface BoxesProps {
+interface BoxesProps {
   boxes: StageBox[];
   frame: Frame;
   room: Size;

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { WindowLevel } from "./window_level";
 
 /** value = base + step × number; low to high is what the 8-bit picture shows. */
-export interface Values {
+interface Values {
   numbers: Uint16Array;
   width: number;
   height: number;
@@ -47,25 +47,25 @@ export function valueOf(grey: number, values: Values): number {
 }
 
 /** Number → grey, for all 65,536. */
-export function greyTable(look: WindowLevel, values: Values): Uint8ClampedArray {
-  const black = valueOf(look.low, values);
-  const white = valueOf(look.high, values);
+export function greyTable(windowLevel: WindowLevel, values: Values): Uint8ClampedArray {
+  const black = valueOf(windowLevel.low, values);
+  const white = valueOf(windowLevel.high, values);
   const made = new Uint8ClampedArray(65536);
   for (let number = 0; number < 65536; number++) {
     const grey = (255 * (values.base + values.step * number - black)) / (white - black);
-    made[number] = look.inverted ? 255 - grey : grey;
+    made[number] = windowLevel.inverted ? 255 - grey : grey;
   }
   return made;
 }
 
 /** The window in the picture's own values. */
-export function deepText(look: WindowLevel, values: Values): string {
-  const [a, b] = [valueOf(look.low, values), valueOf(look.high, values)];
+export function deepText(windowLevel: WindowLevel, values: Values): string {
+  const [a, b] = [valueOf(windowLevel.low, values), valueOf(windowLevel.high, values)];
   const digits = Math.abs(b - a) < 10 ? 2 : 0;
-  return `W ${Math.abs(b - a).toFixed(digits)} L ${((a + b) / 2).toFixed(digits)}${look.inverted ? " inverted" : ""} (values)`;
+  return `W ${Math.abs(b - a).toFixed(digits)} L ${((a + b) / 2).toFixed(digits)}${windowLevel.inverted ? " inverted" : ""} (values)`;
 }
 
-export function DepthCanvas({ values, look, alt, class: name, style }: { values: Values; look: WindowLevel; alt: string; class: string; style: Record<string, string> }) {
+export function DepthCanvas({ values, windowLevel: windowLevel, alt, class: name, style }: { values: Values; windowLevel: WindowLevel; alt: string; class: string; style: Record<string, string> }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const image = useRef<ImageData | null>(null);
   useLayoutEffect(() => {
@@ -73,10 +73,10 @@ export function DepthCanvas({ values, look, alt, class: name, style }: { values:
     if (!pen) return;
     const { numbers, width, height } = values;
     if (image.current?.width !== width || image.current.height !== height) image.current = pen.createImageData(width, height);
-    const greys = greyTable(look, values);
+    const greys = greyTable(windowLevel, values);
     const points = new Uint32Array(image.current.data.buffer);
     for (let at = 0; at < numbers.length; at++) points[at] = 0xff000000 | ((greys[numbers[at] ?? 0] ?? 0) * 0x010101);
     pen.putImageData(image.current, 0, 0);
-  }, [values, look.low, look.high, look.inverted]);
+  }, [values, windowLevel.low, windowLevel.high, windowLevel.inverted]);
   return <canvas ref={canvas} class={name} style={style} role="img" aria-label={alt} width={values.width} height={values.height} />;
 }

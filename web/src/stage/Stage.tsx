@@ -7,19 +7,15 @@ import { type GestureContext, useGestures } from "./gestures";
 import { type WindowLevel, AS_STORED, isAsStored, toLinear, windowText } from "./window_level";
 import type { BoxKind } from "./lines";
 import { useLoaded } from "./useLoaded";
-import { useSize } from "./useSize";
+import { useSize } from "../kit/useSize";
 import { type Rect, type Viewport, WHOLE_PICTURE, focusOn, frameOf } from "./viewport";
 import { toStored, toUpright, uprightSize } from "./orientation";
 import "./stage.css";
 
-export interface StageBox {
+/** A box in pixels of the picture. */
+export interface StageBox extends Rect {
   /** Tells boxes apart. */
   id: string;
-  /** In pixels of the picture. */
-  x1: number;
-  y1: number;
-  x2: number;
-  y2: number;
   label?: string;
   /** Colour and manner: what was seen, the truth, a hit … ("plain" without it). */
   kind?: BoxKind;
@@ -39,17 +35,17 @@ export interface StageProps {
   tools?: boolean;
   onChoose?: (id: string) => void;
   /** Allows drawing a new box (drag, or keys); told when it is done. */
-  onDraw?: (box: { x1: number; y1: number; x2: number; y2: number }) => void;
+  onDraw?: (box: Rect) => void;
   /** Allows moving and resizing the chosen box (handles, or arrow keys). */
-  onChange?: (id: string, box: { x1: number; y1: number; x2: number; y2: number }) => void;
+  onChange?: (id: string, box: Rect) => void;
   /** The part to show, in pixels of the picture; absent shows all of it. */
-  focus?: { x1: number; y1: number; x2: number; y2: number } | undefined;
+  focus?: Rect | undefined;
   /** How it is looked at, where somebody else keeps that: two pictures then move together. */
-  sight?: Viewport | undefined;
-  onSight?: (sight: Viewport) => void;
+  viewport?: Viewport | undefined;
+  onViewport?: (viewport: Viewport) => void;
   /** The same for window and level. */
-  look?: WindowLevel | undefined;
-  onLook?: (look: WindowLevel) => void;
+  windowLevel?: WindowLevel | undefined;
+  onWindowLevel?: (windowLevel: WindowLevel) => void;
   /** Take all the height there is, as in a full-size view. */
   filling?: boolean;
   /** Address of its greys, where they have more than 8 bits: a changed window is then made of these. */
@@ -66,45 +62,45 @@ export function Stage(props: StageProps) {
   const picture = uprightSize(stored, loaded.turn);
   const stage = useRef<HTMLDivElement>(null);
   const surface = useRef<HTMLDivElement>(null);
-  const pointed = useRef<HTMLSpanElement>(null);
+  const pointerText = useRef<HTMLSpanElement>(null);
   const { room, known } = useSize(surface, picture);
-  const [sight, setSight] = useKept(props.sight, WHOLE_PICTURE, props.onSight);
-  const [look, setLook] = useKept(props.look, AS_STORED, props.onLook);
+  const [viewport, setViewport] = useControllable(props.viewport, WHOLE_PICTURE, props.onViewport);
+  const [windowLevel, setWindowLevel] = useControllable(props.windowLevel, AS_STORED, props.onWindowLevel);
   const filter = useId();
 
-  const plain = isAsStored(look);
+  const plain = isAsStored(windowLevel);
   const deep = useValues(!plain && props.values && !props.problem ? props.values : null);
 
   const upright = boxes.map((box) => ({ ...box, ...toUpright(box, stored, loaded.turn) }));
-  const hands: GestureContext = {
+  const context: GestureContext = {
     surface,
-    pointed,
+    pointerText,
     room,
     picture,
     boxes: upright,
-    sight,
-    setSight,
-    look,
-    setLook,
+    viewport,
+    setViewport,
+    windowLevel,
+    setWindowLevel,
     tools,
     onChoose,
     onDraw: onDraw ? (box) => onDraw(toStored(box, stored, loaded.turn)) : undefined,
     onChange: onChange ? (id, box) => onChange(id, toStored(box, stored, loaded.turn)) : undefined,
   };
-  const { mode, setMode, live, ...gestures } = useGestures(hands);
+  const { mode, setMode, live, ...gestures } = useGestures(context);
 
   const part = focus ? [focus.x1, focus.y1, focus.x2, focus.y2].join() : "";
   const before = useRef({ part: "", src });
   useEffect(() => {
     if (!known) return;
-    if (focus) setSight.current(focusOn(toUpright(focus, stored, loaded.turn), room, picture));
-    else if (before.current.part || (before.current.src !== src && !props.sight)) setSight.current(WHOLE_PICTURE);
+    if (focus) setViewport.current(focusOn(toUpright(focus, stored, loaded.turn), room, picture));
+    else if (before.current.part || (before.current.src !== src && !props.viewport)) setViewport.current(WHOLE_PICTURE);
     before.current = { part, src };
   }, [part, src, known, loaded.turn]);
 
-  const frame = frameOf(sight, room, picture);
-  const { slope, intercept } = toLinear(look);
-  const problem = props.problem ?? loaded.problem ?? (broken === loaded.shown ? broken && "this picture cannot be shown" : null);
+  const frame = frameOf(viewport, room, picture);
+  const { slope, intercept } = toLinear(windowLevel);
+  const problem = props.problem ?? loaded.problem ?? (broken === loaded.url ? broken && "this picture cannot be shown" : null);
   const film = `stage-picture${frame.scale >= 8 ? " pixels" : ""}`;
   const placed = {
     width: `${picture.width}px`,
@@ -118,8 +114,8 @@ export function Stage(props: StageProps) {
         <Toolbar
           mode={mode}
           onMode={setMode}
-          look={look}
-          onLook={setLook.current}
+          windowLevel={windowLevel}
+          onWindowLevel={setWindowLevel.current}
           onZoom={gestures.zoom}
           onFit={gestures.fit}
           onActual={gestures.actual}
@@ -132,7 +128,7 @@ export function Stage(props: StageProps) {
         ref={surface}
         class={`stage-surface ${mode}${tools ? " with-tools" : ""}${held}`}
         style={filling ? {} : { aspectRatio: `${picture.width} / ${picture.height}` }}
-        data-zoom={sight.zoom.toFixed(3)}
+        data-zoom={viewport.zoom.toFixed(3)}
         {...(tools || onDraw ? { tabIndex: 0, role: "application", "aria-label": `${alt}: ${tools ? "zoom, move, window" : "mark boxes"}` } : {})}
         onPointerDown={gestures.onPointerDown}
         onPointerMove={gestures.onPointerMove}
@@ -153,18 +149,18 @@ export function Stage(props: StageProps) {
           </svg>
         )}
         {deep && !problem ? (
-          <DepthCanvas values={deep} look={look} alt={alt} class={film} style={placed} />
-        ) : loaded.shown && !problem ? (
+          <DepthCanvas values={deep} windowLevel={windowLevel} alt={alt} class={film} style={placed} />
+        ) : loaded.url && !problem ? (
           <img
             class={film}
-            src={loaded.shown}
+            src={loaded.url}
             alt={alt}
             draggable={false}
             style={{ ...placed, filter: plain ? "none" : `url(#${filter})` }}
-            onError={() => setBroken(loaded.shown)}
+            onError={() => setBroken(loaded.url)}
           />
         ) : null}
-        {problem ? <p class="stage-told">{sentence(problem)}</p> : loaded.shown ? null : <p class="stage-told">Loading the picture …</p>}
+        {problem ? <p class="stage-told">{sentence(problem)}</p> : loaded.url ? null : <p class="stage-told">Loading the picture …</p>}
         {problem ? null : (
           <Boxes
             boxes={live?.box ? [...upright.filter((box) => box.id !== live.id), liveBox(live.id, live.box, upright)] : upright}
@@ -177,8 +173,8 @@ export function Stage(props: StageProps) {
         )}
         {tools && !problem ? (
           <p class="stage-readout" aria-hidden="true">
-            {Math.round(frame.scale * 100)} % · {deep ? deepText(look, deep) : windowText(look)}
-            <span ref={pointed} />
+            {Math.round(frame.scale * 100)} % · {deep ? deepText(windowLevel, deep) : windowText(windowLevel)}
+            <span ref={pointerText} />
           </p>
         ) : null}
       </div>
@@ -204,7 +200,7 @@ function sentence(text: string): string {
 }
 
 /** A value that is kept here, unless somebody else keeps it. The setter never goes stale. */
-function useKept<T>(given: T | undefined, usual: T, told: ((value: T) => void) | undefined) {
+function useControllable<T>(given: T | undefined, usual: T, told: ((value: T) => void) | undefined) {
   const [own, set] = useState(usual);
   const setter = useRef<(value: T) => void>(set);
   setter.current = (value) => {

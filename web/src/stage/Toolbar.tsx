@@ -3,12 +3,12 @@ import { PRESETS, type WindowLevel, nextPreset, presetOf } from "./window_level"
 
 export type Mode = "move" | "window" | "mark";
 
-export interface ToolbarProps {
+interface ToolbarProps {
   mode: Mode;
   /** `byKeys` where the button was pressed without a pointer. */
   onMode: (mode: Mode, byKeys?: boolean) => void;
-  look: WindowLevel;
-  onLook: (look: WindowLevel) => void;
+  windowLevel: WindowLevel;
+  onWindowLevel: (windowLevel: WindowLevel) => void;
   onZoom: (factor: number) => void;
   onFit: () => void;
   onActual: () => void;
@@ -16,11 +16,11 @@ export interface ToolbarProps {
   marks: boolean;
 }
 
-export function Toolbar({ mode, onMode, look, onLook, onZoom, onFit, onActual, marks }: ToolbarProps) {
-  const preset = presetOf(look);
+export function Toolbar({ mode, onMode, windowLevel, onWindowLevel, onZoom, onFit, onActual, marks }: ToolbarProps) {
+  const preset = presetOf(windowLevel);
   const choose = (id: string) => {
     const found = PRESETS.find((one) => one.id === id);
-    if (found) onLook({ low: found.low, high: found.high, inverted: look.inverted });
+    if (found) onWindowLevel({ low: found.low, high: found.high, inverted: windowLevel.inverted });
   };
   const pick = (own: Mode) => ({
     type: "button" as const,
@@ -55,10 +55,10 @@ export function Toolbar({ mode, onMode, look, onLook, onZoom, onFit, onActual, m
             </option>
           ))}
         </select>
-        <button type="button" aria-label="Next window preset" title="Next window preset" onClick={() => onLook(nextPreset(look))}>
+        <button type="button" aria-label="Next window preset" title="Next window preset" onClick={() => onWindowLevel(nextPreset(windowLevel))}>
           <kbd>w</kbd>
         </button>
-        <button type="button" aria-pressed={look.inverted} onClick={() => onLook({ ...look, inverted: !look.inverted })}>
+        <button type="button" aria-pressed={windowLevel.inverted} onClick={() => onWindowLevel({ ...windowLevel, inverted: !windowLevel.inverted })}>
           Invert <kbd>i</kbd>
         </button>
       </span>

@@ -1,5 +1,6 @@
 // Boxes that are drawn, moved and resized: by the pointer and by keys, always inside the picture.
-import type { Rect, Size } from "./viewport";
+import type { Size } from "../kit/useSize";
+import type { Rect } from "./viewport";
 
 export type Handle = "move" | "n" | "ne" | "e" | "se" | "s" | "sw" | "w" | "nw";
 export const HANDLES: Handle[] = ["n", "ne", "e", "se", "s", "sw", "w", "nw"];

@@ -4,19 +4,20 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Mode } from "./Toolbar";
 import { type WindowLevel, AS_STORED, changeWindow, nextPreset } from "./window_level";
 import { type Handle, arrow, initialBox, boxBetween, dragBox, nudgeBox } from "./box_editing";
-import { type Rect, type Viewport, type Size, WHOLE_PICTURE, actualSize, frameOf, inPicture, panBy, zoomAt } from "./viewport";
+import type { Size } from "../kit/useSize";
+import { type Rect, type Viewport, WHOLE_PICTURE, actualSize, frameOf, inPicture, panBy, zoomAt } from "./viewport";
 
 export interface GestureContext {
   surface: RefObject<HTMLDivElement>;
   /** Where the pointer's place in the picture is written. */
-  pointed: RefObject<HTMLSpanElement>;
+  pointerText: RefObject<HTMLSpanElement>;
   room: Size;
   picture: Size;
   boxes: (Rect & { id: string; chosen?: boolean })[];
-  sight: Viewport;
-  setSight: RefObject<(sight: Viewport) => void>;
-  look: WindowLevel;
-  setLook: RefObject<(look: WindowLevel) => void>;
+  viewport: Viewport;
+  setViewport: RefObject<(viewport: Viewport) => void>;
+  windowLevel: WindowLevel;
+  setWindowLevel: RefObject<(windowLevel: WindowLevel) => void>;
   tools: boolean;
   onChoose: ((id: string) => void) | undefined;
   onDraw: ((box: Rect) => void) | undefined;
@@ -24,7 +25,7 @@ export interface GestureContext {
 }
 
 /** What is being done now. */
-export interface Live {
+interface Live {
   kind: "pan" | "window" | "draw" | "change" | "keys";
   id: string | null;
   box: Rect | null;
@@ -34,8 +35,8 @@ interface Held {
   kind: Exclude<Live["kind"], "keys">;
   at: { x: number; y: number };
   target: Element;
-  sight: Viewport;
-  look: WindowLevel;
+  viewport: Viewport;
+  windowLevel: WindowLevel;
   id: string | null;
   box: Rect | null;
   handle: Handle;
@@ -58,21 +59,21 @@ export function useGestures(given: GestureContext) {
     liveNow.current = next;
     setLiveState(next);
   };
-  const see = (sight: Viewport) => {
-    now.current = { ...now.current, sight };
-    now.current.setSight.current?.(sight);
+  const see = (viewport: Viewport) => {
+    now.current = { ...now.current, viewport };
+    now.current.setViewport.current?.(viewport);
   };
-  const show = (look: WindowLevel) => {
-    now.current = { ...now.current, look };
-    now.current.setLook.current?.(look);
+  const show = (windowLevel: WindowLevel) => {
+    now.current = { ...now.current, windowLevel };
+    now.current.setWindowLevel.current?.(windowLevel);
   };
-  const frame = () => frameOf(now.current.sight, now.current.room, now.current.picture);
+  const frame = () => frameOf(now.current.viewport, now.current.room, now.current.picture);
   const place = (event: MouseEvent) => {
     const own = now.current.surface.current?.getBoundingClientRect();
     return { x: event.clientX - (own?.left ?? 0), y: event.clientY - (own?.top ?? 0) };
   };
   const middle = () => ({ x: now.current.room.width / 2, y: now.current.room.height / 2 });
-  const zoom = (factor: number, at = middle()) => see(zoomAt(now.current.sight, now.current.room, now.current.picture, at, factor));
+  const zoom = (factor: number, at = middle()) => see(zoomAt(now.current.viewport, now.current.room, now.current.picture, at, factor));
 
   useEffect(() => {
     const surface = given.surface.current;
@@ -88,26 +89,26 @@ export function useGestures(given: GestureContext) {
   }, [given.tools]);
 
   const onPointerDown = (event: PointerEvent) => {
-    const { tools, onDraw, onChange, onChoose, boxes, sight, look, surface } = now.current;
+    const { tools, onDraw, onChange, onChoose, boxes, viewport, windowLevel, surface } = now.current;
     const target = event.target as Element;
     const handle = target.getAttribute("data-handle") as Handle | null;
     const id = target.closest("[data-box]")?.getAttribute("data-box") ?? null;
     const kind = whatFor(event.button, { mode, tools, changes: Boolean(handle && onChange), draws: Boolean(onDraw) });
     if (!kind && !(onChoose && id)) return;
     const box = kind === "change" ? (boxes.find((one) => one.id === id) ?? null) : null;
-    held.current = { kind: kind ?? "pan", at: place(event), target, sight, look, id, box, handle: handle ?? "move", moved: false };
+    held.current = { kind: kind ?? "pan", at: place(event), target, viewport, windowLevel, id, box, handle: handle ?? "move", moved: false };
     surface.current?.setPointerCapture(event.pointerId);
     surface.current?.focus({ preventScroll: true });
     if (kind) event.preventDefault();
   };
 
   const onPointerMove = (event: PointerEvent) => {
-    const { picture, room, pointed, tools } = now.current;
+    const { picture, room, pointerText, tools } = now.current;
     const at = place(event);
-    if (pointed.current) {
+    if (pointerText.current) {
       const { x, y } = inPicture(at, frame());
       const inside = x >= 0 && y >= 0 && x < picture.width && y < picture.height;
-      pointed.current.textContent = inside ? ` · x ${Math.floor(x)} y ${Math.floor(y)}` : "";
+      pointerText.current.textContent = inside ? ` · x ${Math.floor(x)} y ${Math.floor(y)}` : "";
     }
     const own = held.current;
     if (!own) return;
@@ -117,10 +118,10 @@ export function useGestures(given: GestureContext) {
     own.moved = true;
     const { scale } = frame();
     if (own.kind === "pan" && tools) {
-      see(panBy(own.sight, room, picture, dx, dy));
+      see(panBy(own.viewport, room, picture, dx, dy));
       setLive({ kind: "pan", id: null, box: null });
     } else if (own.kind === "window") {
-      show(changeWindow(own.look, dx, -dy));
+      show(changeWindow(own.windowLevel, dx, -dy));
     } else if (own.kind === "draw") {
       setLive({ kind: "draw", id: null, box: boxBetween(inPicture(own.at, frame()), inPicture(at, frame()), picture) });
     } else if (own.kind === "change" && own.box) {
@@ -204,19 +205,19 @@ export function useGestures(given: GestureContext) {
   };
 
   const viewKeys = (event: KeyboardEvent): boolean => {
-    const { sight, room, picture, look, onDraw } = now.current;
+    const { viewport, room, picture, windowLevel, onDraw } = now.current;
     const way = arrow(event.key);
-    if (way) see(panBy(sight, room, picture, -way[0] * 48, -way[1] * 48));
+    if (way) see(panBy(viewport, room, picture, -way[0] * 48, -way[1] * 48));
     else if (event.key === "+" || event.key === "=") zoom(NEARER);
     else if (event.key === "-") zoom(1 / NEARER);
     else if (event.key === "0") see(WHOLE_PICTURE);
-    else if (event.key === "1") see(actualSize(sight, room, picture, devicePixelRatio || 1));
-    else if (event.key === "[") show(changeWindow(look, 16, 0));
-    else if (event.key === "]") show(changeWindow(look, -16, 0));
-    else if (event.key === ",") show(changeWindow(look, 0, -8));
-    else if (event.key === ".") show(changeWindow(look, 0, 8));
-    else if (event.key === "w") show(nextPreset(look));
-    else if (event.key === "i") show({ ...look, inverted: !look.inverted });
+    else if (event.key === "1") see(actualSize(viewport, room, picture, devicePixelRatio || 1));
+    else if (event.key === "[") show(changeWindow(windowLevel, 16, 0));
+    else if (event.key === "]") show(changeWindow(windowLevel, -16, 0));
+    else if (event.key === ",") show(changeWindow(windowLevel, 0, -8));
+    else if (event.key === ".") show(changeWindow(windowLevel, 0, 8));
+    else if (event.key === "w") show(nextPreset(windowLevel));
+    else if (event.key === "i") show({ ...windowLevel, inverted: !windowLevel.inverted });
     else if (event.key === "Home") show(AS_STORED);
     else if (event.key === "m" && onDraw) changeMode("mark", true);
     else if (event.key === "Escape" && mode !== "move") drop();
@@ -242,7 +243,7 @@ export function useGestures(given: GestureContext) {
     live,
     zoom,
     fit: () => see(WHOLE_PICTURE),
-    actual: () => see(actualSize(now.current.sight, now.current.room, now.current.picture, devicePixelRatio || 1)),
+    actual: () => see(actualSize(now.current.viewport, now.current.room, now.current.picture, devicePixelRatio || 1)),
     onPointerDown,
     onPointerMove,
     onPointerUp,

@@ -1,5 +1,6 @@
 // Where the labels of boxes go: readable at any zoom, inside the view, not over each other.
-import type { Rect, Size } from "./viewport";
+import type { Size } from "../kit/useSize";
+import type { Rect } from "./viewport";
 
 export const LABEL_HEIGHT = 18;
 const LETTER = 6.6;
@@ -12,7 +13,7 @@ export interface PlacedLabel {
   width: number;
 }
 
-export function shortenLabel(text: string): string {
+function shortenLabel(text: string): string {
   const plain = text.replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST - 1)}…` : plain;
 }

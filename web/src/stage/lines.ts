@@ -1,7 +1,7 @@
 // How boxes are drawn: each kind has a colour and a manner of line, so that colour is never alone.
 export type BoxKind = "plain" | "truth" | "reader" | "other" | "hit" | "miss" | "alarm" | "draft";
 
-export interface Line {
+interface Line {
   title: string;
   colour: string;
   dash: string;

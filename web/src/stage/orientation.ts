@@ -1,9 +1,10 @@
 // Some cameras store a picture on its side and say so. It is shown upright, while its boxes are
 // given in the picture as it is stored: here they are turned to what is seen, and back.
-import type { Rect, Size } from "./viewport";
+import type { Size } from "../kit/useSize";
+import type { Rect } from "./viewport";
 
 /** 1 to 8 as Exif counts them; 1 is upright as stored. */
-export type Turn = number;
+type Turn = number;
 
 export function uprightSize(size: Size, turn: Turn): Size {
   return turn >= 5 ? { width: size.height, height: size.width } : size;

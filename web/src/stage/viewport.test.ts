@@ -11,19 +11,19 @@ describe("what is seen of a picture", () => {
 
   it("keeps what lies under the pointer when it zooms", () => {
     const at = { x: 180, y: 120 };
-    let sight = zoomAt(WHOLE_PICTURE, room, picture, { x: 200, y: 150 }, 4);
-    const before = inPicture(at, frameOf(sight, room, picture));
-    sight = zoomAt(sight, room, picture, at, 1.5);
-    const after = inPicture(at, frameOf(sight, room, picture));
+    let viewport = zoomAt(WHOLE_PICTURE, room, picture, { x: 200, y: 150 }, 4);
+    const before = inPicture(at, frameOf(viewport, room, picture));
+    viewport = zoomAt(viewport, room, picture, at, 1.5);
+    const after = inPicture(at, frameOf(viewport, room, picture));
     expect(after.x).toBeCloseTo(before.x);
     expect(after.y).toBeCloseTo(before.y);
   });
 
   it("never leaves the picture, and never grows without end", () => {
-    let sight = zoomAt(WHOLE_PICTURE, room, picture, { x: 0, y: 0 }, 1e9);
-    expect(frameOf(sight, room, picture).scale).toBeCloseTo(32);
-    sight = panBy(sight, room, picture, 1e9, 1e9);
-    const frame = frameOf(sight, room, picture);
+    let viewport = zoomAt(WHOLE_PICTURE, room, picture, { x: 0, y: 0 }, 1e9);
+    expect(frameOf(viewport, room, picture).scale).toBeCloseTo(32);
+    viewport = panBy(viewport, room, picture, 1e9, 1e9);
+    const frame = frameOf(viewport, room, picture);
     expect(frame.x).toBeCloseTo(0);
     expect(frame.y).toBeCloseTo(0);
     expect(clampViewport({ zoom: 0.001, cx: 5, cy: -3 }, room, picture)).toEqual(WHOLE_PICTURE);

@@ -1,8 +1,5 @@
 // What part of a picture is seen, and where on the screen it lies. Pure numbers, no page.
-export interface Size {
-  width: number;
-  height: number;
-}
+import type { Size } from "../kit/useSize";
 
 export interface Rect {
   x1: number;
@@ -28,37 +25,37 @@ export interface Frame {
 export const WHOLE_PICTURE: Viewport = { zoom: 1, cx: 0.5, cy: 0.5 };
 const LARGEST_PIXEL = 32;
 
-export function fitting(room: Size, picture: Size): number {
+function fitting(room: Size, picture: Size): number {
   const scale = Math.min(room.width / picture.width, room.height / picture.height);
   return Number.isFinite(scale) && scale > 0 ? scale : 1;
 }
 
-export function frameOf(sight: Viewport, room: Size, picture: Size): Frame {
-  const scale = sight.zoom * fitting(room, picture);
+export function frameOf(viewport: Viewport, room: Size, picture: Size): Frame {
+  const scale = viewport.zoom * fitting(room, picture);
   return {
     scale,
-    x: room.width / 2 - sight.cx * picture.width * scale,
-    y: room.height / 2 - sight.cy * picture.height * scale,
+    x: room.width / 2 - viewport.cx * picture.width * scale,
+    y: room.height / 2 - viewport.cy * picture.height * scale,
   };
 }
 
 /** The same sight, no larger than is of use, and never past the picture's edge. */
-export function clampViewport(sight: Viewport, room: Size, picture: Size): Viewport {
+export function clampViewport(viewport: Viewport, room: Size, picture: Size): Viewport {
   const fit = fitting(room, picture);
   const least = Math.min(1, 1 / fit);
   const most = Math.max(1, LARGEST_PIXEL / fit);
-  const zoom = Math.min(most, Math.max(least, sight.zoom));
+  const zoom = Math.min(most, Math.max(least, viewport.zoom));
   const within = (centre: number, own: number, side: number) => {
     const half = own / (2 * side * fit * zoom);
     return half >= 0.5 ? 0.5 : Math.min(1 - half, Math.max(half, centre));
   };
-  return { zoom, cx: within(sight.cx, room.width, picture.width), cy: within(sight.cy, room.height, picture.height) };
+  return { zoom, cx: within(viewport.cx, room.width, picture.width), cy: within(viewport.cy, room.height, picture.height) };
 }
 
 /** Nearer or farther; what lies under the point stays there. */
-export function zoomAt(sight: Viewport, room: Size, picture: Size, at: { x: number; y: number }, factor: number): Viewport {
-  const before = frameOf(sight, room, picture);
-  const zoom = clampViewport({ ...sight, zoom: sight.zoom * factor }, room, picture).zoom;
+export function zoomAt(viewport: Viewport, room: Size, picture: Size, at: { x: number; y: number }, factor: number): Viewport {
+  const before = frameOf(viewport, room, picture);
+  const zoom = clampViewport({ ...viewport, zoom: viewport.zoom * factor }, room, picture).zoom;
   const scale = zoom * fitting(room, picture);
   const held = { x: (at.x - before.x) / before.scale, y: (at.y - before.y) / before.scale };
   const cx = (held.x + (room.width / 2 - at.x) / scale) / picture.width;
@@ -67,16 +64,16 @@ export function zoomAt(sight: Viewport, room: Size, picture: Size, at: { x: numb
 }
 
 /** Moved by so many points of the screen. */
-export function panBy(sight: Viewport, room: Size, picture: Size, dx: number, dy: number): Viewport {
-  const { scale } = frameOf(sight, room, picture);
-  const cx = sight.cx - dx / (picture.width * scale);
-  const cy = sight.cy - dy / (picture.height * scale);
-  return clampViewport({ ...sight, cx, cy }, room, picture);
+export function panBy(viewport: Viewport, room: Size, picture: Size, dx: number, dy: number): Viewport {
+  const { scale } = frameOf(viewport, room, picture);
+  const cx = viewport.cx - dx / (picture.width * scale);
+  const cy = viewport.cy - dy / (picture.height * scale);
+  return clampViewport({ ...viewport, cx, cy }, room, picture);
 }
 
 /** One pixel of the picture is one of the screen. */
-export function actualSize(sight: Viewport, room: Size, picture: Size, density: number): Viewport {
-  return clampViewport({ ...sight, zoom: 1 / (density * fitting(room, picture)) }, room, picture);
+export function actualSize(viewport: Viewport, room: Size, picture: Size, density: number): Viewport {
+  return clampViewport({ ...viewport, zoom: 1 / (density * fitting(room, picture)) }, room, picture);
 }
 
 /** A part of the picture with some of what is around it. */

@@ -21,14 +21,14 @@ describe("window and level", () => {
   });
 
   it("goes round through all presets", () => {
-    let look = AS_STORED;
+    let windowLevel = AS_STORED;
     const seen = PRESETS.map(() => {
-      look = nextPreset(look);
-      return presetOf(look);
+      windowLevel = nextPreset(windowLevel);
+      return presetOf(windowLevel);
     });
     expect(new Set(seen).size).toBe(PRESETS.length);
-    expect(isAsStored(look)).toBe(true);
-    expect(windowText({ ...look, inverted: true })).toBe("W 255 L 128 inverted");
+    expect(isAsStored(windowLevel)).toBe(true);
+    expect(windowText({ ...windowLevel, inverted: true })).toBe("W 255 L 128 inverted");
   });
 });
 

@@ -18,14 +18,14 @@ export const PRESETS: { id: string; title: string; low: number; high: number }[]
 ];
 
 /** The preset that a look is, or an empty word. */
-export function presetOf(look: WindowLevel): string {
-  return PRESETS.find((one) => one.low === look.low && one.high === look.high)?.id ?? "";
+export function presetOf(windowLevel: WindowLevel): string {
+  return PRESETS.find((one) => one.low === windowLevel.low && one.high === windowLevel.high)?.id ?? "";
 }
 
-export function nextPreset(look: WindowLevel): WindowLevel {
-  const at = PRESETS.findIndex((one) => one.id === presetOf(look));
+export function nextPreset(windowLevel: WindowLevel): WindowLevel {
+  const at = PRESETS.findIndex((one) => one.id === presetOf(windowLevel));
   const next = PRESETS[(at + 1) % PRESETS.length] ?? AS_STORED;
-  return { low: next.low, high: next.high, inverted: look.inverted };
+  return { low: next.low, high: next.high, inverted: windowLevel.inverted };
 }
 
 const NARROWEST = 0.25;
@@ -34,26 +34,26 @@ const NARROWEST = 0.25;
  * Another window: `wider` steps more between black and white, `brighter` steps of the level. A step
  * is a grey, and less where the window is narrow, as one wants it in pictures of many bits.
  */
-export function changeWindow(look: WindowLevel, wider: number, brighter: number): WindowLevel {
-  const before = look.high - look.low;
+export function changeWindow(windowLevel: WindowLevel, wider: number, brighter: number): WindowLevel {
+  const before = windowLevel.high - windowLevel.low;
   const step = Math.min(1, before / 255);
   const width = Math.min(1020, Math.max(NARROWEST, before + wider * step));
-  const level = Math.min(382, Math.max(-127, (look.low + look.high) / 2 - brighter * step));
-  return { ...look, low: level - width / 2, high: level + width / 2 };
+  const level = Math.min(382, Math.max(-127, (windowLevel.low + windowLevel.high) / 2 - brighter * step));
+  return { ...windowLevel, low: level - width / 2, high: level + width / 2 };
 }
 
 /** Slope and intercept, on 0 to 1, that show the look. */
-export function toLinear(look: WindowLevel): { slope: number; intercept: number } {
-  const slope = 255 / (look.high - look.low);
-  const intercept = -look.low / (look.high - look.low);
-  return look.inverted ? { slope: -slope, intercept: 1 - intercept } : { slope, intercept };
+export function toLinear(windowLevel: WindowLevel): { slope: number; intercept: number } {
+  const slope = 255 / (windowLevel.high - windowLevel.low);
+  const intercept = -windowLevel.low / (windowLevel.high - windowLevel.low);
+  return windowLevel.inverted ? { slope: -slope, intercept: 1 - intercept } : { slope, intercept };
 }
 
-export function isAsStored(look: WindowLevel): boolean {
-  return !look.inverted && look.low === 0 && look.high === 255;
+export function isAsStored(windowLevel: WindowLevel): boolean {
+  return !windowLevel.inverted && windowLevel.low === 0 && windowLevel.high === 255;
 }
 
-export function windowText(look: WindowLevel): string {
-  const level = Math.round((look.low + look.high) / 2);
-  return `W ${Math.round(look.high - look.low)} L ${level}${look.inverted ? " inverted" : ""}`;
+export function windowText(windowLevel: WindowLevel): string {
+  const level = Math.round((windowLevel.low + windowLevel.high) / 2);
+  return `W ${Math.round(windowLevel.high - windowLevel.low)} L ${level}${windowLevel.inverted ? " inverted" : ""}`;
 }

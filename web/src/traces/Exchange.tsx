@@ -1,15 +1,16 @@
 // The prompt and the raw reply behind a step, loaded when somebody asks for them.
 import { apiUrl, type Schemas, useApi } from "../api/client";
-import { Loading, Tag, ErrorBox, Verbatim, formatNumber } from "../kit/kit";
+import { Loading, Tag, ErrorBox, Verbatim } from "../kit/kit";
+import { formatNumber } from "../kit/numbers";
 import type { TracedReading } from "./rows";
 
-type Told = Schemas["ExchangeTold"];
+type ExchangeDetail = Schemas["ExchangeDetail"];
 
 export function ExchangePanel({ reading, number, onNumber }: { reading: TracedReading; number: number; onNumber?: (number: number) => void }) {
   const base = ["runs", reading.run, "cases", reading.case, "exchanges", String(number)];
   const sample = reading.sample || undefined;
-  const asked = useApi<Told>(apiUrl(base, { sample }));
-  if (asked.problem) return <ErrorBox problem={asked.problem} again={asked.again} />;
+  const asked = useApi<ExchangeDetail>(apiUrl(base, { sample }));
+  if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   if (!asked.data) return <Loading what="the prompt and the reply" />;
   const told = asked.data;
   return (
@@ -74,7 +75,7 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
   );
 }
 
-function Sent({ reading, exchange, picture }: { reading: TracedReading; exchange: number; picture: Schemas["PictureSent"] }) {
+function Sent({ reading, exchange, picture }: { reading: TracedReading; exchange: number; picture: Schemas["ExchangePicture"] }) {
   const address = apiUrl(["runs", reading.run, "cases", reading.case, "exchanges", String(exchange), "pictures", String(picture.number)], {
     sample: reading.sample || undefined,
   });
@@ -89,7 +90,7 @@ function Sent({ reading, exchange, picture }: { reading: TracedReading; exchange
   );
 }
 
-function spent(reply: NonNullable<Told["reply"]>): string {
+function spent(reply: NonNullable<ExchangeDetail["reply"]>): string {
   const ends: Record<string, string> = { stop: "", length: "cut off at the length limit", refused: "refused", other: "ended early" };
   const usage = reply.usage;
   const parts = [

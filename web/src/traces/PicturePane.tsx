@@ -3,14 +3,14 @@ import { apiUrl } from "../api/client";
 import { Field } from "../kit/kit";
 import { Link, to } from "../router";
 import { Stage } from "../stage/Stage";
-import { type MarkedRow, type Row, type TracedReading, boxesOn, lookUrl, rowOfBox } from "./rows";
+import { type MarkedRow, type Row, type TracedReading, boxesOn, regionPictureUrl, rowOfBox } from "./rows";
 
-export interface Chosen {
+interface Chosen {
   row: Row;
   place: number;
 }
 
-interface LookingProps {
+interface PicturePaneProps {
   reading: TracedReading;
   rows: Row[];
   referenceRows: Row[];
@@ -26,7 +26,7 @@ interface LookingProps {
   onClose: (close: boolean) => void;
 }
 
-export function PicturePane(props: LookingProps) {
+export function PicturePane(props: PicturePaneProps) {
   const { reading, picture, onPicture } = props;
   const shown = reading.pictures.find((one) => one.name === picture) ?? reading.pictures[0];
   if (!shown)
@@ -63,7 +63,7 @@ export function PicturePane(props: LookingProps) {
   );
 }
 
-function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, close, onClose, name, width, height }: LookingProps & { name: string; width: number; height: number }) {
+function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, close, onClose, name, width, height }: PicturePaneProps & { name: string; width: number; height: number }) {
   const marked: MarkedRow[] = [
     ...rows.map((row) => ({ row, truth: false, chosen: row === chosen?.row })),
     ...referenceRows.filter((row) => row === counterpart).map((row) => ({ row, truth: true, chosen: true })),
@@ -96,7 +96,7 @@ function OnFilm({ reading, rows, referenceRows, chosen, counterpart, onChoose, c
   );
 }
 
-function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }: LookingProps & { name: string }) {
+function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }: PicturePaneProps & { name: string }) {
   const first = rows.flatMap((row) => row.regions.map((region, place) => ({ row, place, region }))).find((one) => one.region.drawable && one.region.picture === name);
   const own = chosen && chosen.row.regions[chosen.place]?.drawable ? chosen : null;
   const look = own ?? first ?? null;
@@ -106,7 +106,7 @@ function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }
     <>
       {look && region ? (
         <figure class="trace-slice">
-          <img class="film" src={lookUrl(reading, look.row, look.place, { part: "whole", window })} alt={`Step ${look.row.number}: ${region.told}`} />
+          <img class="film" src={regionPictureUrl(reading, look.row, look.place, { part: "whole", window })} alt={`Step ${look.row.number}: ${region.told}`} />
           <figcaption class="quiet-text">
             {own ? "" : "This step names no region; the first region is shown. "}Step {look.row.number}: {region.told}
             {region.kind === "mask" ? ", the slice where the mask is largest" : region.kind === "slices" ? ", the middle slice" : ""}
@@ -117,7 +117,7 @@ function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }
       )}
       {counterpart && theirs >= 0 ? (
         <figure class="trace-slice">
-          <img class="film" src={lookUrl(reading, counterpart, theirs, { part: "whole", truth: true, window, against: own?.row })} alt={`Reference: ${counterpart.text}`} />
+          <img class="film" src={regionPictureUrl(reading, counterpart, theirs, { part: "whole", truth: true, window, against: own?.row })} alt={`Reference: ${counterpart.text}`} />
           <figcaption class="quiet-text">Reference {counterpart.number} in yellow, on the slice where its mask is largest{own ? "; the reader's mask in blue" : ""}</figcaption>
         </figure>
       ) : null}

@@ -59,12 +59,12 @@ export function ReferenceColumn({ reading, reference, rows, pairs, lit, window, 
       </ol>
       {reference.report ? (
         <Sheet title="Reference report">
-          <p class="trace-long">{reference.report}</p>
+          <p class="long-text">{reference.report}</p>
         </Sheet>
       ) : null}
       {reference.discussion ? (
         <Sheet title="Reference discussion">
-          <p class="trace-long">{reference.discussion}</p>
+          <p class="long-text">{reference.discussion}</p>
         </Sheet>
       ) : null}
     </>

@@ -1,5 +1,6 @@
 // What a reading came to: the choice, how sure, the report, the discussion, the cost.
-import { Sheet, Tag, formatNumber } from "../kit/kit";
+import { Sheet, Tag, TextSection } from "../kit/kit";
+import { formatNumber } from "../kit/numbers";
 import type { TracedReading } from "./rows";
 
 export function Result({ reading, answer }: { reading: TracedReading; answer: string | null }) {
@@ -37,9 +38,9 @@ export function Result({ reading, answer }: { reading: TracedReading; answer: st
               </tbody>
             </table>
           ) : null}
-          <Words title="Rationale" text={reading.rationale} />
-          <Words title="Report" text={reading.report} />
-          <Words title="Discussion" text={reading.discussion} />
+          <TextSection title="Rationale" text={reading.rationale} />
+          <TextSection title="Report" text={reading.report} />
+          <TextSection title="Discussion" text={reading.discussion} />
         </Sheet>
       ) : null}
       {usage && (usage.calls || usage.input_tokens || usage.seconds) ? (
@@ -48,16 +49,6 @@ export function Result({ reading, answer }: { reading: TracedReading; answer: st
           {formatNumber(usage.seconds ?? 0, 1)} s{usage.cost !== null && usage.cost !== undefined ? ` · cost ${formatNumber(usage.cost, 4)}` : ""}
         </p>
       ) : null}
-    </>
-  );
-}
-
-function Words({ title, text }: { title: string; text: string | null }) {
-  if (!text) return null;
-  return (
-    <>
-      <h3>{title}</h3>
-      <p class="trace-long">{text}</p>
     </>
   );
 }

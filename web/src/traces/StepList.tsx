@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Tag } from "../kit/kit";
-import { KINDS, type Row, type TracedReading, type Verdict, placesBeside, lookUrl, splitAtImages } from "./rows";
+import { KINDS, type Row, type TracedReading, type Verdict, placesBeside, regionPictureUrl, splitAtImages } from "./rows";
 
 const MOST = 3;
 
@@ -72,7 +72,7 @@ function Cutout({ reading, row, place, truth, window, onChoose }: { reading: Tra
   const region = row.regions[place];
   if (!region) return null;
   const volume = reading.pictures.find((one) => one.name === region.picture)?.kind === "volume";
-  const address = lookUrl(reading, row, place, { part: "cut", truth, ...(volume ? { window } : {}) });
+  const address = regionPictureUrl(reading, row, place, { part: "cut", truth, ...(volume ? { window } : {}) });
   return (
     <button type="button" class="trace-cutout film" onClick={onChoose} aria-label={`Show ${region.told}`}>
       <img src={address} alt={`Cut-out: ${region.told}`} loading="lazy" />

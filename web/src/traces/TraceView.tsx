@@ -5,13 +5,14 @@ import { Crumbs } from "../crumbs";
 import { Loading, Empty, Field, Sheet, Tag, ErrorBox } from "../kit/kit";
 import { go, here, to, useQuery } from "../router";
 import type { ViewProps } from "../routes";
+import { formatCount } from "../kit/numbers";
 import { useShelf } from "../shelf";
 import { ExchangePanel } from "./Exchange";
-import { type Move, useKeys } from "./keys";
+import { type Move, useMoveKeys } from "./keys";
 import { PicturePane } from "./PicturePane";
 import { ReferenceColumn } from "./ReferenceColumn";
 import { Result } from "./Result";
-import { type Judgement, type Reference, type Row, type TracedReading, pairsOf, referenceRowsOf, rowsOf, verdictsOn } from "./rows";
+import { type Judgement, type Reference, type Row, type TracedReading, pairsOf, referenceRowsOf, rowsOf, verdictsOfRow } from "./rows";
 import { StepItem, WrongSentences } from "./StepList";
 import { Verdicts } from "./Verdicts";
 import "./trace.css";
@@ -24,7 +25,7 @@ export default function TraceView({ parts }: ViewProps) {
   return (
     <>
       <Crumbs trail={[{ text: asked.data?.run_name ?? run, href: to("runs", run) }, { text: name }]} />
-      {asked.problem ? <ErrorBox problem={asked.problem} again={asked.again} /> : null}
+      {asked.problem ? <ErrorBox problem={asked.problem} retry={asked.reload} /> : null}
       {asked.data ? <Traced key={asked.data.sample} reading={asked.data} /> : asked.problem ? null : <Loading what="the reading" />}
     </>
   );
@@ -84,7 +85,7 @@ function Traced({ reading }: { reading: TracedReading }) {
     next: () => leave(reading.next),
     previous: () => leave(reading.previous),
   };
-  useKeys((move) => act[move]());
+  useMoveKeys((move) => act[move]());
 
   return (
     <div class="stack">
@@ -165,7 +166,7 @@ function Traced({ reading }: { reading: TracedReading }) {
           {rows.length ? (
             <ol class="trace-steps">
               {rows.map((one, at) => {
-                const said = verdictsOn(one, judgement);
+                const said = verdictsOfRow(one, judgement);
                 const pair = pairs.ofReading.get(one.number);
                 return (
                   <StepItem
@@ -207,16 +208,16 @@ function Traced({ reading }: { reading: TracedReading }) {
           ) : (
             <Empty title={reading.error !== null ? "The reading failed before its first step." : "This reading has no steps and no findings."} />
           )}
-          {verdictsOpen && mayTruth && judged.problem ? <ErrorBox problem={judged.problem} again={judged.again} /> : null}
+          {verdictsOpen && mayTruth && judged.problem ? <ErrorBox problem={judged.problem} retry={judged.reload} /> : null}
           {verdictsOpen && judged.data ? <Verdicts all={judged.data} chosen={judge} onChoose={setJudge} /> : null}
           <Result reading={reading} answer={truth ? (reference.data?.answer ?? null) : null} />
-          <Asked reading={reading} />
+          <ExchangeList reading={reading} />
         </section>
 
         {truth && mayTruth ? (
           <section class="stack" aria-label="The reference">
             <h2>The reference</h2>
-            {reference.problem ? <ErrorBox problem={reference.problem} again={reference.again} /> : null}
+            {reference.problem ? <ErrorBox problem={reference.problem} retry={reference.reload} /> : null}
             {reference.busy ? <Loading what="the reference" /> : null}
             {reference.data ? (
               <ReferenceColumn
@@ -262,7 +263,7 @@ function Question({ reading }: { reading: TracedReading }) {
 }
 
 /** Every exchange, also those that no step came of: a failed reading, a question asked again. */
-function Asked({ reading }: { reading: TracedReading }) {
+function ExchangeList({ reading }: { reading: TracedReading }) {
   const [open, setOpen] = useState<number | null>(null);
   if (!reading.exchanges.length) return null;
   return (
@@ -274,7 +275,7 @@ function Asked({ reading }: { reading: TracedReading }) {
               <button type="button" class="quiet" aria-expanded={open === at} onClick={() => setOpen(open === at ? null : at)}>
                 {open === at ? "▾" : "▸"} {one.task}
               </button>
-              {one.pictures ? <span class="quiet-text">{one.pictures === 1 ? "1 picture" : `${one.pictures} pictures`}</span> : null}
+              {one.pictures ? <span class="quiet-text">{formatCount(one.pictures, "picture")}</span> : null}
               {one.problem ? <Tag kind="bad">not usable: {one.problem}</Tag> : null}
               {one.repaired ? <Tag kind="warn">repaired: {one.repaired}</Tag> : null}
             </div>

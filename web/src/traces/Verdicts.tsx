@@ -3,7 +3,7 @@ import { Field, Sheet, Tag } from "../kit/kit";
 import { VerdictMark } from "./StepList";
 import type { Judgement } from "./rows";
 
-export function judgementName(one: Judgement): string {
+function judgementName(one: Judgement): string {
   return `${one.kind === "steps" ? "Explanation" : "Discussion"}, by ${one.judge} (${one.rule || "no rule"})`;
 }
 

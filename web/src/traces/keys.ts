@@ -1,5 +1,5 @@
 // Keys of the view of a reading; a field that is being typed into keeps its own.
-import { useKeydown } from "../kit/useKeydown";
+import { useKeydown } from "../kit/keys";
 
 export type Move = "down" | "up" | "open" | "truth" | "verdicts" | "close" | "next" | "previous";
 
@@ -29,7 +29,7 @@ export function moveOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
   return move;
 }
 
-export function useKeys(act: (move: Move) => void): void {
+export function useMoveKeys(act: (move: Move) => void): void {
   useKeydown((event) => {
     const move = moveOf(event);
     if (!move) return;

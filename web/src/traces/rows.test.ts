@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type RegionTold, type Row, placesBeside, boxesOn, pairsOf, splitAtImages, rowOfBox, rowsOf, verdictsOn } from "./rows";
+import { type TraceRegion, type Row, placesBeside, boxesOn, pairsOf, splitAtImages, rowOfBox, rowsOf, verdictsOfRow } from "./rows";
 
-const place = (box: [number, number, number, number] | null, more: Partial<RegionTold> = {}): RegionTold => ({
+const place = (box: [number, number, number, number] | null, more: Partial<TraceRegion> = {}): TraceRegion => ({
   kind: box ? "box" : "whole",
   picture: "xray",
   told: "there",
@@ -16,7 +16,7 @@ const place = (box: [number, number, number, number] | null, more: Partial<Regio
   drawable: true,
   ...more,
 });
-const row = (number: number, regions: RegionTold[], more: Partial<Row> = {}): Row => ({ of: "steps", index: number - 1, number, kind: "say", text: "words", regions, exchange: null, ...more });
+const row = (number: number, regions: TraceRegion[], more: Partial<Row> = {}): Row => ({ of: "steps", index: number - 1, number, kind: "say", text: "words", regions, exchange: null, ...more });
 
 describe("words with cut-outs between", () => {
   it("puts a place wherever a mark stands", () => {
@@ -71,6 +71,6 @@ it("pairs both ways, and says where there is none", () => {
 it("counts the verdicts on a step", () => {
   const verdict = (holds: boolean, step: number | null) => ({ text: "t", holds, judged: true, critical: false, reason: "", errors: [], section: null, step });
   const judgement = { kind: "steps" as const, judge: "j", rule: "r", stale: false, error: null, missing: 0, education: [], verdicts: [verdict(true, 0), verdict(false, 0), verdict(true, null)] };
-  expect(verdictsOn(row(1, []), judgement)).toMatchObject({ hold: 1, wrong: [{ holds: false }] });
-  expect(verdictsOn(row(2, []), judgement)).toBeNull();
+  expect(verdictsOfRow(row(1, []), judgement)).toMatchObject({ hold: 1, wrong: [{ holds: false }] });
+  expect(verdictsOfRow(row(2, []), judgement)).toBeNull();
 });

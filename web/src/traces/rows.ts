@@ -3,12 +3,12 @@ import { apiUrl, type Schemas } from "../api/client";
 import type { StageBox } from "../stage/Stage";
 
 export type TracedReading = Schemas["TracedReading"];
-export type RegionTold = Schemas["RegionTold"];
+export type TraceRegion = Schemas["TraceRegion"];
 export type Reference = Schemas["Reference"];
-export type Judgement = Schemas["JudgementTold"];
-export type Verdict = Schemas["VerdictTold"];
-export type Kind = Schemas["StepTold"]["kind"];
-export type Of = "steps" | "findings";
+export type Judgement = Schemas["Judgement"];
+export type Verdict = Schemas["JudgedSentence"];
+type Kind = Schemas["TraceStep"]["kind"];
+type Of = "steps" | "findings";
 
 /** One numbered row of a trace: a step, or a finding where there are no steps. */
 export interface Row {
@@ -17,13 +17,13 @@ export interface Row {
   number: number;
   kind: Kind | "finding";
   text: string;
-  regions: RegionTold[];
+  regions: TraceRegion[];
   exchange: number | null;
 }
 
 interface Traced {
-  steps: Schemas["StepTold"][];
-  findings: Schemas["FindingTold"][];
+  steps: Schemas["TraceStep"][];
+  findings: Schemas["TraceFinding"][];
 }
 
 /** The steps; where a reader tells none, its findings. */
@@ -55,7 +55,7 @@ export function referenceRowsOf(reference: Reference): Row[] {
   return reference.is_trace ? rows : rows.map((row) => ({ ...row, kind: "finding" as const }));
 }
 
-export type Piece = { words: string } | { place: number };
+type Piece = { words: string } | { place: number };
 
 /** Words with a place wherever `<image>` stands; marks without a place are left out. */
 export function splitAtImages(text: string, places: number): Piece[] {
@@ -78,7 +78,7 @@ export function placesBeside(row: Row, before?: Row): number[] {
     .map(({ place }) => place);
 }
 
-function samePlace(region: RegionTold): string {
+function samePlace(region: TraceRegion): string {
   return JSON.stringify([region.kind, region.picture, region.box, region.axis, region.first, region.last, region.channel, region.entity]);
 }
 
@@ -119,13 +119,13 @@ export function rowOfBox(id: string): { truth: boolean; number: number } | null 
 }
 
 /** Address of a look of the reading, or of the reference. */
-export function lookUrl(reading: TracedReading, row: Row, place: number, how: { part: "whole" | "cut"; truth?: boolean; window?: string; against?: Row | undefined }): string {
+export function regionPictureUrl(reading: TracedReading, row: Row, place: number, how: { part: "whole" | "cut"; truth?: boolean; window?: string; against?: Row | undefined }): string {
   const parts = ["runs", reading.run, "cases", reading.case, ...(how.truth ? ["reference"] : []), row.of, String(row.index), "look", String(place)];
   return apiUrl(parts, { part: how.part, sample: reading.sample || undefined, window: how.window, against: how.against?.of === "steps" ? how.against.index : undefined });
 }
 
 /** What is said of one row by a judge: how many sentences in it hold, and which do not. */
-export function verdictsOn(row: Row, judgement: Judgement | undefined): { hold: number; wrong: Verdict[] } | null {
+export function verdictsOfRow(row: Row, judgement: Judgement | undefined): { hold: number; wrong: Verdict[] } | null {
   if (!judgement || row.of !== "steps") return null;
   const own = judgement.verdicts.filter((one) => one.step === row.index);
   if (!own.length) return null;

@@ -1,5 +1,11 @@
 // Numbers as people read them, the same as in the terminal.
 
+/** With so many places; '–' where there is none. */
+export function formatNumber(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : value.toFixed(digits);
+}
+
 export interface IntervalValue {
   value: number | null;
   low?: number | null;

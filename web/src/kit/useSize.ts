@@ -1,7 +1,11 @@
-// How large the surface is on the screen, and again whenever that changes.
+// How large an element is on the screen, and again whenever that changes.
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import type { Size } from "./viewport";
+
+export interface Size {
+  width: number;
+  height: number;
+}
 
 /** The size of an element; `usual` before it is known. */
 export function useSize(ref: RefObject<HTMLElement>, usual: Size): { room: Size; known: boolean } {

@@ -1,6 +1,6 @@
 // Which rows of a long grid are drawn: only those in sight, and a few around them.
 
-export interface Shape {
+interface Shape {
   columns: number;
   rows: number;
 }
