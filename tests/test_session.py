@@ -35,7 +35,7 @@ class Waiting:
 
     def data(self, image: Any) -> bytes:
         """The bytes, once they may be had."""
-        assert self.said.wait(10), "the loop was held up by a picture"
+        assert self.said.wait(300), "the loop was held up by a picture"
         self.opened.append(image.name)
         self.threads.add(threading.current_thread().name)
         return picture(int(image.name[-1]))

@@ -152,7 +152,7 @@ def test_two_writers_in_one_folder_lose_nothing(sketch: Path, tmp_path: Path) ->
         subprocess.Popen([*words, "rexgroundingct", root, tmp_path / "a", "--split", split])
         for split in ("train", "test")
     ]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait(300) for process in both] == [0, 0]
     for split in ("train", "test"):
         again = overread.load("rexgroundingct", tmp_path / "a", split)
         assert list(again.entries()) == list(overread.load("rexgroundingct", root, split).entries())
@@ -162,7 +162,7 @@ def test_two_writers_in_one_folder_lose_nothing(sketch: Path, tmp_path: Path) ->
         )
         for _ in range(2)
     ]
-    assert sorted(process.wait(60) for process in same) == [0, 2]
+    assert sorted(process.wait(300) for process in same) == [0, 2]
     assert list(overread.check("mmrad", tmp_path / "b")) == []
 
 

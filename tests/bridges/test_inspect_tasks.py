@@ -154,7 +154,7 @@ class Inspect:
     def __call__(self, *words: str | Path, code: int = 0) -> str:
         command = [str(PYTHON), "-m", "inspect_ai", *map(str, words)]
         done = subprocess.run(
-            command, env=self.env, capture_output=True, text=True, check=False, timeout=300
+            command, env=self.env, capture_output=True, text=True, check=False, timeout=900
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr

@@ -195,7 +195,7 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
     ) as done:
         os.close(seat)
         os.write(main, b"Ann B.\nr 2: too large\n\x04")
-        out, err = done.communicate(timeout=60)
+        out, err = done.communicate(timeout=300)
     os.close(main)
     assert done.returncode == 0
     assert out.decode() == "Ann B.: 1 given, 2 left\n"

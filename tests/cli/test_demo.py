@@ -117,16 +117,16 @@ def test_at_a_terminal_the_demo_ends_with_the_page(tmp_path: Path) -> None:
         assert address is not None
         jar = urllib.request.HTTPCookieProcessor()
         opener = urllib.request.build_opener(jar)
-        opener.open(address[0].decode(), timeout=30).read()
+        opener.open(address[0].decode(), timeout=300).read()
         base = address[0].decode().partition("/?")[0]
-        shelf = json.load(opener.open(f"{base}/api/shelf", timeout=30))
+        shelf = json.load(opener.open(f"{base}/api/shelf", timeout=300))
         built = {f"builds/{name}/release" for name in ("medthinkvqa", "mmrad")}
         made = {"medthinkvqa", "mmrad", "rexgroundingct"}
         assert {one["name"] for one in shelf["datasets"]} == made | built
         assert len(shelf["builds"]) == 2
         assert len(shelf["runs"]) == 15
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) in (0, 130)
+        assert process.wait(300) in (0, 130)
     finally:
         process.kill()
         process.wait()

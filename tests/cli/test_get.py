@@ -76,7 +76,7 @@ class Hub:
         """Answer one request as the hub does."""
         path = unquote(urlsplit(request.path).path)
         self.asked.append(f"{request.command} {path}")
-        self.ready.wait(timeout=10)
+        self.ready.wait(timeout=300)
         if self.refusal is not None and path.startswith(self.refusal.path):
             code = {"X-Error-Code": self.refusal.code} if self.refusal.code else {}
             send(request, self.refusal.status, b'{"error": "no"}', code)
@@ -175,8 +175,8 @@ def settings(address: str, home: Path) -> dict[str, str]:
         "HF_HOME": str(home / "hub-home"),
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_UPDATE_CHECK": "1",
-        "HF_HUB_ETAG_TIMEOUT": "1",
-        "HF_HUB_DOWNLOAD_TIMEOUT": "2",
+        "HF_HUB_ETAG_TIMEOUT": "300",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "300",
     }
 
 
@@ -193,7 +193,7 @@ def get(address: str, home: Path, *words: str) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=300,
         env=settings(address, home),
     )
 
@@ -230,7 +230,7 @@ def test_terms_come_before_any_file(hub: Hub, tmp_path: Path) -> None:
         assert hub.bodies == []
         assert not (tmp_path / "release").exists()
         hub.ready.set()
-        assert running.wait(timeout=20) == 0
+        assert running.wait(timeout=300) == 0
     assert told[0] == "MedThinkVQA\n"
     assert "licence: CC BY-NC-SA 4.0" in told[1]
     assert "terms:   Eurorad cases" in told[2]
@@ -258,7 +258,7 @@ def test_a_no_at_the_terminal_fetches_nothing(hub: Hub, tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=300,
             env=settings(hub.address, tmp_path),
         )
     finally:

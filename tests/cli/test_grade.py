@@ -14,7 +14,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from overread.phantom.sketch import write_sketch
+from tests.sketches.release import write_sketch
 
 OVERREAD = str(Path(sys.executable).with_name("overread"))
 

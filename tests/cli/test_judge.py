@@ -9,21 +9,21 @@ from pathlib import Path
 
 from tests.readers.openai.misbehaving_server import says, serving, slow
 from tests.runs.processes import COMMAND, commanded
+from tests.timing import wait_in_loop
 
 
 async def stopped(run: Path, number: int) -> tuple[int | None, str]:
     """A judging that is stopped after its first verdict: the exit code and what it printed."""
     steps = says(json.dumps({"steps": ["Pleural effusion at the base of the right lung."]}))
     verdict = says(json.dumps({"verdicts": [{"step": 1, "factual": True, "errors": []}]}))
-    async with serving(steps, verdict, slow(60)) as server:
+    async with serving(steps, verdict, slow(600)) as server:
         process = await asyncio.create_subprocess_exec(
             *COMMAND, "judge", str(run), "--judge", "steps", "--reader", "openai",
             "--reader-arg", f"base_url={server.url}", "--reader-arg", "model=m",
             "--no-cache", "--concurrency", "1",
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        while len(server.seen) < 3:
-            await asyncio.sleep(0.02)
+        await wait_in_loop(lambda: len(server.seen) >= 3)
         process.send_signal(number)
         said, wrong = await process.communicate()
     assert wrong == b""

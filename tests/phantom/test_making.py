@@ -270,7 +270,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         text=True,
         start_new_session=True,  # so that Ctrl-C can be sent to it and its workers, as a shell does
     ) as process:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not list(tmp_path.glob("out/.making/0*.json")) and time.monotonic() < deadline:
             assert process.poll() is None
             time.sleep(0.02)
@@ -286,8 +286,8 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
 
 
 def are_gone(workers: list[int]) -> bool:
-    """Whether they end within ten seconds."""
-    deadline = time.monotonic() + 10
+    """Whether they end, soon or late."""
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if not any(Path(f"/proc/{worker}/cmdline").exists() for worker in workers):
             return True
@@ -309,7 +309,7 @@ def test_stopped_in_the_middle_and_taken_up_again(
         os.killpg(running.pid, signal.SIGINT)
     else:
         running.terminate()
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=600)
     expected = {"kill": -9, "ctrl-c": 130, "term": 143}
     assert (running.returncode, out) == (expected[how], "")
     assert "Traceback" not in err
@@ -328,7 +328,7 @@ def test_a_worker_that_dies_is_replaced(
     """A worker that is killed costs nothing but time: its patient is made by another."""
     workers = workers_of(running)
     os.kill(workers[0], signal.SIGKILL)
-    _, err = running.communicate(timeout=120)
+    _, err = running.communicate(timeout=600)
     assert running.returncode == 0, err
     assert are_gone(workers)
     assert tree(tmp_path / "out") == tree(population)

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from overread.readers.person import COMMANDS, PersonReader, PersonSettings, make
 from overread.readers.terminal import Terminal
 from overread.session import Session, SessionSettings
 from tests.readers.person_seat import Blocks, Choice, Seat
+from tests.timing import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -207,17 +207,16 @@ def test_waiting_can_be_ended(case: Case, release: Release, seat: Callable[..., 
     """While nobody types, other work goes on, and the waiting can be cancelled at once."""
     here = seat("half a li")
 
-    async def go() -> float:
+    async def go() -> None:
         task = asyncio.create_task(here.person.read(question(case, release)))
         await asyncio.sleep(0.05)
         assert not task.done()
         task.cancel()
-        begin = time.monotonic()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return time.monotonic() - begin
+        done, _ = await asyncio.wait([task], timeout=PATIENCE)
+        assert done
+        assert task.cancelled()
 
-    assert asyncio.run(go()) < 1
+    asyncio.run(go())
 
 
 def test_answers_from_a_file(case: Case, release: Release, tmp_path: Path) -> None:
@@ -347,10 +346,8 @@ def test_the_viewer_is_given_the_files(
     here = seat(":show\nA\n.\n", viewer=(str(viewer), "--fast"))
     asyncio.run(choosing(session(here, case, release)))
     for process in here.person._viewers:
-        process.wait(20)
-    end = time.monotonic() + 20
-    while note.read_text().count("\n") < 4 and time.monotonic() < end:
-        time.sleep(0.02)
+        process.wait(300)
+    wait_until(lambda: note.read_text().count("\n") >= 4)
     assert note.read_text().splitlines() == [str(len(case.pictures) + 1), "--fast"] * 2
     asyncio.run(here.person.close())
 

@@ -40,6 +40,8 @@ class Echo(Reader):
 
     answer: Callable[[Request], str | Reply] = lambda _: ANSWER
     delay: float = 0.0
+    answers: int | None = None
+    """After so many answers it keeps everybody waiting."""
     cached: bool = True
     at_once: int | None = None
     name: str = "echo"
@@ -58,7 +60,8 @@ class Echo(Reader):
         self._now += 1
         self.most = max(self.most, self._now)
         try:
-            await asyncio.sleep(self.delay)
+            held = self.answers is not None and len(self.asked) > self.answers
+            await asyncio.sleep(3600 if held else self.delay)
             said = self.answer(request)
         finally:
             self._now -= 1
@@ -167,12 +170,12 @@ class Stubborn(Echo):
         try:
             return await super().read(request)
         except asyncio.CancelledError:
-            await asyncio.sleep(60)
+            await asyncio.sleep(3600)
             raise
 
 
 def make_echo(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Echo:
-    """The plain reader, with a delay in seconds, a case that it fails on, or a strong will."""
+    """The plain reader, with a number of answers, a case that it fails on, or a strong will."""
     failing = arguments.get("fails")
 
     def answer(request: Request) -> str:
@@ -181,7 +184,8 @@ def make_echo(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) 
         return ANSWER
 
     kind = Stubborn if "stubborn" in arguments else Echo
-    return kind(answer, delay=float(arguments.get("delay", 0)))
+    answers = int(arguments["answers"]) if "answers" in arguments else None
+    return kind(answer, delay=float(arguments.get("delay", 0)), answers=answers)
 
 
 async def draw_all(case: Case, session: Session) -> Reading:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from tests.timing import wait_until
 
 SERVER = Path(__file__).parent / "reading_server.py"
 
@@ -40,7 +47,66 @@ COMMAND = (sys.executable, str(Path(__file__).parent / "run_command.py"))
 def commanded(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """`overread` with the readers of the tests, in a process of its own, ending as expected."""
     done = subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, text=True, check=False, timeout=120
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done
+
+
+class HeldServer:
+    """The server with a log, which answers only as often as it was allowed to so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "log.jsonl"
+        self.log.touch()
+        self._allowed = folder / "allowed"
+        self._allowed.write_text("0")
+
+    def start(self) -> AbstractContextManager[str]:
+        """Its base URL, while the block runs."""
+        return served("--log", str(self.log), "--allow", str(self._allowed))
+
+    def allow(self, more: int) -> int:
+        """So many answers more; all that are allowed by now."""
+        allowed = int(self._allowed.read_text()) + more
+        self._allowed.write_text(str(allowed))
+        return allowed
+
+    def wait_for(self, answers: int) -> None:
+        """Wait until it has given so many."""
+        wait_until(lambda: sum(row["what"] == "answered" for row in logged(self.log)) >= answers)
+
+    def kill_client(self, words: Sequence[str], dice: random.Random, *, anywhere: bool) -> float:
+        """Kill a command behind some of its answers, or wherever it is; when that was."""
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if not anywhere:
+            self.wait_for(self.allow(dice.randint(1, 12)))
+        time.sleep(dice.uniform(0, 2 if anywhere else 0.1))
+        assert process.poll() is None, "it cannot be done: it is not answered"
+        at = time.monotonic()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        return at
+
+
+def check_asked(
+    disturbed: list[dict[str, Any]],
+    calm: list[dict[str, Any]],
+    kills: list[float],
+    at_once: int,
+) -> None:
+    """The same was asked, and nothing twice but what was in flight at a kill."""
+    assert len({row["key"] for row in calm}) == len(calm) / 2
+    assert {row["key"] for row in disturbed} == {row["key"] for row in calm}
+    came: dict[str, list[float]] = {}
+    for row in disturbed:
+        if row["what"] == "came":
+            came.setdefault(row["key"], []).append(row["at"])
+    lost = [
+        next((kill for kill in kills if begin <= kill <= after), None)
+        for times in came.values()
+        for begin, after in pairwise(times)
+    ]
+    assert lost
+    assert None not in lost, "asked again though nothing was killed meanwhile"
+    assert max(Counter(lost).values()) <= at_once

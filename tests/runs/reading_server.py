@@ -1,10 +1,11 @@
 """A small chat-completions server for tests and measurements: quick, plain, and it remembers.
 
-    python tests/runs/reading_server.py [--delay S] [--log FILE] [--letters ABCDE]
+    python tests/runs/reading_server.py [--delay S] [--log FILE] [--allow FILE] [--letters ABCDE]
 
 It prints its port, and answers until its standard input is closed. What it answers hangs on the
 question alone. With `--log` each request is noted twice, when it came whole and before it is
-answered, as one JSON line with the time on the clock that all processes share.
+answered, as one JSON line with the time on the clock that all processes share. With `--allow` it
+answers only as often as the number in that file says, and holds everybody else until that rises.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from pathlib import Path
 class Server:
     """Answers every POST with a letter and a reason."""
 
-    def __init__(self, *, delay: float, log: Path | None, letters: str) -> None:
+    def __init__(self, *, delay: float, log: Path | None, allow: Path | None, letters: str) -> None:
         self._delay = delay
+        self._allow = allow
+        self._given = 0
         self._letters = letters
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT) if log else None
         self._plain = self._answer(letters[0], 0)
@@ -70,14 +73,14 @@ class Server:
                     if name.lower() == b"content-length":
                         size = int(value)
                 body = await reader.readexactly(size)
-                writer.write(await self._answered(body))
+                writer.write(await self._answered(body, reader))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    async def _answered(self, body: bytes) -> bytes:
+    async def _answered(self, body: bytes, reader: asyncio.StreamReader) -> bytes:
         if self._log is None and not self._delay:
             return self._plain
         digest = hashlib.sha256(body)
@@ -85,6 +88,11 @@ class Server:
         self._note("came", key)
         if self._delay:
             await asyncio.sleep(self._delay * (0.5 + digest.digest()[0] / 255))
+        while self._allow and self._given >= int(self._allow.read_text() or 0):
+            if reader.at_eof():
+                raise ConnectionError("who asked is gone")
+            await asyncio.sleep(0.005)
+        self._given += 1
         self._note("answered", key)
         return self._answer(self._letters[digest.digest()[1] % len(self._letters)], len(body))
 
@@ -94,9 +102,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--delay", type=float, default=0.0)
     parser.add_argument("--log", type=Path)
+    parser.add_argument("--allow", type=Path)
     parser.add_argument("--letters", default="ABCDE")
-    told = parser.parse_args()
-    server = Server(delay=told.delay, log=told.log, letters=told.letters)
+    server = Server(**vars(parser.parse_args()))
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=1 << 24)
     sys.stdout.write(f"{listening.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from overread.core import Case, Reading, Reply, Request
+from overread.core.seeded import hash_seed
 from overread.errors import (
     BadReply,
     MissingPart,
@@ -22,7 +23,6 @@ from overread.errors import (
     UsageError,
 )
 from overread.runs.engine import RunOutcome, RunPlan, run
-from overread.runs.requests.limits import derived_seed
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
 from overread.session import Session
@@ -117,7 +117,7 @@ def test_seeds_hang_on_run_seed_case_and_sample_only(root: Path) -> None:
         seeds.append({request.case.id: request.seed for request in reader.asked})
     assert seeds[0] == seeds[1]
     assert not set(seeds[0].values()) & set(seeds[2].values())
-    assert seeds[0]["case3"] == derived_seed(0, "case3", 0)
+    assert seeds[0]["case3"] == hash_seed(0, "case3", 0)
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -306,7 +306,7 @@ def test_whole_readers_bypass_the_workflow(root: Path) -> None:
     ran(root, WholeReader(), repeat=2, limit=2)
     rows = {(row["case_id"], row["sample"]): row for row in lines(root)}
     assert len(rows) == 4
-    assert rows["case1", 1]["rationale"] == str(derived_seed(0, "case1", 1))
+    assert rows["case1", 1]["rationale"] == str(hash_seed(0, "case1", 1))
     assert read_spec(root.parent / "run").workflow.name is None
 
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import subprocess
 import sys
-import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runs.medthinkvqa_cases import write_cases
-from tests.runs.processes import COMMAND, commanded, logged, served
+from tests.runs.processes import COMMAND, HeldServer, check_asked, commanded, logged
 
 CASES = 200
 QUESTIONS = 3 * CASES
 KILLS = 20
 AT_ONCE = 4
-GRACE = 0.2
-"""Seconds that a reply may take from the server's hand into the cache, on a busy machine."""
 
 
 def command(root: Path, out: Path, cache: Path, address: str) -> list[str]:
@@ -53,53 +48,33 @@ def test_killed_twenty_times_a_run_ends_as_an_undisturbed_one(tmp_path: Path) ->
     """The readings are equal, and only what was in flight at a kill was asked twice."""
     dice = random.Random(6)
     root = write_cases(tmp_path / "release", CASES)
-    log = tmp_path / "log.jsonl"
-    kills: list[float] = []
-    with served("--delay", "0.1", "--log", str(log)) as address:
+    server = HeldServer(tmp_path)
+    with server.start() as address:
         told = command(root, tmp_path / "run", tmp_path / "c.sqlite", address)
-        for number in range(KILLS):
-            process = subprocess.Popen(
-                [*COMMAND, *told], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
-            seen = len(logged(log))
-            # Every fifth dies wherever it is; the others once they have begun to ask.
-            deadline = time.monotonic() + (dice.uniform(0, 2) if number % 5 == 4 else 60)
-            while time.monotonic() < deadline and process.poll() is None:
-                if number % 5 != 4 and len(logged(log)) > seen:
-                    break
-                time.sleep(0.005)
-            time.sleep(dice.uniform(0, 0.5))
-            assert process.poll() is None, "it was done before it could be killed"
-            kills.append(time.monotonic())
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+        # Every fifth dies wherever it is; the others once they have begun to ask.
+        kills = [
+            server.kill_client([*COMMAND, *told], dice, anywhere=number % 5 == 4)
+            for number in range(KILLS)
+        ]
+        server.allow(10 * QUESTIONS)
         last = json.loads(commanded(*told).stdout)
-        disturbed = logged(log)
-        log.write_text("")
+        disturbed = logged(server.log)
+        server.log.write_text("")
         commanded(*command(root, tmp_path / "calm", tmp_path / "d.sqlite", address))
-        calm = logged(log)
+        calm = logged(server.log)
     assert last["complete"]
     assert last["failed"] == 0
     assert len(readings(tmp_path / "run")) == CASES
     assert readings(tmp_path / "run") == readings(tmp_path / "calm")
-    assert len({row["key"] for row in calm}) == len(calm) / 2 == QUESTIONS
-    assert {row["key"] for row in disturbed} == {row["key"] for row in calm}
-    came = [row for row in disturbed if row["what"] == "came"]
-    assert QUESTIONS < len(came) <= QUESTIONS + KILLS * AT_ONCE
-    for key in {row["key"] for row in came}:
-        rows = [row for row in disturbed if row["key"] == key]
-        begins = [row["at"] for row in rows if row["what"] == "came"]
-        ends = [row["at"] for row in rows if row["what"] == "answered"]
-        for begin, after in pairwise(begins):
-            end = min((at for at in ends if at >= begin), default=after)
-            assert any(begin <= kill <= min(end + GRACE, after) for kill in kills)
+    assert len(calm) == 2 * QUESTIONS
+    check_asked(disturbed, calm, kills, AT_ONCE)
 
 
 GROWTH = """
 import asyncio, gc, resource, sys
 from pathlib import Path
 from tests.runs.fake_readers import Echo, plain
-from overread.runs.engine import Plan, run
+from overread.runs.engine import RunPlan, run
 
 class Instant(Echo):
     async def read(self, request):
@@ -113,7 +88,7 @@ def peak():
 root, out = Path(sys.argv[1]), Path(sys.argv[2])
 peaks = []
 for count in (2000, 20000):
-    plan = Plan("medthinkvqa", root, Instant(), workflow=plain, limit=count, concurrency=32,
+    plan = RunPlan("medthinkvqa", root, Instant(), workflow=plain, limit=count, concurrency=32,
                 cache=out / f"{count}.sqlite")
     outcome = run(plan, out / str(count))
     assert (outcome.tally.done, outcome.tally.failed) == (count, 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.site.served_site import Site
 
@@ -29,6 +29,11 @@ FLAGS = (
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 )
+
+
+TIMEOUT = 120_000
+"""Milliseconds that the page may take; a quick machine waits for none of them."""
+expect.set_options(timeout=TIMEOUT)
 
 
 @contextmanager
@@ -69,7 +74,7 @@ class Eyes:
             viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
         )
         eyes = cls(context.new_page(), site)
-        eyes.page.set_default_timeout(20_000)
+        eyes.page.set_default_timeout(TIMEOUT)
 
         def told(message: ConsoleMessage) -> None:
             if message.type == "error":

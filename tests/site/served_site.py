@@ -86,7 +86,7 @@ class Site:
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._jar))
         if not self._in:
             self._in = True
-            opener.open(self.address, timeout=30).read()
+            opener.open(self.address, timeout=300).read()
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(self.base + path, data=data, method=method)
         if data is not None:
@@ -94,7 +94,7 @@ class Site:
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         try:
-            with opener.open(request, timeout=60) as answer:
+            with opener.open(request, timeout=300) as answer:
                 return Answer(
                     answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
                 )
@@ -137,7 +137,7 @@ def served(paths: Sequence[Path], *options: str) -> Iterator[Site]:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -149,7 +149,7 @@ def served(paths: Sequence[Path], *options: str) -> Iterator[Site]:
 def _address(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     told = ""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         line = process.stdout.readline()
         told += line

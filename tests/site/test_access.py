@@ -24,7 +24,7 @@ def raw(
     headers: dict[str, str] | None = None,
 ) -> tuple[int, dict[str, str], bytes]:
     """One request exactly as written, with no cookie and nothing mended on the way."""
-    line = http.client.HTTPConnection(urlsplit(site.base).netloc, timeout=30)
+    line = http.client.HTTPConnection(urlsplit(site.base).netloc, timeout=300)
     try:
         line.putrequest(method, path, skip_host="host" in (headers or {}))
         for name, value in (headers or {}).items():
@@ -98,7 +98,7 @@ def test_every_answer_forbids_scripts_from_elsewhere(site: Site) -> None:
 
 def chunks(site: Site, path: str, cookie: str, number: int) -> int:
     """The status of a body in so many MiB chunks, whose length was never told."""
-    line = http.client.HTTPConnection(urlsplit(site.base).netloc, timeout=30)
+    line = http.client.HTTPConnection(urlsplit(site.base).netloc, timeout=300)
     try:
         line.putrequest("POST", path)
         for name, value in (("cookie", cookie), ("transfer-encoding", "chunked")):
@@ -290,7 +290,7 @@ def test_stopping_is_quiet(shelf_folder: Path, stop: signal.Signals) -> None:
     with served([shelf_folder]) as site:
         site.get("/api/shelf")
         site.process.send_signal(stop)
-        told, _ = site.process.communicate(timeout=20)
+        told, _ = site.process.communicate(timeout=300)
         assert site.process.returncode in (0, 130, 143, -signal.SIGTERM)
         assert "Traceback" not in told
         assert "bug" not in told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from overread.language.numerals import find_numerals
 from overread.language.rewrites.diff import RewriteDiff, diff_rewrite
 from overread.language.text import Span
+from tests.timing import cpu_seconds
 
 CASES = tomllib.loads((Path(__file__).parent / "accounting_cases.toml").read_text("utf-8"))["case"]
 # Pairs that the rules do not get right, and why.
@@ -68,7 +68,8 @@ def differs(case: dict[str, Any], told: RewriteDiff) -> list[str]:
         f"changed {c.span.extract(text)!r} to {c.rewrite_span.extract(rewrite)!r} was not expected"
         for c in changed
     ]
-    flips = [(f.observation, f.before, f.after) for f in told.flips]
+    presence = [change for change in told.changed if change.kind == "presence"]
+    flips = [(f.observation, f.before, f.after) for f in presence]
     expected = case.get("flips", [])
     if len(flips) != len(expected):
         problems.append(f"flips {flips}, not {expected}")
@@ -106,7 +107,6 @@ def test_a_text_is_faithful_to_itself(case: dict[str, Any]) -> None:
     for text in (case["text"], case["rewrite"]):
         told = diff_rewrite(text, text)
         assert told.faithful
-        assert not told.missing_sentences
         assert all(fate.carried == fate.kept for fate in told.sentences)
 
 
@@ -172,7 +172,6 @@ def test_sentences_without_a_counterpart() -> None:
     text = "Emphysema in both lungs. The study is of good quality. A 5 mm nodule on the right. No effusion."
     rewrite = "There is a right nodule of 6 mm. Both lungs are emphysematous."
     told = diff_rewrite(text, rewrite)
-    assert [span.extract(text) for span in told.missing_sentences] == ["No effusion."]
     assert [(fate.carried, fate.kept) for fate in told.sentences] == [
         (1, 1),
         (0, 0),
@@ -200,12 +199,8 @@ def test_long_texts_take_linear_time() -> None:
     """Thousands of sentences of numbers, sides and findings."""
     sentence = "A 5 mm nodule in the right lung, series 3, image 4. No left pleural effusion. "
 
-    def took(times: int) -> float:
-        text = sentence * times
-        start = time.perf_counter()
-        assert diff_rewrite(text, text).faithful
-        return time.perf_counter() - start
-
-    took(10)
-    short, long = (min(took(times) for _ in range(2)) for times in (100, 400))
-    assert long < 12 * short
+    assert diff_rewrite(sentence * 10, sentence * 10).faithful
+    short, long = (
+        cpu_seconds(lambda text=sentence * times: diff_rewrite(text, text)) for times in (100, 400)
+    )
+    assert long < 12 * short + 0.05

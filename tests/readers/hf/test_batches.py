@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -14,6 +13,7 @@ from overread.core import Message, Pictures, Reply, Request
 from overread.errors import ReaderError, UsageError
 from overread.readers.hf.batches import BatchQueue, PendingRequest
 from tests.readers.openai.questions import CASE
+from tests.timing import PATIENCE, wait_in_loop, wait_until
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def test_questions_are_answered_in_their_order_in_batches_as_full_as_can_be(
     """Seven questions at once make full batches and a rest, and each gets its own answer."""
     echoes = Echoes()
     texts = [f"question {number}" for number in range(7)]
-    replies = asked(BatchQueue(echoes, most=most, wait=0.01), *texts)
+    replies = asked(BatchQueue(echoes, most=most, wait=0.5), *texts)
     assert [reply.text for reply in replies] == texts
     assert [len(batch) for batch in echoes.batches] == sizes
     assert [text for batch in echoes.batches for text in batch] == texts
@@ -85,10 +85,9 @@ def test_what_comes_while_a_batch_is_answered_makes_the_next_one() -> None:
 
     async def late() -> None:
         first = asyncio.create_task(batches.ask(question("first")))
-        while not echoes.batches:
-            await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: echoes.batches)
         others = [asyncio.create_task(batches.ask(question(f"late {n}"))) for n in range(3)]
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # each of them has begun
         assert echoes.batches == [["first"]]
         echoes.go.set()
         await asyncio.gather(first, *others)
@@ -111,16 +110,16 @@ def test_waiting_goes_on_as_long_as_somebody_comes() -> None:
         await asyncio.gather(*tasks)
 
     echoes = Echoes()
-    batches = BatchQueue(echoes, most=4, wait=5.0)
+    batches = BatchQueue(echoes, most=4, wait=PATIENCE)
     asyncio.run(closing(batches, drip()))
     assert echoes.batches == [["0", "1", "2", "3"]]
 
 
 def test_a_bad_question_fails_alone_and_a_bad_worker_fails_all() -> None:
     """An error among the answers goes to its asker; an error of the work goes to the batch."""
-    replies = asked(BatchQueue(Echoes(), most=3, wait=0.01), "one", "bad", "two")
+    replies = asked(BatchQueue(Echoes(), most=3, wait=0.5), "one", "bad", "two")
     assert [type(reply) for reply in replies] == [Reply, ReaderError, Reply]
-    replies = asked(BatchQueue(Echoes(), most=2, wait=0.01), "one", "all wrong", "two")
+    replies = asked(BatchQueue(Echoes(), most=2, wait=0.5), "one", "all wrong", "two")
     assert [type(reply) for reply in replies] == [UsageError, UsageError, Reply]
 
 
@@ -129,10 +128,9 @@ def test_who_goes_away_before_its_turn_is_never_answered() -> None:
 
     async def leave() -> list[str]:
         first = asyncio.create_task(batches.ask(question("first")))
-        while not echoes.batches:
-            await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: echoes.batches)
         others = [asyncio.create_task(batches.ask(question(str(n)))) for n in range(3)]
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # each of them has begun
         others[1].cancel()
         echoes.go.set()
         done = await asyncio.gather(first, *others, return_exceptions=True)
@@ -151,8 +149,7 @@ def test_when_all_have_gone_the_worker_hears_of_it() -> None:
 
     async def leave() -> None:
         tasks = [asyncio.create_task(batches.ask(question(str(n)))) for n in range(2)]
-        while not echoes.batches:
-            await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: echoes.batches)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -169,8 +166,7 @@ def test_closing_ends_what_is_being_answered_and_refuses_what_comes_later() -> N
 
     async def close_early() -> None:
         task = asyncio.create_task(batches.ask(question("one")))
-        while not echoes.batches:
-            await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: echoes.batches)
         await batches.close()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -193,8 +189,7 @@ def test_one_reader_serves_one_loop_after_the_other() -> None:
 
     async def cut_off() -> None:
         task = asyncio.create_task(once("never"))
-        while not echoes.batches:
-            await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: echoes.batches)
         del task
 
     echoes = Echoes()
@@ -214,8 +209,7 @@ def test_the_worker_does_not_hold_up_the_loop() -> None:
 
     def slow(batch: Sequence[PendingRequest]) -> Sequence[Reply | Exception]:
         begin = turns
-        while turns < begin + 20:  # it ends only because the loop goes on
-            time.sleep(0.001)
+        wait_until(lambda: turns >= begin + 20)  # it ends only because the loop goes on
         return [Reply(text="done") for _ in batch]
 
     async def count() -> Reply:

@@ -34,6 +34,7 @@ from tests.readers.hf.questions import (
 )
 from tests.readers.hf.tiny_vlm import KINDS, Kind
 from tests.readers.openai.questions import CASE
+from tests.timing import wait_in_loop
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("nobody_outside")]
 
@@ -210,8 +211,7 @@ def test_who_goes_away_stops_the_writing_and_harms_nobody_else(
     async def started(made: HFReader, numbers: Sequence[int]) -> list[asyncio.Task[Reply]]:
         tasks = [asyncio.create_task(made.read(question(n))) for n in numbers]
         begin = steps
-        while steps < begin + 3:
-            await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: steps >= begin + 3)
         return tasks
 
     async def leave() -> None:

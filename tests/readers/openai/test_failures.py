@@ -94,19 +94,18 @@ def test_times_to_wait(headers: dict[str, str], expected: float | None) -> None:
         (raw(b"HTTP/1.1 banana\r\n\r\n", then_close=True), "broke off"),
         (raw(packed(200, b"")), "ends before its end"),
         (raw(packed(200, b"\x1f\x8bbroken", {"content-encoding": "gzip"})), "broke off"),
-        (slow(5), "within 0.3 seconds"),
+        (slow(600), "within 0.3 seconds"),
         (dripping(), "within 0.3 seconds"),
         (raw(packed(200, b'{"choices": ' + b"[" * 100_000)), "ends before its end"),
         (gives({"error": {"message": "upstream died", "code": 502}}), "upstream died"),
     ],
 )
 def test_answers_that_break_off_may_pass(behaviour: Behaviour, words: str) -> None:
-    """Dropped, cut, slow and dripping answers end in TryAgain, in time."""
-    started = time.monotonic()
-    error = failure(behaviour, timeout="0.3")
+    """Dropped, cut, slow and dripping answers end in TryAgain."""
+    # Only who never ends may run into the limit, however slow the machine is.
+    error = failure(behaviour, timeout="0.3" if "0.3" in words else "300")
     assert isinstance(error, TryAgain)
     assert words in str(error)
-    assert time.monotonic() - started < 4
 
 
 def test_nobody_at_home() -> None:

@@ -40,6 +40,7 @@ from tests.readers.openai.questions import (
     failure,
     request,
 )
+from tests.timing import wait_in_loop
 
 
 @pytest.fixture(autouse=True)
@@ -344,8 +345,7 @@ def test_cancelling_a_question_is_no_error_of_the_reader() -> None:
         async with serving(slow(30)) as server:
             reader = make({"model": "m", "base_url": server.url})
             task = asyncio.create_task(reader.read(request()))
-            while not server.seen:
-                await asyncio.sleep(0.01)
+            await wait_in_loop(lambda: server.seen)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -20,6 +20,7 @@ from overread.runs.requests.reply_cache import ReplyCache
 from overread.session import ParsedReply, Session
 from tests.runs.fake_readers import ANSWER, Echo, plain
 from tests.runs.medthinkvqa_cases import write_cases
+from tests.timing import wait_in_loop
 
 
 def question(words: str = "hello", seed: int = 0) -> Request:
@@ -181,14 +182,15 @@ def test_the_same_question_in_flight_is_asked_once(cache: ReplyCache) -> None:
 
 def test_when_who_asked_first_is_stopped_the_next_one_asks(cache: ReplyCache) -> None:
     """A cancelled question does not cancel those who waited for its answer."""
-    reader = Echo(delay=0.02)
+    reader = Echo(delay=600)
 
     async def two() -> Any:
         one = asker(reader, cache=cache)
         first = asyncio.create_task(one.ask(question()))
-        await asyncio.sleep(0.001)
+        await wait_in_loop(lambda: reader.asked)
         second = asyncio.create_task(one.ask(question()))
         await asyncio.sleep(0.001)
+        reader.delay = 0
         first.cancel()
         return await second
 

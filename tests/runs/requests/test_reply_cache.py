@@ -254,7 +254,7 @@ def test_several_processes_share_a_file(tmp_path: Path) -> None:
     words = [[sys.executable, "-c", WRITER, str(path), name] for name in "abc"]
     processes = [subprocess.Popen(word, stderr=subprocess.PIPE, text=True) for word in words]
     for process in processes:
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=300)
         assert process.returncode == 0, told
     cache = ReplyCache(path)
     assert cache.count() == 900

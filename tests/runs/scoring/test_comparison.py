@@ -11,6 +11,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
+from overread.core.notice import NOTICE
 from overread.errors import OverreadError, UsageError
 from overread.metrics.statistics.paired_tests import mcnemar
 from overread.runs.scoring.aggregation import BootstrapSettings
@@ -166,3 +167,14 @@ def test_a_metric_that_is_not_installed_is_left_out(cards: list[Card]) -> None:
     assert "accuracy" in found.metrics
     with pytest.raises(UsageError, match="no metric is called 'mine:words'"):
         compare(more, metrics=["mine:words"], bootstrap=DRAWING)
+
+
+def test_a_comparison_shows_itself(cards: list[Card]) -> None:
+    """Every reader of every metric, with the difference from the baseline; texts are escaped."""
+    found = compare(cards, names=("<b>one</b>", "two"), metrics=("accuracy",), bootstrap=DRAWING)
+    html = found._repr_html_()
+    apart = found.metrics["accuracy"].differences["two"].difference.value
+    assert f"<td>two</td><td>{cards[1].scores['accuracy'].value:.4g}</td><td>{apart:.4g}</td>" in html
+    assert "minus &lt;b&gt;one&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert html.count(NOTICE) == 1

@@ -75,7 +75,7 @@ def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> 
             ]
             for one in people:
                 one.start()
-            assert reached.wait(60)
+            assert reached.wait(300)
             site.process.kill()
             site.process.wait()
             for one in people:
@@ -300,14 +300,14 @@ def test_a_user_reads_as_nobody_else(tmp_path: Path) -> None:
 def _logged_in(site: Site, name: str, password: str) -> Any:
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
     form = urllib.parse.urlencode({"name": name, "password": password}).encode()
-    opener.open(f"{site.base}/login", form, timeout=30).read()
+    opener.open(f"{site.base}/login", form, timeout=300).read()
 
     def ask(path: str, body: Any = None) -> tuple[int, bytes]:
         data = json.dumps(body).encode() if body is not None else None
         headers = {"content-type": "application/json"} if body is not None else {}
         request = urllib.request.Request(site.base + path, data=data, headers=headers)
         try:
-            with opener.open(request, timeout=30) as answer:
+            with opener.open(request, timeout=300) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             with error:

@@ -243,7 +243,7 @@ def test_a_saved_reading_is_a_run_that_can_be_scored(desk: tuple[Site, Path]) ->
         [sys.executable, "-m", "overread", "score", str(where), "--json"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -20,11 +20,12 @@ from overread.site.runs.reading_index import ReadingIndex, is_written_now
 from overread.site.shelf import Shelf
 from tests.site.browser import Eyes
 from tests.site.served_site import served
+from tests.timing import wait_until
 
 SLOW = """
 import asyncio, sys
 from pathlib import Path
-from overread import Plan, run
+from overread import RunPlan, run
 from overread.core import Reader, Reply
 
 class Slow(Reader):
@@ -37,7 +38,7 @@ class Slow(Reader):
         await asyncio.to_thread(sys.stdin.readline)  # one more case for each line
         return Reply(text='{"answer": "A", "explanation": "It is always A."}')
 
-run(Plan("medthinkvqa", Path(sys.argv[1]), Slow(), split="train", concurrency=1), Path(sys.argv[2]))
+run(RunPlan("medthinkvqa", Path(sys.argv[1]), Slow(), split="train", concurrency=1), Path(sys.argv[2]))
 """
 
 
@@ -48,8 +49,9 @@ def test_readings_come_while_one_looks(own_shelf: Path, browser: Browser) -> Non
     going = subprocess.Popen(words, stdin=subprocess.PIPE, text=True)
     assert going.stdin is not None
     try:
-        while not (out / "readings.jsonl").exists() or not (out / "spec.json").exists():
-            assert going.poll() is None
+        files = [out / "readings.jsonl", out / "spec.json"]
+        wait_until(lambda: all(map(Path.exists, files)) or going.poll() is not None)
+        assert going.poll() is None
         with served([own_shelf]) as page, Eyes.on(browser, page) as eyes:
             name = page.shelf_id("runs", "runs/slow")
             many = page.get(f"/api/runs/{name}")["asked"]
@@ -64,7 +66,7 @@ def test_readings_come_while_one_looks(own_shelf: Path, browser: Browser) -> Non
                 going.stdin.write("\n")
                 going.stdin.flush()
                 expect(read).to_have_text(str(number))
-            assert going.wait(20) == 0
+            assert going.wait(300) == 0
             eyes.see("complete")
             eyes.page.get_by_role("button", name="Score it").click()
             expect(eyes.page.get_by_role("link", name=re.compile("^accuracy "))).to_be_visible()

@@ -277,7 +277,7 @@ def test_planes_and_3d(eyes: Eyes) -> None:
     opened(eyes, "test_7_a_1", truth=True)
     eyes.page.get_by_role("button", name="Planes and 3D").click()
     eyes.page.wait_for_function(
-        "() => document.querySelectorAll('.ct-slider').length === 3", timeout=60_000
+        "() => document.querySelectorAll('.ct-slider').length === 3", timeout=300_000
     )
     picture = film(eyes)
     height, width = picture.shape[:2]
