@@ -194,14 +194,14 @@ class Session:
 
     def show_all(self) -> list[SentImage]:
         """Every picture of the case, whole, in its order."""
-        return [self.show(region) for region in self._whole_pictures()]
+        return [self.show(region) for region in self.whole_pictures()]
 
     async def show_async(self, *regions: Region) -> list[SentImage]:
         """As `show` for several regions, in a worker thread, so that other cases go on meanwhile.
 
         Without regions: every picture of the case, whole, in its order.
         """
-        wanted = regions or self._whole_pictures()
+        wanted = regions or self.whole_pictures()
         return await self.run_in_thread(lambda: [self.show(region) for region in wanted])
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
@@ -212,7 +212,8 @@ class Session:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_VOLUME_POOL if volumes else _IMAGE_POOL, work)
 
-    def _whole_pictures(self) -> tuple[Region, ...]:
+    def whole_pictures(self) -> tuple[Region, ...]:
+        """Every picture of the case as a region, in its order."""
         return tuple(Whole(picture=picture.name) for picture in self.case.pictures)
 
     # ---- asking --------------------------------------------------------------------------------

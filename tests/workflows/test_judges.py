@@ -10,11 +10,8 @@ import pytest
 from overread.core import Entry, Reading, Reply
 from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, text_digest
 from overread.errors import BadReply, ReaderError, UsageError
-from overread.workflows.judges.discussion import (
-    SENTENCES_PER_QUESTION,
-    judge_discussion,
-    split_sections,
-)
+from overread.language.discussions import split_discussion
+from overread.workflows.judges.discussion import SENTENCES_PER_QUESTION, judge_discussion
 from overread.workflows.judges.steps import (
     MOST_STEPS,
     added_words,
@@ -382,9 +379,9 @@ def test_long_discussions_are_judged_in_parts() -> None:
 )  # fmt: skip
 def test_headings(text: str, found: list[tuple[str, str]]) -> None:
     """Markdown, numbers, capitals and colons make headings; sentences that begin alike do not."""
-    assert split_sections(text) == found
+    assert split_discussion(text) == found
 
 
 def test_hostile_headings_take_no_time() -> None:
     """Long rows of signs are gone through once."""
-    assert split_sections("#" * 50_000 + "-*_ " * 20_000 + "x")
+    assert split_discussion("#" * 50_000 + "-*_ " * 20_000 + "x")

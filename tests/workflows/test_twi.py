@@ -14,9 +14,9 @@ from overread.benchmarks.medthinkvqa.submit import prediction_fields
 from overread.core import Case, Option, Release, Whole
 from overread.core.verdicts import SECTIONS
 from overread.errors import BadReply
+from overread.language.discussions import split_discussion
 from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
-from overread.workflows.judges.discussion import split_sections
 from overread.workflows.twi import differential_parser, parse_discussion
 from tests.jsonl_rows import read_rows, write_rows
 from tests.workflows.scripted_model import (
@@ -114,7 +114,7 @@ def test_what_is_kept(sketch: Path, tmp_path: Path, case: Case) -> None:
     assert (reading.choice, reading.rationale) == ("B", "A round mass; the others do not fit.")
     assert reading.probabilities == {"A": 0.1, "B": 0.5, "C": 0.2, "D": 0.1, "E": 0.1}
     assert list(
-        dict.fromkeys(name for name, _ in split_sections(reading.discussion or ""))
+        dict.fromkeys(name for name, _ in split_discussion(reading.discussion or ""))
     ) == list(SECTIONS)
     assert "Look twice.\nCompare." in (reading.discussion or "")
 

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from overread.build.ledger.store import Ledger, LedgerReplies
 from overread.core import Reader, WrappedReader, make_reader
 from overread.errors import UsageError
+from overread.readers.arguments import PERMISSION
 from overread.runs.judging.runner import judge_label
 from overread.runs.requests.asker import Asker, Spending
 from overread.runs.requests.limits import EndpointLimits
@@ -60,10 +61,11 @@ class ReaderPool:
             made = make_reader(hired.reader, hired.arguments, None)
             if "words" not in made.skills:
                 raise UsageError(
-                    f"the reader '{made.name}' does not answer in text, so it cannot take the role '{role}'",
+                    f"the reader '{made.name}' does not answer in text, "
+                    f"so it cannot take the role '{role}'",
                     remedy="use a reader that answers in text, such as openai",
                 )
-            kept = {k: v for k, v in hired.arguments.items() if k != "allow_remote"}
+            kept = {k: v for k, v in hired.arguments.items() if k != PERMISSION}
             self._posts[role] = _PooledReader(made, judge_label(made), kept, own)
 
     @property

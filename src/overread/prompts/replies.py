@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from overread.core import Option
 from overread.errors import BadReply
@@ -395,3 +395,21 @@ def letter_parser(options: Sequence[Option]) -> ReplyParser[str]:
     ParsedReply(value='A', repaired='it gave the text of an option, not its letter')
     """
     return _LetterParser(options)
+
+
+def strict_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
+    """The JSON schema of an answer with everything required and nothing else allowed.
+
+    Endpoints that hold a model to a schema ask for that; what comes is read more leniently.
+    """
+
+    def closed(part: Any) -> Any:
+        if isinstance(part, dict):
+            part = {name: closed(inner) for name, inner in part.items() if name != "default"}
+            if isinstance(part.get("properties"), dict):
+                part |= {"additionalProperties": False, "required": list(part["properties"])}
+            return part
+        return [closed(inner) for inner in part] if isinstance(part, list) else part
+
+    found: dict[str, JsonValue] = closed(model.model_json_schema())
+    return found

@@ -19,7 +19,10 @@ from pydantic import JsonValue
 
 from overread import catalog
 from overread.core import Case, Reader, Release, ReleaseRef, make_reader
+from overread.core.notebook import html_table
+from overread.core.notice import NOTICE
 from overread.errors import ReleaseError, UsageError
+from overread.readers.arguments import PERMISSION
 from overread.runs.ablations import Presenter, refuse_ignored_settings, spec_settings
 from overread.runs.case_runner import CaseRunner, Workflow
 from overread.runs.requests.asker import Asker
@@ -45,7 +48,6 @@ from overread.session import SessionSettings
 if TYPE_CHECKING:
     from overread.pixels.edits.altered_pictures import Edit
 
-_PERMISSIONS = frozenset({"allow_remote"})
 _RUN_FILES = frozenset({"readings.jsonl", "arrays"})
 
 
@@ -99,7 +101,8 @@ class RunPlan:
                 raise UsageError(f"{name} is {value}", remedy=f"it is {least} or more")
         if self.settings.shuffle and self.first_sample + self.repeat < 2:
             raise UsageError(
-                "shuffle needs at least two readings of each case (the first one is never shuffled)",
+                "shuffle needs at least two readings of each case "
+                "(the first one is never shuffled)",
                 remedy="shuffle with --repeat 2 or more",
             )
 
@@ -126,6 +129,22 @@ class RunOutcome:
     def complete(self) -> bool:
         """Whether every case has its readings."""
         return self.stopped is None
+
+    def _repr_html_(self) -> str:
+        """In a notebook: how far the run came, and what it took."""
+        tally, spent = self.tally, self.tally.spent
+        rows = [
+            ("reader", self.spec.reader.name),
+            ("workflow", self.spec.workflow.name),
+            ("readings", f"{tally.done:,}" + (f" of {tally.total:,}" if tally.total else "")),
+            ("failed readings", tally.failed + tally.failed_before),
+            ("questions asked", spent.calls),
+            ("answers known before", spent.cached),
+            ("cost", None if spent.cost is None else f"{spent.cost:.2f} {spent.currency}".strip()),
+            *(("note", note) for note in self.notes),
+        ]
+        title = f"{self.spec.benchmark} {self.spec.split}: {self.folder.name}"
+        return html_table(title, [row for row in rows if row[1] is not None], note=NOTICE)
 
 
 def run(plan: RunPlan, out: str | Path, *, watch: Watch | None = None) -> RunOutcome:
@@ -211,7 +230,7 @@ def prepare_run(plan: RunPlan) -> tuple[Reader, Release, RunSpec]:
     cases = _resolve_cases(plan, release)
     reader, name = _make_reader(plan, place)
     whole = "whole" in reader.skills
-    kept = {k: v for k, v in plan.arguments.items() if k not in _PERMISSIONS}
+    kept = {k: v for k, v in plan.arguments.items() if k != PERMISSION}
     spec = RunSpec(
         benchmark=plan.benchmark,
         root=str(place.root),

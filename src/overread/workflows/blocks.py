@@ -130,7 +130,7 @@ FindMask = Callable[[CaseScan, Query, Session], Awaitable[Mask]]
 
 
 async def ground_queries(case: Case, session: Session, find: FindMask) -> Reading:
-    """A mask for every sentence: from the reader itself where it draws masks, else made by `find`."""
+    """A mask for every sentence: the reader's own where it draws masks, else made by `find`."""
     if not case.queries:
         raise ReaderError("the case has no sentences to locate")
     if not case.pictures or not isinstance(case.pictures[0], Volume):

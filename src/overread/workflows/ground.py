@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from pydantic import BaseModel, Field
 
 from overread.core import Case, Mask, Query, Reading
-from overread.prompts.replies import ParsedReply, json_parser
+from overread.prompts.replies import ParsedReply, json_parser, strict_schema
 from overread.session import Session
 from overread.workflows.blocks import Block, Blocks, CaseScan, ground_queries
-from overread.workflows.judges.verdicts import strict_schema
 from overread.workflows.prompt_values import add_answer_step, format_windows, show_closeup
 
 Span = tuple[int, int]

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, Field
 
 from overread.core import Case, Mask, Query, Reading, Region, SentImage
+from overread.language.text import one_line
 from overread.ontology import lung_anatomy
 from overread.pixels.relative_boxes import RelativeBox, enclosing_box
-from overread.prompts.replies import ParsedReply, json_parser
+from overread.prompts.replies import ParsedReply, json_parser, strict_schema
 from overread.session import Session
 from overread.workflows.blocks import Block, Blocks, CaseScan, ground_queries, to_whole_slice
-from overread.workflows.judges.verdicts import one_line, strict_schema
 from overread.workflows.prompt_values import add_answer_step, format_windows, show_closeup
 
 LEVELS = ("lung", "lobe", "segment")

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from overread.core import Box, Case, Finding, Image, Reading, Region, SentImage, Whole
 from overread.errors import BadReply, ReaderError
+from overread.language.text import one_line
 from overread.ontology import xray_regions
 from overread.ontology.regions import MajorRegion
 from overread.pixels.relative_boxes import OrientedImage, RelativeBox, enclosing_box, oriented_image
@@ -28,10 +29,9 @@ from overread.prompts.interleaved import (
     neutralise_marks,
     ordinal,
 )
-from overread.prompts.replies import ParsedReply, json_parser, text_parser
+from overread.prompts.replies import ParsedReply, json_parser, strict_schema, text_parser
 from overread.session import Session
 from overread.workflows.final_question import ask_answer, ask_report, report_instruction
-from overread.workflows.judges.verdicts import one_line, strict_schema
 from overread.workflows.prompt_values import add_answer_step, render_fragment
 
 
@@ -74,7 +74,8 @@ async def interleaved(case: Case, session: Session) -> Reading:
         raise ReaderError("the workflow 'interleaved' needs cases with exactly one 2D image")
     if case.options or case.queries:
         raise ReaderError(
-            "the workflow 'interleaved' is for reports and free-text answers, not for options or masks"
+            "the workflow 'interleaved' is for reports and free-text answers, "
+            "not for options or masks"
         )
     walk = _RegionTour(session, case.pictures[0])
     for group in xray_regions().groups:

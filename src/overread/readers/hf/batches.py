@@ -105,7 +105,7 @@ class BatchQueue:
                     asked.answer.set_result(answer)
 
     async def _wait_for_batch(self) -> bool:
-        """Wait until a batch is full or no request came for a while; whether any request is left."""
+        """Wait for a full batch, or till no request came for a while; whether any is left."""
         while True:
             self._waiting = [asked for asked in self._waiting if not asked.cancelled]
             before = len(self._waiting)

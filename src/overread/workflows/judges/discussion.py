@@ -6,15 +6,12 @@ are judged some at a time, so that a long discussion is not cut off.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from pydantic import BaseModel
 
 from overread.core import Entry, Reading
 from overread.core.verdicts import (
-    SECTIONS,
-    UNSECTIONED,
     DiscussionVerdicts,
     EducationMark,
     Judge,
@@ -23,8 +20,10 @@ from overread.core.verdicts import (
     text_digest,
 )
 from overread.errors import BadReply, UsageError
-from overread.language.text import split_sentences
+from overread.language.discussions import split_discussion
+from overread.language.text import bare_words
 from overread.ontology import education_dimensions
+from overread.prompts.replies import strict_schema
 from overread.session import Session
 from overread.workflows.judges.verdicts import (
     MendedVerdict,
@@ -32,36 +31,11 @@ from overread.workflows.judges.verdicts import (
     ask_verdicts,
     escape_fence,
     expert_account,
-    one_line,
     session_log,
-    strict_schema,
 )
 
 SENTENCES_PER_QUESTION = 30
 """Sentences that are judged with one question."""
-
-_OTHER_NAMES = {
-    "introduction": "background",
-    "clinical perspectives": "clinical perspective",
-    "clinical presentation": "clinical perspective",
-    "imaging perspectives": "imaging perspective",
-    "imaging findings": "imaging perspective",
-    "outcomes": "outcome",
-    "therapy and outcome": "outcome",
-    "treatment and outcome": "outcome",
-    "take home point": "take-home points",
-    "take home points": "take-home points",
-    "take home message": "take-home points",
-    "take home messages": "take-home points",
-    "teaching points": "take-home points",
-    "learning points": "take-home points",
-}
-_HEADING = re.compile(
-    r"^[#>*_ \t-]*(?:\(?\d{1,2}[.)][ \t]*)?[*_]*"
-    r"(?P<name>[A-Za-z][A-Za-z\u2010-\u2013 /&-]{2,40}?)"
-    r"[ \t]*[*_]*(?P<end>[ \t]*[:：][*_]*|[ \t]*#*[ \t]*$)",
-    re.MULTILINE,
-)
 
 
 class SentenceAnswer(BaseModel):
@@ -102,7 +76,7 @@ async def judge_discussion(entry: Entry, reading: Reading, session: Session) -> 
     if not text:
         raise UsageError(f"the reading of case {entry.case.id} has no discussion to judge")
     told = expert_account(entry)
-    written = split_sections(text)
+    written = split_discussion(text)
     failures: list[str] = []
     answers: dict[int, SentenceAnswer] = {}
     for begin in range(0, len(written), SENTENCES_PER_QUESTION):
@@ -139,7 +113,7 @@ def failed_discussion(entry: Entry, reading: Reading, judge: str, why: str) -> D
     """The record of a judge that could not be had: nothing is judged."""
     text = discussion_of(reading)
     judged = tuple(
-        _make_verdict(section, sentence, None) for section, sentence in split_sections(text)
+        _make_verdict(section, sentence, None) for section, sentence in split_discussion(text)
     )
     marks = tuple(_make_mark(term.code, None) for term in education_dimensions().item)
     return DiscussionVerdicts(
@@ -168,40 +142,7 @@ def _make_mark(dimension: str, answer: MarkAnswer | None) -> EducationMark:
     return EducationMark(dimension=dimension, mark=answer.mark, explanation=told)
 
 
-# ---- sections and sentences ----------------------------------------------------------------
-
-
-def split_sections(text: str) -> list[tuple[str, str]]:
-    """(section, sentence) of a discussion, in order; headings are no sentences.
-
-    >>> split_sections("Background: It is rare.\\n\\nOutcome\\nShe did well.")
-    [('background', 'It is rare.'), ('outcome', 'She did well.')]
-    """
-    found: list[tuple[str, str]] = []
-    begin, section = 0, UNSECTIONED
-    for mark in _HEADING.finditer(text):
-        name = find_section(mark["name"])
-        if name is None:
-            continue
-        found += _section_sentences(text[begin : mark.start()], section)
-        begin, section = mark.end(), name
-    found += _section_sentences(text[begin:], section)
-    return found or [(UNSECTIONED, one_line(text))]
-
-
-def find_section(heading: str) -> str | None:
-    """The section that a heading names; None where it names none.
-
-    >>> find_section("Take-Home Message"), find_section("Conclusion")
-    ('take-home points', None)
-    """
-    words = " ".join(re.findall(r"[a-z]+", heading.casefold()))
-    own = {" ".join(re.findall(r"[a-z]+", section)): section for section in SECTIONS}
-    return own.get(words) or _OTHER_NAMES.get(words)
-
-
-def _section_sentences(text: str, section: str) -> list[tuple[str, str]]:
-    return [(section, one_line(sentence.extract(text))) for sentence in split_sentences(text)]
+# ---- sentences -----------------------------------------------------------------------------
 
 
 async def _ask_sentences(
@@ -242,14 +183,10 @@ async def _ask_sentences(
 def _dimension_codes() -> dict[str, str]:
     """Every way a dimension may be named → its code."""
     return {
-        _bare_words(name): term.code
+        bare_words(name): term.code
         for term in education_dimensions().item
         for name in (term.code, term.name)
     }
-
-
-def _bare_words(name: str) -> str:
-    return " ".join(re.findall(r"[a-z]+", name.casefold()))
 
 
 async def _ask_marks(text: str, told: dict[str, str], session: Session) -> dict[str, MarkAnswer]:
@@ -259,7 +196,7 @@ async def _ask_marks(text: str, told: dict[str, str], session: Session) -> dict[
     def of(answer: MarkAnswer) -> str | None:
         # A mark that there is not is no mark: it is asked for again.
         within = lowest <= answer.mark <= highest
-        return _dimension_codes().get(_bare_words(answer.dimension)) if within else None
+        return _dimension_codes().get(bare_words(answer.dimension)) if within else None
 
     found = VerdictList(
         MarkAnswer, "marks", [term.code for term in terms.item], of, mend=MendedVerdict, noun="mark"
@@ -279,7 +216,7 @@ async def _ask_marks(text: str, told: dict[str, str], session: Session) -> dict[
 
 
 def _count_questions(reading: Reading) -> int:
-    return -(-len(split_sections(discussion_of(reading))) // SENTENCES_PER_QUESTION) + 1
+    return -(-len(split_discussion(discussion_of(reading))) // SENTENCES_PER_QUESTION) + 1
 
 
 JUDGE = Judge(

@@ -23,9 +23,9 @@ from overread.core.verdicts import (
     text_digest,
 )
 from overread.errors import BadReply, UsageError
-from overread.language.text import split_sentences
+from overread.language.text import bare_words, one_line, split_sentences
 from overread.ontology import step_errors
-from overread.prompts.replies import json_parser
+from overread.prompts.replies import json_parser, strict_schema
 from overread.session import ParsedReply, Session
 from overread.workflows.judges.verdicts import (
     MendedVerdict,
@@ -33,9 +33,7 @@ from overread.workflows.judges.verdicts import (
     ask_verdicts,
     escape_fence,
     expert_account,
-    one_line,
     session_log,
-    strict_schema,
 )
 
 MOST_STEPS = 15
@@ -241,17 +239,13 @@ def _error_codes() -> dict[str, str]:
     names: dict[str, str] = {}
     for error in step_errors().item:
         for name in (error.code, error.name, error.name.removesuffix(" error")):
-            names[_bare_words(name)] = error.code
+            names[bare_words(name)] = error.code
     return names
-
-
-def _bare_words(name: str) -> str:
-    return " ".join(re.findall(r"[a-z]+", name.casefold()))
 
 
 def _mend_answer(answer: StepAnswer) -> MendedVerdict[StepAnswer]:
     """A verdict whose errors are codes: none on a factual step, at least one on any other."""
-    named = [_error_codes().get(_bare_words(name)) for name in answer.errors]
+    named = [_error_codes().get(bare_words(name)) for name in answer.errors]
     codes = list(dict.fromkeys(code for code in named if code is not None))
     if answer.factual:
         mended = answer.model_copy(update={"errors": []})

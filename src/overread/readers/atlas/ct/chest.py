@@ -61,7 +61,7 @@ class ChestCt:
 
     @cached_property
     def lung_space(self) -> dict[str, Bools]:
-        """Side → the space of a lung, including consolidation, masses and fluid in it or beside it."""
+        """Side → the space of a lung, with consolidation, masses and fluid in it or beside it."""
         from overread.readers.atlas.ct.lung_spaces import find_lung_spaces
 
         return find_lung_spaces(self)

@@ -112,8 +112,8 @@ def _chest_steps(volume: Picture, chest: ChestCt | None) -> list[Step]:
     lobes = "/".join(f"{chest.volume(chest.lobes == n):.0f}" for n in range(1, 6))
     text = (
         f"Air-holding lungs: {', '.join(rooms)}; healthy lung of this patient has "
-        f"{chest.normal_hu:.0f} HU. Inside the ribs and beside the lungs lie {dense:.0f} ml that hold "
-        f"no air; trachea and main bronchi hold {chest.volume(chest.airways):.0f} ml. The "
+        f"{chest.normal_hu:.0f} HU. Inside the ribs and beside the lungs lie {dense:.0f} ml that "
+        f"hold no air; trachea and main bronchi hold {chest.volume(chest.airways):.0f} ml. The "
         f"fissures, as far as they are seen, cut the lungs into lobes of about {lobes} ml (right "
         f"upper, middle, lower, left upper, lower)."
     )

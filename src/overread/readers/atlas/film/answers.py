@@ -163,7 +163,8 @@ def _explain(text: str, signs: FilmSigns) -> str:
     """The measurement that decides."""
     low, side = text.lower(), _named_side(text.lower())
     if re.search(r"heart|cardi", low) and signs.heart_ratio is not None:
-        return f"The measured cardiothoracic ratio is {signs.heart_ratio:.2f} (limit {HEART_LIMIT:.2f})."
+        ratio, limit = f"{signs.heart_ratio:.2f}", f"{HEART_LIMIT:.2f}"
+        return f"The measured cardiothoracic ratio is {ratio} (limit {limit})."
     wanted = (
         {"pleural effusion"}
         if "angle" in low or "effusion" in low

@@ -8,7 +8,6 @@ a reading that says so and marks nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from overread.core import Box, Case, Image, Pictures, Reading, Step, Trace, Whole
 from overread.errors import OverreadError
-from overread.pixels.image_metadata import exif_orientation
+from overread.pixels.image_files import stored_orientation
 from overread.pixels.relative_boxes import OrientedImage, RelativeBox
 from overread.pixels.sent_images import apply_orientation
 from overread.prompts.interleaved import REPORT_CUE
@@ -66,9 +65,7 @@ BoxOf = Callable[[tuple[float, float, float, float], str | None], Box]
 def _open_upright(pictures: Pictures, picture: Image) -> tuple[NDArray[Any], BoxOf]:
     """The pixels as they are looked at, and what puts edges in them back into the stored frame."""
     stored = np.asarray(pictures.pixels(picture))
-    source = pictures.data(picture)
-    data = source.read_bytes() if isinstance(source, Path) else source
-    way = exif_orientation(data) if data.startswith(b"\xff\xd8") else 1
+    way = stored_orientation(pictures.data(picture))
     shown = np.asarray(apply_orientation(stored, way))
     height, width = shown.shape[:2]
     film = OrientedImage(picture.name, stored.shape[1], stored.shape[0], way)

@@ -14,7 +14,7 @@ Edges = tuple[float, float, float, float]
 SIDES = ("right", "left")
 
 HEART_LIMIT = 0.51
-"""Cardiothoracic ratio above which the heart is enlarged: 0.5 and a margin for measurement error."""
+"""Cardiothoracic ratio above which the heart is enlarged: 0.5 and a margin for error."""
 ANGLE_LIMIT = 0.31
 """How much denser than expected a costophrenic angle must be to be blunted."""
 MENISCUS = 1.15

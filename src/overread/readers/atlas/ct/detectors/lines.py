@@ -139,5 +139,6 @@ def mark_reticulation(search: Search) -> DetectorResult:
     mask, parts = select_parts(search, region, least_ml=1.5)
     if not parts:
         return search.empty_result(f"No net of lines is seen in {search.place_name}.")
-    told = f"Parts of {search.place_name} with lines in more than 28 % of the voxels: {'; '.join(parts)}."
+    share = "with lines in more than 28 % of the voxels"
+    told = f"Parts of {search.place_name} {share}: {'; '.join(parts)}."
     return DetectorResult(mask, [told], f"They are marked: {chest.volume(mask):.0f} ml.")
