@@ -34,12 +34,7 @@ from overread.storage.fence import Fence
 
 _MOST_PICTURES, _MOST_SLICES, _LONGEST = 9, 6, 640
 _MOST_WORDS = 6000
-_READER_COLOURS: tuple[Colour, ...] = (
-    (86, 180, 233),
-    (230, 159, 0),
-    (204, 121, 167),
-    (47, 199, 154),
-)
+_COLOURS: tuple[Colour, ...] = ((86, 180, 233), (230, 159, 0), (204, 121, 167), (47, 199, 154))
 """One for each reader, as the style has them for boxes."""
 _KINDS = {"say": "says", "look": "looks", "ask": "asks", "conclude": "concludes"}
 
@@ -194,7 +189,7 @@ def _slices(
                 marked,
                 part="whole",
                 window="lung",
-                colour=_READER_COLOURS[n % 4],
+                colour=_COLOURS[n % 4],
                 other_mask=other,
                 other_colour=TRUTH,
             )
