@@ -37,7 +37,7 @@ expect.set_options(timeout=TIMEOUT)
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
+def launch_browser() -> Iterator[Browser]:
     """A headless Chromium, the system's."""
     found = (
         os.environ.get("OVERREAD_CHROMIUM")
@@ -55,7 +55,7 @@ def launched() -> Iterator[Browser]:
 
 
 @dataclass
-class Eyes:
+class PageWindow:
     """One window on the page."""
 
     page: Page
@@ -66,26 +66,26 @@ class Eyes:
 
     @classmethod
     @contextmanager
-    def on(
+    def open(
         cls, browser: Browser, site: Site, *, dark: bool = False, width: int = 1440
-    ) -> Iterator[Eyes]:
+    ) -> Iterator[PageWindow]:
         """A window, let in by the token; afterwards the console must be without errors."""
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
         )
-        eyes = cls(context.new_page(), site)
-        eyes.page.set_default_timeout(TIMEOUT)
+        window = cls(context.new_page(), site)
+        window.page.set_default_timeout(TIMEOUT)
 
         def told(message: ConsoleMessage) -> None:
             if message.type == "error":
-                eyes.errors.append(message.text)
+                window.errors.append(message.text)
 
-        eyes.page.on("console", told)
-        eyes.page.on("pageerror", lambda error: eyes.errors.append(str(error)))
-        eyes.page.goto(site.address)
+        window.page.on("console", told)
+        window.page.on("pageerror", lambda error: window.errors.append(str(error)))
+        window.page.goto(site.address)
         try:
-            yield eyes
-            wrong = [e for e in eyes.errors if not any(part in e for part in eyes.expected)]
+            yield window
+            wrong = [e for e in window.errors if not any(part in e for part in window.expected)]
             assert not wrong, f"the console told errors: {wrong}"
         finally:
             context.close()
@@ -95,11 +95,11 @@ class Eyes:
         self.page.goto(self.site.base + path)
         return self.page
 
-    def see(self, text: str) -> None:
+    def wait_for_text(self, text: str) -> None:
         """Wait until some text stands on the page."""
         self.page.get_by_text(text).first.wait_for()
 
-    def axe(self) -> None:
+    def check_accessibility(self) -> None:
         """No serious fault of accessibility on what is shown, in light and in dark."""
         for scheme in ("light", "dark"):
             self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -116,7 +116,7 @@ class Eyes:
             assert not bad, (scheme, bad)
         self.page.emulate_media(color_scheme="light")
 
-    def shoot(self, name: str, *, full: bool = True) -> None:
+    def save_screenshots(self, name: str, *, full: bool = True) -> None:
         """Screenshots in light and dark at both widths, where OVERREAD_SHOTS names a folder."""
         folder = os.environ.get("OVERREAD_SHOTS")
         if not folder:

@@ -15,7 +15,7 @@ from tests.made_once import made_once
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.site.browser import Eyes
+    from tests.site.browser import PageWindow
     from tests.site.served_site import Site
 
 ASSETS = Path(__file__).resolve().parents[2] / "src" / "overread" / "site" / "assets"
@@ -39,50 +39,50 @@ def own_shelf(shelf_folder: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def site(shelf_folder: Path) -> Iterator[Site]:
     """The page on the shelf, read-only, so that no test disturbs another."""
-    from tests.site.served_site import served
+    from tests.site.served_site import serve_site
 
-    with served([shelf_folder], "--read-only") as found:
+    with serve_site([shelf_folder], "--read-only") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium; gone after each module, since it keeps an event loop running."""
-    from tests.site.browser import launched
+    from tests.site.browser import launch_browser
 
     assert (ASSETS / "index.html").is_file(), "the page is not built: npm run build in web/"
-    with launched() as found:
+    with launch_browser() as found:
         yield found
 
 
 @pytest.fixture
-def eyes(browser: Browser, site: Site) -> Iterator[Eyes]:
+def window(browser: Browser, site: Site) -> Iterator[PageWindow]:
     """A window on the page; the test fails if the page told an error to the console."""
-    from tests.site.browser import Eyes
+    from tests.site.browser import PageWindow
 
-    with Eyes.on(browser, site) as found:
+    with PageWindow.open(browser, site) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def writable_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A page where verdicts may be given; each test puts a folder of its own on its shelf."""
     from tests.site.builds.question_folders import mixed_folder
-    from tests.site.served_site import served
+    from tests.site.served_site import serve_site
 
-    home = tmp_path_factory.mktemp("desk")
+    home = tmp_path_factory.mktemp("writable_site")
     mixed_folder(home / "first")
-    with served([home]) as site:
+    with serve_site([home]) as site:
         site.home = home
         yield site
 
 
 @pytest.fixture
-def asked_folder(desk: Site, request: pytest.FixtureRequest) -> Path:
-    """Two films, a scan and a text, read by nobody yet, on the shelf of the desk."""
+def question_folder(writable_site: Site, request: pytest.FixtureRequest) -> Path:
+    """Two films, a scan and a text, read by nobody yet, on the shelf of the writable_site."""
     from tests.site.builds.question_folders import mixed_folder
 
-    assert desk.home is not None
-    made = mixed_folder(desk.home / request.node.name[:60])
-    desk.get("/api/shelf?again=1")
+    assert writable_site.home is not None
+    made = mixed_folder(writable_site.home / request.node.name[:60])
+    writable_site.get("/api/shelf?again=1")
     return made

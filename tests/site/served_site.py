@@ -119,7 +119,7 @@ class Site:
 
 
 @contextmanager
-def served(paths: Sequence[Path], *options: str) -> Iterator[Site]:
+def serve_site(paths: Sequence[Path], *options: str) -> Iterator[Site]:
     """The page on some paths, as `overread view` serves it, until the block ends."""
     command = [sys.executable, "-m", "overread", "view", *map(str, paths), "--no-browser", *options]
     # A cache of its own: tests neither find what others left nor leave anything to the user.

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.cli.overread_command import run
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 
 def raw(
@@ -170,7 +170,7 @@ def guarded(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """A page for users with passwords."""
     file = tmp_path_factory.mktemp("users") / "users"
     make_user(file, "ada", "correct horse")
-    with served([shelf_folder], "--host", "0.0.0.0", "--password-file", str(file)) as found:
+    with serve_site([shelf_folder], "--host", "0.0.0.0", "--password-file", str(file)) as found:
         port = urlsplit(found.base).port
         yield Site(f"http://127.0.0.1:{port}/", found.process)
 
@@ -287,7 +287,7 @@ def test_a_port_that_is_taken_is_told(site: Site, shelf_folder: Path) -> None:
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_is_quiet(shelf_folder: Path, stop: signal.Signals) -> None:
     """Ctrl-C and a polite kill end the page with no more words than that."""
-    with served([shelf_folder]) as site:
+    with serve_site([shelf_folder]) as site:
         site.get("/api/shelf")
         site.process.send_signal(stop)
         told, _ = site.process.communicate(timeout=300)

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from overread.build.adjudication import write_questions
 from tests.build.adjudication.sample_questions import question
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def fuzzed(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     shutil.copytree(shelf_folder, folder / "shelf")
     (folder / "build").mkdir()
     write_questions(folder / "build", [question(1), question(2)])
-    with served([folder]) as site:
+    with serve_site([folder]) as site:
         site.get("/api/shelf")
         yield site
 

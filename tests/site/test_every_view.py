@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.site.browser import Eyes
+from tests.site.browser import PageWindow
 from tests.site.served_site import Site
 
 # Whatever has a handler for clicks must be reachable: itself, or something in or around it.
@@ -95,14 +95,14 @@ VIEWS: dict[str, Callable[[Site], str]] = {
 
 
 @pytest.fixture(scope="module")
-def window(browser: Browser, site: Site) -> Iterator[Eyes]:
+def window(browser: Browser, site: Site) -> Iterator[PageWindow]:
     """One window for all views: the console must stay without errors over all of them."""
-    with Eyes.on(browser, site) as eyes:
-        yield eyes
+    with PageWindow.open(browser, site) as window:
+        yield window
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view_holds(window: Eyes, site: Site, view: str) -> None:
+def test_every_view_holds(window: PageWindow, site: Site, view: str) -> None:
     """It opens, is accessible in light and dark, reachable by keyboard and fits 900 pixels."""
     page = window.go(VIEWS[view](site))
     page.wait_for_load_state("networkidle")
@@ -116,6 +116,6 @@ def test_every_view_holds(window: Eyes, site: Site, view: str) -> None:
         page.wait_for_timeout(100)
         assert page.evaluate(WIDER) <= 0, width
     page.set_viewport_size({"width": 1440, "height": 900})
-    window.axe()
+    window.check_accessibility()
     assert not window.errors
-    window.shoot(f"every-{view}")
+    window.save_screenshots(f"every-{view}")

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Dialog
 
 import overread
 from overread import RunPlan
-from tests.site.browser import Eyes
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow
+from tests.site.served_site import Site, serve_site
 
 SCRIPT = (
     "<img src=x onerror=\"window.pwned='%s'\"><script>window.pwned='%s'</script>\"'`${alert(1)}"
@@ -54,7 +54,7 @@ def hostile(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     run = folder / "<img src=x onerror=window.pwned=2>"
     overread.run(RunPlan("medthinkvqa", root, "oracle"), run)
     overread.score(run)
-    with served([folder]) as site:
+    with serve_site([folder]) as site:
         yield site
 
 
@@ -73,23 +73,23 @@ def test_scripts_in_texts_are_texts(hostile: Site, browser: Browser) -> None:
         f"/compare?runs={run},{run}",
         f"/compare/{case}?runs={run},{run}",
     )
-    with Eyes.on(browser, hostile) as eyes:
-        eyes.expected = ["Failed to load resource"]  # the link out of the dataset is refused
+    with PageWindow.open(browser, hostile) as window:
+        window.expected = ["Failed to load resource"]  # the link out of the dataset is refused
         dialogs: list[str] = []
 
         def asked(dialog: Dialog) -> None:
             dialogs.append(dialog.message)
             dialog.dismiss()
 
-        eyes.page.on("dialog", asked)
+        window.page.on("dialog", asked)
         seen = ""
         for view in views:
-            eyes.go(view)
-            eyes.page.wait_for_load_state("networkidle")
-            eyes.page.keyboard.press("t")
-            eyes.page.wait_for_load_state("networkidle")
-            seen += eyes.page.locator("body").inner_text()
-            assert eyes.page.evaluate("() => window.pwned") is None, view
+            window.go(view)
+            window.page.wait_for_load_state("networkidle")
+            window.page.keyboard.press("t")
+            window.page.wait_for_load_state("networkidle")
+            seen += window.page.locator("body").inner_text()
+            assert window.page.evaluate("() => window.pwned") is None, view
         assert not dialogs
         assert "window.pwned='CLINICAL_HISTORY'" in seen
         assert "window.pwned='discussion'" in seen

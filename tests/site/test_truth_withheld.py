@@ -14,7 +14,7 @@ from overread.build.adjudication import write_questions
 from overread.core import ReleaseRef
 from tests.build.adjudication.sample_questions import question
 from tests.site.api_addresses import addresses, operations, values_on
-from tests.site.served_site import BENCHMARKS, Answer, Site, served
+from tests.site.served_site import BENCHMARKS, Answer, Site, serve_site
 
 HIDDEN = "the finding that nobody may be told"
 """What a question of a build shows: it will be the truth of the benchmark that is built."""
@@ -39,7 +39,7 @@ def folder(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="module")
 def withheld(folder: Path) -> Iterator[Site]:
     """The page that never sends the truth, and could be written to."""
-    with served([folder], "--hide-truth") as site:
+    with serve_site([folder], "--hide-truth") as site:
         yield site
 
 
@@ -135,7 +135,7 @@ def test_nothing_can_be_written_where_the_page_is_read_only(
 
     bodies: list[Any] = [None, {}, {"name": "x", "choice": "A", "report": "x"}]
     asked = 0
-    with served([folder], "--read-only") as site:
+    with serve_site([folder], "--read-only") as site:
         before = files()
         values = values_on(site, "medthinkvqa")
         for method, path, parameters in operations():

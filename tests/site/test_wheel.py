@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.served_site import served
+from tests.site.served_site import serve_site
 
 HOUSE = Path(__file__).resolve().parents[2]
 
@@ -61,7 +61,7 @@ def test_an_installed_wheel_serves_the_page_without_node(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert shutil.which("node", path=os.environ["PATH"]) is None
     monkeypatch.chdir(tmp_path)
-    with served([shelf_folder]) as site:
+    with serve_site([shelf_folder]) as site:
         page = site.ask("/")
         assert page.status == 200
         script = page.body.decode().split('src="', 1)[1].split('"', 1)[0]

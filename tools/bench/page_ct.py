@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
-from tests.site.browser import Eyes, launched
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow, launch_browser
+from tests.site.served_site import Site, serve_site
 
 SHAPE = (512, 512, 300)
 AFFINE = np.array([[-0.7, 0, 0, 180], [0, -0.7, 0, 180], [0, 0, 1.0, -150], [0, 0, 0, 1.0]])
@@ -77,15 +77,15 @@ def time_opening(folder: Path) -> tuple[float, float]:
     """Seconds until the first slices and until the whole scan are drawn, from an empty cache."""
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as cache:
         os.environ["OVERREAD_CACHE"] = cache
-        with served([folder], "--read-only") as site, launched() as browser:
+        with serve_site([folder], "--read-only") as site, launch_browser() as browser:
             dataset = site.get("/api/shelf")["datasets"][0]["id"]
-            with Eyes.on(browser, site) as eyes:
-                eyes.page.get_by_text("Datasets, runs and builds").wait_for()
+            with PageWindow.open(browser, site) as window:
+                window.page.get_by_text("Datasets, runs and builds").wait_for()
                 begin = time.perf_counter()
-                eyes.page.goto(f"{site.base}/cases/{dataset}/test/test_1_a_1")
-                eyes.page.wait_for_selector(".ct-ruler", timeout=60_000)  # drawn with the slices
+                window.page.goto(f"{site.base}/cases/{dataset}/test/test_1_a_1")
+                window.page.wait_for_selector(".ct-ruler", timeout=60_000)  # drawn with the slices
                 first = time.perf_counter() - begin
-                eyes.page.wait_for_selector('.ct-film[data-state="whole"]', timeout=120_000)
+                window.page.wait_for_selector('.ct-film[data-state="whole"]', timeout=120_000)
                 return first, time.perf_counter() - begin
 
 
@@ -93,7 +93,7 @@ def time_cuts(folder: Path) -> dict[str, tuple[float, float]]:
     """Cut → milliseconds (best of five) and megabytes, from a warm cache."""
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as cache:
         os.environ["OVERREAD_CACHE"] = cache
-        with served([folder], "--read-only") as site:
+        with serve_site([folder], "--read-only") as site:
             dataset = site.get("/api/shelf")["datasets"][0]["id"]
             base = f"/api/volumes/{dataset}/test/test_1_a_1/ct"
             begin = time.perf_counter()

@@ -19,9 +19,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.site.browser import Eyes
+from tests.site.browser import PageWindow
 from tests.site.datasets.many_cases import make_many
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 from tools.bench.harness import ROUNDS, Line, report
 
 CASES = 8000
@@ -70,11 +70,11 @@ def measure(browser: Browser, site: Site, address: str) -> dict[str, float]:
     answer = site.ask(f"/api{address}/cases", headers={"accept-encoding": "gzip"})
     found["index"] = time.perf_counter() - begin
     found["bytes"] = len(answer.body)
-    with Eyes.on(browser, site) as eyes:
-        page = eyes.page
+    with PageWindow.open(browser, site) as window:
+        page = window.page
         page.get_by_text("Datasets, runs and builds").wait_for()
         begin = time.perf_counter()
-        eyes.go(address)
+        window.go(address)
         page.locator(".card img").nth(8).wait_for()
         found["cards"] = time.perf_counter() - begin
         whole = page.evaluate("document.querySelector('.grid-pane').scrollHeight")
@@ -106,7 +106,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["OVERREAD_CACHE"] = str(Path(scratch) / "cache")
         make_many(Path(scratch) / "many", CASES)
-        with served([Path(scratch) / "many"], "--read-only") as site, launch_browser() as browser:
+        with (
+            serve_site([Path(scratch) / "many"], "--read-only") as site,
+            launch_browser() as browser,
+        ):
             begin = time.perf_counter()
             name = site.shelf_id("datasets", "many")
             address = f"/datasets/{name}/test"

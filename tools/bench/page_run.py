@@ -14,8 +14,8 @@ from playwright.sync_api import Browser
 
 import overread
 from overread import RunPlan
-from tests.site.browser import launched
-from tests.site.served_site import Site, served
+from tests.site.browser import launch_browser
+from tests.site.served_site import Site, serve_site
 from tools.bench.harness import ROUNDS, Line, report
 from tools.bench.loading import make_rows
 
@@ -57,9 +57,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as made:
         folder = make_run(Path(made), seed=7)
         found = []
-        with launched() as browser:
+        with launch_browser() as browser:
             for _ in range(ROUNDS):
-                with served([folder], "--read-only") as site:
+                with serve_site([folder], "--read-only") as site:
                     found.append(time_page(browser, site))
     lines = [
         Line(f"a run of {CASES} cases: first paint", min(f[0] for f in found), "s", FIRST_PAINT),

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.site.browser import Eyes, launched
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow, launch_browser
+from tests.site.served_site import Site, serve_site
 
 SIZE = (1280, 800)
 THUMBNAIL = (880, 550)
@@ -46,20 +46,20 @@ def main() -> None:
     """Open each view, take its picture, put four on one sheet."""
     demo, out = Path(sys.argv[1]), Path(sys.argv[2])
     shots = []
-    with served([demo], "--read-only") as site, launched() as browser:
+    with serve_site([demo], "--read-only") as site, launch_browser() as browser:
         for address, key, dark in views(site):
-            with Eyes.on(browser, site, dark=dark) as eyes:
-                eyes.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
-                eyes.go(address)
-                eyes.page.wait_for_load_state("networkidle")
-                eyes.page.locator("main h1").first.wait_for()
+            with PageWindow.open(browser, site, dark=dark) as window:
+                window.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+                window.go(address)
+                window.page.wait_for_load_state("networkidle")
+                window.page.locator("main h1").first.wait_for()
                 if key:
-                    eyes.page.keyboard.press(key)
-                eyes.page.wait_for_load_state("networkidle")
-                eyes.page.wait_for_timeout(
+                    window.page.keyboard.press(key)
+                window.page.wait_for_load_state("networkidle")
+                window.page.wait_for_timeout(
                     2500
                 )  # a picture for people: fonts and masks have settled
-                shots.append(Image.open(io.BytesIO(eyes.page.screenshot())).convert("RGB"))
+                shots.append(Image.open(io.BytesIO(window.page.screenshot())).convert("RGB"))
     sheet = Image.new("RGB", (2 * THUMBNAIL[0] + 12, 2 * THUMBNAIL[1] + 12), (128, 136, 144))
     for place, shot in enumerate(shots):
         small = shot.resize(THUMBNAIL, Image.Resampling.LANCZOS)

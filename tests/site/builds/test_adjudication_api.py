@@ -20,25 +20,25 @@ from overread.build.adjudication.verdict_log import VERDICT_LOG
 from overread.site.passwords import add_password
 from tests.build.adjudication.sample_questions import question
 from tests.site.builds.question_folders import Caller, film_question, mixed_folder, questions_folder
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 
-def caller(desk: Site, asked_folder: Path, person: str) -> Caller:
-    """Somebody who reads the questions of a asked_folder."""
-    return Caller(desk, desk.shelf_id("builds", asked_folder.name), person)
+def caller(writable_site: Site, question_folder: Path, person: str) -> Caller:
+    """Somebody who reads the questions of a question_folder."""
+    return Caller(writable_site, writable_site.shelf_id("builds", question_folder.name), person)
 
 
-def test_two_people_at_once_lose_nothing(desk: Site, tmp_path: Path) -> None:
+def test_two_people_at_once_lose_nothing(writable_site: Site, tmp_path: Path) -> None:
     """Two times fifty verdicts by threads are all in the log, each once, and log intact."""
-    home = desk.home
+    home = writable_site.home
     assert home is not None
-    asked_folder = questions_folder(home / "fifty", [question(n) for n in range(50)])
-    desk.get("/api/shelf?again=1")
+    question_folder = questions_folder(home / "fifty", [question(n) for n in range(50)])
+    writable_site.get("/api/shelf?again=1")
     wrong: list[object] = []
 
     def read(person: str) -> None:
         try:
-            own = caller(desk, asked_folder, person)
+            own = caller(writable_site, question_folder, person)
             for number in range(50):
                 asked = own.next()["question"]
                 answer = own.give(asked, "accept" if number % 3 else "reject", note=f"by {person}")
@@ -53,22 +53,22 @@ def test_two_people_at_once_lose_nothing(desk: Site, tmp_path: Path) -> None:
     for one in people:
         one.join()
     assert not wrong, wrong
-    queue = Queue(asked_folder)
+    queue = Queue(question_folder)
     assert len(queue.current_verdicts()) == 100
     assert len({(one.person, one.question) for one in queue.current_verdicts()}) == 100
     assert len(queue.decisions()) == 50  # both said the same on each
-    assert verify_log(asked_folder).intact
-    assert verify_log(asked_folder).lines == 100
+    assert verify_log(question_folder).intact
+    assert verify_log(question_folder).lines == 100
 
 
 def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> None:
     """SIGKILL while two people post: what was answered is there, and log intact."""
-    asked_folder = questions_folder(tmp_path / "asked", [question(n) for n in range(400)])
+    question_folder = questions_folder(tmp_path / "asked", [question(n) for n in range(400)])
     kept: set[tuple[str, str]] = set()
     for least in (3, 11, 25):
-        with served([tmp_path]) as site:
+        with serve_site([tmp_path]) as site:
             enough, reached = len(kept) + least, threading.Event()
-            callers = [caller(site, asked_folder, name) for name in ("ann", "bob")]
+            callers = [caller(site, question_folder, name) for name in ("ann", "bob")]
             people = [
                 threading.Thread(target=_post_until_killed, args=(own, kept, enough, reached))
                 for own in callers
@@ -80,9 +80,9 @@ def test_a_killed_server_loses_at_most_the_verdict_in_flight(tmp_path: Path) -> 
             site.process.wait()
             for one in people:
                 one.join()
-        found = verify_log(asked_folder)
+        found = verify_log(question_folder)
         assert found.intact, found.why
-        there = {(one.person, one.question) for one in Queue(asked_folder).current_verdicts()}
+        there = {(one.person, one.question) for one in Queue(question_folder).current_verdicts()}
         assert kept <= there, "a verdict that was answered is gone"
         assert len(there - kept) <= 2, "more than what was in flight"
         kept |= there  # what was in flight and arrived counts from now on
@@ -104,9 +104,11 @@ def _post_until_killed(
         return  # the server is gone
 
 
-def test_nobody_is_told_what_others_said(desk: Site, asked_folder: Path) -> None:
+def test_nobody_is_told_what_others_said(writable_site: Site, question_folder: Path) -> None:
     """Nothing that is sent to a second and a third reader holds the first one's words or name."""
-    ann, bob, cem = (caller(desk, asked_folder, name) for name in ("annabel", "bob", "cem"))
+    ann, bob, cem = (
+        caller(writable_site, question_folder, name) for name in ("annabel", "bob", "cem")
+    )
     asked = ann.next()["question"]
     before = bob.next()
     secret = {"reasons": ["wrong-side"], "note": "zebra", "corrected": {"box": [11, 22, 33, 44]}}
@@ -116,7 +118,7 @@ def test_nobody_is_told_what_others_said(desk: Site, asked_folder: Path) -> None
     third = cem.next()
     assert third == before | {"person": "cem"}  # as at the terminal, nobody says it is a third read
     sent = [
-        desk.ask(f"{cem.queue}/{part}").body.decode()
+        writable_site.ask(f"{cem.queue}/{part}").body.decode()
         for part in (
             "next?person=cem",
             "given?person=cem",
@@ -126,14 +128,14 @@ def test_nobody_is_told_what_others_said(desk: Site, asked_folder: Path) -> None
     ]
     for body in sent:
         assert not any(word in body for word in ("zebra", "annabel", "[11,22"))
-    told = desk.get(f"{cem.queue}/agreement?draws=0")
+    told = writable_site.get(f"{cem.queue}/agreement?draws=0")
     assert "zebra" not in str(told)
     assert told["groups"][0]["differ"] == 1
 
 
-def test_what_is_sent_twice_is_taken_once(desk: Site, asked_folder: Path) -> None:
+def test_what_is_sent_twice_is_taken_once(writable_site: Site, question_folder: Path) -> None:
     """The same again is as good as done, something else is refused, and so is undoing twice."""
-    ann = caller(desk, asked_folder, "ann")
+    ann = caller(writable_site, question_folder, "ann")
     asked = ann.next()["question"]
     more = {"reasons": ["wrong-side"], "corrected": {"box": [1, 2, 3, 4]}}
     first = ann.give(asked, "reject", **more)
@@ -141,42 +143,46 @@ def test_what_is_sent_twice_is_taken_once(desk: Site, asked_folder: Path) -> Non
     assert (first.status, again.status) == (200, 200)
     assert (first.json()["again"], again.json()["again"]) == (False, True)
     assert first.json()["kept"] == again.json()["kept"]
-    loud = Caller(desk, desk.shelf_id("builds", asked_folder.name), "  ANN ")
+    loud = Caller(writable_site, writable_site.shelf_id("builds", question_folder.name), "  ANN ")
     assert loud.give(asked, "reject", **more).json()["again"] is True
     other = ann.give(asked, "accept")
     assert other.status == 409
     assert "read this question already" in other.json()["what"]
     assert ann.undo(asked["id"]).json()["undone"]["verdict"] == "reject"
     assert ann.undo(asked["id"]).json()["undone"] is None
-    assert verify_log(asked_folder).lines == 2
+    assert verify_log(question_folder).lines == 2
 
 
-def test_a_verdict_belongs_to_the_words_that_were_shown(desk: Site, asked_folder: Path) -> None:
+def test_a_verdict_belongs_to_the_words_that_were_shown(
+    writable_site: Site, question_folder: Path
+) -> None:
     """Where the question changed meanwhile, the verdict is refused and the new words are shown."""
-    ann = caller(desk, asked_folder, "ann")
+    ann = caller(writable_site, question_folder, "ann")
     asked = ann.next()["question"]
     write_questions(
-        asked_folder, [film_question(1).model_copy(update={"text": "Does it still hold?"})]
+        question_folder, [film_question(1).model_copy(update={"text": "Does it still hold?"})]
     )
     answer = ann.give(asked, "accept")
     assert answer.status == 409
     assert "has changed" in answer.json()["what"]
-    assert not (asked_folder / VERDICT_LOG).exists()
+    assert not (question_folder / VERDICT_LOG).exists()
     fresh = ann.next()["question"]
     assert fresh["text"] == "Does it still hold?"
     assert ann.give(fresh, "accept").status == 200
 
 
-def test_the_terminal_and_the_page_share_one_log(desk: Site, asked_folder: Path) -> None:
+def test_the_terminal_and_the_page_share_one_log(
+    writable_site: Site, question_folder: Path
+) -> None:
     """A verdict of either is seen by the other at once."""
-    ann = caller(desk, asked_folder, "ann")
-    queue = Queue(asked_folder)
+    ann = caller(writable_site, question_folder, "ann")
+    queue = Queue(question_folder)
     queue.submit("bob", "item1/verify-trace", "accept")
     assert ann.give(ann.next()["question"], "accept").status == 200
     assert queue.decisions()["item1/verify-trace"].people == ("bob", "ann")
     queue.undo("ann")
     assert ann.next()["question"]["id"] == "item1/verify-trace"
-    progress = desk.get(f"{ann.queue}/progress")
+    progress = writable_site.get(f"{ann.queue}/progress")
     assert progress["all"]["second"] == 1
     assert progress["people"] == [{"name": "bob", "given": 1, "left": 3}]
 
@@ -205,35 +211,39 @@ BAD: list[tuple[dict[str, Any], int]] = [
 
 @pytest.mark.parametrize(("part", "status"), BAD)
 def test_a_bad_verdict_is_refused_in_one_sentence(
-    desk: Site, asked_folder: Path, part: dict[str, Any], status: int
+    writable_site: Site, question_folder: Path, part: dict[str, Any], status: int
 ) -> None:
     """Nothing of it is written, and nothing is an error of the server."""
-    ann = caller(desk, asked_folder, "ann")
+    ann = caller(writable_site, question_folder, "ann")
     asked = ann.next()["question"]
     answer = ann.give(asked, **({"verdict": "accept"} | part))
     assert answer.status == status, answer.body
     assert answer.json()["what"]
-    assert not (asked_folder / VERDICT_LOG).exists() or verify_log(asked_folder).lines == 0
+    assert not (question_folder / VERDICT_LOG).exists() or verify_log(question_folder).lines == 0
 
 
-def test_a_broken_chain_is_told_and_not_built_on(desk: Site, asked_folder: Path) -> None:
+def test_a_broken_chain_is_told_and_not_built_on(
+    writable_site: Site, question_folder: Path
+) -> None:
     """An altered line is named, and no verdict is added to it."""
-    ann = caller(desk, asked_folder, "ann")
+    ann = caller(writable_site, question_folder, "ann")
     for _ in range(2):
         assert ann.give(ann.next()["question"], "accept").status == 200
-    log = asked_folder / VERDICT_LOG
+    log = question_folder / VERDICT_LOG
     log.write_bytes(log.read_bytes().replace(b"accept", b"reject", 1))
-    found = desk.get(f"{ann.queue}/verify")
+    found = writable_site.get(f"{ann.queue}/verify")
     assert (found["intact"], found["broken"]) == (False, 1)
-    assert desk.ask(f"{ann.queue}/next?person=ann").status == 422
-    assert desk.ask(f"{ann.queue}/verify?head=zz").status == 422
+    assert writable_site.ask(f"{ann.queue}/next?person=ann").status == 422
+    assert writable_site.ask(f"{ann.queue}/verify?head=zz").status == 422
 
 
-def test_pictures_are_served_by_number_and_never_by_path(desk: Site, tmp_path: Path) -> None:
+def test_pictures_are_served_by_number_and_never_by_path(
+    writable_site: Site, tmp_path: Path
+) -> None:
     """A question that names a file elsewhere shows none; planes and slices are bounded."""
-    home = desk.home
+    home = writable_site.home
     assert home is not None
-    asked_folder = questions_folder(
+    question_folder = questions_folder(
         home / "hostile",
         [
             question(1, shown={"image": "../first/film.png"}),
@@ -242,14 +252,14 @@ def test_pictures_are_served_by_number_and_never_by_path(desk: Site, tmp_path: P
             question(4, shown={"image": "questions.jsonl"}),
         ],
     )
-    (asked_folder / "out.png").symlink_to(home / "first" / "film.png")
-    desk.get("/api/shelf?again=1")
-    ann = caller(desk, asked_folder, "ann")
+    (question_folder / "out.png").symlink_to(home / "first" / "film.png")
+    writable_site.get("/api/shelf?again=1")
+    ann = caller(writable_site, question_folder, "ann")
 
     def status(part: str, number: int, **more: object) -> int:
         query = f"question={quote(f'item{number}/verify-trace', safe='')}"
         query += "".join(f"&{name}={value}" for name, value in more.items())
-        answer = desk.ask(f"{ann.queue}/{part}?{query}")
+        answer = writable_site.ask(f"{ann.queue}/{part}?{query}")
         assert answer.status == 200 or str(home) not in answer.body.decode()
         return answer.status
 
@@ -276,11 +286,11 @@ def test_pictures_are_served_by_number_and_never_by_path(desk: Site, tmp_path: P
 
 def test_a_user_reads_as_nobody_else(tmp_path: Path) -> None:
     """Who is logged in gives verdicts under that name, sees no other's, and is refused another."""
-    asked_folder = mixed_folder(tmp_path / "asked")
+    question_folder = mixed_folder(tmp_path / "asked")
     users = tmp_path / "users"
     for name in ("ann", "bob"):
         add_password(users, name, f"{name}-password")
-    with served([asked_folder], "--password-file", str(users)) as site:
+    with serve_site([question_folder], "--password-file", str(users)) as site:
         ask = _logged_in(site, "ann", "ann-password")
         build = json.loads(ask("/api/shelf")[1])["builds"][0]["id"]
         queue = f"/api/builds/{build}/queue"
@@ -294,7 +304,7 @@ def test_a_user_reads_as_nobody_else(tmp_path: Path) -> None:
         for path in (f"{queue}/next?person=bob", f"{queue}/given?person=bob"):
             assert ask(path)[0] == 403
         assert ask(f"{queue}/undo", {"question": asked["id"], "person": "bob"})[0] == 403
-    assert [one.person for one in Queue(asked_folder).current_verdicts()] == ["ann"]
+    assert [one.person for one in Queue(question_folder).current_verdicts()] == ["ann"]
 
 
 def _logged_in(site: Site, name: str, password: str) -> Any:
@@ -318,8 +328,8 @@ def _logged_in(site: Site, name: str, password: str) -> Any:
 
 def test_withheld_truth_and_read_only_keep_the_questions(tmp_path: Path) -> None:
     """Without the truth no question is sent; read-only takes no verdict."""
-    asked_folder = mixed_folder(tmp_path / "asked")
-    with served([asked_folder], "--hide-truth", "--read-only") as site:
+    question_folder = mixed_folder(tmp_path / "asked")
+    with serve_site([question_folder], "--hide-truth", "--read-only") as site:
         build = site.get("/api/shelf")["builds"][0]["id"]
         queue = f"/api/builds/{build}/queue"
         for part in ("next?person=ann", "given?person=ann", "agreement", "picture?question=x"):

@@ -18,7 +18,7 @@ from overread.build.step import Recipe, Step, StepContext
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 from tests.site.builds.question_folders import demo_build
-from tests.site.served_site import served
+from tests.site.served_site import serve_site
 
 NAME = "train_1_a_1.nii.gz"
 SHAPE = (12, 10, 8)
@@ -30,7 +30,7 @@ def test_a_folder_that_is_no_build_any_more_is_told(tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "questions.jsonl").write_text("{}\n")
-    with served([folder, bad]) as site:
+    with serve_site([folder, bad]) as site:
         build, other = (site.shelf_id("builds", name) for name in ("built", "bad"))
         assert site.ask(f"/api/builds/{other}/queue/progress").status == 422
         assert site.ask(f"/api/builds/{other}/queue/next?person=ann").status == 422
@@ -51,7 +51,7 @@ def _scan(source: Path, settings: Mapping[str, str]) -> Iterable[Item]:
     yield Item.model_validate({"id": "train_1_a_1", "data": {"name": NAME, "targets": targets}})
 
 
-async def _doubt(item: Item, desk: StepContext) -> StepResult:
+async def _doubt(item: Item, writable_site: StepContext) -> StepResult:
     asked = Question(
         id=question_id(item, "chain", "1", "x"),
         item=item.id,
@@ -73,7 +73,7 @@ def test_the_mask_in_question_is_drawn_on_the_slices(tmp_path: Path) -> None:
     masks[0, 1:3, 1:3, 1] = 1
     masks[1, 5:9, 3:7, 6] = 1
     write_mask(folder / "masks" / NAME, list(masks), affine)
-    with served([folder]) as site:
+    with serve_site([folder]) as site:
         queue = f"/api/builds/{site.shelf_id('builds', 'built')}/queue"
         asked: dict[str, Any] = site.get(f"{queue}/next?person=ann")["question"]
         assert [one["kind"] for one in asked["pictures"]] == ["volume"]

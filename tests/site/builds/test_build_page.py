@@ -8,9 +8,9 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from overread.build.adjudication import Queue
-from tests.site.browser import Eyes
+from tests.site.browser import PageWindow
 from tests.site.builds.question_folders import demo_build
-from tests.site.served_site import served
+from tests.site.served_site import serve_site
 
 
 def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> 
     for id_ in asked[:3]:
         queue.submit("ann", id_, "accept")
         queue.submit("bob", id_, "accept" if id_ != asked[0] else "reject")
-    with served([tmp_path / "built"]) as site, Eyes.on(browser, site) as eyes:
+    with serve_site([tmp_path / "built"]) as site, PageWindow.open(browser, site) as window:
         build = site.shelf_id("builds", "built")
         told = site.get(f"/api/builds/{build}")["ledger"]
         steps = {step["name"]: step for step in told["steps"]}
@@ -33,21 +33,21 @@ def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> 
         assert steps["audit"]["waiting"] == {"letter": 4}
         assert sum(steps["tidy"]["failed"].values()) == 1
         assert str(tmp_path) not in str(told)
-        eyes.go(f"/builds/{build}")
-        eyes.see("1 empty-report")
-        eyes.see("4 waiting: letter")
-        eyes.see("4 open questions for people")
-        eyes.see("What models answered")
-        eyes.see("ann: 3 given, 1 left")
-        eyes.see("log intact")
-        assert eyes.page.get_by_text("kappa").count() == 0  # not before it is asked for
-        eyes.page.get_by_role("button", name="Show the agreement").click()
-        eyes.see("3, 1 differ")
-        eyes.see("Krippendorff")
-        eyes.axe()
-        eyes.shoot("build")
-        wide = eyes.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        window.go(f"/builds/{build}")
+        window.wait_for_text("1 empty-report")
+        window.wait_for_text("4 waiting: letter")
+        window.wait_for_text("4 open questions for people")
+        window.wait_for_text("What models answered")
+        window.wait_for_text("ann: 3 given, 1 left")
+        window.wait_for_text("log intact")
+        assert window.page.get_by_text("kappa").count() == 0  # not before it is asked for
+        window.page.get_by_role("button", name="Show the agreement").click()
+        window.wait_for_text("3, 1 differ")
+        window.wait_for_text("Krippendorff")
+        window.check_accessibility()
+        window.save_screenshots("build")
+        wide = window.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         assert wide
-        eyes.page.get_by_role("link", name="Adjudicate").click()
-        eyes.see("Who reads?")
-        eyes.axe()
+        window.page.get_by_role("link", name="Adjudicate").click()
+        window.wait_for_text("Who reads?")
+        window.check_accessibility()

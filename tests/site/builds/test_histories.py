@@ -16,9 +16,9 @@ from playwright.sync_api import Browser, expect
 from overread.build.ledger.queries import load_history, load_item_statuses, load_summary
 from overread.errors import UnknownName
 from tests.cli.overread_command import run as command
-from tests.site.browser import Eyes
+from tests.site.browser import PageWindow
 from tests.site.builds.question_folders import demo_build
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def behind(site: Site, **query: str) -> list[dict[str, Any]]:
 
 def test_every_number_has_its_cases(built: Path) -> None:
     """As many cases as the flow counts, for each step, end and reason; each stands somewhere."""
-    with served([built], "--read-only") as site:
+    with serve_site([built], "--read-only") as site:
         for step in load_summary(built).steps:
             assert len(behind(site, step=step.name)) == step.came
             assert len(behind(site, step=step.name, outcome="kept")) == step.kept
@@ -66,7 +66,7 @@ def test_every_number_has_its_cases(built: Path) -> None:
 
 def test_a_history_is_the_ledgers(built: Path) -> None:
     """Decisions, changes and answers are those of `overread ledger DIR CASE`."""
-    with served([built], "--read-only") as site:
+    with serve_site([built], "--read-only") as site:
         build = site.shelf_id("builds", "built")
         for one in load_item_statuses(built):
             own = load_history(built, one.item)
@@ -131,7 +131,7 @@ def test_cases_that_no_step_has_come_to_are_told(own: Path) -> None:
         "DELETE FROM flow WHERE item = 'r1'",
         "DELETE FROM flow WHERE item = 'r2' AND step = 'audit'",
     )
-    with served([own], "--read-only") as site:
+    with serve_site([own], "--read-only") as site:
         told = {one["case"]: one for one in behind(site)}
         assert len(told) == 6
         assert (told["r1"]["step"], told["r1"]["outcome"]) == ("", "")
@@ -150,7 +150,7 @@ def test_names_that_look_like_paths_lead_to_their_history(own: Path) -> None:
         *(f"UPDATE {table} SET item = '/p10/s1/' || item" for table in ("flow", "entries")),
         "UPDATE items SET id = '/p10/s1/' || id",
     )
-    with served([own], "--read-only") as site:
+    with serve_site([own], "--read-only") as site:
         build = site.shelf_id("builds", "built")
         cases = [one["case"] for one in behind(site)]
         assert sorted(cases)[0] == "/p10/s1/r1"
@@ -163,7 +163,7 @@ def test_what_people_put_in_its_place_is_told_with_their_verdict(own: Path) -> N
     """A correction is no question of its own."""
     key = {"r1/audit": "accept", "r1/audit\ncorrected": "[1, 2]", "x": None, "x\ncorrected": None}
     spoil(own, f"UPDATE entries SET verdicts = '{json.dumps(key)}' WHERE step = 'audit'")
-    with served([own], "--read-only") as site:
+    with serve_site([own], "--read-only") as site:
         build = site.shelf_id("builds", "built")
         told = site.get(f"/api/builds/{build}/history?case=r1")["decisions"][-1]["people"]
     assert told == [
@@ -178,7 +178,7 @@ def test_what_people_put_in_its_place_is_told_with_their_verdict(own: Path) -> N
 
 def test_withheld_truth_shows_no_cases(built: Path) -> None:
     """What will be the truth of a benchmark is not sent, and no link leads there."""
-    with served([built], "--hide-truth") as site:
+    with serve_site([built], "--hide-truth") as site:
         build = site.shelf_id("builds", "built")
         assert site.ask(f"/api/builds/{build}/cases").status == 403
         assert site.ask(f"/api/builds/{build}/history?case=r1").status == 403
@@ -211,7 +211,7 @@ def test_a_ledger_that_no_build_wrote_is_told(own: Path, spoilt: str) -> None:
     """Whatever stands in the file: an answer or one sentence, on the page and at the terminal."""
     case = load_item_statuses(own)[0].item
     spoil(own, SPOILT[spoilt])
-    with served([own]) as site:
+    with serve_site([own]) as site:
         build = site.shelf_id("builds", "built")
         for part in ("", "/cases", "/cases?step=tidy", f"/history?case={case}"):
             answer = site.ask(f"/api/builds/{build}{part}")
@@ -225,29 +225,29 @@ def test_a_ledger_that_no_build_wrote_is_told(own: Path, spoilt: str) -> None:
 
 def test_from_a_number_to_the_history(browser: Browser, built: Path) -> None:
     """The flow's numbers lead to their cases, and a case to what was decided on it, and why."""
-    with served([built], "--read-only") as site, Eyes.on(browser, site) as eyes:
+    with serve_site([built], "--read-only") as site, PageWindow.open(browser, site) as window:
         build = site.shelf_id("builds", "built")
-        eyes.go(f"/builds/{build}")
-        eyes.page.get_by_role("link", name="1 empty-report at tidy: the cases").click()
-        eyes.page.get_by_role("heading", name="Cases that were dropped at tidy").wait_for()
-        expect(eyes.page.locator(".rows tbody tr")).to_have_count(1)
-        eyes.see("the report has no words")
-        eyes.page.go_back()
-        eyes.page.get_by_role("link", name="Status of every case").click()
-        expect(eyes.page.locator(".rows tbody tr")).to_have_count(6)
-        eyes.axe()
-        eyes.shoot("build-cases")
+        window.go(f"/builds/{build}")
+        window.page.get_by_role("link", name="1 empty-report at tidy: the cases").click()
+        window.page.get_by_role("heading", name="Cases that were dropped at tidy").wait_for()
+        expect(window.page.locator(".rows tbody tr")).to_have_count(1)
+        window.wait_for_text("the report has no words")
+        window.page.go_back()
+        window.page.get_by_role("link", name="Status of every case").click()
+        expect(window.page.locator(".rows tbody tr")).to_have_count(6)
+        window.check_accessibility()
+        window.save_screenshots("build-cases")
         first = behind(site, step="audit")[0]["case"]
-        eyes.page.get_by_role("link", name=first, exact=True).click()
-        eyes.page.get_by_role("heading", name=first, exact=True).wait_for()
-        steps = eyes.page.locator(".history-steps > li")
+        window.page.get_by_role("link", name=first, exact=True).click()
+        window.page.get_by_role("heading", name=first, exact=True).wait_for()
+        steps = window.page.locator(".history-steps > li")
         expect(steps.last).to_contain_text("waiting")
         asked = steps.last.locator("details").first
         asked.locator("summary").click()
         expect(asked).to_contain_text(re.compile("Audit"))
-        eyes.axe()
-        eyes.shoot("build-history")
-        wide = eyes.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        window.check_accessibility()
+        window.save_screenshots("build-history")
+        wide = window.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         assert wide
-        eyes.page.get_by_role("link", name="Cases").click()
-        expect(eyes.page.locator(".rows tbody tr")).to_have_count(6)
+        window.page.get_by_role("link", name="Cases").click()
+        expect(window.page.locator(".rows tbody tr")).to_have_count(6)

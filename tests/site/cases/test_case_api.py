@@ -18,7 +18,7 @@ from PIL import Image
 
 from overread.core import ReleaseRef, Truth
 from overread.site.shelf import Shelf
-from tests.site.served_site import BENCHMARKS, Site, served
+from tests.site.served_site import BENCHMARKS, Site, serve_site
 
 ASKED = ("", "/readers", "/own")
 
@@ -28,14 +28,14 @@ def _entries(folder: Path, benchmark: str, split: str = "test") -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def desk(
+def writable_site(
     shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Site, Path]]:
     """The page with the right to write, on copies of two datasets."""
-    folder = tmp_path_factory.mktemp("desk")
+    folder = tmp_path_factory.mktemp("writable_site")
     for name in ("medthinkvqa", "mmrad"):
         shutil.copytree(shelf_folder / name, folder / name)
-    with served([folder]) as site:
+    with serve_site([folder]) as site:
         yield site, folder
 
 
@@ -99,7 +99,7 @@ def _strings(truth: Truth) -> set[str]:
 def test_without_the_right_nothing_of_the_truth_is_sent(shelf_folder: Path) -> None:
     """Every text of every truth is looked for in every answer of these routes."""
     looked = 0
-    with served([shelf_folder], "--hide-truth", "--read-only") as site:
+    with serve_site([shelf_folder], "--hide-truth", "--read-only") as site:
         for name in BENCHMARKS:
             dataset = site.shelf_id("datasets", name)
             for entry in _entries(shelf_folder, name):
@@ -148,7 +148,7 @@ def test_pictures_hold_pixels_only_and_stand_upright(shelf_folder: Path, tmp_pat
     Image.new("I;16", (50, 30), 4000).save(found[1], "PNG")
     found[2].write_bytes(found[2].read_bytes()[:2000])
     found[3].unlink()
-    with served([tmp_path]) as site:
+    with serve_site([tmp_path]) as site:
         dataset = site.shelf_id("datasets", "medthinkvqa")
         told = site.get(f"/api/cases/{dataset}/test/{entry.case.id}")["pictures"]
         address = f"/api/pictures/{dataset}/test/{entry.case.id}"
@@ -204,9 +204,9 @@ def test_pictures_are_kept_by_the_browser_and_bounded(site: Site) -> None:
     assert site.ask(f"/api/pictures/{scans}/test/test_2_a_1/ct").status == 422
 
 
-def test_a_saved_reading_is_a_run_that_can_be_scored(desk: tuple[Site, Path]) -> None:
+def test_a_saved_reading_is_a_run_that_can_be_scored(writable_site: tuple[Site, Path]) -> None:
     """It lies where the server chose, comes back as it was, and `overread score` takes it."""
-    site, folder = desk
+    site, folder = writable_site
     dataset = site.shelf_id("datasets", "medthinkvqa")
     right = _entries(folder, "medthinkvqa")[1]
     base = f"/api/cases/{dataset}/test/{right.case.id}/own"
@@ -254,9 +254,9 @@ def test_a_saved_reading_is_a_run_that_can_be_scored(desk: tuple[Site, Path]) ->
     assert card["scores"]["findings_rouge1"]["n"] > 0  # said of a picture, it is held against it
 
 
-def test_readings_saved_at_once_are_all_kept(desk: tuple[Site, Path]) -> None:
+def test_readings_saved_at_once_are_all_kept(writable_site: tuple[Site, Path]) -> None:
     """Two windows and two persons lose nothing."""
-    site, folder = desk
+    site, folder = writable_site
     dataset = site.shelf_id("datasets", "mmrad")
     site.get("/api/shelf")
     cases = [entry.case.id for entry in _entries(folder, "mmrad")]
@@ -295,9 +295,11 @@ def test_readings_saved_at_once_are_all_kept(desk: tuple[Site, Path]) -> None:
         {"surprise": 1},
     ],
 )
-def test_a_wrong_reading_is_refused(desk: tuple[Site, Path], wrong: dict[str, Any]) -> None:
+def test_a_wrong_reading_is_refused(
+    writable_site: tuple[Site, Path], wrong: dict[str, Any]
+) -> None:
     """Each gets a sentence and leaves nothing behind."""
-    site, folder = desk
+    site, folder = writable_site
     dataset = site.shelf_id("datasets", "medthinkvqa")
     before = set(folder.glob("readings-by-*"))
     answer = site.ask(f"/api/cases/{dataset}/test/case00002/own", method="POST", body=wrong)
@@ -321,7 +323,7 @@ def test_readings_of_a_dataset_that_was_given_itself_lie_beside_it(
     root = tmp_path / "mmrad"
     shutil.copytree(shelf_folder / "mmrad", root)
     before = {file.name for file in root.iterdir()}
-    with served([root]) as site:
+    with serve_site([root]) as site:
         dataset = site.shelf_id("datasets", "mmrad")
         base = f"/api/cases/{dataset}/test/p90000007_1/own"
         kept = site.ask(base, method="POST", body={"report": "r"}).json()
@@ -337,7 +339,7 @@ def test_nothing_is_written_through_a_link(shelf_folder: Path, tmp_path: Path) -
     shutil.copytree(shelf_folder / "medthinkvqa", home / "medthinkvqa")
     outside.mkdir()
     (outside / "notes").write_text("mine")
-    with served([home]) as site:
+    with serve_site([home]) as site:
         dataset = site.shelf_id("datasets", "medthinkvqa")
         own = f"/api/cases/{dataset}/test/case00002/own"
         (home / "readings-by-eve").symlink_to(outside)

@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, expect
 
 from overread.core import ReleaseRef
 from overread.runs.store import last_readings
-from tests.site.browser import Eyes
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow
+from tests.site.served_site import Site, serve_site
 
 HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script> & "quoted"'
 
 
 @pytest.fixture(scope="module")
-def desk(
+def writable_site(
     shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory, browser: Browser
 ) -> Iterator[tuple[Site, Path]]:
     """A page to write on: hostile words, two time points, and a picture that is not there."""
@@ -35,37 +35,37 @@ def desk(
         first[f"image_{number:02d}_timepoint"] = 1 if number < 5 else 2
     (folder / "medthinkvqa" / first["image_09_path"]).unlink()
     rows.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n", "utf-8")
-    with served([folder]) as site:
+    with serve_site([folder]) as site:
         yield site, folder
 
 
 @pytest.fixture
-def window(desk: tuple[Site, Path], browser: Browser) -> Iterator[Eyes]:
+def window(writable_site: tuple[Site, Path], browser: Browser) -> Iterator[PageWindow]:
     """A window on the page that may be written on."""
-    with Eyes.on(browser, desk[0]) as eyes:
-        yield eyes
+    with PageWindow.open(browser, writable_site[0]) as window:
+        yield window
 
 
-def _case(eyes: Eyes, benchmark: str, case: str) -> str:
-    dataset = eyes.site.shelf_id("datasets", benchmark)
+def _case(window: PageWindow, benchmark: str, case: str) -> str:
+    dataset = window.site.shelf_id("datasets", benchmark)
     return f"/cases/{dataset}/test/{case}"
 
 
-def test_the_truth_is_hidden_until_asked_for(eyes: Eyes) -> None:
+def test_the_truth_is_hidden_until_asked_for(window: PageWindow) -> None:
     """t shows answer, captions and discussion; the next case hides it again."""
-    page = eyes.page
+    page = window.page
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    eyes.go(_case(eyes, "medthinkvqa", "case00002"))
-    eyes.see("Which diagnosis is it?")
+    window.go(_case(window, "medthinkvqa", "case00002"))
+    window.wait_for_text("Which diagnosis is it?")
     page.locator(".stage-picture").first.wait_for()
     expect(page.locator(".case-caption")).to_have_count(0)
     assert not [url for url in asked if url.endswith("/truth")]
     page.keyboard.press("t")
-    eyes.see("Discussion")
+    window.wait_for_text("Discussion")
     expect(page.locator(".case-caption").first).to_contain_text("CT")
     expect(page.locator(".case-option").first).to_contain_text("right")
-    eyes.axe()
+    window.check_accessibility()
     page.keyboard.press("j")
     page.wait_for_url("**/case00007")
     page.get_by_role("button", name="Show the truth").wait_for()
@@ -74,12 +74,12 @@ def test_the_truth_is_hidden_until_asked_for(eyes: Eyes) -> None:
     page.wait_for_url("**/case00002")
 
 
-def test_a_finding_shows_its_boxes(eyes: Eyes) -> None:
+def test_a_finding_shows_its_boxes(window: PageWindow) -> None:
     """Pointing at a finding, or reaching it by Tab, leaves only its boxes."""
-    page = eyes.page
-    eyes.go(_case(eyes, "mmrad", "p90000007_1"))
+    page = window.page
+    window.go(_case(window, "mmrad", "p90000007_1"))
     page.get_by_role("button", name="Show the truth").click()
-    eyes.see("Central trachea.")
+    window.wait_for_text("Central trachea.")
     expect(page.locator(".stage-box[data-kind=truth]")).to_have_count(5)
     page.get_by_role("button", name="Central trachea.").focus()
     boxes = page.locator(".stage-box[data-kind=truth]")
@@ -91,10 +91,10 @@ def test_a_finding_shows_its_boxes(eyes: Eyes) -> None:
     expect(page.locator(".stage-box")).to_have_count(0)
 
 
-def test_pictures_full_size_and_two_side_by_side(eyes: Eyes) -> None:
+def test_pictures_full_size_and_two_side_by_side(window: PageWindow) -> None:
     """f opens, n and p go through the pictures, two move together, Escape closes."""
-    page = eyes.page
-    eyes.go(_case(eyes, "medthinkvqa", "case00002"))
+    page = window.page
+    window.go(_case(window, "medthinkvqa", "case00002"))
     page.locator(".stage-picture").first.wait_for()
     page.keyboard.press("f")
     dialog = page.get_by_role("dialog")
@@ -110,13 +110,13 @@ def test_pictures_full_size_and_two_side_by_side(eyes: Eyes) -> None:
     page.keyboard.press("i")
     expect(surfaces.nth(1)).to_have_attribute("data-zoom", "1.250")
     expect(dialog.locator(".stage-readout").nth(1)).to_contain_text("inverted")
-    eyes.shoot("case-beside", full=False)
-    eyes.axe()
+    window.save_screenshots("case-beside", full=False)
+    window.check_accessibility()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
 
 
-def test_hostile_words_two_times_and_a_missing_picture(window: Eyes) -> None:
+def test_hostile_words_two_times_and_a_missing_picture(window: PageWindow) -> None:
     """Words stay words; examinations stand in columns; what is missing is a sentence."""
     page = window.page
     window.go(_case(window, "medthinkvqa", "case00002"))
@@ -131,12 +131,14 @@ def test_hostile_words_two_times_and_a_missing_picture(window: Eyes) -> None:
     expect(page.locator(".case-truth")).to_contain_text(HOSTILE)
     assert page.evaluate("() => window.hurt") is None
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    window.shoot("case-times", full=False)
+    window.save_screenshots("case-times", full=False)
 
 
-def test_a_reading_is_written_kept_and_saved(window: Eyes, desk: tuple[Site, Path]) -> None:
+def test_a_reading_is_written_kept_and_saved(
+    window: PageWindow, writable_site: tuple[Site, Path]
+) -> None:
     """Choice by key, finding with a box, a draft that survives a reload, a run in the end."""
-    page, folder = window.page, desk[1]
+    page, folder = window.page, writable_site[1]
     window.go(_case(window, "medthinkvqa", "case00007"))
     page.locator(".stage-picture").first.wait_for()
     page.keyboard.press("b")
@@ -156,17 +158,17 @@ def test_a_reading_is_written_kept_and_saved(window: Eyes, desk: tuple[Site, Pat
     page.get_by_label("Summary of the pictures").fill("t n j: keys do nothing while one types")
     page.get_by_label("Your name").fill("Dr. Ö")
     page.get_by_label("Your name").blur()
-    window.see("not saved yet")
+    window.wait_for_text("not saved yet")
     page.reload()
     expect(page.get_by_role("textbox", name="Finding 1")).to_have_value(HOSTILE)
     expect(page.get_by_label("Your name")).to_have_value("Dr. Ö")
     expect(page.locator(".stage-box[data-kind=reader]")).to_have_count(1)
-    window.shoot("case-writing")
-    window.axe()
+    window.save_screenshots("case-writing")
+    window.check_accessibility()
     page.get_by_role("button", name="Save my reading").click()
-    window.see("Dr. Ö has read 1 case of this split")
+    window.wait_for_text("Dr. Ö has read 1 case of this split")
     page.get_by_role("button", name="Compare with the truth").click()
-    window.see("you chose B")
+    window.wait_for_text("you chose B")
     page.get_by_role("link", name="Open the trace of your reading").wait_for()
     (run,) = folder.glob("readings-by-dr-*/*")
     reading = last_readings(run)["case00007", 0]
@@ -177,20 +179,22 @@ def test_a_reading_is_written_kept_and_saved(window: Eyes, desk: tuple[Site, Pat
     assert [region.kind for region in reading.findings[0].regions] == ["whole", "box"]
     # Another window finds what was saved, and says what is done after the truth was seen.
     page.reload()
-    window.see("Save again")
+    window.wait_for_text("Save again")
     expect(page.get_by_role("textbox", name="Finding 1")).to_have_value(HOSTILE)
     page.get_by_label("Discussion").fill("More.")
-    window.see("the reading will say so")
+    window.wait_for_text("the reading will say so")
     page.get_by_role("button", name="Save again").click()
-    window.see("has read 1 case")
+    window.wait_for_text("has read 1 case")
     again = last_readings(run)["case00007", 0]
     assert again.trace is not None
     assert "truth had been shown" in again.trace.steps[0].text
 
 
-def test_a_ct_is_read_by_its_sentences(window: Eyes, desk: tuple[Site, Path]) -> None:
+def test_a_ct_is_read_by_its_sentences(
+    window: PageWindow, writable_site: tuple[Site, Path]
+) -> None:
     """A finding on a query, with slices and without a mask, is saved."""
-    page, folder = window.page, desk[1]
+    page, folder = window.page, writable_site[1]
     (entry, *_) = ReleaseRef("rexgroundingct", folder / "rexgroundingct", "test").open().entries()
     window.go(_case(window, "rexgroundingct", entry.case.id))
     page.get_by_role("button", name="Found:").first.click()
@@ -198,7 +202,7 @@ def test_a_ct_is_read_by_its_sentences(window: Eyes, desk: tuple[Site, Path]) ->
     page.get_by_label("First slice").fill("40")
     page.get_by_label("Last slice").fill("52")
     page.get_by_role("button", name="Save my reading").click()
-    window.see("person has read 1 case")
+    window.wait_for_text("person has read 1 case")
     (run,) = folder.glob("readings-by-person/rexgroundingct-*")
     finding = (last_readings(run)[entry.case.id, 0].findings or ())[0]
     assert finding.query == entry.case.queries[0].id
@@ -208,10 +212,10 @@ def test_a_ct_is_read_by_its_sentences(window: Eyes, desk: tuple[Site, Path]) ->
 def test_a_page_without_the_truth_says_so(shelf_folder: Path, browser: Browser) -> None:
     """There is no button, the key does nothing, and nobody asks for it."""
     options = ("--hide-truth", "--read-only")
-    with served([shelf_folder], *options) as site, Eyes.on(browser, site) as eyes:
-        eyes.go(_case(eyes, "mmrad", "p90000007_1"))
-        eyes.see("The truth is withheld on this page")
-        eyes.see("This page is read-only")
-        eyes.page.keyboard.press("t")
-        expect(eyes.page.get_by_role("button", name="Show the truth")).to_have_count(0)
-        expect(eyes.page.locator(".case-truth")).to_have_count(0)
+    with serve_site([shelf_folder], *options) as site, PageWindow.open(browser, site) as window:
+        window.go(_case(window, "mmrad", "p90000007_1"))
+        window.wait_for_text("The truth is withheld on this page")
+        window.wait_for_text("This page is read-only")
+        window.page.keyboard.press("t")
+        expect(window.page.get_by_role("button", name="Show the truth")).to_have_count(0)
+        expect(window.page.locator(".case-truth")).to_have_count(0)

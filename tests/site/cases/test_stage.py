@@ -14,8 +14,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from overread.core import ReleaseRef
-from tests.site.browser import Eyes
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow
+from tests.site.served_site import Site, serve_site
 
 DEEP = "p90000002_1"
 """A case whose picture is made one of 16 bits."""
@@ -30,7 +30,7 @@ def _faint() -> NDArray[np.uint16]:
 
 
 @pytest.fixture(scope="module")
-def desk(
+def writable_site(
     shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory, browser: Browser
 ) -> Iterator[Site]:
     """The page with the right to write, on a copy of its own."""
@@ -38,18 +38,18 @@ def desk(
     shutil.copytree(shelf_folder / "mmrad", own)
     (deep,) = [e for e in ReleaseRef("mmrad", own, "test").open().entries() if e.case.id == DEEP]
     Image.fromarray(_faint()).save(own / deep.case.pictures[0].file, "PNG")
-    with served([own]) as site:
+    with serve_site([own]) as site:
         yield site
 
 
 @pytest.fixture
-def film(desk: Site, browser: Browser) -> Iterator[Eyes]:
+def film(writable_site: Site, browser: Browser) -> Iterator[PageWindow]:
     """A radiograph on the stage, ready."""
-    dataset = desk.get("/api/shelf")["datasets"][0]["id"]
-    with Eyes.on(browser, desk) as eyes:
-        eyes.go(f"/cases/{dataset}/test/p90000007_1")
-        eyes.page.locator(".stage-picture").wait_for()
-        yield eyes
+    dataset = writable_site.get("/api/shelf")["datasets"][0]["id"]
+    with PageWindow.open(browser, writable_site) as window:
+        window.go(f"/cases/{dataset}/test/p90000007_1")
+        window.page.locator(".stage-picture").wait_for()
+        yield window
 
 
 def _zoom(page: Page) -> float:
@@ -76,7 +76,7 @@ def _places(page: Page) -> list[list[int]]:
     return [[int(n) for n in t.split("[")[1].rstrip("]").split(",")] for t in texts if "[" in t]
 
 
-def test_the_wheel_zooms_around_the_pointer(film: Eyes) -> None:
+def test_the_wheel_zooms_around_the_pointer(film: PageWindow) -> None:
     """What lies under the pointer stays there; 0 shows all again."""
     page = film.page
     area = page.locator(".stage-surface").bounding_box()
@@ -94,7 +94,7 @@ def test_the_wheel_zooms_around_the_pointer(film: Eyes) -> None:
     expect(page.locator(".stage-surface")).to_have_attribute("data-zoom", "1.000")
 
 
-def test_keys_zoom_and_pan(film: Eyes) -> None:
+def test_keys_zoom_and_pan(film: PageWindow) -> None:
     """Everything works without a pointer."""
     page = film.page
     surface = page.locator(".stage-surface")
@@ -114,7 +114,7 @@ def test_keys_zoom_and_pan(film: Eyes) -> None:
     expect(surface).to_have_attribute("data-zoom", "1.000")
 
 
-def test_window_and_level_change_the_greys(film: Eyes) -> None:
+def test_window_and_level_change_the_greys(film: PageWindow) -> None:
     """A preset, inversion, keys and a drag with the right button change what is seen."""
     page = film.page
     stored = _greys(page)
@@ -138,21 +138,23 @@ def test_window_and_level_change_the_greys(film: Eyes) -> None:
     page.mouse.move(area["x"] + 200, area["y"] + 260, steps=3)
     page.mouse.up(button="right")
     expect(page.locator(".stage-readout")).to_contain_text("L 188")
-    film.shoot("stage-window", full=False)
+    film.save_screenshots("stage-window", full=False)
 
 
-def test_a_narrow_window_shows_what_eight_bits_have_lost(desk: Site, browser: Browser) -> None:
+def test_a_narrow_window_shows_what_eight_bits_have_lost(
+    writable_site: Site, browser: Browser
+) -> None:
     """A picture of 16 bits is windowed by its own values."""
-    dataset = desk.get("/api/shelf")["datasets"][0]["id"]
+    dataset = writable_site.get("/api/shelf")["datasets"][0]["id"]
     address = f"/api/pictures/{dataset}/test/{DEEP}/xray/values"
-    answer = desk.ask(address)
+    answer = writable_site.ask(address)
     told = {name: answer.headers[f"x-{name}"] for name in ("width", "height", "low", "high")}
     assert told == {"width": "300", "height": "200", "low": "0", "high": "65535"}
     assert np.array_equal(np.frombuffer(answer.body, "<u2").reshape(200, 300), _faint())
-    assert desk.ask(address.replace(DEEP, "p90000007_1")).status == 422
-    with Eyes.on(browser, desk) as eyes:
-        page = eyes.page
-        eyes.go(f"/cases/{dataset}/test/{DEEP}")
+    assert writable_site.ask(address.replace(DEEP, "p90000007_1")).status == 422
+    with PageWindow.open(browser, writable_site) as window:
+        page = window.page
+        window.go(f"/cases/{dataset}/test/{DEEP}")
         page.locator("img.stage-picture").wait_for()
         greys = _greys(page)
         left, right = greys[200:300, 100:200], greys[200:300, -200:-100]
@@ -167,7 +169,7 @@ def test_a_narrow_window_shows_what_eight_bits_have_lost(desk: Site, browser: Br
         assert right.mean() > left.mean() + 10
 
 
-def test_a_box_is_drawn_moved_and_resized_by_pointer(film: Eyes) -> None:
+def test_a_box_is_drawn_moved_and_resized_by_pointer(film: PageWindow) -> None:
     """Its numbers are pixels of the picture, whatever the zoom."""
     page = film.page
     page.get_by_role("button", name="Mark a box").click()
@@ -200,7 +202,7 @@ def test_a_box_is_drawn_moved_and_resized_by_pointer(film: Eyes) -> None:
     assert np.allclose(_places(page), [[150, 100, 400, 330]], atol=3)
 
 
-def test_a_box_is_drawn_and_changed_by_keys_alone(film: Eyes) -> None:
+def test_a_box_is_drawn_and_changed_by_keys_alone(film: PageWindow) -> None:
     """m, arrows, Shift with arrows, Enter; Escape drops it."""
     page = film.page
     page.locator(".stage-surface").focus()
@@ -222,4 +224,4 @@ def test_a_box_is_drawn_and_changed_by_keys_alone(film: Eyes) -> None:
     assert moved[0] == drawn[0]
     assert moved[1] < drawn[1]
     assert moved[2] > drawn[2]
-    film.axe()
+    film.check_accessibility()

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from overread.pixels.image_files import read_image, write_image
-from tests.site.browser import Eyes
+from tests.site.browser import PageWindow
 from tests.site.datasets.many_cases import make_many
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 MANY = 2000
 POISON = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
@@ -26,7 +26,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     _make_hostile(folder / "hostile", folder / "many" / "images" / "p0.jpg")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OVERREAD_CACHE", str(folder / "cache"))
-        with served([folder], "--read-only") as site:
+        with serve_site([folder], "--read-only") as site:
             yield site
 
 
@@ -51,14 +51,14 @@ def _make_hostile(root: Path, picture: Path) -> None:
 
 
 @pytest.fixture
-def looking(browser: Browser, crowd: Site) -> Iterator[Eyes]:
+def looking(browser: Browser, crowd: Site) -> Iterator[PageWindow]:
     """A window on the crowd."""
-    with Eyes.on(browser, crowd) as found:
+    with PageWindow.open(browser, crowd) as found:
         yield found
 
 
-def _opened(eyes: Eyes, name: str = "many", rest: str = "") -> Page:
-    page = eyes.go(f"/datasets/{eyes.site.shelf_id('datasets', name)}/test{rest}")
+def _opened(window: PageWindow, name: str = "many", rest: str = "") -> Page:
+    page = window.go(f"/datasets/{window.site.shelf_id('datasets', name)}/test{rest}")
     page.locator(".card").first.wait_for()
     return page
 
@@ -67,11 +67,11 @@ def _elements(page: Page) -> int:
     return int(page.evaluate("() => document.querySelectorAll('*').length"))
 
 
-def test_the_page_stays_small_with_many_cases(looking: Eyes) -> None:
+def test_the_page_stays_small_with_many_cases(looking: PageWindow) -> None:
     """Of 2,000 cases a few are drawn, at the top, in the middle and at the end."""
     page = _opened(looking)
     expect(page.locator(".browser-count")).to_have_text("2,000 cases")
-    looking.shoot("browser-many", full=False)
+    looking.save_screenshots("browser-many", full=False)
     for share in (0, 0.5, 1):
         page.locator(".grid-pane").evaluate(
             "(pane, share) => { pane.scrollTop = share * pane.scrollHeight }", share
@@ -80,10 +80,10 @@ def test_the_page_stays_small_with_many_cases(looking: Eyes) -> None:
         expect(last).to_have_count(1 if share == 1 else 0)
         assert 10 < page.locator(".card").count() < 80
         assert _elements(page) < 1200
-    looking.axe()
+    looking.check_accessibility()
 
 
-def test_filters_narrow_and_stand_in_the_address(looking: Eyes) -> None:
+def test_filters_narrow_and_stand_in_the_address(looking: PageWindow) -> None:
     """Values of one facet add up, facets narrow each other, and a link shows the same."""
     page = _opened(looking)
     side = page.get_by_role("complementary", name="Filters")
@@ -113,7 +113,7 @@ def test_filters_narrow_and_stand_in_the_address(looking: Eyes) -> None:
     assert "?" not in page.url
 
 
-def test_the_search_finds_ids_and_texts(looking: Eyes) -> None:
+def test_the_search_finds_ids_and_texts(looking: PageWindow) -> None:
     """Words and parts of ids are found while one types; nothing found offers a way back."""
     page = _opened(looking)
     page.keyboard.press("/")
@@ -121,12 +121,12 @@ def test_the_search_finds_ids_and_texts(looking: Eyes) -> None:
     expect(page.locator(".browser-count")).to_have_text("1 of 2,000 cases")
     expect(page.locator(".card-id")).to_have_text(["case00017"])
     page.get_by_role("searchbox").fill("nothing like it")
-    looking.see("No case matches")
+    looking.wait_for_text("No case matches")
     page.get_by_role("button", name="Clear the search").click()
     expect(page.locator(".browser-count")).to_have_text("2,000 cases")
 
 
-def test_the_grid_is_walked_with_the_keys(looking: Eyes) -> None:
+def test_the_grid_is_walked_with_the_keys(looking: PageWindow) -> None:
     """Arrows, Page Down, Home and End move; Enter opens; going back leads to the same case."""
     page = _opened(looking)
     page.locator(".card").first.focus()
@@ -149,7 +149,7 @@ def test_the_grid_is_walked_with_the_keys(looking: Eyes) -> None:
     expect(focused).to_have_text(here)
 
 
-def test_thumbnails_come_for_what_is_in_sight(looking: Eyes) -> None:
+def test_thumbnails_come_for_what_is_in_sight(looking: PageWindow) -> None:
     """Cards in sight have their picture; those flung past were not asked for."""
     asked: list[str] = []
     looking.page.on("request", lambda r: asked.append(r.url) if "/thumbs/" in r.url else None)
@@ -172,9 +172,9 @@ def test_thumbnails_come_for_what_is_in_sight(looking: Eyes) -> None:
     assert 0 < len(set(asked)) < 400
 
 
-def test_truth_labels_are_shown_when_asked_for(eyes: Eyes) -> None:
+def test_truth_labels_are_shown_when_asked_for(window: PageWindow) -> None:
     """Titles and categories stand on the cards after the box is ticked, not before."""
-    page = _opened(eyes, "medthinkvqa")
+    page = _opened(window, "medthinkvqa")
     page.get_by_text("From the truth").wait_for()
     assert "Case number" not in page.locator(".browser").inner_text()
     page.get_by_role("checkbox", name="Show truth labels").check()
@@ -186,9 +186,9 @@ def test_truth_labels_are_shown_when_asked_for(eyes: Eyes) -> None:
     looking_for.wait_for()
 
 
-def test_the_splits_lead_to_each_other(eyes: Eyes) -> None:
+def test_the_splits_lead_to_each_other(window: PageWindow) -> None:
     """Every split has its own cases, and the one that is open is marked."""
-    page = _opened(eyes, "mmrad")
+    page = _opened(window, "mmrad")
     page.get_by_role("navigation", name="Splits").get_by_role("link", name="val").click()
     page.wait_for_url("**/val")
     expect(page.locator(".card-id")).to_have_text(["p90000003_1"])
@@ -198,24 +198,24 @@ def test_the_splits_lead_to_each_other(eyes: Eyes) -> None:
 def test_without_truth_the_page_says_why(browser: Browser, shelf_folder: Path) -> None:
     """No facets of the truth, no labels, no defects, and one sentence about it."""
     with (
-        served([shelf_folder / "rexgroundingct"], "--read-only", "--hide-truth") as site,
-        Eyes.on(browser, site) as eyes,
+        serve_site([shelf_folder / "rexgroundingct"], "--read-only", "--hide-truth") as site,
+        PageWindow.open(browser, site) as window,
     ):
-        page = _opened(eyes, "rexgroundingct")
-        eyes.see("belong to the truth, which is withheld")
+        page = _opened(window, "rexgroundingct")
+        window.wait_for_text("belong to the truth, which is withheld")
         assert page.get_by_role("checkbox").count() == 0
         assert page.get_by_role("group", name="Finding category").count() == 0
         assert page.get_by_role("link", name="Defects").count() == 0
         dataset = site.shelf_id("datasets", "rexgroundingct")
-        eyes.go(f"/datasets/{dataset}/test/defects")
-        eyes.see("the truth is withheld")
+        window.go(f"/datasets/{dataset}/test/defects")
+        window.wait_for_text("the truth is withheld")
 
 
-def test_scripts_in_a_dataset_are_texts(looking: Eyes) -> None:
+def test_scripts_in_a_dataset_are_texts(looking: PageWindow) -> None:
     """Histories, titles, chapters, columns and file names are shown as written, and run nothing."""
     page = _opened(looking, "hostile")
     page.get_by_text("onerror").locator("visible=true").first.wait_for()
-    looking.see("1 unread")
+    looking.wait_for_text("1 unread")
     page.keyboard.press("t")
     expect(page.locator(".card-truth").first).to_contain_text("<script>")
     facet = page.get_by_role("group", name="ICD-10 chapter").get_by_role("button").first
@@ -225,11 +225,11 @@ def test_scripts_in_a_dataset_are_texts(looking: Eyes) -> None:
     page.goto(page.url)
     expect(page.locator(".browser-count")).to_contain_text("of 3")
     page.get_by_role("link", name="the defects say why").click()
-    looking.see("Checked")
-    looking.see("answer-not-an-option")
-    looking.axe()
+    looking.wait_for_text("Checked")
+    looking.wait_for_text("answer-not-an-option")
+    looking.check_accessibility()
     assert page.evaluate("() => window.pwned") is None
     assert page.locator("img[src='x']").count() == 0
-    looking.shoot("browser-defects")
+    looking.save_screenshots("browser-defects")
     page.get_by_role("link", name="case-").first.click()
     page.wait_for_url("**/cases/**")

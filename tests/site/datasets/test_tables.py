@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def damaged(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     (root / "test.jsonl").write_text("\n".join(rows) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OVERREAD_CACHE", str(root.parent / "cache"))
-        with served([root], "--read-only") as site:
+        with serve_site([root], "--read-only") as site:
             yield site
 
 
@@ -101,7 +101,7 @@ def test_the_search_reads_the_whole_text(site: Site) -> None:
 
 def test_the_truth_is_not_told_where_it_is_withheld(shelf_folder: Path) -> None:
     """Without truth there are no labels and no defects, and the table has no word of them."""
-    with served([shelf_folder / "medthinkvqa"], "--read-only", "--hide-truth") as site:
+    with serve_site([shelf_folder / "medthinkvqa"], "--read-only", "--hide-truth") as site:
         base = _base(site, "medthinkvqa")
         assert site.ask(f"{base}/labels").status == 403
         assert site.ask(f"{base}/defects").status == 403
@@ -160,7 +160,7 @@ def test_more_defects_of_a_kind_can_be_asked_for(damaged: Site) -> None:
 def test_rows_that_changed_are_read_anew(own_shelf: Path) -> None:
     """A row that is taken away is gone from the table, the labels and the search."""
     root = own_shelf / "medthinkvqa"
-    with served([root], "--read-only") as site:
+    with serve_site([root], "--read-only") as site:
         base = _base(site, "medthinkvqa")
         assert len(site.get(f"{base}/cases")["ids"]) == 2
         assert len(_checked(site, f"{base}/defects")["groups"]) == 0

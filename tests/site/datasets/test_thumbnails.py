@@ -20,7 +20,7 @@ from overread.errors import Refused
 from overread.pixels.image_files import write_image
 from overread.pixels.nifti import write_volume
 from overread.site.datasets import thumbnails
-from tests.site.served_site import Answer, Site, served
+from tests.site.served_site import Answer, Site, serve_site
 
 
 @dataclass
@@ -78,7 +78,7 @@ def _served(folder: Path) -> Iterator[Shown]:
     (root / "test.jsonl").write_text("\n".join(rows) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OVERREAD_CACHE", str(folder / "cache"))
-        with served([root], "--read-only") as site:
+        with serve_site([root], "--read-only") as site:
             yield Shown(site, root, folder / "cache")
 
 

@@ -15,7 +15,7 @@ from overread.site.access import Access
 from overread.site.runs.side_by_side import get_side_by_side
 from overread.site.shelf import Shelf
 from tests.cli.overread_command import run as command
-from tests.site.served_site import READERS, Site, served
+from tests.site.served_site import READERS, Site, serve_site
 
 
 def ids(site: Site, benchmark: str) -> list[str]:
@@ -83,7 +83,7 @@ def test_runs_of_two_splits_are_refused(site: Site) -> None:
 def test_a_run_without_scores_is_left_out(own_shelf: Path) -> None:
     """The others are compared all the same, and one alone is not."""
     (own_shelf / "runs" / "mmrad" / "random" / "card.json").unlink()
-    with served([own_shelf]) as page:
+    with serve_site([own_shelf]) as page:
         runs = ids(page, "mmrad")
         told = page.get(f"/api/compare?runs={','.join(runs)}")
         assert [one["id"] for one in told["runs"]] == [runs[0], runs[2]]
@@ -142,7 +142,7 @@ def test_a_reading_cannot_name_a_mask_elsewhere(own_shelf: Path) -> None:
     """A mask outside of the run is refused, and its path is not told."""
     file = own_shelf / "runs" / "rexgroundingct" / "atlas" / "readings.jsonl"
     file.write_text(file.read_text().replace('"arrays/', '"../../../../arrays/'))
-    with served([own_shelf]) as page:
+    with serve_site([own_shelf]) as page:
         atlas, _, oracle = ids(page, "rexgroundingct")
         case = page.get(f"/api/disagreement?runs={atlas},{oracle}")["rows"][0]["case"]
         answer = page.ask(f"/api/compare/cases/{case}/masks?runs={atlas},{oracle}")

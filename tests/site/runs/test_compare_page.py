@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.site.browser import Eyes
+from tests.site.browser import PageWindow
 from tests.site.served_site import READERS, Site
 
 
@@ -13,29 +13,29 @@ def ids(site: Site, benchmark: str) -> list[str]:
     return [site.shelf_id("runs", f"{benchmark}/{reader}") for reader in READERS]
 
 
-def test_differences_and_ranks(eyes: Eyes) -> None:
+def test_differences_and_ranks(window: PageWindow) -> None:
     """The numbers of the API stand on the page, and another baseline gives other ones."""
-    runs = ids(eyes.site, "rexgroundingct")
-    page = eyes.go(f"/compare?runs={','.join(runs)}")
-    told = eyes.site.get(f"/api/compare?runs={','.join(runs)}")
+    runs = ids(window.site, "rexgroundingct")
+    page = window.go(f"/compare?runs={','.join(runs)}")
+    told = window.site.get(f"/api/compare?runs={','.join(runs)}")
     table = page.get_by_role("region", name="Differences")
     own = told["differences"][runs[2]]["difference"]["value"]
     expect(table.get_by_role("row").filter(has_text="oracle")).to_contain_text(f"{own:+.3f}")
-    eyes.see(f"Ranks by {told['metric']}")
-    eyes.axe()
-    eyes.shoot("compare")
+    window.wait_for_text(f"Ranks by {told['metric']}")
+    window.check_accessibility()
+    window.save_screenshots("compare")
     page.get_by_role("combobox", name="Set against").select_option(runs[2])
     expect(table.get_by_role("row").filter(has_text="atlas")).to_contain_text(f"−{own:.3f}")
     page.get_by_role("combobox", name="Score", exact=True).select_option("hit_rate")
-    eyes.see("Ranks by hit_rate")
+    window.wait_for_text("Ranks by hit_rate")
     page.wait_for_url("**metric=hit_rate**")
 
 
-def test_from_disagreement_to_one_case(eyes: Eyes) -> None:
+def test_from_disagreement_to_one_case(window: PageWindow) -> None:
     """The case on which two differ most is one click away, both readings beside each other."""
-    runs = ids(eyes.site, "mmrad")[1:]
-    page = eyes.go(f"/compare?runs={','.join(runs)}")
-    rows = eyes.site.get(f"/api/disagreement?runs={','.join(runs)}")["rows"]
+    runs = ids(window.site, "mmrad")[1:]
+    page = window.go(f"/compare?runs={','.join(runs)}")
+    rows = window.site.get(f"/api/disagreement?runs={','.join(runs)}")["rows"]
     first = max(rows, key=lambda row: row["apart"])["case"]
     link = page.get_by_role("region", name="Where they disagree").get_by_role("link").first
     expect(link).to_have_text(first)
@@ -46,19 +46,19 @@ def test_from_disagreement_to_one_case(eyes: Eyes) -> None:
     assert page.get_by_role("region", name="The truth").count() == 0
     page.get_by_role("button", name="Show the truth").click()
     expect(page.get_by_role("region", name="The truth")).to_be_visible()
-    eyes.axe()
-    eyes.shoot("side-by-side")
+    window.check_accessibility()
+    window.save_screenshots("side-by-side")
     page.get_by_role("link", name="The trace of runs/mmrad/random").click()
     page.wait_for_url(f"**/runs/*/cases/{first}")
 
 
-def test_choosing_runs(eyes: Eyes) -> None:
+def test_choosing_runs(window: PageWindow) -> None:
     """Without runs one chooses; the last but one that is left asks for another."""
-    runs = ids(eyes.site, "medthinkvqa")
-    page = eyes.go("/compare")
+    runs = ids(window.site, "medthinkvqa")
+    page = window.go("/compare")
     page.get_by_role("link", name="medthinkvqa").click()
-    eyes.see("Largest disagreements")
+    window.wait_for_text("Largest disagreements")
     for run in ("oracle", "random"):
         page.get_by_role("checkbox", name=f"runs/medthinkvqa/{run}").uncheck()
-    eyes.see("Choose another run to compare with")
+    window.wait_for_text("Choose another run to compare with")
     assert page.url.endswith(runs[0])

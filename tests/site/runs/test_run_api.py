@@ -15,7 +15,7 @@ from overread import RunPlan
 from overread.site.runs.routes import get_runs
 from overread.site.shelf import Shelf
 from tests.cli.overread_command import run as command
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 RUNS = ("medthinkvqa", "mmrad", "rexgroundingct")
 
@@ -145,7 +145,7 @@ def withheld(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     """The page without truth, on the runs and on a copy of one, since some are left out there."""
     other = tmp_path_factory.mktemp("withheld") / "another"
     shutil.copytree(shelf_folder / "runs" / "medthinkvqa" / "atlas", other)
-    with served([shelf_folder, other], "--read-only", "--hide-truth") as found:
+    with serve_site([shelf_folder, other], "--read-only", "--hide-truth") as found:
         yield found
 
 
@@ -220,7 +220,7 @@ def test_the_list_counts_readings(shelf_folder: Path, tmp_path: Path) -> None:
 def test_damaged_files_get_a_sentence(own_shelf: Path) -> None:
     """A card, audit or readings that somebody spoilt are told of, never a fault."""
     run = own_shelf / "runs" / "medthinkvqa" / "atlas"
-    with served([own_shelf]) as page:
+    with serve_site([own_shelf]) as page:
         name = page.shelf_id("runs", "medthinkvqa/atlas")
         whole = (run / "readings.jsonl").read_bytes()
         (run / "readings.jsonl").write_bytes(b'{"case_id": 3}\n' + whole + b'{"case_id": "cut')
@@ -261,7 +261,7 @@ def test_numbers_that_are_none_get_a_sentence(own_shelf: Path) -> None:
     card = json.loads((folder / "card.json").read_text("utf-8"))
     spec = json.loads((folder / "spec.json").read_text("utf-8"))
     lines = [json.loads(line) for line in (folder / "readings.jsonl").read_text().splitlines()]
-    with served([own_shelf]) as page:
+    with serve_site([own_shelf]) as page:
         run = page.shelf_id("runs", "medthinkvqa/atlas")
         both = f"runs={run},{page.shelf_id('runs', 'medthinkvqa/random')}"
         case = lines[0]["case_id"]
@@ -296,7 +296,7 @@ def test_no_problem_names_a_place(own_shelf: Path) -> None:
     spoilt.mkdir(parents=True)
     (spoilt / "readings.jsonl").touch()
     (spoilt / "spec.json").write_text("{")
-    with served([own_shelf, own_shelf / "x y" / "gone"]) as page:
+    with serve_site([own_shelf, own_shelf / "x y" / "gone"]) as page:
         problems = page.get("/api/shelf")["problems"]
     assert len(problems) == 2
     assert not any(str(own_shelf.parent) in problem for problem in problems)
@@ -308,7 +308,7 @@ def test_it_is_scored_as_the_terminal_does(own_shelf: Path) -> None:
     assert command("score", run)[0] == 0
     written = json.loads((run / "card.json").read_text())
     (run / "card.json").unlink()
-    with served([own_shelf]) as page:
+    with serve_site([own_shelf]) as page:
         name = page.shelf_id("runs", "mmrad/atlas")
         assert page.ask(f"/api/runs/{name}/card").status == 404
         assert page.ask(f"/api/runs/{name}/score", method="POST").status == 202

@@ -18,8 +18,8 @@ from overread.runs.store import ReadingStore
 from overread.site.runs import background_scoring, routes
 from overread.site.runs.reading_index import ReadingIndex, is_written_now
 from overread.site.shelf import Shelf
-from tests.site.browser import Eyes
-from tests.site.served_site import served
+from tests.site.browser import PageWindow
+from tests.site.served_site import serve_site
 from tests.timing import wait_until
 
 SLOW = """
@@ -52,24 +52,24 @@ def test_readings_come_while_one_looks(own_shelf: Path, browser: Browser) -> Non
         files = [out / "readings.jsonl", out / "spec.json"]
         wait_until(lambda: all(map(Path.exists, files)) or going.poll() is not None)
         assert going.poll() is None
-        with served([own_shelf]) as page, Eyes.on(browser, page) as eyes:
+        with serve_site([own_shelf]) as page, PageWindow.open(browser, page) as window:
             name = page.shelf_id("runs", "runs/slow")
             many = page.get(f"/api/runs/{name}")["asked"]
             assert many == 2
-            eyes.go(f"/runs/{name}")
-            read = eyes.page.locator(".runs-read")
+            window.go(f"/runs/{name}")
+            read = window.page.locator(".runs-read")
             expect(read).to_have_text("0")
-            eyes.see("running")
-            eyes.see("This run is not scored yet")
-            eyes.axe()
+            window.wait_for_text("running")
+            window.wait_for_text("This run is not scored yet")
+            window.check_accessibility()
             for number in range(1, many + 1):
                 going.stdin.write("\n")
                 going.stdin.flush()
                 expect(read).to_have_text(str(number))
             assert going.wait(300) == 0
-            eyes.see("complete")
-            eyes.page.get_by_role("button", name="Score it").click()
-            expect(eyes.page.get_by_role("link", name=re.compile("^accuracy "))).to_be_visible()
+            window.wait_for_text("complete")
+            window.page.get_by_role("button", name="Score it").click()
+            expect(window.page.get_by_role("link", name=re.compile("^accuracy "))).to_be_visible()
             assert (out / "card.json").is_file()
     finally:
         going.stdin.close()

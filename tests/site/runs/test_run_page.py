@@ -11,53 +11,53 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.site.browser import Eyes
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow
+from tests.site.served_site import Site, serve_site
 
 NOTICE = "Research and education only, not for patient care."
 
 
-def run_of(eyes: Eyes, name: str) -> str:
+def run_of(window: PageWindow, name: str) -> str:
     """The address of a run."""
-    return f"/runs/{eyes.site.shelf_id('runs', name)}"
+    return f"/runs/{window.site.shelf_id('runs', name)}"
 
 
-def saved(eyes: Eyes, button: str) -> tuple[str, bytes]:
+def saved(window: PageWindow, button: str) -> tuple[str, bytes]:
     """(name, bytes) of the file that a button saves."""
-    with eyes.page.expect_download() as waiting:
-        eyes.page.get_by_role("button", name=button, exact=True).click()
+    with window.page.expect_download() as waiting:
+        window.page.get_by_role("button", name=button, exact=True).click()
     return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
 
 
-def test_scores_are_the_cards_and_lead_to_cases(eyes: Eyes, shelf_folder: Path) -> None:
+def test_scores_are_the_cards_and_lead_to_cases(window: PageWindow, shelf_folder: Path) -> None:
     """The number of the card stands on the page; a click on it shows its cases, the worst first."""
     card = json.loads((shelf_folder / "runs" / "medthinkvqa" / "atlas" / "card.json").read_text())
-    eyes.go(run_of(eyes, "medthinkvqa/atlas"))
+    window.go(run_of(window, "medthinkvqa/atlas"))
     own = card["scores"]["brier"]
-    row = eyes.page.get_by_role("row").filter(has_text="Brier score")
+    row = window.page.get_by_role("row").filter(has_text="Brier score")
     expect(row).to_contain_text(f"{own['value']:.3f}")
     expect(row).to_contain_text(f"{own['low']:.3f} – {own['high']:.3f}")
-    eyes.axe()
-    eyes.shoot("run-scores")
+    window.check_accessibility()
+    window.save_screenshots("run-scores")
     row.get_by_role("link").click()
-    eyes.page.wait_for_url("**tab=cases**metric=brier**")
-    values = eyes.page.get_by_role("region", name="Cases of").locator("tbody tr td:nth-child(5)")
+    window.page.wait_for_url("**tab=cases**metric=brier**")
+    values = window.page.get_by_role("region", name="Cases of").locator("tbody tr td:nth-child(5)")
     expect(values).to_have_count(card["cases"])
     shown = [float(text) for text in values.all_inner_texts()]
     assert shown == sorted(shown, reverse=True)  # lower is better, so that the worst is largest
     assert sum(shown) / len(shown) == pytest.approx(own["value"], abs=1e-3)
-    eyes.axe()
+    window.check_accessibility()
 
 
-def test_a_breakdown_leads_to_its_cases(eyes: Eyes, shelf_folder: Path) -> None:
+def test_a_breakdown_leads_to_its_cases(window: PageWindow, shelf_folder: Path) -> None:
     """A number of a group leads to the cases of that group, and a click shows all again."""
     card = json.loads((shelf_folder / "runs" / "medthinkvqa" / "atlas" / "card.json").read_text())
     group, own = next(iter(card["breakdowns"]["right option"].items()))
-    page = eyes.go(run_of(eyes, "medthinkvqa/atlas") + "?tab=breakdowns")
+    page = window.go(run_of(window, "medthinkvqa/atlas") + "?tab=breakdowns")
     page.get_by_role("combobox", name="By", exact=True).select_option("right option")
     table = page.get_by_role("region", name="Scores by right option")
     expect(table).to_contain_text(f"{own['scores']['accuracy']['value']:.3f}")
-    eyes.axe()
+    window.check_accessibility()
     table.get_by_role("link", name=f"accuracy of {group}").click()
     only = page.get_by_role("button", name=f"Only right option: {group}: show all again")
     expect(only).to_be_visible()
@@ -67,9 +67,9 @@ def test_a_breakdown_leads_to_its_cases(eyes: Eyes, shelf_folder: Path) -> None:
     expect(rows).to_have_count(card["cases"])
 
 
-def test_what_is_right_is_hidden_until_asked_for(eyes: Eyes) -> None:
+def test_what_is_right_is_hidden_until_asked_for(window: PageWindow) -> None:
     """The table of cases tells neither right nor scores before somebody asks."""
-    page = eyes.go(run_of(eyes, "medthinkvqa/oracle") + "?tab=cases")
+    page = window.go(run_of(window, "medthinkvqa/oracle") + "?tab=cases")
     table = page.get_by_role("region", name="Cases of")
     expect(table.locator("tbody tr")).to_have_count(2)
     assert table.get_by_text("✓ right").count() == 0
@@ -79,9 +79,9 @@ def test_what_is_right_is_hidden_until_asked_for(eyes: Eyes) -> None:
     expect(table.get_by_role("button", name="accuracy")).to_be_visible()
 
 
-def test_tabs_by_keyboard(eyes: Eyes) -> None:
+def test_tabs_by_keyboard(window: PageWindow) -> None:
     """The arrows lead from tab to tab, and the address tells which is open."""
-    page = eyes.go(run_of(eyes, "medthinkvqa/atlas"))
+    page = window.go(run_of(window, "medthinkvqa/atlas"))
     tab = page.get_by_role("tab", name="Scores")
     tab.focus()
     tab.press("ArrowRight")
@@ -89,30 +89,30 @@ def test_tabs_by_keyboard(eyes: Eyes) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Calibration")).to_be_focused()
-    eyes.see("Bins of confidence")
-    eyes.axe()
+    window.wait_for_text("Bins of confidence")
+    window.check_accessibility()
 
 
-def test_the_audit(eyes: Eyes, shelf_folder: Path) -> None:
+def test_the_audit(window: PageWindow, shelf_folder: Path) -> None:
     """How many answers rest on what they cite, and each of them."""
     folder = shelf_folder / "runs" / "medthinkvqa" / "atlas" / "audit"
     found = json.loads((folder / "audit.json").read_text())
-    page = eyes.go(run_of(eyes, "medthinkvqa/atlas") + "?tab=audit")
-    eyes.see("rest on the cited evidence")
+    page = window.go(run_of(window, "medthinkvqa/atlas") + "?tab=audit")
+    window.wait_for_text("rest on the cited evidence")
     rests = found["shares"]["rests"]["value"]
     expect(page.locator(".runs-headline strong")).to_contain_text(f"{rests:.3f}")
     answers = page.get_by_role("region", name="Answers of the audit").locator("tbody tr")
     expect(answers).to_have_count(len({(a["case"], a["query"]) for a in found["answers"]}))
-    eyes.axe()
+    window.check_accessibility()
     answers.first.get_by_role("link").click()
     page.wait_for_url("**/runs/*/cases/*")
 
 
-def test_files_carry_the_notice(eyes: Eyes, shelf_folder: Path) -> None:
+def test_files_carry_the_notice(window: PageWindow, shelf_folder: Path) -> None:
     """CSV, SVG and PNG can be saved; every one says what it may not be used for."""
-    eyes.go(run_of(eyes, "medthinkvqa/atlas"))
-    eyes.see("Those that lie between 0 and 1")
-    name, body = saved(eyes, "Save the scores as CSV")
+    window.go(run_of(window, "medthinkvqa/atlas"))
+    window.wait_for_text("Those that lie between 0 and 1")
+    name, body = saved(window, "Save the scores as CSV")
     rows = list(csv.DictReader(io.StringIO(body.decode())))
     card = json.loads((shelf_folder / "runs" / "medthinkvqa" / "atlas" / "card.json").read_text())
     assert name == "runs-medthinkvqa-atlas-scores.csv"
@@ -121,24 +121,24 @@ def test_files_carry_the_notice(eyes: Eyes, shelf_folder: Path) -> None:
     }
     assert all(row["notice"] == NOTICE for row in rows)
     title = "Scores of runs/medthinkvqa/atlas"
-    name, body = saved(eyes, f"Save {title} as SVG")
+    name, body = saved(window, f"Save {title} as SVG")
     assert name.endswith(".svg")
     assert NOTICE.encode() in body
     assert b"var(--" not in body
-    name, body = saved(eyes, f"Save {title} as PNG")
+    name, body = saved(window, f"Save {title} as PNG")
     assert body.startswith(b"\x89PNG")
     width = int.from_bytes(body[16:20], "big")
     assert width > 800
 
 
-def test_a_chart_is_a_table_too(eyes: Eyes) -> None:
+def test_a_chart_is_a_table_too(window: PageWindow) -> None:
     """Whoever cannot see a chart has its numbers."""
-    page = eyes.go(run_of(eyes, "rexgroundingct/atlas"))
+    page = window.go(run_of(window, "rexgroundingct/atlas"))
     button = page.get_by_role("button", name="Scores of runs/rexgroundingct/atlas as a table")
     button.click()
     table = page.get_by_role("region", name="Scores of runs/rexgroundingct/atlas")
     expect(table.get_by_role("row").filter(has_text="hit_rate").first).to_be_visible()
-    eyes.axe()
+    window.check_accessibility()
 
 
 def test_cells_cannot_be_formulas(own_shelf: Path, browser: Browser) -> None:
@@ -147,10 +147,10 @@ def test_cells_cannot_be_formulas(own_shelf: Path, browser: Browser) -> None:
     rows: list[dict[str, Any]] = [json.loads(line) for line in file.read_text().splitlines()]
     rows[0] |= {"choice": "=HYPERLINK(1)", "error": '@SUM(1)"<img src=x onerror=alert(1)>'}
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with served([own_shelf], "--read-only") as page, Eyes.on(browser, page) as eyes:
-        eyes.go(run_of(eyes, "medthinkvqa/random") + "?tab=cases")
-        eyes.see("@SUM(1)")
-        _, body = saved(eyes, "Save Cases of runs/medthinkvqa/random as CSV")
+    with serve_site([own_shelf], "--read-only") as page, PageWindow.open(browser, page) as window:
+        window.go(run_of(window, "medthinkvqa/random") + "?tab=cases")
+        window.wait_for_text("@SUM(1)")
+        _, body = saved(window, "Save Cases of runs/medthinkvqa/random as CSV")
         found = list(csv.DictReader(io.StringIO(body.decode())))
         assert "'=HYPERLINK(1)" in [row["Choice"] for row in found]
         assert any(row["Why it failed"].startswith("'@SUM") for row in found)
@@ -158,25 +158,25 @@ def test_cells_cannot_be_formulas(own_shelf: Path, browser: Browser) -> None:
 
 def test_without_truth_nothing_is_right_or_wrong(shelf_folder: Path, browser: Browser) -> None:
     """Scores are there, single cases do not tell."""
-    hidden = served([shelf_folder], "--read-only", "--hide-truth")
-    with hidden as page, Eyes.on(browser, page) as eyes:
-        eyes.go(run_of(eyes, "medthinkvqa/atlas"))
-        eyes.see("share of cases answered right")
-        eyes.page.get_by_role("tab", name="Cases").click()
-        eyes.see("scores of single cases are withheld")
-        assert eyes.page.get_by_text("✓ right").count() == 0
-        eyes.page.get_by_role("tab", name="Calibration").click()
-        eyes.see("The truth is withheld")
+    hidden = serve_site([shelf_folder], "--read-only", "--hide-truth")
+    with hidden as page, PageWindow.open(browser, page) as window:
+        window.go(run_of(window, "medthinkvqa/atlas"))
+        window.wait_for_text("share of cases answered right")
+        window.page.get_by_role("tab", name="Cases").click()
+        window.wait_for_text("scores of single cases are withheld")
+        assert window.page.get_by_text("✓ right").count() == 0
+        window.page.get_by_role("tab", name="Calibration").click()
+        window.wait_for_text("The truth is withheld")
 
 
-def test_home_tells_how_far_runs_are(eyes: Eyes, site: Site) -> None:
+def test_home_tells_how_far_runs_are(window: PageWindow, site: Site) -> None:
     """The first view has the headline of each run, and compares those that are chosen."""
     told = {one["id"]: one for one in site.get("/api/runs")}
     own = told[site.shelf_id("runs", "medthinkvqa/atlas")]
-    row = eyes.page.get_by_role("row").filter(has_text="runs/medthinkvqa/atlas")
+    row = window.page.get_by_role("row").filter(has_text="runs/medthinkvqa/atlas")
     expect(row).to_contain_text(f"{own['score']['value']:.3f}")
     for reader in ("atlas", "oracle"):
-        eyes.page.get_by_label(f"Compare runs/medthinkvqa/{reader}").check()
-    eyes.page.get_by_role("link", name="Compare the 2 chosen").click()
-    eyes.page.wait_for_url("**/compare?runs=**")
-    eyes.see("Largest disagreements")
+        window.page.get_by_label(f"Compare runs/medthinkvqa/{reader}").check()
+    window.page.get_by_role("link", name="Compare the 2 chosen").click()
+    window.page.wait_for_url("**/compare?runs=**")
+    window.wait_for_text("Largest disagreements")

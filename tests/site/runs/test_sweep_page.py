@@ -13,8 +13,8 @@ from overread.runs.sweep.axes import parse_axes
 from overread.runs.sweep.files import write_sweep
 from overread.runs.sweep.runner import sweep
 from tests.runs.ablation_cases import Counting, pictured
-from tests.site.browser import Eyes
-from tests.site.served_site import served
+from tests.site.browser import PageWindow
+from tests.site.served_site import serve_site
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +33,18 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_sweep(swept: Path, browser: Browser) -> None:
     """Its curve, its points as the file has them, and the run behind each."""
     written = json.loads((swept / "sweep" / "sweep.json").read_text())
-    with served([swept], "--read-only") as site, Eyes.on(browser, site) as eyes:
-        eyes.page.get_by_role("link", name="sweep", exact=True).click()
-        eyes.see("accuracy by image_ratio")
-        table = eyes.page.get_by_role("region", name="Points of accuracy")
+    with serve_site([swept], "--read-only") as site, PageWindow.open(browser, site) as window:
+        window.page.get_by_role("link", name="sweep", exact=True).click()
+        window.wait_for_text("accuracy by image_ratio")
+        table = window.page.get_by_role("region", name="Points of accuracy")
         for point in written["points"]:
             row = table.get_by_role("row").filter(has_text=point["name"]).last
             expect(row).to_contain_text(f"{point['scores']['accuracy']['value']:.3f}")
-        eyes.axe()
-        eyes.shoot("sweep")
+        window.check_accessibility()
+        window.save_screenshots("sweep")
         table.get_by_role("link", name="image_ratio=100", exact=True).click()
-        eyes.page.wait_for_url("**/runs/sweep-image-ratio-100-*")
-        eyes.see("complete")
+        window.page.wait_for_url("**/runs/sweep-image-ratio-100-*")
+        window.wait_for_text("complete")
 
 
 def test_a_damaged_sweep_gets_a_sentence(swept: Path, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_damaged_sweep_gets_a_sentence(swept: Path, tmp_path: Path) -> None:
     file = tmp_path / "sweep" / "sweep.json"
     whole = json.loads((swept / "sweep" / "sweep.json").read_text())
     file.write_text(json.dumps(whole))
-    with served([tmp_path]) as site:
+    with serve_site([tmp_path]) as site:
         name = site.get("/api/shelf")["sweeps"][0]["id"]
         told = site.get(f"/api/sweeps/{name}")
         assert [point["run"] for point in told["points"]] == [None] * 3  # not on the shelf

@@ -13,13 +13,13 @@ from PIL import Image as Pillow
 from playwright.sync_api import Browser
 
 from overread.runs.store import last_readings
-from tests.site.browser import Eyes
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow
+from tests.site.served_site import Site, serve_site
 from tests.site.traces.traced_runs import HOSTILE, STEPS, make_asked
 
 
 @pytest.fixture(scope="module")
-def asked_folder(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def question_folder(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs with exchanges, on the datasets of the shelf."""
     folder = tmp_path_factory.mktemp("asked")
     make_asked(shelf_folder, folder)
@@ -27,16 +27,16 @@ def asked_folder(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="module")
-def asked(shelf_folder: Path, asked_folder: Path) -> Iterator[Site]:
+def asked(shelf_folder: Path, question_folder: Path) -> Iterator[Site]:
     """The page on these runs."""
-    with served([shelf_folder, asked_folder], "--read-only") as found:
+    with serve_site([shelf_folder, question_folder], "--read-only") as found:
         yield found
 
 
 @pytest.fixture
-def window(browser: Browser, asked: Site) -> Iterator[Eyes]:
+def window(browser: Browser, asked: Site) -> Iterator[PageWindow]:
     """A window on the page of these runs."""
-    with Eyes.on(browser, asked) as found:
+    with PageWindow.open(browser, asked) as found:
         yield found
 
 
@@ -55,10 +55,10 @@ def picture(site: Site, path: str) -> Any:
         return np.asarray(image.convert("RGB"))
 
 
-def test_steps_come_with_their_exchanges(asked: Site, asked_folder: Path) -> None:
+def test_steps_come_with_their_exchanges(asked: Site, question_folder: Path) -> None:
     """Words, kinds and places as they were written; the run's own numbers of exchanges."""
-    told = asked.get("/api" + of(asked, asked_folder / "twi"))
-    reading = last_readings(asked_folder / "twi")[told["case"], 0]
+    told = asked.get("/api" + of(asked, question_folder / "twi"))
+    reading = last_readings(question_folder / "twi")[told["case"], 0]
     assert reading.trace is not None
     assert [(s["kind"], s["text"], s["exchange"]) for s in told["steps"]] == [
         (s.kind, s.text, s.exchange) for s in reading.trace.steps
@@ -71,11 +71,11 @@ def test_steps_come_with_their_exchanges(asked: Site, asked_folder: Path) -> Non
     assert len(problems) == 1, "the answer that made no sense is in the log"
 
 
-def test_an_exchange_tells_all_that_was_said_and_shown(asked: Site, asked_folder: Path) -> None:
+def test_an_exchange_tells_all_that_was_said_and_shown(asked: Site, question_folder: Path) -> None:
     """Texts as sent; pictures redrawn byte for byte; the reply raw."""
-    path = "/api" + of(asked, asked_folder / "twi")
+    path = "/api" + of(asked, question_folder / "twi")
     told = asked.get(f"{path}/exchanges/0")
-    reading = last_readings(asked_folder / "twi")[path.rsplit("/", 1)[-1], 0]
+    reading = last_readings(question_folder / "twi")[path.rsplit("/", 1)[-1], 0]
     kept = reading.exchanges[0]
     said = [p for m in kept.messages for p in m.parts if isinstance(p, str)]
     parts = [part for message in told["messages"] for part in message["parts"]]
@@ -91,9 +91,11 @@ def test_an_exchange_tells_all_that_was_said_and_shown(asked: Site, asked_folder
     assert "jpg" not in str(told).replace("image/jpg", ""), "no file is named"
 
 
-def test_verdicts_are_tied_to_the_steps_that_say_the_words(asked: Site, asked_folder: Path) -> None:
+def test_verdicts_are_tied_to_the_steps_that_say_the_words(
+    asked: Site, question_folder: Path
+) -> None:
     """What holds, what does not and why, by the names of the ontology; what was left out."""
-    path = "/api" + of(asked, asked_folder / "twi")
+    path = "/api" + of(asked, question_folder / "twi")
     (judged,) = asked.get(f"{path}/verdicts")
     assert [v["text"] for v in judged["verdicts"]] == list(STEPS)
     assert [(v["holds"], v["judged"]) for v in judged["verdicts"]] == [
@@ -108,9 +110,9 @@ def test_verdicts_are_tied_to_the_steps_that_say_the_words(asked: Site, asked_fo
     assert not judged["stale"]
 
 
-def test_places_that_are_not_there_are_told(asked: Site, asked_folder: Path) -> None:
+def test_places_that_are_not_there_are_told(asked: Site, question_folder: Path) -> None:
     """Outside, the wrong way round, beyond the edge, no such picture or mask: a sentence each."""
-    film = "/api" + of(asked, asked_folder / "broken-film")
+    film = "/api" + of(asked, question_folder / "broken-film")
     regions = asked.get(film)["steps"][0]["regions"]
     told = [(r["drawable"], r["problem"]) for r in regions]
     assert [drawable for drawable, _ in told] == [False, False, True, True, False, False]
@@ -118,7 +120,7 @@ def test_places_that_are_not_there_are_told(asked: Site, asked_folder: Path) -> 
     assert "no box" in told[1][1]
     assert "beyond" in told[2][1]
     assert "no picture" in told[4][1]
-    ct = "/api" + of(asked, asked_folder / "broken-ct")
+    ct = "/api" + of(asked, question_folder / "broken-ct")
     regions = asked.get(ct)["steps"][0]["regions"]
     assert not any(r["drawable"] for r in regions)
     assert "not there" in regions[0]["problem"]
@@ -146,20 +148,20 @@ def test_places_that_are_not_there_are_told(asked: Site, asked_folder: Path) -> 
     ],
 )
 def test_what_is_not_there_is_refused_in_a_sentence(
-    asked: Site, rest: str, asked_folder: Path
+    asked: Site, rest: str, question_folder: Path
 ) -> None:
     """Numbers out of range, words that mean nothing: 4xx with a sentence."""
-    answer = asked.ask(f"/api{of(asked, asked_folder / 'twi')}/{rest}")
+    answer = asked.ask(f"/api{of(asked, question_folder / 'twi')}/{rest}")
     assert answer.status in (404, 422), answer.body
     assert answer.json()["what"]
 
 
 def test_the_reference_stays_where_truth_is_withheld(
-    shelf_folder: Path, asked_folder: Path
+    shelf_folder: Path, question_folder: Path
 ) -> None:
     """Reference, its looks and verdicts are refused; the reading itself is not."""
-    with served([shelf_folder, asked_folder], "--hide-truth") as site:
-        path = "/api" + of(site, asked_folder / "twi")
+    with serve_site([shelf_folder, question_folder], "--hide-truth") as site:
+        path = "/api" + of(site, question_folder / "twi")
         assert site.ask(path).status == 200
         assert site.ask(f"{path}/exchanges/0").status == 200
         for rest in ("reference", "verdicts", "reference/steps/0/look/0"):
@@ -196,9 +198,9 @@ def test_looks_show_the_place(site: Site, shelf_folder: Path) -> None:
         assert (shown.max(axis=2) - shown.min(axis=2) > 60).any(), "an outline in colour"
 
 
-def test_the_page_shows_a_reading_step_by_step(window: Eyes, asked_folder: Path) -> None:
+def test_the_page_shows_a_reading_step_by_step(window: PageWindow, question_folder: Path) -> None:
     """Keys lead through the steps; the prompt and the reply open; nothing said is run."""
-    window.go(of(window.site, asked_folder / "twi"))
+    window.go(of(window.site, question_folder / "twi"))
     window.page.get_by_role("heading", name="The reading").wait_for()
     page = window.page
     page.keyboard.press("j")
@@ -208,38 +210,40 @@ def test_the_page_shows_a_reading_step_by_step(window: Eyes, asked_folder: Path)
     page.keyboard.press("k")
     page.wait_for_url("**step=1**")
     page.keyboard.press("Enter")
-    window.see("raw reply")
-    window.see("Exactly as it was sent.")
+    window.wait_for_text("raw reply")
+    window.wait_for_text("Exactly as it was sent.")
     assert page.get_by_text(HOSTILE).count() >= 2, "in the step and in the raw reply, as words"
     page.keyboard.press("v")
-    window.see("Image Understanding error")
-    window.see("2 of 3 wrong")
-    window.axe()
-    window.shoot("trace-twi", full=False)
+    window.wait_for_text("Image Understanding error")
+    window.wait_for_text("2 of 3 wrong")
+    window.check_accessibility()
+    window.save_screenshots("trace-twi", full=False)
 
 
-def test_the_reference_is_shown_only_when_asked_for(window: Eyes, asked_folder: Path) -> None:
+def test_the_reference_is_shown_only_when_asked_for(
+    window: PageWindow, question_folder: Path
+) -> None:
     """Hidden, then shown by its key, then carried to the next case."""
-    window.go(of(window.site, asked_folder / "twi"))
+    window.go(of(window.site, question_folder / "twi"))
     window.page.get_by_role("heading", name="The reading").wait_for()
     page = window.page
     assert page.get_by_role("heading", name="The reference").count() == 0
     page.keyboard.press("t")
     page.get_by_role("heading", name="The answer").wait_for()
     page.keyboard.press("n")
-    window.see("This reading failed.")
-    window.see("case 2 of 2")
+    window.wait_for_text("This reading failed.")
+    window.wait_for_text("case 2 of 2")
     page.get_by_role("heading", name="The answer").wait_for()
-    window.see("the answer could not be used")
+    window.wait_for_text("the answer could not be used")
     page.get_by_role("button", name="choose").last.click()
-    window.see("I cannot say.")
-    window.axe()
-    window.shoot("trace-failed", full=False)
+    window.wait_for_text("I cannot say.")
+    window.check_accessibility()
+    window.save_screenshots("trace-failed", full=False)
 
 
-def test_cut_outs_stand_in_the_words(window: Eyes, asked_folder: Path) -> None:
+def test_cut_outs_stand_in_the_words(window: PageWindow, question_folder: Path) -> None:
     """Where an interleaved text has an image mark, the cut-out is shown, and no mark."""
-    window.go(of(window.site, asked_folder / "interleaved") + "?step=2")
+    window.go(of(window.site, question_folder / "interleaved") + "?step=2")
     window.page.get_by_role("heading", name="The reading").wait_for()
     page = window.page
     cut = page.locator(".trace-chosen .trace-words .trace-cutout img")
@@ -248,31 +252,31 @@ def test_cut_outs_stand_in_the_words(window: Eyes, asked_folder: Path) -> None:
     assert page.get_by_text("<image>").count() == 0
     page.keyboard.press("t")
     page.get_by_role("heading", name="The reference", exact=True).wait_for()
-    window.axe()
-    window.shoot("trace-interleaved", full=False)
+    window.check_accessibility()
+    window.save_screenshots("trace-interleaved", full=False)
 
 
-def test_broken_places_are_told_beside_the_step(window: Eyes, asked_folder: Path) -> None:
+def test_broken_places_are_told_beside_the_step(window: PageWindow, question_folder: Path) -> None:
     """What cannot be drawn is said, and asked of nobody: the console stays quiet."""
     for run in ("broken-film", "broken-ct"):
-        window.go(of(window.site, asked_folder / run) + "?step=1")
+        window.go(of(window.site, question_folder / run) + "?step=1")
         window.page.get_by_text("cannot be drawn", exact=True).first.wait_for()
-    window.see("the mask file is missing")
-    window.axe()
+    window.wait_for_text("the mask file is missing")
+    window.check_accessibility()
 
 
-def test_masks_of_a_ct_are_shown(eyes: Eyes, shelf_folder: Path) -> None:
+def test_masks_of_a_ct_are_shown(window: PageWindow, shelf_folder: Path) -> None:
     """The slice with the mask, and the reference's slice when it is asked for."""
-    path = of(eyes.site, shelf_folder / "runs/rexgroundingct/atlas")
-    steps = eyes.site.get(f"/api{path}")["steps"]
+    path = of(window.site, shelf_folder / "runs/rexgroundingct/atlas")
+    steps = window.site.get(f"/api{path}")["steps"]
     number = next(
         n for n, s in enumerate(steps, 1) if s["regions"] and s["regions"][0]["kind"] == "mask"
     )
-    eyes.go(f"{path}?step={number}&truth=1")
-    eyes.see("the slice where most is marked")
-    slices = eyes.page.locator(".trace-slice img")
+    window.go(f"{path}?step={number}&truth=1")
+    window.wait_for_text("the slice where most is marked")
+    slices = window.page.locator(".trace-slice img")
     slices.nth(1).wait_for()
     for n in range(2):
         assert slices.nth(n).evaluate("i => i.decode().then(() => i.naturalWidth)") > 0
-    eyes.axe()
-    eyes.shoot("trace-ct", full=False)
+    window.check_accessibility()
+    window.save_screenshots("trace-ct", full=False)

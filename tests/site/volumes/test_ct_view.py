@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from overread.pixels.nifti import write_volume
-from tests.site.browser import Eyes
-from tests.site.served_site import Site, served
+from tests.site.browser import PageWindow
+from tests.site.served_site import Site, serve_site
 from tests.site.volumes.ct_page import film, opened, slide, voxel
 
 if TYPE_CHECKING:
@@ -44,24 +44,24 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     write_volume(folder / "images" / "test_2_a_1.nii.gz", ras.transpose(2, 1, 0)[::-1, ::-1], SIR)
     rows = [{"name": f"test_{n}_a_1.nii.gz", "findings": {"0": "A nodule"}} for n in (1, 2)]
     (folder / "dataset.json").write_text(json.dumps({"train": [], "val": [], "test": rows}))
-    with served([folder], "--read-only") as site:
+    with serve_site([folder], "--read-only") as site:
         yield site
 
 
-def pixels_a_mm(eyes: Eyes) -> float:
+def pixels_a_mm(window: PageWindow) -> float:
     """From the ruler on the film."""
-    ruler = eyes.page.locator(".ct-ruler")
+    ruler = window.page.locator(".ct-ruler")
     box = ruler.bounding_box()
     assert box is not None
     return box["width"] / float(ruler.get_attribute("data-mm") or 0)
 
 
-def greys(eyes: Eyes, plane: str) -> NDArray[Any]:
+def greys(window: PageWindow, plane: str) -> NDArray[Any]:
     """The grey at the middle of each block of a known scan, by rows as they are seen."""
-    picture = film(eyes)
+    picture = film(window)
     across, down = (SPACING[1] if plane == "sagittal" else SPACING[0], SPACING[2])
     down = SPACING[1] if plane == "axial" else down
-    scale = pixels_a_mm(eyes)
+    scale = pixels_a_mm(window)
     middle = np.array(picture.shape[:2]) / 2
     places = (np.arange(6) - 2.5) * 4
     rows = np.rint(middle[0] + places * down * scale).astype(int)
@@ -80,19 +80,19 @@ def seen(values: NDArray[Any]) -> NDArray[Any]:
 def test_planes_are_radiological(browser: Browser, known: Site, case: str) -> None:
     """Each block is where a radiologist expects it: right on the left, front up or left, head up."""
     ras = blocks()
-    with Eyes.on(browser, known) as eyes:
-        opened(eyes, case)
-        eyes.page.get_by_label("Width").fill("1024")
-        eyes.page.get_by_label("Centre").fill("512")
-        eyes.page.get_by_label("Centre").blur()
+    with PageWindow.open(browser, known) as window:
+        opened(window, case)
+        window.page.get_by_label("Width").fill("1024")
+        window.page.get_by_label("Centre").fill("512")
+        window.page.get_by_label("Centre").blur()
         for plane, axis in (("Axial", 2), ("Coronal", 1), ("Sagittal", 0)):
-            eyes.page.get_by_role("button", name=plane, exact=False).first.click()
+            window.page.get_by_role("button", name=plane, exact=False).first.click()
             for place in (2, 13):
-                slide(eyes, plane.lower(), place)
+                slide(window, plane.lower(), place)
                 expected = seen(np.take(ras, place, axis=axis))
-                found = greys(eyes, plane.lower())
+                found = greys(window, plane.lower())
                 assert np.abs(found - expected).max() <= 4, (plane, place)
-            letters = eyes.page.locator(".ct-marker").all_inner_texts()
+            letters = window.page.locator(".ct-marker").all_inner_texts()
             assert (
                 letters == {"Axial": [*"RALP"], "Coronal": [*"RSLI"], "Sagittal": [*"ASPI"]}[plane]
             )
@@ -100,9 +100,9 @@ def test_planes_are_radiological(browser: Browser, known: Site, case: str) -> No
 
 def test_keys_of_the_scan_work_from_anywhere(browser: Browser, known: Site) -> None:
     """With nothing focused the keys on the screen act on the scan, and none leaves the case."""
-    with Eyes.on(browser, known) as eyes:
-        opened(eyes, "test_1_a_1")
-        page = eyes.page
+    with PageWindow.open(browser, known) as window:
+        opened(window, "test_1_a_1")
+        page = window.page
         before = page.url
         page.evaluate("() => document.activeElement?.blur()")
         page.keyboard.press("c")
@@ -125,44 +125,44 @@ def test_keys_of_the_scan_work_from_anywhere(browser: Browser, known: Site) -> N
 def test_a_slab_is_the_greatest_value(browser: Browser, known: Site) -> None:
     """The brightest and the darkest voxel over the slab, as numpy finds them."""
     ras = blocks()
-    with Eyes.on(browser, known) as eyes:
-        opened(eyes, "test_1_a_1")
-        eyes.page.get_by_label("Width").fill("1024")
-        eyes.page.get_by_label("Centre").fill("512")
-        slide(eyes, "axial", 9)
-        single = greys(eyes, "axial")
+    with PageWindow.open(browser, known) as window:
+        opened(window, "test_1_a_1")
+        window.page.get_by_label("Width").fill("1024")
+        window.page.get_by_label("Centre").fill("512")
+        slide(window, "axial", 9)
+        single = greys(window, "axial")
         for how, reduce in (("max", np.max), ("min", np.min)):
-            eyes.page.get_by_label("Slab").select_option(how)
-            eyes.page.get_by_label("Thickness").fill("24")  # four slices of 3 mm to either side
+            window.page.get_by_label("Slab").select_option(how)
+            window.page.get_by_label("Thickness").fill("24")  # four slices of 3 mm to either side
             expected = seen(reduce(ras[:, :, 5:14], axis=2))
-            found = greys(eyes, "axial")
+            found = greys(window, "axial")
             assert np.abs(found - expected).max() <= 4, how
             assert np.abs(found - single).max() > 50
 
 
-def test_scrolling_windows_and_keys(eyes: Eyes) -> None:
+def test_scrolling_windows_and_keys(window: PageWindow) -> None:
     """Wheel, keys, presets and the right button change what is seen, and the words say so."""
-    opened(eyes, "test_7_a_1")
-    page = eyes.page
-    first = film(eyes)
+    opened(window, "test_7_a_1")
+    page = window.page
+    first = film(window)
     assert (first.max(axis=2) > 60).mean() > 0.1
-    start = voxel(eyes)
+    start = voxel(window)
     page.locator(".ct-film canvas").hover()
     page.mouse.wheel(0, -120)
-    assert voxel(eyes) == (*start[:2], start[2] + 1)
-    assert np.abs(film(eyes) - first).max() > 30
+    assert voxel(window) == (*start[:2], start[2] + 1)
+    assert np.abs(film(window) - first).max() > 30
     page.locator(".ct-film canvas").focus()
     page.keyboard.press("PageDown")
-    assert voxel(eyes)[2] == start[2] - 9
+    assert voxel(window)[2] == start[2] - 9
     page.keyboard.press("Home")
-    assert voxel(eyes)[2] == 0
-    slide(eyes, "axial", start[2])
+    assert voxel(window)[2] == 0
+    slide(window, "axial", start[2])
     page.keyboard.press("Escape")
     page.locator(".ct-film canvas").focus()
     page.keyboard.press("2")
     assert page.get_by_label("Centre").input_value() == "40"
     assert page.get_by_role("button", name="Mediastinum").get_attribute("aria-pressed") == "true"
-    darker = film(eyes)
+    darker = film(window)
     assert darker.mean() < first.mean() - 5
     box = page.locator(".ct-film canvas").bounding_box()
     assert box is not None
@@ -181,10 +181,10 @@ def test_scrolling_windows_and_keys(eyes: Eyes) -> None:
     assert page.get_by_label("coronal slice").count() == 1
 
 
-def test_measuring(eyes: Eyes) -> None:
+def test_measuring(window: PageWindow) -> None:
     """A line that is drawn has the length that the ruler gives it."""
-    opened(eyes, "test_7_a_1")
-    page = eyes.page
+    opened(window, "test_7_a_1")
+    page = window.page
     page.get_by_role("button", name="Measure").click()
     box = page.locator(".ct-film canvas").bounding_box()
     assert box is not None
@@ -195,21 +195,21 @@ def test_measuring(eyes: Eyes) -> None:
     page.mouse.up()
     told = page.get_by_text("Measured").inner_text()
     mm = float(re.search(r"([\d.]+) mm", told)[1])  # type: ignore[index]
-    assert mm == pytest.approx(120 / pixels_a_mm(eyes), rel=0.03)
+    assert mm == pytest.approx(120 / pixels_a_mm(window), rel=0.03)
     page.get_by_role("button", name="Clear").click()
     assert page.get_by_text("Measured").count() == 0
 
 
-def test_findings_over_the_scan(eyes: Eyes) -> None:
+def test_findings_over_the_scan(window: PageWindow) -> None:
     """Jumping goes to the finding; hits, misses and false alarms have their colours; axe agrees."""
-    opened(eyes, "test_7_a_1", truth=True)
-    page = eyes.page
-    dataset = eyes.site.shelf_id("datasets", "rexgroundingct")
-    run = eyes.site.shelf_id("runs", "rexgroundingct/atlas")
+    opened(window, "test_7_a_1", truth=True)
+    page = window.page
+    dataset = window.site.shelf_id("datasets", "rexgroundingct")
+    run = window.site.shelf_id("runs", "rexgroundingct/atlas")
     page.get_by_label("Masks of").select_option(run)
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0 1'")
-    facts = eyes.site.get(f"/api/volumes/{dataset}/test/test_7_a_1/ct/findings?run={run}")
-    space = eyes.site.get(f"/api/volumes/{dataset}/test/test_7_a_1/ct/geometry")["patient"]
+    facts = window.site.get(f"/api/volumes/{dataset}/test/test_7_a_1/ct/findings?run={run}")
+    space = window.site.get(f"/api/volumes/{dataset}/test/test_7_a_1/ct/geometry")["patient"]
     second = facts["findings"][1]
     found: set[str] = set()
     for side, spots in (("truth", second["entities"]), ("made", second["predicted"]["lesions"])):
@@ -217,12 +217,12 @@ def test_findings_over_the_scan(eyes: Eyes) -> None:
         for spot in spots[:4]:
             row.locator(f'[data-spot="{spot["number"]}"]').click()
             at = np.linalg.solve(np.array(space["affine"]), [*spot["at"], 1.0])[:3]
-            assert voxel(eyes) == tuple(np.rint(at).astype(int))
-            found |= coloured(film(eyes))
+            assert voxel(window) == tuple(np.rint(at).astype(int))
+            found |= coloured(film(window))
     assert found == set(COLOURS)
     assert f"{second['met']['dice']:.3f}" in page.locator('li[data-query="1"]').inner_text()
-    eyes.axe()
-    eyes.shoot("ct-findings")
+    window.check_accessibility()
+    window.save_screenshots("ct-findings")
 
 
 def coloured(picture: NDArray[Any]) -> set[str]:
@@ -234,64 +234,66 @@ def coloured(picture: NDArray[Any]) -> set[str]:
     }
 
 
-def test_masks_are_shown_as_asked(eyes: Eyes) -> None:
+def test_masks_are_shown_as_asked(window: PageWindow) -> None:
     """Without outline and fill nothing is drawn; findings and modes are chosen one by one."""
-    opened(eyes, "test_2_a_1", truth=True)
-    page = eyes.page
-    page.get_by_label("Masks of").select_option(eyes.site.shelf_id("runs", "rexgroundingct/oracle"))
+    opened(window, "test_2_a_1", truth=True)
+    page = window.page
+    page.get_by_label("Masks of").select_option(
+        window.site.shelf_id("runs", "rexgroundingct/oracle")
+    )
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0'")
     page.locator(".ct-jumps button").first.click()
-    assert coloured(film(eyes)) == {"hit"}  # the oracle misses nothing
+    assert coloured(film(window)) == {"hit"}  # the oracle misses nothing
     page.get_by_role("button", name="Prediction", exact=True).click()
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0'")
-    eyes.see("Marked by the run")
+    window.wait_for_text("Marked by the run")
     page.get_by_role("button", name="Hits and misses").click()
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0'")
-    with_masks = film(eyes)
+    with_masks = film(window)
     page.locator(".ct-film canvas").focus()
     page.keyboard.press("f")
     page.keyboard.press("o")
-    bare = film(eyes)
+    bare = film(window)
     assert coloured(bare) == set()
     assert np.abs(bare - with_masks).max() > 40
     page.keyboard.press("o")
-    assert coloured(film(eyes)) == {"hit"}
+    assert coloured(film(window)) == {"hit"}
     page.locator(".ct-finding input").first.uncheck()
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === ''")
-    assert coloured(film(eyes)) == set()
+    assert coloured(film(window)) == set()
 
 
-def test_the_truth_stays_hidden(eyes: Eyes) -> None:
+def test_the_truth_stays_hidden(window: PageWindow) -> None:
     """Before it is asked for, the page does not even fetch it."""
     asked: list[str] = []
-    eyes.page.on("request", lambda request: asked.append(request.url))
-    opened(eyes, "test_7_a_1")
+    window.page.on("request", lambda request: asked.append(request.url))
+    opened(window, "test_7_a_1")
     assert any("/ct/geometry" in url for url in asked)
     assert not [url for url in asked if re.search(r"/ct/(findings|truth|compare|distances)", url)]
-    assert eyes.page.locator(".ct-findings").count() == 0
+    assert window.page.locator(".ct-findings").count() == 0
 
 
 @pytest.mark.slow
-def test_planes_and_3d(eyes: Eyes) -> None:
+def test_planes_and_3d(window: PageWindow) -> None:
     """All planes at once with the 3D view: every part of the film shows something."""
-    opened(eyes, "test_7_a_1", truth=True)
-    eyes.page.get_by_role("button", name="Planes and 3D").click()
-    eyes.page.wait_for_function(
+    opened(window, "test_7_a_1", truth=True)
+    window.page.get_by_role("button", name="Planes and 3D").click()
+    window.page.wait_for_function(
         "() => document.querySelectorAll('.ct-slider').length === 3", timeout=300_000
     )
-    picture = film(eyes)
+    picture = film(window)
     height, width = picture.shape[:2]
     for row, column in ((0, 0), (0, 0.66), (0.34, 0.66), (0.67, 0.66)):
         part = picture[int(row * height) :, int(column * width) :][: height // 3, : width // 3]
         assert (part.max(axis=2) > 60).mean() > 0.02, (row, column)
-    eyes.shoot("ct-all")
+    window.save_screenshots("ct-all")
 
 
 def test_a_scan_that_is_none_is_told(own_shelf: Path, browser: Browser) -> None:
     """A damaged file is told in one sentence, and the rest of the page stands."""
     (own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz").write_bytes(b"\x1f\x8bno scan at all")
-    with served([own_shelf], "--read-only") as site, Eyes.on(browser, site) as eyes:
-        eyes.expected.append("422")
+    with serve_site([own_shelf], "--read-only") as site, PageWindow.open(browser, site) as window:
+        window.expected.append("422")
         dataset = site.shelf_id("datasets", "rexgroundingct")
-        eyes.go(f"/cases/{dataset}/test/test_2_a_1")
-        eyes.see("the file of ct cannot be read")
+        window.go(f"/cases/{dataset}/test/test_2_a_1")
+        window.wait_for_text("the file of ct cannot be read")

@@ -18,7 +18,7 @@ from overread.runs.reading_files import RunFiles
 from overread.runs.store import last_readings
 from overread.site.shelf import Shelf
 from overread.site.volumes.overlays import ALARM, HIT, MISS
-from tests.site.served_site import READERS, Site, served
+from tests.site.served_site import READERS, Site, serve_site
 
 CASES = {"test_2_a_1": ("0",), "test_7_a_1": ("0", "1")}
 SIDES = [(case, query) for case, queries in CASES.items() for query in queries]
@@ -136,7 +136,7 @@ def test_a_run_of_another_split_is_refused(site: Site) -> None:
 
 def test_without_the_truth_only_predictions_are_told(shelf_folder: Path) -> None:
     """Where the truth is withheld no route tells it, and what a run marked is still shown."""
-    with served([shelf_folder], "--hide-truth", "--read-only") as blind:
+    with serve_site([shelf_folder], "--hide-truth", "--read-only") as blind:
         dataset, run = ids(blind, "atlas")
         base = f"/api/volumes/{dataset}/test/test_7_a_1/ct"
         for part in ("findings", "truth/0", f"compare/0?run={run}", f"distances/0?run={run}"):
@@ -158,7 +158,7 @@ def test_damaged_files_are_told(own_shelf: Path) -> None:
     (own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz").write_bytes(b"no scan at all")
     # The runs of a copied shelf still name the old place of what they read.
     moved = str(own_shelf / "rexgroundingct")
-    with served([own_shelf], "--read-only", "--root", moved) as site:
+    with serve_site([own_shelf], "--read-only", "--root", moved) as site:
         dataset, run = ids(site, "atlas")
         base = f"/api/volumes/{dataset}/test"
         facts = site.get(f"{base}/test_7_a_1/ct/findings?run={run}")["findings"]

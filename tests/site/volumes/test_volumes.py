@@ -19,7 +19,7 @@ from PIL import Image
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 from overread.site.volumes.byte_responses import MAX_GZIP_BYTES
-from tests.site.served_site import Site, served
+from tests.site.served_site import Site, serve_site
 
 SHAPE = (21, 18, 14)
 AFFINES = {
@@ -70,7 +70,7 @@ def scans(tmp_path_factory: pytest.TempPathFactory) -> Any:
     before = os.environ.get("OVERREAD_CACHE")
     os.environ["OVERREAD_CACHE"] = str(folder / "cache")
     try:
-        with served([folder / "release"], "--read-only") as site:
+        with serve_site([folder / "release"], "--read-only") as site:
             yield site
     finally:
         if before is None:
