@@ -14,7 +14,8 @@ from PIL import Image as Pillow
 from PIL import ImageCms, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from overread.pixels.image_metadata import StrippedImage, exif_orientation, strip_metadata
+from overread.pixels.encode import EncodedImage
+from overread.pixels.image_metadata import exif_orientation, strip_metadata
 
 CANARY = b"CANARY-adenocarcinoma"
 WORDS = CANARY.decode()
@@ -97,7 +98,7 @@ def test_no_word_of_a_png_goes_out(where: str) -> None:
     data = PNGS[where]
     found = strip_metadata(data)
     assert found is not None
-    assert found == StrippedImage(PNG, "image/png", (64, 48))
+    assert found == EncodedImage(PNG, "image/png", (64, 48))
     assert CANARY not in found.data
     assert zlib.compress(CANARY) not in found.data
     assert (decoded(found.data) == COLOUR).all()

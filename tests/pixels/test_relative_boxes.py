@@ -14,6 +14,7 @@ from PIL import Image as Pillow
 
 from overread.core import Image, Slices
 from overread.errors import PictureError
+from overread.pixels import image_files
 from overread.pixels.draw import crop
 from overread.pixels.geometry import make_geometry
 from overread.pixels.montages import encode_closeup, slice_montage, spread_evenly
@@ -79,6 +80,29 @@ def test_the_film_of_a_file() -> None:
         geometry = data
 
     assert oriented_image(One(), Image(name="xray")) == OrientedImage("xray", 30, 20, 8)  # type: ignore[arg-type]
+
+
+def test_the_file_of_a_picture_is_read_up_to_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that no decoder would be given is not read for its orientation either."""
+    path = tmp_path / "turned.jpg"
+    tags = Pillow.Exif()
+    tags[0x0112] = 8
+    Pillow.fromarray(np.zeros((20, 30), np.uint8)).save(path, exif=tags.tobytes())
+
+    class One:
+        def data(self, picture: Any) -> bytes | Path:
+            return path
+
+        def pixels(self, picture: Any) -> Any:
+            return np.zeros((20, 30), np.uint8)
+
+        geometry = data
+
+    assert oriented_image(One(), Image(name="xray")).orientation == 8  # type: ignore[arg-type]
+    monkeypatch.setattr(image_files, "MAX_FILE", path.stat().st_size - 1)
+    assert oriented_image(One(), Image(name="xray")).orientation == 1  # type: ignore[arg-type]
 
 
 def test_a_closer_sheet_shows_the_part() -> None:

@@ -5,11 +5,12 @@ The phantom and the builders hand a MemoryRelease to the same writer that writes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from overread.benchmarks.release import BaseRelease
 from overread.core import Entry, ScannedRow
+from overread.core.submission import FindFile
 
 
 class MemoryRelease(BaseRelease):
@@ -20,7 +21,7 @@ class MemoryRelease(BaseRelease):
         benchmark: str,
         split: str,
         entries: Iterable[Entry],
-        find: Callable[[str], Path | bytes],
+        find: FindFile,
         *,
         form: str | None = None,
         count: int | None = None,

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -15,6 +15,7 @@ from typing import Any
 from overread.benchmarks.row_fields import row_error
 from overread.core import Case, Entry, Geometry, Picture, ScannedRow
 from overread.core.notebook import html_table
+from overread.core.submission import FindFile
 from overread.errors import NotThere, PictureError, Refused, Truncated, UnknownName, UsageError
 from overread.storage.fence import Fence
 
@@ -41,7 +42,7 @@ class ReleasePictures:
     name may give the truth away. The original error, with the file name, is their cause.
     """
 
-    def __init__(self, find: Callable[[str], Path | bytes]) -> None:
+    def __init__(self, find: FindFile) -> None:
         """`find` gives the path or the bytes of a picture's file."""
         self._find = find
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from overread.core import Entry, Progress, Reading, Release, WrittenSubmission
+from overread.core.submission import FindReading
 from overread.errors import SubmissionError
-
-FindReading = Callable[[str], Reading | None]
-FindFile = Callable[[str], Path | bytes]
 
 
 class SubmissionTally:

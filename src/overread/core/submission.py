@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from overread.core.benchmark import Progress, Release
     from overread.core.case import Entry
 
+FindReading = Callable[[str], Reading | None]
+"""What there is of a case, by its id."""
+FindFile = Callable[[str], Path | bytes]
+"""Where a file lies, or its bytes, by the name that a record gives."""
+
 
 class Problem(Record):
     """One thing that is wrong with a submission, where, and what to do about it.
@@ -129,8 +134,8 @@ class Submit(Protocol):
     def __call__(
         self,
         release: Release,
-        readings: Callable[[str], Reading | None],
-        source: Callable[[str], Path | bytes],
+        readings: FindReading,
+        source: FindFile,
         out: Path,
         *,
         progress: Progress | None = None,

@@ -60,7 +60,7 @@ class ByteStream:
             raise self._truncated_error(done, len(view)) from None
         except _DECODE_ERRORS as error:
             raise PictureError(
-                f"the compressed data are damaged ({error})", where=self.name, remedy=_REFETCH
+                f"the compressed data are damaged ({error})", where=self.name, remedy=REFETCH
             ) from None
         if done < len(view):
             raise self._truncated_error(done, len(view))
@@ -87,12 +87,10 @@ class ByteStream:
                         remedy="write the file again",
                     )
         except EOFError:
-            raise Truncated(
-                "the gzip stream is cut off", where=self.name, remedy=_REFETCH
-            ) from None
+            raise Truncated("the gzip stream is cut off", where=self.name, remedy=REFETCH) from None
         except _DECODE_ERRORS as error:
             raise PictureError(
-                f"the compressed data are damaged ({error})", where=self.name, remedy=_REFETCH
+                f"the compressed data are damaged ({error})", where=self.name, remedy=REFETCH
             ) from None
         return left
 
@@ -101,11 +99,12 @@ class ByteStream:
         return Truncated(
             f"the {kind} is cut off: {wanted - done:,} more bytes were expected",
             where=self.name,
-            remedy=_REFETCH,
+            remedy=REFETCH,
         )
 
 
-_REFETCH = "fetch or copy the file again"
+REFETCH = "fetch or copy the file again"
+"""What to do about a damaged file."""
 
 
 @contextmanager

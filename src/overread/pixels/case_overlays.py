@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,12 @@ from overread.core import (
     Release,
     Volume,
 )
+from overread.core.submission import FindFile
 from overread.pixels.draw import COLOURS, draw_boxes, draw_outline, draw_title, make_montage, to_rgb
 from overread.pixels.geometry import Array, to_ras
 from overread.pixels.masks import read_channel
-from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
+from overread.pixels.planes import AXES, extract_slice, resample_square, slice_count
 from overread.pixels.windows import apply_window
-
-_AXIS: dict[Plane, int] = {"axial": 2, "coronal": 1, "sagittal": 0}
 
 
 def draw_case(release: Release, entry: Entry, *, truth: bool) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -54,10 +53,6 @@ def draw_reading(
     places = [region for finding in findings for region in finding.regions]
     places = places or [region for step in steps for region in step.regions]
     yield from _draw_pictures(entry.case, release.pictures, places, findings, Fence(folder).path)
-
-
-FindFile = Callable[[str], Path | bytes]
-"""Where the file of a mask lies, by the name that its region gives."""
 
 
 def _draw_pictures(
@@ -93,7 +88,7 @@ def draw_planes(
     """
     tiles = []
     for setting in settings:
-        for plane, axis in _AXIS.items():
+        for plane, axis in reversed(AXES.items()):
             index = slice_count(space, plane) // 2
             if marked is not None and marked.any():
                 across = tuple(other for other in range(3) if other != axis)

@@ -14,6 +14,8 @@ from overread.core import Box
 from overread.errors import PictureError
 
 Colour = tuple[int, int, int]
+Rectangle = tuple[int, int, int, int]
+"""Top, left, bottom, right, in whole pixels; the last two are just outside."""
 
 # Okabe and Ito's palette, without the black that no radiograph would show.
 COLOURS: tuple[Colour, ...] = (
@@ -29,7 +31,13 @@ COLOURS: tuple[Colour, ...] = (
 
 def crop(picture: NDArray[Any], box: Box, *, margin: int = 0) -> NDArray[Any]:
     """The part of the picture inside the box, widened by `margin`, clipped at the edges."""
-    height, width = picture.shape[:2]
+    top, left, bottom, right = rectangle(box, picture.shape, margin=margin)
+    return picture[top:bottom, left:right]
+
+
+def rectangle(box: Box, size: Sequence[int], *, margin: int = 0) -> Rectangle:
+    """The pixels that a box touches, widened by `margin`, within a picture of (height, width)."""
+    height, width = size[:2]
     left, top = max(0, int(np.floor(box.x1)) - margin), max(0, int(np.floor(box.y1)) - margin)
     right = min(width, int(np.ceil(box.x2)) + margin)
     bottom = min(height, int(np.ceil(box.y2)) + margin)
@@ -39,7 +47,7 @@ def crop(picture: NDArray[Any], box: Box, *, margin: int = 0) -> NDArray[Any]:
             f"{width}×{height} picture",
             remedy="boxes are [left, top, right, bottom] in pixels",
         )
-    return picture[top:bottom, left:right]
+    return top, left, bottom, right
 
 
 def to_eight_bit(picture: NDArray[Any]) -> NDArray[np.uint8]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,16 @@ from PIL import Image as Pillow
 from overread.pixels.draw import to_eight_bit
 
 ImageFormat = Literal["png", "jpeg"]
-EncodedImage = tuple[bytes, str, tuple[int, int]]
-"""Bytes, media type, (width, height)."""
+
+
+class EncodedImage(NamedTuple):
+    """An image file with pixels and no metadata."""
+
+    data: bytes
+    media: str
+    """'image/png' or 'image/jpeg'."""
+    size: tuple[int, int]
+    """(width, height)."""
 
 
 def encode(
@@ -44,7 +52,7 @@ def encode_with_size(picture: NDArray[Any], *, kind: ImageFormat, longest: int) 
     """The image encoded: its bytes, its media type and its size in pixels."""
     data = encode(picture, kind=kind, longest=longest)
     with Pillow.open(io.BytesIO(data)) as image:
-        return data, f"image/{kind}", image.size
+        return EncodedImage(data, f"image/{kind}", image.size)
 
 
 def data_uri(data: bytes) -> str:

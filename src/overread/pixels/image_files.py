@@ -21,6 +21,8 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
 from overread.errors import NotThere, PictureError, Refused, Truncated
+from overread.pixels.bytestream import REFETCH
+from overread.pixels.image_metadata import exif_orientation
 from overread.storage.atomic import open_atomic
 
 MAX_PIXELS = 64_000_000
@@ -34,7 +36,6 @@ MAX_SCANS = 200
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
-_REFETCH = "fetch or copy the file again"
 _DAMAGE = (OSError, ValueError, SyntaxError, EOFError, zlib.error, struct.error, IndexError)
 _DAMAGE_MORE = (KeyError, TypeError, MemoryError, OverflowError, AttributeError, Warning)
 
@@ -50,6 +51,21 @@ def read_thumbnail(source: Path | bytes, *, longest: int, name: str = "") -> Pix
     with _open_image(_read_bytes(source, name), name) as picture:
         picture.draft(None, (longest, longest))
         return _to_array(picture)
+
+
+def stored_bytes(source: Path | bytes) -> bytes:
+    """The bytes of a picture's file; none where it is too large or unreadable: decoding tells."""
+    if isinstance(source, Path):
+        try:
+            return source.read_bytes() if source.stat().st_size <= MAX_FILE else b""
+        except OSError:
+            return b""
+    return source
+
+
+def stored_orientation(source: Path | bytes) -> int:
+    """The Exif orientation of a picture's file, 1 to 8; 1 is upright, and the default."""
+    return exif_orientation(stored_bytes(source))
 
 
 def _to_array(picture: Pillow.Image) -> Pixels:
@@ -79,7 +95,7 @@ def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
     # follow it, as cameras do; a thumbnail near the beginning has a mark of its own.
     mark = {b"\x89P": b"IEND\xaeB`\x82", b"\xff\xd8": b"\xff\xd9"}.get(data[:2])
     if mark is not None and data.rfind(mark) < len(data) // 2:
-        raise Truncated("the picture is cut off", where=name, remedy=_REFETCH)
+        raise Truncated("the picture is cut off", where=name, remedy=REFETCH)
     with _open_image(data, name) as picture:
         size = picture.size
         # A JPEG decoded at an eighth of its size still reads every byte of its stream.
@@ -127,7 +143,7 @@ def _open_image(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
             elif mark == b"\xff\xd8\xff":
                 picture = JpegImageFile(stream)
             else:
-                raise PictureError("this is neither PNG nor JPEG", where=where, remedy=_REFETCH)
+                raise PictureError("this is neither PNG nor JPEG", where=where, remedy=REFETCH)
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 raise Refused(
@@ -143,7 +159,7 @@ def _open_image(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
         raise NotThere("there is no such file", where=where) from None
     except (*_DAMAGE, *_DAMAGE_MORE) as error:
         raise PictureError(
-            f"the picture cannot be decoded ({error})", where=where, remedy=_REFETCH
+            f"the picture cannot be decoded ({error})", where=where, remedy=REFETCH
         ) from None
 
 
@@ -152,7 +168,7 @@ def _decode(picture: Pillow.Image) -> None:
         picture.load()
     except OSError as error:
         if "truncated" in str(error).lower():
-            raise Truncated("the picture is cut off", remedy=_REFETCH) from None
+            raise Truncated("the picture is cut off", remedy=REFETCH) from None
         raise
 
 

@@ -11,18 +11,8 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
-
-class StrippedImage(NamedTuple):
-    """An image file with pixels and no metadata."""
-
-    data: bytes
-    media: str
-    """'image/png' or 'image/jpeg'."""
-    size: tuple[int, int]
-    """(width, height)."""
-
+from overread.pixels.encode import EncodedImage
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 # Chunks that make the pixels, and the longest that each can be.
@@ -38,7 +28,7 @@ _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _ORIENTATION = 0x0112
 
 
-def strip_metadata(data: bytes) -> StrippedImage | None:
+def strip_metadata(data: bytes) -> EncodedImage | None:
     """The image file without its metadata; None where it must be encoded again from its pixels.
 
     That is whatever models may refuse or treat differently: 16 bits, fewer than 8, transparency,
@@ -55,6 +45,8 @@ def exif_orientation(data: bytes) -> int:
 
     from PIL.JpegImagePlugin import JpegImageFile
 
+    if not data.startswith(b"\xff\xd8"):
+        return 1
     try:
         with JpegImageFile(io.BytesIO(data)) as picture:
             told = picture.getexif().get(_ORIENTATION, 1)
@@ -66,14 +58,14 @@ def exif_orientation(data: bytes) -> int:
 # ---- PNG -----------------------------------------------------------------------------------
 
 
-def _strip_png(data: bytes) -> StrippedImage | None:
+def _strip_png(data: bytes) -> EncodedImage | None:
     kept, size, pixels = [_PNG], (0, 0), False
     for kind, body, check in _chunks(data):
         if zlib.crc32(body, zlib.crc32(kind)) != check:
             return None  # damaged: decoding will say so
         if kind == b"IEND":
             whole = size[0] and size[1] and pixels
-            return StrippedImage(b"".join((*kept, _END)), "image/png", size) if whole else None
+            return EncodedImage(b"".join((*kept, _END)), "image/png", size) if whole else None
         if kind in (b"tRNS", b"acTL"):
             return None  # every model puts another ground behind it, or takes another frame
         if kind == b"IHDR":
@@ -101,7 +93,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
 # ---- JPEG ----------------------------------------------------------------------------------
 
 
-def _strip_jpeg(data: bytes) -> StrippedImage | None:
+def _strip_jpeg(data: bytes) -> EncodedImage | None:
     kept, size, at = [b"\xff\xd8"], (0, 0), 2
     scans = 0
     while True:
@@ -114,7 +106,7 @@ def _strip_jpeg(data: bytes) -> StrippedImage | None:
         if mark == 0xD9:
             whole = scans and size[0] and size[1]
             return (
-                StrippedImage(b"".join((*kept, b"\xff\xd9")), "image/jpeg", size) if whole else None
+                EncodedImage(b"".join((*kept, b"\xff\xd9")), "image/jpeg", size) if whole else None
             )
         length = int.from_bytes(data[at + 2 : at + 4], "big")
         block = data[at : at + 2 + length]

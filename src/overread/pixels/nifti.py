@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry
 from overread.errors import PictureError, Refused, Truncated
-from overread.pixels.bytestream import ByteStream, open_stream
+from overread.pixels.bytestream import REFETCH, ByteStream, open_stream
 from overread.pixels.geometry import Array, make_geometry
 from overread.storage.atomic import open_atomic
 
@@ -144,7 +144,7 @@ def read_stream_header(stream: ByteStream) -> NiftiHeader:
             f"the header claims {header.size:,} bytes of voxels, the file holds at most "
             f"{stream.max_bytes:,}",
             where=stream.name,
-            remedy="fetch or copy the file again",
+            remedy=REFETCH,
         )
     stream.skip(header.offset - size, memoryview(bytearray(1 << 16)))
     return header

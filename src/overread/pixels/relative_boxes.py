@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from overread.core import Box, Image, Pictures
-from overread.pixels.image_metadata import exif_orientation
+from overread.pixels.image_files import stored_orientation
 
 
 @dataclass(frozen=True)
@@ -102,18 +101,14 @@ def _widen_range(low: float, high: float, size: float) -> tuple[float, float]:
 
 
 def _pixel_range(low: float, high: float, size: int) -> tuple[int, int]:
-    """First and last pixel of a range, the last excluded; a millionth over a pixel's edge is
-    ignored.
-    """
+    """First and last pixel of a range, the last excluded; a millionth past an edge is ignored."""
     first = min(max(math.floor(low * size + 1e-6), 0), size - 1)
     return first, min(max(math.ceil(high * size - 1e-6), first + 1), size)
 
 
 @dataclass(frozen=True)
 class OrientedImage:
-    """Name, stored size and Exif orientation of a flat picture: what maps shown boxes to stored
-    ones.
-    """
+    """What maps boxes of a flat picture as it is shown to the stored one."""
 
     name: str
     width: int
@@ -144,7 +139,4 @@ class OrientedImage:
 def oriented_image(pictures: Pictures, picture: Image) -> OrientedImage:
     """Read size and orientation of a flat picture."""
     height, width = pictures.pixels(picture).shape[:2]
-    source = pictures.data(picture)
-    data = source.read_bytes() if isinstance(source, Path) else source
-    orientation = exif_orientation(data) if data.startswith(b"\xff\xd8") else 1
-    return OrientedImage(picture.name, width, height, orientation)
+    return OrientedImage(picture.name, width, height, stored_orientation(pictures.data(picture)))

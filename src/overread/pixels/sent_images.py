@@ -8,17 +8,16 @@ the same bytes.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.core import Box, Image, Mask, Picture, Pictures, Region, Slices, Volume, Whole
+from overread.core import Box, Mask, Picture, Pictures, Region, Slices, Volume, Whole
 from overread.errors import PictureError
 from overread.pixels.draw import crop
 from overread.pixels.encode import EncodedImage, ImageFormat, encode_with_size
-from overread.pixels.image_files import MAX_FILE
+from overread.pixels.image_files import stored_bytes
 from overread.pixels.image_metadata import exif_orientation, strip_metadata
 from overread.pixels.montages import slice_montage
 
@@ -50,7 +49,7 @@ def encode_region(
     else:
         if isinstance(region, Slices):
             raise PictureError("a flat picture has no slices", where=picture.name)
-        data = _file_bytes(pictures, picture)
+        data = stored_bytes(pictures.data(picture))
         found = strip_metadata(data) if isinstance(region, Whole) else None
         if found is not None and max(found.size) <= longest:
             return found
@@ -58,21 +57,8 @@ def encode_region(
         if pixels.ndim != 2 and pixels.shape[2:] != (3,):
             raise PictureError(f"the file of {picture.name} holds no flat picture")
         pixels = crop(pixels, region) if isinstance(region, Box) else pixels
-        pixels = apply_orientation(
-            pixels, exif_orientation(data) if data.startswith(b"\xff\xd8") else 1
-        )
+        pixels = apply_orientation(pixels, exif_orientation(data))
     return encode_with_size(pixels, kind=media, longest=longest)
-
-
-def _file_bytes(pictures: Pictures, picture: Image) -> bytes:
-    """The bytes of a flat picture's file; none where it cannot be read, as decoding will tell."""
-    source = pictures.data(picture)
-    if isinstance(source, Path):
-        try:
-            source = source.read_bytes() if source.stat().st_size <= MAX_FILE else b""
-        except OSError:
-            return b""
-    return source
 
 
 def apply_orientation(pixels: NDArray[np.generic], orientation: int) -> NDArray[np.generic]:

@@ -37,11 +37,18 @@ def to_sparse_mask(mask: Any) -> SparseMask:
     """
     marked = np.asarray(mask)
     marked = marked if marked.dtype in (np.bool_, np.uint8) else marked != 0
-    edges = []
-    for axis in range(marked.ndim):
-        others = tuple(n for n in range(marked.ndim) if n != axis)
-        there = np.flatnonzero(marked.any(axis=others))
-        edges.append((int(there[0]), int(there[-1]) + 1) if there.size else (0, 0))
+    cut = bounding_slices(marked) or (slice(0, 0),) * marked.ndim
     # A copy: a view would keep the whole mask alive.
-    block = marked[tuple(slice(*edge) for edge in edges)].astype(np.uint8)
-    return SparseMask(marked.shape, tuple(begin for begin, _ in edges), block)
+    return SparseMask(marked.shape, tuple(part.start for part in cut), marked[cut].astype(np.uint8))
+
+
+def bounding_slices(mask: NDArray[Any]) -> tuple[slice, ...] | None:
+    """The smallest block that holds every voxel that is not 0; None where all are."""
+    cut = []
+    for axis in range(mask.ndim):
+        others = tuple(n for n in range(mask.ndim) if n != axis)
+        there = np.flatnonzero(mask.any(axis=others))
+        if not there.size:
+            return None
+        cut.append(slice(int(there[0]), int(there[-1]) + 1))
+    return tuple(cut)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from overread.core import Case, Mask, Pictures, Reading
+from overread.core.submission import FindFile
 from overread.errors import ReaderError
 from overread.session import mask_file
 from overread.storage.atomic import open_atomic
 from overread.storage.fence import Fence
-
-FileSource = Callable[[str], Path | bytes]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
             out.write(data)
 
 
-def copy_reading_files(folder: Path, reading: Reading, source: FileSource) -> Reading:
+def copy_reading_files(folder: Path, reading: Reading, source: FindFile) -> Reading:
     """Copy the files that a whole reading names into the run, and have it name the copies.
 
     `source` gives the bytes of a file that the reading names, or where they are: that of a

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.core import Box
+from overread.pixels.draw import rectangle
 from overread.pixels.edits.control_regions import (
     control_boxes,
     control_shifts,
     control_slices,
     find_tissues,
     move_parts,
-    rectangle,
 )
 from overread.pixels.geometry import make_geometry
 

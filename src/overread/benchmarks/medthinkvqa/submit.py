@@ -16,8 +16,9 @@ from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.benchmarks.row_fields import RowFields, row_error
 from overread.benchmarks.rows import read_rows
-from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.submission_tally import SubmissionTally
 from overread.core import Case, Entry, Progress, Reading, Release, Whole, WrittenSubmission
+from overread.core.submission import FindFile, FindReading
 from overread.core.verdicts import explanation_of
 from overread.storage.atomic import open_atomic
 

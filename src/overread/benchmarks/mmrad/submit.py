@@ -14,7 +14,7 @@ from typing import Any
 from overread.benchmarks.mmrad.release import THINKVG
 from overread.benchmarks.mmrad.write import question_row, trace_row
 from overread.benchmarks.output import copy_bytes
-from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.submission_tally import SubmissionTally
 from overread.core import (
     Box,
     Entry,
@@ -27,6 +27,7 @@ from overread.core import (
     Truth,
     WrittenSubmission,
 )
+from overread.core.submission import FindFile, FindReading
 from overread.errors import PictureError, UsageError
 from overread.prompts.interleaved import (
     BOX_SENTENCE,

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from overread.benchmarks.output import copy_bytes
 from overread.benchmarks.rexgroundingct.release import CT
-from overread.benchmarks.submission_tally import FindFile, FindReading, SubmissionTally
+from overread.benchmarks.submission_tally import SubmissionTally
 from overread.core import Case, Entry, Mask, Progress, Reading, Release, Volume, WrittenSubmission
+from overread.core.submission import FindFile, FindReading
 from overread.errors import PictureError, UsageError
 from overread.pixels.masks import read_channel, write_mask
 from overread.pixels.nifti import read_header

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from overread.phantom.body.canvas import Cut, Grid
 from overread.phantom.body.habitus import Habitus
 from overread.phantom.body.shapes import Coordinates, Floats
+from overread.pixels.sparse_masks import bounding_slices
 
 
 def template_box(
@@ -28,14 +29,8 @@ def template_box(
 
 def bounding_box(mask: NDArray[np.bool_]) -> Cut | None:
     """The smallest part that holds every set voxel; None where there is none."""
-    slices = []
-    for axis in range(3):
-        others = tuple(a for a in range(3) if a != axis)
-        hit = np.flatnonzero(mask.any(axis=others))
-        if not len(hit):
-            return None
-        slices.append(slice(int(hit[0]), int(hit[-1]) + 1))
-    return slices[0], slices[1], slices[2]
+    block = bounding_slices(mask)
+    return None if block is None else (block[0], block[1], block[2])
 
 
 def to_outer(outer: Cut, inner: Cut) -> Cut:

@@ -32,14 +32,15 @@ from overread.core import (
     Whole,
 )
 from overread.errors import PictureError
-from overread.pixels.draw import to_eight_bit
-from overread.pixels.edits.control_regions import Shift, as_slices, move_parts, rectangle
+from overread.pixels.draw import rectangle, to_eight_bit
+from overread.pixels.edits.control_regions import Shift, as_slices, move_parts
 from overread.pixels.edits.inpainting import inpaint, interpolate_slices
 from overread.pixels.geometry import from_ras, ras_geometry, to_ras
-from overread.pixels.image_files import MAX_FILE
-from overread.pixels.image_metadata import exif_orientation
+from overread.pixels.image_files import stored_orientation
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import write_volume
+from overread.pixels.planes import AXES
+from overread.pixels.sparse_masks import bounding_slices
 from overread.storage.fence import Fence
 
 Bools = NDArray[np.bool_]
@@ -49,7 +50,6 @@ MARGIN = 2.0
 GREY = 128
 """What a flat picture is filled with that is hidden whole."""
 _ORIENTATION = 0x0112
-_AXIS = {"sagittal": 0, "coronal": 1, "axial": 2}
 
 
 class Edit(Record):
@@ -95,7 +95,7 @@ class AlteredPictures:
         pixels = self.pixels(picture)
         if isinstance(picture, Volume):
             return _nifti_bytes(pixels, self.geometry(picture))
-        way = _file_orientation(self._pictures.data(picture))
+        way = stored_orientation(self._pictures.data(picture))
         out = io.BytesIO()
         image = Pillow.fromarray(np.ascontiguousarray(pixels))
         if way == 1:
@@ -167,10 +167,10 @@ class AlteredPictures:
         slabs = [region for region in edit.regions if isinstance(region, Slices)]
         for axis in sorted({slab.axis for slab in slabs}):
             own = [slab for slab in slabs if slab.axis == axis]
-            gone = np.zeros(ras_geometry(space).shape[_AXIS[axis]], bool)
+            gone = np.zeros(ras_geometry(space).shape[AXES[axis]], bool)
             for slab in own:
                 gone[slab.first : slab.last + 1] = True
-            ras = interpolate_slices(to_ras(hidden, space), _AXIS[axis], gone, seed=edit.seed)
+            ras = interpolate_slices(to_ras(hidden, space), AXES[axis], gone, seed=edit.seed)
             hidden = np.ascontiguousarray(from_ras(ras, space))
         drawn = volume_mask(space, edit, only=Mask)
         return inpaint(hidden, drawn, seed=edit.seed) if drawn.any() else hidden
@@ -206,7 +206,7 @@ def volume_mask(
         if isinstance(region, Whole):
             inside[:] = True
         elif isinstance(region, Slices):
-            axis = _AXIS[region.axis]
+            axis = AXES[region.axis]
             ras: Any = to_ras(inside, space)
             last = ras.shape[axis] - 1
             if not 0 <= region.first <= region.last <= last:
@@ -244,14 +244,13 @@ def _add_margin(mask: Bools, space: Geometry) -> Bools:
     reach = [max(1, round(MARGIN / step)) for step in space.spacing]
     axes = np.ogrid[tuple(slice(-r, r + 1) for r in reach)]
     ball = sum((axis / r) ** 2 for axis, r in zip(axes, reach, strict=True)) <= 1
-    cut = []
-    for axis, r in enumerate(reach):
-        there = np.flatnonzero(mask.any(axis=tuple(n for n in range(3) if n != axis)))
-        if not there.size:
-            return mask
-        cut.append(slice(max(0, int(there[0]) - r), int(there[-1]) + 1 + r))
+    block = bounding_slices(mask)
+    if block is None:
+        return mask
+    pairs = zip(block, reach, strict=True)
+    cut = tuple(slice(max(0, part.start - r), part.stop + r) for part, r in pairs)
     grown = mask.copy()
-    grown[tuple(cut)] = ndimage.binary_dilation(mask[tuple(cut)], ball)
+    grown[cut] = ndimage.binary_dilation(mask[cut], ball)
     return grown
 
 
@@ -290,16 +289,12 @@ def _transplant(
     other: Any = to_ras(donor, theirs)
     marked: Any = to_ras(inside, space)
     out = ours.copy()
-    edges = []
-    for axis in range(3):
-        there = np.flatnonzero(marked.any(axis=tuple(n for n in range(3) if n != axis)))
-        if not there.size:
-            return hu
-        edges.append((int(there[0]), int(there[-1]) + 1))
-    cut = tuple(slice(*edge) for edge in edges)
+    cut = bounding_slices(marked)
+    if cut is None:
+        return hu
     index = [
-        np.rint((np.arange(*edge) + 0.5) * m / n - 0.5).astype(int).clip(0, m - 1)
-        for edge, n, m in zip(edges, ours.shape, other.shape, strict=True)
+        np.rint((np.arange(part.start, part.stop) + 0.5) * m / n - 0.5).astype(int).clip(0, m - 1)
+        for part, n, m in zip(cut, ours.shape, other.shape, strict=True)
     ]
     out[cut] = np.where(marked[cut], other[np.ix_(*index)], out[cut]).astype(hu.dtype)
     return np.ascontiguousarray(from_ras(out, space))
@@ -312,15 +307,6 @@ def _median_hu(hu: NDArray[Any]) -> Any:
 
 
 # ---- files ---------------------------------------------------------------------------------
-
-
-def _file_orientation(source: Path | bytes) -> int:
-    if isinstance(source, Path):
-        try:
-            source = source.read_bytes() if source.stat().st_size <= MAX_FILE else b""
-        except OSError:
-            return 1
-    return exif_orientation(source) if source.startswith(b"\xff\xd8") else 1
 
 
 def _nifti_bytes(hu: NDArray[Any], space: Geometry) -> bytes:

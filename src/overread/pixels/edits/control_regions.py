@@ -1,7 +1,6 @@
 """Control regions: other regions of equal size in the same picture, to compare a hidden one with.
 
-A control region has the shape of the region and as many pixels, and overlaps nothing that must
-be
+A control region has the shape of the region and as many pixels, and overlaps nothing that must be
 left alone. A region in the body is moved within the body, and one in the lungs within the lungs,
 both roughly segmented: hiding a corner of air would be no comparison.
 """
@@ -15,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Box, Geometry
-from overread.errors import PictureError
+from overread.pixels.draw import Rectangle, rectangle
 from overread.pixels.geometry import from_ras, ras_geometry, to_ras
 
 Bools = NDArray[np.bool_]
-Rectangle = tuple[int, int, int, int]
-"""Top, left, bottom, right, in whole pixels; the last two are just outside."""
-
 Voxels = NDArray[np.int64]
 Shift = tuple[int, int, int]
 MAX_PARTS = 300
@@ -36,19 +32,6 @@ _OFFSETS = 250_000
 _TRIES, _BATCH, _POINTS = 10_000, 500, 200
 _COARSE = 4.0
 _BODY, _AIR = -500, -500
-
-
-def rectangle(box: Box, size: Sequence[int]) -> Rectangle:
-    """The pixels that a box touches, within a picture of (height, width)."""
-    top, left = max(0, int(np.floor(box.y1))), max(0, int(np.floor(box.x1)))
-    bottom, right = min(size[0], int(np.ceil(box.y2))), min(size[1], int(np.ceil(box.x2)))
-    if top >= bottom or left >= right:
-        raise PictureError(
-            f"the box [{box.x1:g}, {box.y1:g}, {box.x2:g}, {box.y2:g}] holds no pixel of a "
-            f"{size[1]}×{size[0]} picture",
-            remedy="boxes are [left, top, right, bottom] in pixels",
-        )
-    return top, left, bottom, right
 
 
 def as_slices(place: Rectangle) -> tuple[slice, slice]:

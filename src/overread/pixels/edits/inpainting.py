@@ -1,8 +1,8 @@
 """Inpainting: what a hidden region is filled with.
 
 A black box would tell a reader that something is hidden, and darkness is a finding of its own.
-So
-the surroundings are interpolated into the region, coarse to fine, and noise like theirs is added.
+So the surroundings are interpolated into the region, coarse to fine, and noise like theirs is
+added.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from overread.pixels.sparse_masks import bounding_slices
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -105,10 +107,9 @@ def _to_dtype(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
 def _bounding_block(inside: Bools) -> tuple[slice, ...]:
     """The smallest block around a place, with as much around it as there is inside."""
     cut = []
-    for axis in range(inside.ndim):
-        there = np.flatnonzero(inside.any(axis=tuple(n for n in range(inside.ndim) if n != axis)))
-        margin = max(8, (int(there[-1]) - int(there[0])) // 2)
-        cut.append(slice(max(0, int(there[0]) - margin), int(there[-1]) + 1 + margin))
+    for part in bounding_slices(inside) or ():
+        margin = max(8, (part.stop - 1 - part.start) // 2)
+        cut.append(slice(max(0, part.start - margin), part.stop + margin))
     return tuple(cut)
 
 

@@ -18,8 +18,7 @@ from fastapi.responses import Response
 
 from overread.core import Box, Image, Picture, Volume, Whole
 from overread.errors import PictureError, UsageError
-from overread.pixels.image_files import MAX_FILE
-from overread.pixels.image_metadata import exif_orientation
+from overread.pixels.image_files import stored_orientation
 from overread.pixels.sent_images import encode_region
 from overread.site.cases.bit_depth import read_deep_pixels
 from overread.site.cases.picture_info import PictureInfo, load_picture_info
@@ -76,7 +75,7 @@ def get_picture(
             else Whole(picture=name)
         )
         data, media, _ = encode_region(pictures, picture, region, longest=longest)
-    headers["x-turned"] = str(_exif_turn(source))
+    headers["x-turned"] = str(stored_orientation(source))
     headers["content-encoding"] = "identity"  # pixels are compressed already
     return Response(data, media_type=media, headers=headers)
 
@@ -139,18 +138,6 @@ def _parse_box(text: str, margin: float, name: str, looked: PictureInfo) -> Box:
 def _clamp(low: float, high: float, most: int) -> tuple[float, float]:
     low = min(max(0.0, math.floor(low)), most - 1.0)
     return low, max(low + 1.0, min(float(most), math.ceil(high)))
-
-
-def _exif_turn(source: Path | bytes) -> int:
-    """How the answer was turned against the stored picture; 1 where it was not."""
-    if isinstance(source, Path):
-        try:
-            if source.stat().st_size > MAX_FILE:
-                return 1
-            source = source.read_bytes()
-        except OSError:
-            return 1
-    return exif_orientation(source) if source.startswith(b"\xff\xd8") else 1
 
 
 def _digest(source: Path | bytes, asked: str) -> str:

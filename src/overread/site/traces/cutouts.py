@@ -20,6 +20,7 @@ from overread.core import (
     Slices,
     Volume,
 )
+from overread.core.submission import FindFile
 from overread.errors import PictureError
 from overread.pixels.case_overlays import draw_planes
 from overread.pixels.draw import (
@@ -40,7 +41,6 @@ from overread.pixels.planes import Plane, extract_slice, resample_square, slice_
 from overread.pixels.sparse_masks import SparseMask, to_sparse_mask
 from overread.pixels.windows import apply_window
 from overread.site.lru_cache import LruCache
-from overread.site.traces.steps import MaskLocator
 
 Part = Literal["whole", "cut"]
 Pixels = NDArray[np.uint8]
@@ -69,7 +69,7 @@ class CasePixels:
 
     case: Case
     pictures: Pictures
-    find: MaskLocator
+    find: FindFile
     volumes: Hashable = None
     """Tells the volumes of this case from all others; None keeps none in memory."""
     masks: Hashable = None

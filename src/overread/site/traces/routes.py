@@ -23,6 +23,7 @@ from overread.core import (
     Usage,
 )
 from overread.core import Query as CaseQuery
+from overread.core.submission import FindFile
 from overread.errors import NotThere, OverreadError
 from overread.pixels.encode import EncodedImage, encode
 from overread.site.dependencies import AccessDep, OneRun, PathId, ShelfDep, require_truth
@@ -38,7 +39,6 @@ from overread.site.traces.exchanges import (
 from overread.site.traces.judgements import Judgement, is_judged, load_judgements
 from overread.site.traces.reference import Reference, build_reference, truth_steps
 from overread.site.traces.steps import (
-    MaskLocator,
     RegionChecker,
     TraceFinding,
     TracePicture,
@@ -150,7 +150,7 @@ class _LoadedReading:
             masks=key,
         )
 
-    def _mask_locator(self, *, truth: bool) -> MaskLocator:
+    def _mask_locator(self, *, truth: bool) -> FindFile:
         if truth and self.split is not None:
             return self.split.release.source
         return Fence(self.run.folder).path

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Literal
 
 from overread.core import Box, Case, Finding, Mask, Pictures, Record, Region, Slices, Step, Volume
+from overread.core.submission import FindFile
 from overread.errors import NotThere, OverreadError
 from overread.pixels.image_files import image_size
 from overread.pixels.masks import detect_layout
 from overread.pixels.nifti import read_header
 from overread.pixels.planes import slice_count
-
-MaskLocator = Callable[[str], Path | bytes]
-"""Where the file of a mask lies, by the name that its region gives."""
 
 
 # Apart from core's regions, findings and steps: masks name files.
@@ -87,7 +84,7 @@ class TracePicture(Record):
 class RegionChecker:
     """Checks regions against the headers of the pictures and masks, without decoding pixels."""
 
-    def __init__(self, case: Case | None, pictures: Pictures | None, find: MaskLocator) -> None:
+    def __init__(self, case: Case | None, pictures: Pictures | None, find: FindFile) -> None:
         """`find` gives the masks of whoever names the places; without a case nothing is there."""
         self._case = case
         self._pictures = pictures
