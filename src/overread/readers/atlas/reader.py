@@ -12,11 +12,8 @@ from typing import Any
 
 from overread.core import Case, Pictures, Reading, ReleaseRef
 from overread.readers.arguments import settings_from
+from overread.readers.atlas.identity import NAME, VERSION
 from overread.readers.whole_case import WholeCaseBase
-
-NAME = "atlas"
-VERSION = 1
-"""Counted up whenever it would read a case differently: runs of two versions are not the same."""
 
 
 @dataclass(frozen=True)

@@ -112,13 +112,3 @@ def _phrase_words(phrase: str) -> tuple[str, ...]:
 
 def _word_matches(word: str, want: str) -> bool:
     return word.startswith(want[:-1]) if want.endswith("*") else word == want
-
-
-def list_signs() -> tuple[str, ...]:
-    """Every sign that a table names."""
-    names = {
-        sign
-        for diagnosis in load_diagnoses()
-        for sign in (*diagnosis.expected, *diagnosis.possible, *diagnosis.against)
-    }
-    return tuple(sorted(names))

@@ -14,17 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.readers.atlas.slice.body import (
-    Bools,
-    CtSlice,
-    Floats,
-    GreyPicture,
-    segment_slice,
-    to_grey,
-)
+from overread.readers.atlas.slice.body import CtSlice, GreyPicture, segment_slice, to_grey
+from overread.readers.atlas.slice.morphology import Bools, Floats
+from overread.readers.atlas.slice.signs import Plane
 
 KindName = Literal["ct", "frontal", "lateral", "other"]
-Plane = Literal["axial", "coronal", "sagittal"]
 Window = Literal["lung", "mediastinum", "bone"]
 
 SIDE = 64

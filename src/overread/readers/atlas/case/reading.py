@@ -28,11 +28,11 @@ from overread.readers.atlas.case.wording import (
     join_words,
     sign_name,
 )
+from overread.readers.atlas.identity import NAME
 from overread.readers.atlas.slice.lung_window import lung_signs
 from overread.readers.atlas.slice.mediastinal_window import mediastinal_signs
 from overread.readers.atlas.slice.signs import PictureSign
 
-NAME = "atlas"
 MIN_REASON_WEIGHT = 0.15
 """What a sign must weigh for or against an option to be named as a reason."""
 MOST_SIGNS = 6

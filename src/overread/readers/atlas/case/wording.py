@@ -42,7 +42,7 @@ def sign_name(sign: str) -> str:
 def describe_place(sign: PictureSign) -> str:
     """Where a sign lies, in words; empty where it has no place.
 
-    >>> describe_place(CaseSign("effusion", 1.0, "", side="both", level="lower"))
+    >>> describe_place(PictureSign("effusion", 1.0, "", side="both", level="lower"))
     'on both sides, in the lower chest'
     """
     words = []

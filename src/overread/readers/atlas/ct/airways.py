@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.readers.atlas.ct.chest import Bools, ChestCt
-from overread.readers.atlas.ct.morphology import bounding_box, label_parts
+from overread.readers.atlas.ct.chest import ChestCt
+from overread.readers.atlas.ct.morphology import Bools, bounding_box, label_parts
 
 WALL_HU = 300.0
 """HU by which a wall is denser than healthy lung, as far as a voxel holds it."""

@@ -1,10 +1,8 @@
 """The chest that a CT shows, found without a model: lungs, rib cage, lobes, airways.
 
 All work is done on a copy in the patient's axes (x to the right, y to the front, z to the head)
-with
-voxels of about 2 mm, whatever the scanner stored. `find_lungs` gives what holds air. What is dense
-in a
-lung or beside it (consolidation, a mass, fluid) still belongs to the space of that lung
+with voxels of about 2 mm, whatever the scanner stored. `find_lungs` gives what holds air. What is
+dense in a lung or beside it (consolidation, a mass, fluid) still belongs to the space of that lung
 (`lung_space`).
 """
 
@@ -20,10 +18,7 @@ from numpy.typing import NDArray
 from overread.core import Geometry
 from overread.pixels.geometry import from_ras, ras_geometry, to_ras
 from overread.pixels.lungs import LungMasks, find_lungs
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
-Spacing = tuple[float, float, float]
+from overread.readers.atlas.ct.morphology import Bools, Floats, Spacing, blur
 
 VOXEL_MM = 2.0
 """Millimetres of a voxel of the working copy, about."""
@@ -111,7 +106,7 @@ class ChestCt:
     @cached_property
     def vessel_free_density(self) -> tuple[Floats, Floats, Floats]:
         """Density of lung tissue without its vessels: mean, spread and share of tissue near by."""
-        from overread.readers.atlas.ct.morphology import tissue_density
+        from overread.readers.atlas.ct.density import tissue_density
 
         return tissue_density(self)
 
@@ -126,7 +121,7 @@ class ChestCt:
     @cached_property
     def normal_hu(self) -> float:
         """HU of this patient's healthy lung."""
-        from overread.readers.atlas.ct.morphology import normal_density
+        from overread.readers.atlas.ct.density import normal_density
 
         return normal_density(self)
 
@@ -232,14 +227,3 @@ def _clip_hu(volume: NDArray[Any]) -> Floats:
         return np.ascontiguousarray(volume, np.float32)
     kept = np.clip(np.nan_to_num(np.asarray(volume, np.float32), nan=-1024), -1024, 3071)
     return np.ascontiguousarray(kept, np.float32)
-
-
-def blur(volume: NDArray[Any], mm: float, spacing: Spacing) -> Floats:
-    """A volume smoothed by a Gaussian of so many millimetres."""
-    from scipy import ndimage
-
-    sigma = [mm / one for one in spacing]
-    out: Floats = ndimage.gaussian_filter(
-        np.asarray(volume, np.float32), sigma, mode="nearest", truncate=3
-    )
-    return out

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.ontology import lung_anatomy as lung_names
-from overread.readers.atlas.ct.chest import Bools, ChestCt, Floats
+from overread.readers.atlas.ct.chest import ChestCt
+from overread.readers.atlas.ct.morphology import Bools, Floats
 
 LOBES = tuple(lobe.code for lobe in lung_names().lobes)
 """Codes of the lobes; lobe n of a map is LOBES[n - 1]."""

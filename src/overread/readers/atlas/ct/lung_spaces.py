@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.readers.atlas.ct.chest import SIDES, Bools, ChestCt, blur
-from overread.readers.atlas.ct.morphology import dilate, label_parts, open_mask
+from overread.readers.atlas.ct.chest import SIDES, ChestCt
+from overread.readers.atlas.ct.morphology import Bools, blur, dilate, label_parts, open_mask
 
 BONE = 180
 """HU over which a voxel is bone, or contrast medium."""
@@ -119,9 +119,8 @@ def find_cage(chest: ChestCt) -> Bools:
     # Ribs slant: a gap between two of them is closed from the slices above and below.
     weight = seen.astype(np.float32)
     sigma = (4.0, 12.0 / mm[2])
-    modes = ("wrap", "nearest")
-    value = ndimage.gaussian_filter(weight * first.astype(np.float32), sigma, mode=modes)
-    total = ndimage.gaussian_filter(weight, sigma, mode=modes)
+    value = ndimage.gaussian_filter(weight * first.astype(np.float32), sigma, mode=MODES)
+    total = ndimage.gaussian_filter(weight, sigma, mode=MODES)
     wall = np.where(total > 0.02, value / np.maximum(total, 0.02), outermost)
     wall = np.maximum(wall - 1.0, outermost)
     cage = np.zeros(air.shape, bool)
@@ -169,8 +168,8 @@ def _between_lung_and_ribs(chest: ChestCt, side: str) -> Bools:
     rib = np.where(bone & (steps > outermost[:, None]), steps, len(radii)).min(axis=1)
     # Between two ribs a ray goes on to the shoulder blade, or nowhere: the ribs near by tell.
     tall = max(3, round(BETWEEN_RIBS / mm[2]) | 1)
-    wall = ndimage.grey_opening(rib, size=(5, tall), mode=("wrap", "nearest")).astype(np.float32)
-    wall = ndimage.gaussian_filter(wall, (1.0, 3.0 / mm[2]), mode=("wrap", "nearest"))
+    wall = ndimage.grey_opening(rib, size=(5, tall), mode=MODES).astype(np.float32)
+    wall = ndimage.gaussian_filter(wall, (1.0, 3.0 / mm[2]), mode=MODES)
     sides = ((outward > -0.55) & (front < 0.0)) | (outward > 0.75)
     gap = np.where(seen & sides[:, None] & (wall < len(radii) - 1), wall - outermost, np.nan)
     if not np.isfinite(gap).any():

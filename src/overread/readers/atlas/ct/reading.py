@@ -21,10 +21,12 @@ from overread.core import (
     Whole,
 )
 from overread.core.pictures import Picture
-from overread.readers.atlas.ct.chest import SIDES, Bools, ChestCt, find_chest
+from overread.readers.atlas.ct.chest import SIDES, ChestCt, find_chest
 from overread.readers.atlas.ct.detectors.search import Detector, DetectorResult, Search
 from overread.readers.atlas.ct.lobes import LOBES
+from overread.readers.atlas.ct.morphology import Bools
 from overread.readers.atlas.ct.target import NamedOrgan, SearchTarget, parse_organ, parse_target
+from overread.readers.atlas.identity import NAME
 
 DETECTORS: dict[str, str] = {
     "1a": "airways:mark_bronchi",
@@ -94,7 +96,7 @@ def read_scan(case: Case, pictures: Pictures) -> tuple[Reading, list[Any]]:
         )
     reading = Reading(
         case_id=case.id,
-        reader="atlas",
+        reader=NAME,
         findings=tuple(findings),
         trace=Trace(steps=tuple(steps)),
     )

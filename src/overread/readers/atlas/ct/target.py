@@ -171,7 +171,7 @@ def parse_organ(text: str) -> NamedOrgan | None:
     """The lung or lobes that a sentence names, where it names nothing that can be wrong.
 
     >>> parse_organ("Right lung"), parse_organ("Left lower lobe of the lung").lobes
-    (Organ(side='right', lobes=()), ('LLL',))
+    (NamedOrgan(side='right', lobes=()), ('LLL',))
     """
     words = re.findall(r"[a-z]+", text.lower())
     if find_statements(text) or not {"lung", "lungs", "lobe", "lobes", "lingula"} & set(words):

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.readers.atlas.film.lungs import FilmLungs
-from overread.readers.atlas.film.preparation import Bools, Grey
-
-Edges = tuple[float, float, float, float]
+from overread.readers.atlas.film.preparation import Bools, Edges, Grey
 
 
 @dataclass(frozen=True)

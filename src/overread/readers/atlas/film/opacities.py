@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
-from overread.readers.atlas.film.preparation import Bools
+from overread.readers.atlas.film.preparation import Bools, Edges
 from overread.readers.atlas.film.profile import Profile
-
-Edges = tuple[float, float, float, float]
 
 ZONES = (
     ("upper lung zone", 0.0, 0.34),

@@ -16,6 +16,8 @@ from scipy import ndimage
 
 Grey = NDArray[np.float32]
 Bools = NDArray[np.bool_]
+Edges = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
 
 SIDE = 256
 """Pixels of the longer side of the picture that is measured."""

@@ -34,18 +34,14 @@ class Profile:
     excess: Grey
     """Density beyond the expected, in the tones between lung and mediastinum: 1 is as dense as
     the mediastinum. Smoothed."""
-    lone: Grey
-    """`excess` minus what the mirrored place of the other lung has too: what is on one side only."""
     noise: float
-    """The usual size of `lone` where nothing is wrong."""
+    """The usual size of what is on one side only, where nothing is wrong."""
     span: float
     """Tones between lung and mediastinum."""
     heart: Heart
     """What lies between the lungs."""
     one_sided_broad: Grey
     """What is on one side only, smoothed over more than the distance of two ribs."""
-    both: Grey
-    """`excess`, smoothed the same way."""
 
 
 def thorax_coordinates(frame: ThoraxFrame, shape: tuple[int, ...]) -> tuple[Grey, Grey]:
@@ -77,9 +73,9 @@ def measure_profile(film: PreparedFilm, lungs: FilmLungs) -> Profile:
     excess = (smooth - base) / span
     mirrored = _mirror_sides(excess, lungs.frame)
     shared = np.maximum(_mirror_sides(np.where(inner, 1.0, 0.0), lungs.frame), 0)
+    # What the mirrored place of the other lung has too is normal.
     lone = excess - 0.9 * np.clip(mirrored, 0, None) * (shared > 0.5)
     tall = lungs.frame.right_base - lungs.frame.right_top
-    broad, wide = (_smooth_inside(one, inner, 0.04 * tall, 0.02 * width) for one in (lone, excess))
     values = lone[inner]
     noise = float(1.4826 * np.median(np.abs(values - np.median(values)))) if inner.any() else 1.0
     return Profile(
@@ -88,12 +84,10 @@ def measure_profile(film: PreparedFilm, lungs: FilmLungs) -> Profile:
         down=down,
         lungs=inner,
         excess=np.asarray(excess, np.float32),
-        lone=np.asarray(lone, np.float32),
         noise=max(noise, 0.02),
         span=span,
         heart=heart,
-        one_sided_broad=broad,
-        both=wide,
+        one_sided_broad=_smooth_inside(lone, inner, 0.04 * tall, 0.02 * width),
     )
 
 

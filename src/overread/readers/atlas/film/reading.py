@@ -7,7 +7,6 @@ a reading that says so and marks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,15 @@ from overread.pixels.sent_images import apply_orientation
 from overread.prompts.interleaved import REPORT_CUE
 from overread.readers.atlas.film.answers import answer_question
 from overread.readers.atlas.film.report import (
+    BoxOf,
     FilmSentence,
     FilmWriter,
     compose_report,
     compose_sentences,
 )
 from overread.readers.atlas.film.signs import FilmSigns, read_signs
+from overread.readers.atlas.identity import NAME
 
-NAME = "atlas"
 _NOTHING = "The picture could not be read as a frontal chest radiograph."
 
 
@@ -57,9 +57,6 @@ def read_film(case: Case, pictures: Pictures) -> Reading:
         report=compose_report(told),
         trace=Trace(steps=tuple(steps)),
     )
-
-
-BoxOf = Callable[[tuple[float, float, float, float], str | None], Box]
 
 
 def _open_upright(pictures: Pictures, picture: Image) -> tuple[NDArray[Any], BoxOf]:

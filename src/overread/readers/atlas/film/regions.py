@@ -7,15 +7,12 @@ the diaphragm) takes the place of the proportion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from overread.readers.atlas.film.lungs import ThoraxFrame
-from overread.readers.atlas.film.preparation import Bools
-
-Edges = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
+from overread.readers.atlas.film.preparation import Bools, Edges
 
 # Region of a pair → from and to, across (0 the middle line, 1 the wall) and down (0 apex, 1 base).
 _PAIRS: Mapping[str, Edges] = {
@@ -78,6 +75,15 @@ def locate_regions(
     found["left cardiac silhouette"] = (frame.middle, *silhouette[1:])
     kept = {name: _clip(edges, width, height) for name, edges in found.items()}
     return {name: edges for name, edges in kept.items() if edges is not None}
+
+
+def enclosing_edges(places: Mapping[str, Edges], names: Iterable[str]) -> Edges | None:
+    """The smallest box that holds these regions, as far as they were found."""
+    boxes = [places[name] for name in names if name in places]
+    if not boxes:
+        return None
+    left, top, right, bottom = zip(*boxes, strict=True)
+    return min(left), min(top), max(right), max(bottom)
 
 
 def _mask_box(mask: Bools) -> Edges | None:

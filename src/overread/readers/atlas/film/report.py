@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from overread.core import Box, Finding, Step
 from overread.prompts.interleaved import ANALYZE, HIGHLIGHT, IMAGE, box_sentence, ordinal
+from overread.readers.atlas.film.preparation import Edges
+from overread.readers.atlas.film.regions import enclosing_edges
 from overread.readers.atlas.film.signs import FilmSign, FilmSigns
 
-BoxOf = Callable[[tuple[float, float, float, float], str | None], Box]
+BoxOf = Callable[[Edges, str | None], Box]
 _LUNG, _PLEURA, _HEART = (
     "lung region",
     "pleura and diaphragm region",
@@ -113,17 +115,6 @@ def compose_report(told: Sequence[FilmSentence]) -> str:
     return f"FINDINGS: {findings}\n\nIMPRESSION: {summary}"
 
 
-def enclosing_edges(
-    signs: FilmSigns, names: Sequence[str]
-) -> tuple[float, float, float, float] | None:
-    """The smallest box that holds these regions."""
-    boxes = [signs.places[name] for name in names if name in signs.places]
-    if not boxes:
-        return None
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return min(left), min(top), max(right), max(bottom)
-
-
 class FilmWriter:
     """Writes findings and steps with boxes in the pixels of the stored picture."""
 
@@ -140,7 +131,7 @@ class FilmWriter:
         steps: list[Step] = []
         number = 0
         for group, members in GROUPS.items():
-            edges = enclosing_edges(signs, members)
+            edges = enclosing_edges(signs.places, members)
             if edges is None:
                 continue
             box = self._box_of(edges, group)

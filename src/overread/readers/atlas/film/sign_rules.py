@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from overread.readers.atlas.film.lungs import FilmLungs
 from overread.readers.atlas.film.opacities import CLEAR_EXCESS, MIN_EXCESS, Patch, find_patches
 from overread.readers.atlas.film.pleura import PleuraMeasures, measure_rims
-from overread.readers.atlas.film.preparation import Bools
+from overread.readers.atlas.film.preparation import Bools, Edges
 from overread.readers.atlas.film.profile import Profile
 
-Edges = tuple[float, float, float, float]
 SIDES = ("right", "left")
 
 HEART_LIMIT = 0.51

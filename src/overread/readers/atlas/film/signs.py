@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from overread.readers.atlas.film.frontal import MIN_FRONTAL, frontal_likeness
 from overread.readers.atlas.film.lungs import fit_lungs
-from overread.readers.atlas.film.preparation import PreparedFilm, prepare_film
+from overread.readers.atlas.film.preparation import Edges, PreparedFilm, prepare_film
 from overread.readers.atlas.film.profile import measure_profile
-from overread.readers.atlas.film.regions import Edges, locate_regions
+from overread.readers.atlas.film.regions import enclosing_edges, locate_regions
 from overread.readers.atlas.film.sign_rules import FilmSign, measure_signs
 
 __all__ = ["FilmSign", "FilmSigns", "read_signs"]
@@ -83,20 +83,16 @@ def read_signs(pixels: NDArray[Any]) -> FilmSigns:
         inverted=lungs.inverted,
         places=placed,
         signs=tuple(
-            replace(sign, box=_to_picture(film, sign.box) if sign.box else _zones_box(sign, placed))
+            replace(
+                sign,
+                box=_to_picture(film, sign.box)
+                if sign.box
+                else enclosing_edges(placed, sign.zones),
+            )
             for sign in signs
         ),
         heart_ratio=heart.ratio,
     )
-
-
-def _zones_box(sign: FilmSign, placed: dict[str, Edges]) -> Edges | None:
-    """The box around all regions that a sign was measured in."""
-    boxes = [placed[zone] for zone in sign.zones if zone in placed]
-    if not boxes:
-        return None
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return min(left), min(top), max(right), max(bottom)
 
 
 def _to_picture(film: PreparedFilm, edges: Edges) -> Edges:

@@ -1,7 +1,6 @@
 """Body and lungs in one 8-bit CT slice of unknown window.
 
-Three grey levels carry everything: that of the air around the body, that of soft tissue, and
-that
+Three grey levels carry everything: that of the air around the body, that of soft tissue, and that
 of lung. Where the window does not clip air, the first two give a scale on which grey becomes
 something like HU; where it does, lung and air are the same black.
 """
@@ -16,23 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-Floats = NDArray[np.float32]
-Bools = NDArray[np.bool_]
-BoxXY = tuple[float, float, float, float]
+from overread.readers.atlas.otsu import separations
+from overread.readers.atlas.slice.morphology import (
+    Bools,
+    BoxXY,
+    Floats,
+    bounding_box,
+    close_mask,
+    disk,
+)
 
 MAX_SIDE = 512
 """Pixels of the longer side of the working copy."""
 CHEST_MM = 355.0
 """Width of an adult's chest, skin to skin: the only ruler a picture without a scale has."""
-SMALL_BRUSH = 4.0
-"""Pixels up to which painting with a brush is quicker than measuring distances."""
 SMALLEST_LUNG = 0.012
 """Share of the body under which a dark part of it is no lung."""
 
 
 @dataclass(frozen=True)
 class GreyPicture:
-    """A picture in grey, 0 to 255, no longer than `LONGEST`, and how to get back to its frame."""
+    """A picture in grey, 0 to 255, no longer than `MAX_SIDE`, and how to get back to its frame."""
 
     values: Floats
     scale: float
@@ -75,61 +78,9 @@ def otsu(values: Floats) -> float:
     """
     counts, edges = np.histogram(values, 128, (0, 256))
     middles = (edges[:-1] + edges[1:]) / 2
-    below = np.cumsum(counts)
-    above = below[-1] - below
-    sums = np.cumsum(counts * middles)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = below * above * (sums / below - (sums[-1] - sums) / above) ** 2
-    apart = np.nan_to_num(apart)
+    apart = separations(counts, middles)
     best = np.flatnonzero(apart >= apart.max() * (1 - 1e-9))
     return float(edges[best + 1].mean())
-
-
-def disk(radius: float) -> Bools:
-    """A round brush of so many pixels."""
-    reach = max(1, int(np.ceil(radius)))
-    y, x = np.mgrid[-reach : reach + 1, -reach : reach + 1]
-    return np.asarray(x * x + y * y <= max(radius, 1.0) ** 2 + 0.3)
-
-
-def erode(mask: Bools, radius: float) -> Bools:
-    """What of a mask is farther than so many pixels from its border; quick for large brushes."""
-    if radius <= SMALL_BRUSH:
-        return np.asarray(ndimage.binary_erosion(mask, disk(radius), border_value=1))
-    padded = np.pad(mask, 1, constant_values=True)
-    return np.asarray(ndimage.distance_transform_edt(padded)[1:-1, 1:-1] > radius)
-
-
-def dilate(mask: Bools, radius: float) -> Bools:
-    """A mask and all within so many pixels of it."""
-    if not mask.any():
-        return mask.copy()
-    if radius <= SMALL_BRUSH:
-        return np.asarray(ndimage.binary_dilation(mask, disk(radius)))
-    return np.asarray(ndimage.distance_transform_edt(~mask) <= radius)
-
-
-def open_mask(mask: Bools, radius: float) -> Bools:
-    """What of a mask a round brush of that radius can paint without leaving it."""
-    return dilate(erode(mask, radius), radius) & mask
-
-
-def close_mask(mask: Bools, radius: float) -> Bools:
-    """A mask and its gaps into which a round brush of that radius does not go."""
-    return erode(dilate(mask, radius), radius) | mask
-
-
-def bounding_box(mask: Bools) -> BoxXY:
-    """The smallest box around what is marked; all of the picture where nothing is."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not rows.size:
-        return (0.0, 0.0, float(mask.shape[1]), float(mask.shape[0]))
-    return (
-        float(columns[0]),
-        float(rows[0]),
-        float(columns[-1] + 1),
-        float(rows[-1] + 1),
-    )
 
 
 @dataclass(frozen=True)

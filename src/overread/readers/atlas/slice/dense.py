@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.readers.atlas.slice.body import Bools, CtSlice, close_mask, dilate, erode, open_mask
+from overread.readers.atlas.slice.body import CtSlice
 from overread.readers.atlas.slice.lung import roundness
+from overread.readers.atlas.slice.morphology import Bools, close_mask, dilate, erode, open_mask
 from overread.readers.atlas.slice.wall import ChestWall, bone_level, right_rays, sector_rays
 
 

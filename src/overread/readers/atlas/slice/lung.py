@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import ndimage
 
-from overread.readers.atlas.slice.body import (
+from overread.readers.atlas.slice.body import CtSlice
+from overread.readers.atlas.slice.morphology import (
     Bools,
-    CtSlice,
     Floats,
     close_mask,
     disk,

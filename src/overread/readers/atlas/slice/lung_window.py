@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from overread.readers.atlas.case.picture_kinds import Plane
 from overread.readers.atlas.slice.body import CtSlice
 from overread.readers.atlas.slice.pleura import add_hernia_sign, add_wall_signs
 from overread.readers.atlas.slice.sign_collector import SignCollector
-from overread.readers.atlas.slice.signs import PictureSign, confidence_from
+from overread.readers.atlas.slice.signs import PictureSign, Plane, confidence_from
 from overread.readers.atlas.slice.solid import add_solid_signs
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
-from overread.readers.atlas.case.picture_kinds import Plane
-from overread.readers.atlas.slice.body import Bools, CtSlice, dilate, erode, open_mask
+from overread.readers.atlas.slice.body import CtSlice
+from overread.readers.atlas.slice.morphology import Bools, dilate, erode, open_mask
 from overread.readers.atlas.slice.pleura import add_hernia_sign, add_wall_signs
 from overread.readers.atlas.slice.sign_collector import SignCollector
-from overread.readers.atlas.slice.signs import PictureSign, confidence_from
+from overread.readers.atlas.slice.signs import PictureSign, Plane, confidence_from
 from overread.readers.atlas.slice.solid import add_solid_signs
 from overread.readers.atlas.slice.wall import ChestWall, bone_level
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.readers.atlas.slice.body import open_mask
 from overread.readers.atlas.slice.dense import rays_mask
+from overread.readers.atlas.slice.morphology import open_mask
 from overread.readers.atlas.slice.sign_collector import SignCollector
 from overread.readers.atlas.slice.signs import confidence_from
 from overread.readers.atlas.slice.wall import ChestWall, right_rays, sector_rays

@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 from scipy import ndimage
 
-from overread.readers.atlas.case.picture_kinds import Plane
-from overread.readers.atlas.slice.body import Bools, BoxXY, CtSlice, Floats, bounding_box
+from overread.readers.atlas.slice.body import CtSlice
 from overread.readers.atlas.slice.dense import DenseMeasures, measure_dense
 from overread.readers.atlas.slice.lung import LungMeasures, measure_lung
-from overread.readers.atlas.slice.signs import PictureSign
+from overread.readers.atlas.slice.morphology import Bools, BoxXY, Floats, bounding_box
+from overread.readers.atlas.slice.signs import PictureSign, Plane
 from overread.readers.atlas.slice.wall import ChestWall, find_wall
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from overread.readers.atlas.slice.body import BoxXY
+from overread.readers.atlas.slice.morphology import BoxXY
+
+Plane = Literal["axial", "coronal", "sagittal"]
+"""How a slice cuts the body."""
 
 
 @dataclass(frozen=True)

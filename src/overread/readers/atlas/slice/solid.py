@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.readers.atlas.slice.body import Bools, CtSlice, dilate
+from overread.readers.atlas.slice.body import CtSlice
 from overread.readers.atlas.slice.dense import DensePart
+from overread.readers.atlas.slice.morphology import Bools, dilate
 from overread.readers.atlas.slice.sign_collector import SignCollector
 from overread.readers.atlas.slice.signs import confidence_from
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.readers.atlas.slice.body import Bools, CtSlice
+from overread.readers.atlas.slice.body import CtSlice
+from overread.readers.atlas.slice.morphology import Bools
 
 RAYS = 180
 """Rays around the middle of the chest, two degrees from one to the next."""

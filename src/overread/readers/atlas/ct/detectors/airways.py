@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from overread.readers.atlas.ct.airways import WALL_HU, find_hollows
-from overread.readers.atlas.ct.chest import Bools
 from overread.readers.atlas.ct.detectors.nodules import mark_nodules
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search
-from overread.readers.atlas.ct.morphology import bounding_box, dilate, label_parts, open_mask
+from overread.readers.atlas.ct.morphology import Bools, bounding_box, dilate, label_parts, open_mask
 
 
 def _find_tubes(search: Search, *, largest: float, thick: float) -> tuple[Bools, Bools]:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.readers.atlas.ct.chest import Bools, Spacing, blur
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search, select_parts
-from overread.readers.atlas.ct.morphology import close_mask, dilate, label_parts, open_mask
+from overread.readers.atlas.ct.morphology import (
+    Bools,
+    Spacing,
+    blur,
+    close_mask,
+    dilate,
+    label_parts,
+    open_mask,
+)
 
 OUTER = 20.0
 """Millimetres from the pleura within which vessels are too thin to be seen."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.readers.atlas.ct.chest import blur
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search, select_parts
-from overread.readers.atlas.ct.morphology import close_mask, dilate, label_parts, open_mask
+from overread.readers.atlas.ct.morphology import blur, close_mask, dilate, label_parts, open_mask
+from overread.readers.atlas.otsu import separations
 
 HOLE_HU = 75.0
 """HU by which a hole in the lung is darker than healthy lung, as far as a voxel holds it."""
@@ -90,13 +90,7 @@ def _otsu_level(values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:
     """The level that parts values best into two groups (Otsu)."""
     counts, edges = np.histogram(values, bins=120, range=(-1000, -640))
     middle = (edges[:-1] + edges[1:]) / 2
-    below = np.cumsum(counts)
-    above = below[-1] - below
-    sums = np.cumsum(counts * middle)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = sums / below - (sums[-1] - sums) / above
-    apart = np.nan_to_num(below * above * gap**2)
-    return float(middle[apart.argmax()])
+    return float(middle[separations(counts, middle).argmax()])
 
 
 def mark_pneumothorax(search: Search) -> DetectorResult:

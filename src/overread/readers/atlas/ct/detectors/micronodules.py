@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.readers.atlas.ct.chest import blur
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search
-from overread.readers.atlas.ct.morphology import label_parts
+from overread.readers.atlas.ct.morphology import blur, label_parts
 
 SPECK = 130.0
 """HU by which a speck is denser than healthy lung, as far as a voxel holds it."""

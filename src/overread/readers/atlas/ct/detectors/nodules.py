@@ -8,9 +8,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.readers.atlas.ct.chest import Bools, ChestCt, Floats, blur
+from overread.readers.atlas.ct.chest import ChestCt
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search
-from overread.readers.atlas.ct.morphology import bounding_box, dilate, erode, label_parts, open_mask
+from overread.readers.atlas.ct.morphology import (
+    Bools,
+    Floats,
+    blur,
+    bounding_box,
+    dilate,
+    erode,
+    label_parts,
+    open_mask,
+)
 
 SCALES = (2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0)
 """Millimetres of the Gaussians whose differences show blobs: of a ball, at its radius over 1.7."""

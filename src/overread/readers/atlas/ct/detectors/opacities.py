@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.readers.atlas.ct.chest import Bools, Spacing
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search, select_parts
 from overread.readers.atlas.ct.lung_spaces import BONE
 from overread.readers.atlas.ct.morphology import (
+    Bools,
+    Spacing,
     ball_element,
     close_mask,
     dilate,

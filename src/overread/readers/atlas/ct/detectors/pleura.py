@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.readers.atlas.ct.chest import SIDES, Bools
+from overread.readers.atlas.ct.chest import SIDES
 from overread.readers.atlas.ct.detectors.search import DetectorResult, Search
-from overread.readers.atlas.ct.morphology import dilate, label_parts, open_mask
+from overread.readers.atlas.ct.morphology import Bools, dilate, label_parts, open_mask
 
 FLUID = (-25.0, 24.0)
 """HU of fluid in the pleural space, smoothed; blood in it has more."""

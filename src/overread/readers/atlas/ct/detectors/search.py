@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.ontology import lung_anatomy as lung_names
-from overread.readers.atlas.ct.chest import SIDES, Bools, ChestCt
+from overread.readers.atlas.ct.chest import SIDES, ChestCt
 from overread.readers.atlas.ct.lobes import LOBES, find_segments
-from overread.readers.atlas.ct.morphology import dilate, erode, label_parts
+from overread.readers.atlas.ct.morphology import Bools, dilate, label_parts
 from overread.readers.atlas.ct.target import SearchTarget
 
 TOLERANCE = 6.0
@@ -115,12 +115,6 @@ def _zone_mask(chest: ChestCt, zones: tuple[str, ...]) -> Bools:
             low, high = round(levels[0] + n * third), round(levels[0] + (n + 1) * third)
             out[:, :, low:high] |= chest.lung_space[side][:, :, low:high]
     return out
-
-
-def outer_shell(search: Search, mm: float) -> Bools:
-    """The part of the lungs within so many millimetres of the pleura."""
-    chest = search.chest
-    return chest.lung_spaces & ~erode(chest.lung_spaces, mm, chest.mm)
 
 
 def select_parts(
