@@ -18,79 +18,12 @@ from overread.errors import UnknownName, UsageError
 
 PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes"]
 
-_METRICS = {
-    "choice": """
-        accuracy answer_accuracy answer_rate position_bias length_bias calibration_error brier
-        log_loss
-    """,
-    "masks.scores": """
-        mean_global_dice_per_finding mean_global_dice_per_case hit_rate
-        overall_instance_precision overall_instance_recall overall_instance_f1
-        mean_matched_dice_per_finding global_only_mean_global_dice_per_finding
-        global_only_mean_global_dice_per_case global_only_hit_rate distance_precision
-        distance_recall distance_f1 honest_mean_global_dice_per_finding
-        honest_mean_global_dice_per_case honest_hit_rate honest_overall_instance_precision
-        honest_overall_instance_recall honest_overall_instance_f1
-        honest_mean_matched_dice_per_finding honest_global_only_mean_global_dice_per_finding
-        honest_global_only_mean_global_dice_per_case honest_global_only_hit_rate
-        honest_distance_precision honest_distance_recall honest_distance_f1
-        ceiling_mean_global_dice_per_finding ceiling_mean_global_dice_per_case
-        ceiling_hit_rate ceiling_overall_instance_precision ceiling_overall_instance_recall
-        ceiling_overall_instance_f1 ceiling_mean_matched_dice_per_finding
-        ceiling_global_only_mean_global_dice_per_finding
-        ceiling_global_only_mean_global_dice_per_case ceiling_global_only_hit_rate
-        ceiling_distance_precision ceiling_distance_recall ceiling_distance_f1
-    """,
-    "masks.surface.scores": """
-        nsd_1mm nsd_2mm nsd_5mm hd95 assd_pooled assd_mean_of_means assd_surfels volume_error
-        centroid_error
-    """,
-    "words.scores": """
-        rouge1 rouge2 rougeL bleu1 bleu2 bleu3 bleu4 cider ceiling_rouge2 ceiling_cider
-        findings_rouge1 findings_rouge2 findings_rougeL findings_bleu1 findings_bleu2
-        findings_bleu3 findings_bleu4 findings_cider ceiling_findings_rouge2
-        ceiling_findings_cider discussion_rougeL
-    """,
-    "clinical.rules": """
-        clinical_precision clinical_recall clinical_f1 clinical_presence_f1 clinical_side_f1
-        clinical_location_f1 clinical_size_f1 chexpert_f1_rules_14 chexpert_f1_rules_14_macro
-        chexpert_f1_rules_5 chexpert_f1_rules_5_macro
-    """,
-    "clinical.model_scores": """
-        radgraph_e radgraph_er radgraph_bar_er radcliq_v0 radcliq_v1 chexbert_f1_14
-        chexbert_f1_14_macro ceiling_chexbert_f1_14_macro chexbert_f1_5 chexbert_f1_5_macro
-        ceiling_chexbert_f1_5_macro bertscore sembscore ratescore green green_unparseable
-    """,
-    "judged": """
-        step_factuality case_all_factual critical_step_ratio step_errors_reasoning
-        step_errors_image step_errors_scenario step_errors_knowledge discussion_correctness
-        discussion_background discussion_clinical discussion_imaging discussion_significance
-        discussion_outcome discussion_take_home education_score education_definition
-        education_manifestation education_imaging education_reasoning education_learning
-    """,
-    "boxes.scores": """
-        box_iou box_pointing box_reward map_50 map_75 map_50_95
-    """,
-    "traces.path": """
-        trace_coverage_precision trace_coverage_recall trace_coverage_f1 trace_order
-        trace_box_iou
-    """,
-    "traces.findings": """
-        trace_findings_precision trace_findings_recall trace_findings_f1
-    """,
-    "traces.crops": """
-        trace_crop_agreement ceiling_trace_crop_agreement
-    """,
-    "traces.words": """
-        trace_region_words ceiling_trace_region_words
-    """,
-    "traces.consistency": """
-        trace_consistency_precision trace_consistency_recall trace_consistency_f1
-        ceiling_trace_consistency_precision ceiling_trace_consistency_recall
-        ceiling_trace_consistency_f1
-    """,
-}
-"""Module of `metrics/` → the metrics in its table `METRICS`."""
+METRIC_MODULES = (
+    *("choice", "masks.scores", "masks.surface.scores", "words.scores"),
+    *("clinical.rules", "clinical.model_scores", "judged", "boxes.scores"),
+    *("traces.path", "traces.findings", "traces.crops", "traces.words", "traces.consistency"),
+)
+"""Modules of `metrics/`; what each of them measures stands in its own table `METRICS`."""
 
 TABLES: dict[PartKind, dict[str, str]] = {
     "benchmarks": {
@@ -122,11 +55,6 @@ TABLES: dict[PartKind, dict[str, str]] = {
         "steps": "overread.workflows.judges.steps:JUDGE",
         "discussion": "overread.workflows.judges.discussion:JUDGE",
     },
-    "metrics": {
-        name: f"overread.metrics.{module}:METRICS"
-        for module, words in _METRICS.items()
-        for name in words.split()
-    },
     "recipes": {
         "rexgroundingct": "overread.build.rexgroundingct:RECIPE",
         "medthinkvqa": "overread.build.medthinkvqa:RECIPE",
@@ -135,20 +63,26 @@ TABLES: dict[PartKind, dict[str, str]] = {
 }
 
 
-def metrics_in(*modules: str) -> tuple[str, ...]:
-    """The metrics of some modules of `metrics/`, in their order.
+def metric_names(words: Iterable[str]) -> list[str]:
+    """Names of metrics; that of a module of `metrics/` stands for all metrics in it.
 
-    >>> metrics_in("traces.words")
-    ('trace_region_words', 'ceiling_trace_region_words')
+    >>> metric_names(["accuracy", "traces.words"])
+    ['accuracy', 'trace_region_words', 'ceiling_trace_region_words']
     """
-    return tuple(name for module in modules for name in _METRICS[module].split())
+    parts = (_metrics_in(word) if word in METRIC_MODULES else (word,) for word in words)
+    return [name for part in parts for name in part]
+
+
+def _metrics_in(module: str) -> Iterable[str]:
+    table: dict[str, Any] = import_module(f"overread.metrics.{module}").METRICS
+    return table
 
 
 def names(kind: PartKind) -> list[str]:
     """All names of a kind, ours first, then those that other packages bring."""
-    ours = TABLES[kind]
+    ours = metric_names(METRIC_MODULES) if kind == "metrics" else [*TABLES[kind]]
     theirs = {point.name for point in entry_points(group=f"overread.{kind}")}
-    return [*ours, *sorted(theirs - ours.keys())]
+    return [*ours, *sorted(theirs.difference(ours))]
 
 
 def find(kind: PartKind, name: str) -> Any:
@@ -161,13 +95,21 @@ def find(kind: PartKind, name: str) -> Any:
         ...
     overread.errors.UnknownName: no benchmark is called 'medthink': did you mean 'medthinkvqa'?
     """
-    target = TABLES[kind].get(name)
+    target = _find_metric(name) if kind == "metrics" else TABLES[kind].get(name)
     if target is None:
         for point in entry_points(group=f"overread.{kind}"):
             if point.name == name:
                 return _load_part(kind, name, point.value)
         raise unknown_name(kind.removesuffix("s"), name, names(kind))
     return _load_part(kind, name, target)
+
+
+def _find_metric(name: str) -> str | None:
+    """Where a metric of ours is; modules are imported one by one until one has it."""
+    for module in METRIC_MODULES:
+        if name in _metrics_in(module):
+            return f"overread.metrics.{module}:METRICS"
+    return None
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:

@@ -165,7 +165,8 @@ class Benchmark:
     submit: Submit | None = None
     """Writes readings in that format; None where it has none."""
     metrics: tuple[str, ...] = ()
-    """Catalog names of what is scored unless somebody asks otherwise, the headline first."""
+    """What is scored unless somebody asks otherwise, the headline first: catalog names of metrics,
+    or of modules of `metrics/` for all of theirs (`catalog.metric_names`)."""
     slower_metrics: tuple[str, ...] = ()
     """What is scored beside them where somebody asks for all, since it takes much longer."""
     official: tuple[str, ...] = ()

@@ -5,7 +5,6 @@ from overread.benchmarks.mmrad.release import FORMS, SPLITS, THINKVG, MMRadRelea
 from overread.benchmarks.mmrad.submission import read_submission
 from overread.benchmarks.mmrad.submit import submit
 from overread.benchmarks.mmrad.write import write
-from overread.catalog import metrics_in
 from overread.core import Benchmark, Hub
 
 WORD_METRICS = """
@@ -34,10 +33,10 @@ BENCHMARK = Benchmark(
     read_submission=read_submission,
     metrics=(
         "clinical_f1",
-        *metrics_in("clinical.rules"),
+        "clinical.rules",
         *WORD_METRICS,
-        *metrics_in("boxes.scores", "traces.path", "traces.findings", "traces.crops"),
-        *metrics_in("traces.words", "traces.consistency"),
+        *("boxes.scores", "traces.path", "traces.findings", "traces.crops", "traces.words"),
+        "traces.consistency",
     ),
     submit=submit,
     headline=("clinical_f1", "F1 of findings"),

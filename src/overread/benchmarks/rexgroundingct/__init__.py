@@ -5,7 +5,6 @@ from overread.benchmarks.rexgroundingct.release import FORMS, SPLITS, ReXGroundi
 from overread.benchmarks.rexgroundingct.submission import read_submission
 from overread.benchmarks.rexgroundingct.submit import submit
 from overread.benchmarks.rexgroundingct.write import write
-from overread.catalog import metrics_in
 from overread.core import Benchmark, Hub
 
 OFFICIAL = (
@@ -36,8 +35,8 @@ BENCHMARK = Benchmark(
         "images/ or name their folder with --pictures",
     ),
     read_submission=read_submission,
-    metrics=metrics_in("masks.scores"),
-    slower_metrics=metrics_in("masks.surface.scores"),
+    metrics=("masks.scores",),
+    slower_metrics=("masks.surface.scores",),
     submit=submit,
     official=OFFICIAL,
     headline=("honest_global_only_mean_global_dice_per_finding", "mean Dice"),

@@ -21,7 +21,7 @@ def find_metric(name: str) -> Metric:
 
 def select_metrics(names: Sequence[str], settings: Mapping[str, Any]) -> list[Metric]:
     """The metrics of those names, with the settings that somebody asked for."""
-    chosen = [find_metric(name) for name in dict.fromkeys(names)]
+    chosen = [find_metric(name) for name in dict.fromkeys(catalog.metric_names(names))]
     unused = dict(settings)
     families: dict[int, dict[str, Metric]] = {}
     for metric in chosen:
