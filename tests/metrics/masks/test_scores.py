@@ -18,7 +18,7 @@ from overread.metrics import Metric, Sample, Subject
 from overread.metrics.masks import scores
 from overread.metrics.masks.scores import METRICS, mask_metrics, retune_masks
 from overread.metrics.masks.settings import MaskSettings
-from overread.phantom.sketch import write_sketch
+from tests.sketches.release import write_sketch
 
 OFFICIAL = (
     "mean_global_dice_per_finding",
