@@ -100,7 +100,7 @@ def test_a_full_scan_and_its_mask(tmp_path: Path) -> None:
 
 def test_many_small_cases_check_clean(tmp_path: Path) -> None:
     """Two thousand interleaved records with their crops: no defect, whatever the order of threads."""
-    from overread.phantom.sketch import write_sketch
+    from tests.sketches.release import write_sketch
 
     write_sketch(tmp_path / "sketch")
     row = json.loads((tmp_path / "sketch/mmrad/test.jsonl").read_text().splitlines()[0])
