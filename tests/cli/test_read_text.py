@@ -104,7 +104,7 @@ def test_standard_input(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     code, out, err = run(capsys, "-")
     assert (code, "[+effusion]" in out) == (0, True)
-    assert "1 character(s) of standard input are not UTF-8" in err
+    assert "1 byte(s) of standard input are not UTF-8" in err
 
 
 def test_colours_on_a_terminal(report: Path) -> None:
@@ -270,7 +270,7 @@ def test_odd_rows_are_kept_and_told(capsys: pytest.CaptureFixture[str], tmp_path
         (b"id,report\n1,x\n", "qqqqqq", 2, "there are id, report"),
         (b"id,report,report\n1,x,y\n", "report", 2, "2 columns are called 'report'"),
         (b"", "report", 1, "the table is empty"),
-        (b'id,report\n1,"never closed\n2,x\n', "report", 1, "is no CSV"),
+        (b'id,report\n1,"never closed\n2,x\n', "report", 1, "this is not CSV"),
         (b'id,report\n1,"closed" too early\n', "report", 1, "put texts in quotes"),
     ],
 )

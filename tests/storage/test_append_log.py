@@ -9,7 +9,6 @@ from typing import Any, Literal
 import pytest
 
 from overread.errors import OverreadError, UsageError
-from overread.storage import append_log
 from overread.storage.append_log import AppendLog, iter_lines, log_path, write_all
 
 
@@ -68,7 +67,7 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The system may take three bytes of a line at a time."""
     real = os.write
     short: Any = lambda handle, data: real(handle, data[:3])  # noqa: E731
-    monkeypatch.setattr(append_log.os, "write", short)
+    monkeypatch.setattr(os, "write", short)
     with (tmp_path / "log").open("wb") as file:
         write_all(file.fileno(), b"a whole line\n")
     assert (tmp_path / "log").read_bytes() == b"a whole line\n"

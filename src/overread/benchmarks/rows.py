@@ -1,4 +1,4 @@
-"""Rows of a release, one at a time, from jsonl, JSON or parquet; each a mapping or a defect.
+"""Rows of a file, one at a time, from jsonl, JSON, parquet or CSV; each a mapping or a defect.
 
 All problems of the row files themselves are reported here, so that the benchmarks only interpret
 columns.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 from pydantic_core import from_json
 
 from overread.core import Defect
-from overread.errors import NotThere, PictureError, ReleaseError
+from overread.errors import NotThere, OverreadError, PictureError, ReleaseError
 from overread.storage.fence import Fence
+from overread.storage.tables import find_bad_byte, open_text, read_csv
 
 MAX_LINE = 4 << 20
 """A row is a few kilobytes of text; parsed, hostile JSON takes fifty times its size."""
@@ -158,6 +159,34 @@ def _read_jsonl(path: Path, file: str) -> Iterator[Row]:
     except OSError as error:
         defect = _defect("unreadable-file", file, "a readable file", str(error.strerror or error))
         yield Row(0, None, defect)
+
+
+def read_csv_rows(path: Path, file: str) -> Iterator[Row]:
+    """Rows of a CSV or TSV file; one that is no CSV ends it."""
+    try:
+        with open_text(path) as stream:
+            sign = "\t" if path_suffix(file) == ".tsv" else None
+            table = read_csv(stream, file, delimiter=sign)
+            header = [name.strip() for name in next(table, (0, []))[1]]
+            for number, (_, cells) in enumerate(table, 1):
+                yield parse_cells(header, cells, file, number)
+    except OverreadError as error:
+        yield Row(0, None, _defect("bad-row", file, "a table", str(error)[:200]))
+    except OSError as error:
+        defect = _defect("unreadable-file", file, "a readable file", str(error.strerror or error))
+        yield Row(0, None, defect)
+
+
+def parse_cells(header: Sequence[str], cells: Sequence[str], file: str, number: int) -> Row:
+    """A row of a table by its header; a defect where cells are missing, too many or no text."""
+    if len(cells) != len(header):
+        found = f"{len(cells)} cells; is a text with commas not in quotes?"
+        return Row(number, None, _defect("bad-row", file, f"{len(header)} cells", found, number))
+    bad = find_bad_byte("".join(cells))
+    if bad is not None:
+        found = f"{bad}; is it Latin-1 or Windows-1254?"
+        return Row(number, None, _defect("wrong-encoding", file, "UTF-8", found, number))
+    return Row(number, dict(zip(header, cells, strict=True)))
 
 
 def _parse_row(text: bytes, file: str, number: int) -> Row:

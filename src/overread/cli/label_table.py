@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import typer
 
-from overread.cli.read_text import decode_text, read_bytes, warn
+from overread.cli.read_text import decode_with_warning, read_bytes, warn
 from overread.errors import OverreadError, UsageError
-
-_MAX_FIELD = 2**31 - 1
-"""Characters that one field may have: as many as the csv module can be told on any system."""
 
 
 def label_table(
@@ -34,6 +30,7 @@ def label_table(
     from overread.language.labels import compute_labels as labels_of
     from overread.language.statements import find_statements
     from overread.storage.atomic import open_atomic
+    from overread.storage.tables import read_csv
 
     for option, value in (("--column", column), ("--id", id_column), ("--out", out)):
         if value is None:
@@ -47,8 +44,13 @@ def label_table(
         raise unknown_name("label set", labels, LABELS)
     if out.exists():
         raise UsageError(f"{out} already exists", remedy="choose another --out, or remove it")
-    text = decode_text(read_bytes(table), str(table))
-    header, rows = _parse_rows(text, str(table), column)
+    text = decode_with_warning(read_bytes(table), str(table))
+    rows = [cells for _, cells in read_csv(text, str(table), known=(column, id_column))]
+    if not rows:
+        raise OverreadError(
+            "the table is empty", where=str(table), remedy="its first row is a header"
+        )
+    header = [name.strip() for name in rows.pop(0)]
     at, id_at = (_column_index(name, header, table) for name in (column, id_column))
     names = list(LABELS[labels]([]))
     if id_column in names:
@@ -98,33 +100,6 @@ def _oddities(
         yield "have no id"
     elif name in seen:
         yield "have an id that stood there before"
-
-
-def _parse_rows(text: str, where: str, column: str) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows; blank lines are none."""
-    limit = csv.field_size_limit(_MAX_FIELD)
-    try:
-        first = text[: text.find("\n") if "\n" in text else len(text)].rstrip("\r")
-        # Spreadsheets of other countries part columns by ';', and some tools by tabs.
-        parted = [
-            sign for sign in ",;\t" if column in next(csv.reader([first], delimiter=sign), [])
-        ]
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=parted[0] if parted else ",", strict=True
-        )
-        try:
-            rows = [row for row in reader if row]
-        except csv.Error as error:
-            raise OverreadError(
-                f"line {reader.line_num} is no CSV ({error})",
-                where=where,
-                remedy="put texts in quotes, and write a quotation mark inside them twice",
-            ) from None
-    finally:
-        csv.field_size_limit(limit)
-    if not rows:
-        raise OverreadError("the table is empty", where=where, remedy="its first row is a header")
-    return [name.strip() for name in rows[0]], rows[1:]
 
 
 def _column_index(name: str, header: list[str], table: Path) -> int:

@@ -106,8 +106,8 @@ def _read_input(file: str) -> str:
     if file == "-":
         if sys.stdin is None:
             return ""
-        return decode_text(sys.stdin.buffer.read(), "standard input")
-    return decode_text(read_bytes(Path(file)), file)
+        return decode_with_warning(sys.stdin.buffer.read(), "standard input")
+    return decode_with_warning(read_bytes(Path(file)), file)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -126,13 +126,19 @@ def read_bytes(path: Path) -> bytes:
         raise UsageError("this cannot be a path", where=repr(str(path))) from None
 
 
-def decode_text(data: bytes, name: str) -> str:
-    """Bytes as text: UTF-8, or UTF-16 where a mark says so; what is neither is told."""
-    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-    bad = text.count("\N{REPLACEMENT CHARACTER}")
-    if bad:
-        warn(f"{bad} character(s) of {name} are not UTF-8 and were read as '\ufffd'")
+def decode_with_warning(data: bytes, name: str) -> str:
+    """Bytes as text; what is none is replaced, and a warning says how often and where first."""
+    from overread.storage.tables import BAD_BYTE, decode_text, find_bad_byte
+
+    text = decode_text(data)
+    bad = find_bad_byte(text)
+    if bad is None:
+        return text
+    text, times = BAD_BYTE.subn("\N{REPLACEMENT CHARACTER}", text)
+    warn(
+        f"{times} byte(s) of {name} are not UTF-8 and were read as '\ufffd', "
+        f"the first on line {bad.line} ({bad})"
+    )
     return text
 
 

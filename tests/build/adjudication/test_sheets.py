@@ -95,7 +95,9 @@ def test_a_persons_sheet_is_blinded_and_can_be_filled_in(tmp_path: Path, ending:
         filled_in.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     found = import_verdicts(queue, filled_in, person="Ann")
     assert (found.new, found.known, found.empty) == (1, 1, 1)
-    assert [v.verdict for v in queue.current_verdicts() if v.question == QUESTIONS[1].id] == ["accept"]
+    assert [v.verdict for v in queue.current_verdicts() if v.question == QUESTIONS[1].id] == [
+        "accept"
+    ]
 
 
 def test_no_cell_of_an_export_is_a_formula(tmp_path: Path) -> None:
@@ -199,7 +201,7 @@ def test_files_that_cannot_be_used_at_all(tmp_path: Path) -> None:
     queue = filled(tmp_path)
     (tmp_path / "x.csv").write_bytes("question;verdict\nä;accept".encode("latin-1"))
     for name, words in (
-        ("x.csv", "not in UTF-8"),
+        ("x.csv", "line 2 holds byte 0xe4, which is not UTF-8"),
         ("y.csv", "cannot be read"),
         ("x.xlsx", "neither"),
     ):

@@ -203,12 +203,15 @@ def test_places_that_cannot_be(tmp_path: Path) -> None:
     source.mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    for out, match in ((tmp_path / "full", "there already"), (source / "out", "among the others")):
+    for out, match in (
+        (tmp_path / "full", "there already"),
+        (source / "out", "lies in the source"),
+    ):
         with pytest.raises(UsageError, match=match):
             deidentify(source, out, secret=SECRET)
     with pytest.raises(UsageError, match="no such file"):
         deidentify(tmp_path / "nothing", tmp_path / "out", secret=SECRET)
-    with pytest.raises(UsageError, match="given away"):
+    with pytest.raises(UsageError, match="would lie in the output folder"):
         deidentify(source, tmp_path / "out", secret=SECRET, keep_map=tmp_path / "out" / "map")
 
 

@@ -221,20 +221,39 @@ def test_a_table_with_other_columns_is_one_defect(tmp_path: Path) -> None:
 
 
 def test_rows_with_too_many_cells_and_bad_bytes_are_defects(tmp_path: Path) -> None:
-    """A ragged row costs itself; a table that is not UTF-8 is one defect."""
-    folder = write_table(
-        tmp_path / "in",
-        {"id": "1", "history": "x", "differential": "a", "final_diagnosis": "a", "images": "a.png"},
-    )
+    """A ragged row and one that is not UTF-8 cost themselves, each named by its number."""
+    columns = {
+        "id": "1", "history": "x", "differential": "a", "final_diagnosis": "a", "images": "a.png",
+    }  # fmt: skip
+    folder = write_table(tmp_path / "in", columns)
     table = folder / "cases.csv"
-    table.write_text(table.read_text() + "2,too,many,cells,here,now\n")
-    found = list(items(folder, {}))
-    assert isinstance(found[0], Item)
-    assert isinstance(found[1], Defect)
-    assert found[1].code == "bad-row"
-    table.write_bytes("id,history\n1,café\n".encode("latin-1"))
-    (only,) = items(folder, {})
-    assert isinstance(only, Defect)
+    good = table.read_bytes()
+    table.write_bytes(good + b"2,too,many,cells,here,now\n3,caf\xe9,a,a,a.png\n4,x,a,a,a.png\n")
+    first, ragged, latin, last = items(folder, {})
+    assert isinstance(first, Item)
+    assert isinstance(ragged, Defect)
+    assert (ragged.code, ragged.row) == ("bad-row", 2)
+    assert isinstance(latin, Defect)
+    assert (latin.code, latin.row, "0xe9" in latin.found) == ("wrong-encoding", 3, True)
+    assert isinstance(last, Item)
+    table.write_bytes(good.decode().replace(",", ";").encode("utf-16"))
+    (item,) = items(folder, {})
+    assert isinstance(item, Item)
+    assert item.id == "1"
+
+
+def test_a_row_without_pictures_costs_only_itself(tmp_path: Path) -> None:
+    """Empty picture columns of the first row do not make the table one without such columns."""
+    columns = {
+        "id": "1", "history": "x", "differential": "a", "final_diagnosis": "a", "image_01_path": "",
+    }  # fmt: skip
+    folder = write_table(tmp_path / "in", columns)
+    with (folder / "cases.csv").open("a") as stream:
+        stream.write("2,x,a,a,a.png\n")
+    lacking, item = items(folder, {})
+    assert isinstance(lacking, Defect)
+    assert (lacking.code, lacking.field, lacking.row) == ("missing-field", "images", 1)
+    assert isinstance(item, Item)
 
 
 def test_no_cases_at_all_is_one_sentence(tmp_path: Path) -> None:

@@ -280,6 +280,24 @@ def test_a_code_list_of_ones_own_knows_more(tmp_path: Path) -> None:
     assert "icd_placed" not in classified("Pulmonary candidiasis", settings={"icd": str(file)}).data
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"B37;Candidiasis\n",
+        b"B37\tCandidiasis\n",
+        b'B36,"Mycoses; of skin; other"\nB37,Candidiasis\n',
+        b'code,title\nB36,"Other\nmycoses"\n"B37","Candidiasis"\n',
+        "B37,Candidiasis\n".encode("utf-16"),
+    ],
+    ids=["semicolons", "tabs", "titles with semicolons", "titles on two lines", "UTF-16"],
+)
+def test_a_code_list_may_be_any_table(tmp_path: Path, raw: bytes) -> None:
+    """What ends the first cell is the delimiter; cells may hold line ends."""
+    file = tmp_path / "codes.csv"
+    file.write_bytes(raw)
+    assert code_list(str(file))["B37"] == "Candidiasis"
+
+
 def test_an_unknown_diagnosis_is_kept_and_told() -> None:
     """No category is invented; the ledger says that none was found."""
     outcome = classified("Erdheim-Chester disease")

@@ -177,6 +177,24 @@ def test_other_forms_of_the_rows_make_the_same_items(tmp_path: Path) -> None:
     assert [_without_file(one) for one in plain] == [_without_file(one) for one in other]
 
 
+def test_rows_of_a_table_that_are_wrong_are_defects(tmp_path: Path) -> None:
+    """A byte that is not UTF-8 and a text with commas outside quotes are told, not mended."""
+    rows = [
+        b"id,image,report,regions\n",
+        b"a,a.png,A caf\xe9.,{}\n",
+        b"b,b.png,No effusion, no nodule.,{}\n",
+        b"c,c.png,No effusion.,{}\n",
+    ]
+    (tmp_path / "reports.csv").write_bytes(b"".join(rows))
+    latin, commas, item = items(tmp_path, {})
+    assert isinstance(latin, Defect)
+    assert (latin.code, latin.row, "0xe9" in latin.found) == ("wrong-encoding", 1, True)
+    assert isinstance(commas, Defect)
+    assert (commas.code, commas.row) == ("bad-row", 2)
+    assert isinstance(item, Item)
+    assert (item.id, item.data["row"]) == ("c", 3)
+
+
 def _without_file(one: Item | Defect) -> Any:
     assert isinstance(one, Item)
     return one.id, one.patient, {key: v for key, v in one.data.items() if key != "file"}

@@ -121,10 +121,10 @@ def test_utf_16_and_semicolons_are_understood(tmp_path: Path) -> None:
 def test_a_broken_table_and_a_missing_one_are_one_clear_error(tmp_path: Path) -> None:
     """An unclosed quotation mark, an empty table, a folder without reports, two tables."""
     folder = source(tmp_path, b'VolumeName,Findings_EN,Impressions_EN\na,"never closed,x\n')
-    with pytest.raises(OverreadError, match="is no CSV"):
+    with pytest.raises(OverreadError, match="this is not CSV"):
         read(folder)
     (folder / "reports.csv").write_bytes(b"")
-    with pytest.raises(UsageError, match="empty or no CSV"):
+    with pytest.raises(UsageError, match="the table is empty"):
         read(folder)
     (folder / "reports.csv").unlink()
     with pytest.raises(UsageError, match="there are no reports"):

@@ -156,6 +156,8 @@ def test_a_csv_is_read(tmp_path: Path) -> None:
         HumanVerdict(6, "c2", 0, 1, True, False, (), "human"),
     ]
     (one,) = read_human_verdicts(csv(tmp_path, "case;step;factual\nc1;2;no\n"))
+    (tmp_path / "wide.csv").write_bytes("case\tstep\tfactual\nc1\t2\tno\n".encode("utf-16"))
+    assert read_human_verdicts(tmp_path / "wide.csv") == [one]
     assert one == HumanVerdict(2, "c1", 0, 2, False)
 
 

@@ -22,6 +22,7 @@ from overread.build.adjudication.reads import PersonVerdict, person_key, person_
 from overread.build.item import Question
 from overread.errors import OverreadError, UsageError
 from overread.storage.atomic import open_atomic
+from overread.storage.tables import read_sheet, read_user_file, split_jsonl
 
 COLUMNS = (
     "question", "item", "kind", "text", "shown", "choices", "person", "verdict", "reasons", "note",
@@ -29,7 +30,6 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of a file, in their order; `question` and `verdict` are needed, others may lack."""
 _NEEDED = ("question", "verdict")
-_MAX_BYTES = 1 << 26
 _MAX_CELL = 30_000
 """Characters of the longest cell: spreadsheets cut beyond 32,767."""
 _FORMULA = r"[=+\-@\t\r]"
@@ -85,7 +85,9 @@ def import_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> I
     `person` is whose they are where the file does not say; where it does, it must be this one.
     """
     _choose_format(path)
-    text = _read_text(path)
+    text = read_user_file(path, "verdicts")
+    if "\0" in text:
+        raise OverreadError("the file holds NUL characters", where=str(path))
     rows = _read_csv(text, str(path)) if _is_csv(path) else _read_jsonl(text, str(path))
     offers: list[tuple[str, VerdictInput]] = []
     empty = 0
@@ -152,7 +154,7 @@ def _truncate_cell(text: str) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    """A text as a cell that no spreadsheet takes for a formula; `unguarded` undoes it.
+    """A text as a cell that no spreadsheet takes for a formula; `unescape_formula` undoes it.
 
     >>> escape_formula("=1+1"), escape_formula("a mass"), unescape_formula(escape_formula("'=1+1"))
     ("'=1+1", 'a mass', "'=1+1")
@@ -181,52 +183,11 @@ def _choose_format(path: Path) -> Any:
     raise UsageError(f"{path.name} is neither .csv nor .jsonl", remedy="name it so")
 
 
-def _read_text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise OverreadError("the file is too large for verdicts", where=str(path))
-        raw = path.read_bytes()
-    except OSError as error:
-        raise OverreadError(
-            f"the verdicts cannot be read ({error.strerror})", where=str(path)
-        ) from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise OverreadError(
-            "the file is not in UTF-8", where=str(path), remedy="save it as 'CSV UTF-8'"
-        ) from None
-    if "\0" in text:
-        raise OverreadError("the file holds NUL characters", where=str(path))
-    return text
-
-
 def _read_csv(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    mark = max(",;\t", key=text.partition("\n")[0].count)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-    found = []
-    try:
-        header = [cell.strip().lower() for cell in next(lines, [])]
-        _check_header(header, f"{name}, line 1")
-        for cells in lines:
-            where = f"{name}, line {lines.line_num}"
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) > len(header):
-                raise OverreadError(
-                    f"there are {len(cells)} cells under {len(header)} columns",
-                    where=where,
-                    remedy="put quotation marks around a cell that holds the separator",
-                )
-            row: dict[str, Any] = dict(zip(header, cells, strict=False))
-            found.append((where, _parse_cells(row, where)))
-    except csv.Error as error:
-        raise OverreadError(
-            f"this is not CSV ({error})",
-            where=f"{name}, line {max(1, lines.line_num)}",
-            remedy="save it as 'CSV UTF-8'",
-        ) from None
-    return found
+    rows = read_sheet(text, name, COLUMNS, lambda header: _check_header(header, f"{name}, line 1"))
+    for line, row in rows:
+        where = f"{name}, line {line}"
+        yield where, _parse_cells(row, where)
 
 
 def _check_header(header: Sequence[str], where: str) -> None:
@@ -270,10 +231,7 @@ def _parse_cells(row: dict[str, str], where: str) -> dict[str, Any]:
 
 
 def _read_jsonl(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    found = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, line in split_jsonl(text):
         where = f"{name}, line {number}"
         try:
             row = json.loads(line)
@@ -282,8 +240,7 @@ def _read_jsonl(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise OverreadError("this is no JSON object", where=where)
         _check_header(list(row), where)
-        found.append((where, row))
-    return found
+        yield where, row
 
 
 def _parse_verdict(

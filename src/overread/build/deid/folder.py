@@ -35,6 +35,7 @@ from overread.build.deid.text.word_lists import (
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
 from overread.storage.atomic import open_atomic
+from overread.storage.tables import require_text
 
 RECORD = "deidentification.jsonl"
 SUMMARY = "deidentification.json"
@@ -364,9 +365,4 @@ def _clean_nifti_file(path: Path, out: Path) -> list[Removal]:
 def _read_text(path: Path) -> str:
     if path.stat().st_size > _LARGEST_TEXT:
         raise OverreadError("the text is larger than is read at once (1 GiB)")
-    data = path.read_bytes()
-    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    try:
-        return data.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError:
-        raise OverreadError("the text is not UTF-8, so its letters are not known") from None
+    return require_text(path.read_bytes())

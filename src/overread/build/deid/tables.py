@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,10 +23,13 @@ from overread.build.deid.text.dates import find_dates
 from overread.build.deid.text.patterns import patterns
 from overread.build.deid.text.word_lists import fold, is_common
 from overread.errors import OverreadError
+from overread.storage.tables import guess_delimiter, read_csv, split_jsonl
 
 Meaning = Literal[
     "patient", "person", "id", "maybe_id", "birth", "date", "age", "place", "text", "keep"
 ]
+
+_TAB = "\t"
 
 
 @dataclass
@@ -52,7 +56,8 @@ class CleanTable:
 def column_meaning(column: str, options: Options) -> Meaning:
     """What a column holds, by its name.
 
-    >>> [column_meaning(name, Options()) for name in ("PatientID", "Study Date", "Findings_EN", "dob")]
+    >>> columns = ("PatientID", "Study Date", "Findings_EN", "dob")
+    >>> [column_meaning(name, Options()) for name in columns]
     ['patient', 'date', 'text', 'birth']
     """
     if column in options.keep_columns:
@@ -71,7 +76,7 @@ def clean_table(text: str, kind: str, sources: TableContext) -> CleanTable:
     why = why_unsupported(text)
     job = _TableJob(sources, unclean=[why] if why else [])
     if kind in ("csv", "tsv"):
-        return job.result(_clean_csv(text, job, "\t" if kind == "tsv" else None))
+        return job.result(_clean_csv(text, job, _TAB if kind == "tsv" else None))
     if kind == "jsonl":
         return job.result(_clean_jsonl(text, job))
     if kind == "json":
@@ -84,14 +89,17 @@ def read_rows(text: str, kind: str) -> Iterator[Mapping[str, Any]]:
     """The rows of a table as they are, to see who is in it; nothing where it cannot be read."""
     try:
         if kind in ("csv", "tsv"):
-            yield from csv.DictReader(io.StringIO(text), delimiter=_guess_delimiter(text, kind))
+            table = read_csv(text, "", delimiter=_TAB if kind == "tsv" else None, strict=False)
+            header = next(table, (0, []))[1]
+            yield from (dict(zip(header, cells, strict=False)) for _, cells in table)
         elif kind == "jsonl":
-            for line in text.splitlines():
-                if isinstance(row := json.loads(line) if line.strip() else None, dict):
-                    yield row
+            for _, line in split_jsonl(text):
+                with suppress(ValueError, RecursionError):  # the names in other rows count
+                    if isinstance(row := json.loads(line), dict):
+                        yield row
         elif kind == "json" and isinstance(held := json.loads(text), list):
             yield from (row for row in held if isinstance(row, dict))
-    except (csv.Error, json.JSONDecodeError, RecursionError):
+    except (OverreadError, json.JSONDecodeError, RecursionError):
         return
 
 
@@ -279,21 +287,9 @@ def may_identify(value: str, names: set[str]) -> bool:
     return looks_like_id(value) or bool(words & known)
 
 
-def _guess_delimiter(text: str, kind: str) -> str:
-    if kind == "tsv":
-        return "\t"
-    head = text.split("\n", 1)[0]
-    return max(",;\t|", key=head.count) if any(head.count(sign) for sign in ",;\t|") else ","
-
-
 def _clean_csv(text: str, job: _TableJob, delimiter: str | None) -> str:
-    csv.field_size_limit(2**31 - 1)
-    sign = delimiter or _guess_delimiter(text, "csv")
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
-        lines = list(reader)
-    except csv.Error as error:
-        raise OverreadError(f"the table cannot be read ({error})") from None
+    sign = delimiter or guess_delimiter(text.lstrip("\r\n").partition("\n")[0])
+    lines = [cells for _, cells in read_csv(text, "the table", delimiter=sign)]
     if not lines:
         return ""
     header = lines[0]
@@ -303,8 +299,6 @@ def _clean_csv(text: str, job: _TableJob, delimiter: str | None) -> str:
     writer = csv.writer(out, delimiter=sign, lineterminator="\n")
     writer.writerow(header)
     for number, cells in enumerate(lines[1:], 2):
-        if not cells:
-            continue
         if len(cells) != len(header):
             raise OverreadError(
                 f"line {number} of the table has {len(cells)} cells, not {len(header)}"
@@ -317,9 +311,7 @@ def _clean_csv(text: str, job: _TableJob, delimiter: str | None) -> str:
 
 def _clean_jsonl(text: str, job: _TableJob) -> str:
     made = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in split_jsonl(text):
         try:
             row = json.loads(line)
         except (json.JSONDecodeError, RecursionError) as error:

@@ -10,7 +10,6 @@ image_01_caption … as in the release.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
 from overread.benchmarks.row_fields import format_value
-from overread.benchmarks.rows import Row, read_rows
+from overread.benchmarks.rows import read_csv_rows, read_rows
 from overread.build.item import Item
 from overread.build.medthinkvqa.fields import SourcePicture
 from overread.core import Defect
@@ -39,23 +38,28 @@ _ALIASES = {
 }
 _KINDS = ("jsonl", "json", "csv", "tsv", "parquet")
 _SLOT = re.compile(r"image_(\d{1,3})_(id|path|caption|modality|sub_modality|timepoint)")
-_LONGEST_CELL = 8 << 20
 
 
 def items(source: Path, settings: Mapping[str, str]) -> Iterator[Item | Defect]:
     """The raw cases of a source, and what is wrong with rows that make none."""
     file = cases_file(source)
-    rows = (
-        _read_table(file)
-        if file.suffix in (".csv", ".tsv")
-        else read_rows(Fence(file.parent), file.name)
-    )
+    is_table = file.suffix in (".csv", ".tsv")
+    rows = read_csv_rows(file, file.name) if is_table else read_rows(Fence(file.parent), file.name)
     for row in rows:
         if row.data is None:
             if row.defect is not None:
                 yield row.defect
             continue
-        yield _make_item(_rename_columns(row.data), file.name, row.number)
+        columns = _rename_columns(dict.fromkeys(row.data, "x"))
+        lacking = [name for name in NEEDED if name not in columns]
+        if is_table and lacking:  # in every row: said once
+            expected = f"columns {', '.join(lacking)}"
+            found = f"columns {', '.join(sorted(columns))[:200]}"
+            yield Defect(code="missing-field", file=file.name, expected=expected, found=found)
+            return
+        cells = {column: None if cell == "" else cell for column, cell in row.data.items()}
+        data = _rename_columns(cells if is_table else row.data)
+        yield _make_item(data, file.name, row.number)
 
 
 def cases_file(source: Path) -> Path:
@@ -187,33 +191,3 @@ def _parse_pictures(value: Any) -> list[JsonValue] | None:
             return None
         found.append(picture.model_dump(mode="json", exclude_none=True))
     return found
-
-
-def _read_table(path: Path) -> Iterator[Row]:
-    """Rows of a CSV or TSV; one defect and no row where its columns are others."""
-
-    def defect(code: str, expected: str, found: str, row: int | None = None) -> Row:
-        told = Defect(code=code, file=path.name, row=row, expected=expected, found=found)
-        return Row(row or 0, None, told)
-
-    csv.field_size_limit(_LONGEST_CELL)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            table = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
-            columns = set(_rename_columns(dict.fromkeys(table.fieldnames or [], "x")))
-            lacking = [name for name in NEEDED if name not in columns]
-            if lacking:
-                found = ", ".join(sorted(columns))[:200] or "none"
-                yield defect("missing-field", f"columns {', '.join(lacking)}", f"columns {found}")
-                return
-            for number, row in enumerate(table, 2):
-                if None in row or None in row.values():
-                    yield defect("bad-row", "as many cells as columns", "another number", number)
-                else:
-                    yield Row(number, {key: value or None for key, value in row.items()})
-    except UnicodeDecodeError as error:
-        yield defect("wrong-encoding", "UTF-8", f"a byte that is none at {error.start}")
-    except csv.Error as error:
-        yield defect("bad-row", "a table", str(error)[:200])
-    except OSError as error:
-        yield defect("unreadable-file", "a readable file", str(error.strerror or error))

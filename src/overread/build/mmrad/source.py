@@ -11,7 +11,6 @@ beside them, or is put together from what the rows say.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 from overread.benchmarks.release import clean_id
 from overread.benchmarks.row_fields import format_value
-from overread.benchmarks.rows import Row, read_rows, split_files
+from overread.benchmarks.rows import read_csv_rows, read_rows, split_files
 from overread.build.item import Item
 from overread.build.mmrad.question_rows import question_items
 from overread.core import Defect
@@ -28,7 +27,6 @@ from overread.storage.fence import Fence
 
 FORMS = ("jsonl", "json", "parquet", "csv")
 SPLITS = ("train", "val", "test")
-_LONGEST_CELL = 4 << 20
 _EXPECTED = "id, image, report, regions"
 
 
@@ -103,7 +101,8 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _report_items(fence: Fence, file: str) -> Iterator[Item | Defect]:
-    for row in _read_csv(fence, file) if file.endswith(".csv") else read_rows(fence, file):
+    is_table = file.endswith(".csv")
+    for row in read_csv_rows(fence.path(file), file) if is_table else read_rows(fence, file):
         if row.data is None:
             if row.defect is not None:
                 yield row.defect
@@ -192,24 +191,3 @@ def _parse_size(value: Any) -> int | None:
     except (TypeError, ValueError):
         return None
     return int(number) if number.is_integer() and 0 < number < 10**6 else None
-
-
-def _read_csv(fence: Fence, file: str) -> Iterator[Row]:
-    """Rows of a CSV; NUL bytes are kept until somebody looks at the field."""
-    csv.field_size_limit(_LONGEST_CELL)
-    with fence.path(file).open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-        reader = csv.DictReader(lines)
-        number = 0
-        while True:
-            number += 1
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                defect = Defect(
-                    code="bad-row", file=file, row=number, expected="a row", found=str(error)
-                )
-                yield Row(number, None, defect)
-                return
-            yield Row(number, {str(key): value for key, value in row.items() if key is not None})

@@ -7,20 +7,19 @@ stands in the ledger under the report's own name.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from overread.benchmarks.rows import Row, parse_cells
 from overread.build.item import Data, Item
 from overread.build.rexgroundingct.scan_paths import patient_of, scan_stem
 from overread.build.rexgroundingct.settings import columns_of
 from overread.core import Defect
-from overread.errors import OverreadError, UsageError
+from overread.errors import UsageError
+from overread.storage.tables import decode_text, find_bad_byte, open_text, read_csv
 
 _LARGEST_TABLE = 1 << 30
-_LARGEST_FIELD = 2**31 - 1
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 
 
@@ -79,15 +78,16 @@ def _read_texts(folder: Path) -> Iterator[ReportRow | Defect]:
     """One report a text file; what stands under 'Impression' is its impression."""
     for number, path in enumerate(sorted(folder.glob("*.txt")), 1):
         try:
-            text = _decode(path.read_bytes())
+            text = decode_text(path.read_bytes())
         except OSError as error:
             why = str(error.strerror)
             yield Defect(
                 code="unreadable-file", file=path.name, expected="a readable file", found=why
             )
             continue
-        if _has_bad_bytes(text):
-            yield _encoding_defect(path.name, None, text)
+        if (bad := find_bad_byte(text)) is not None:
+            found = f"{bad} on line {bad.line}; is it Latin-1 or Windows-1254?"
+            yield Defect(code="wrong-encoding", file=path.name, expected="UTF-8", found=found)
             continue
         findings, impressions = split_sections(text)
         yield number, path.name, path.stem, {"findings": findings, "impressions": impressions}
@@ -120,61 +120,27 @@ def _read_rows(table: Path, columns: Mapping[str, str]) -> Iterator[ReportRow | 
         raise UsageError(
             f"the table has more than {_LARGEST_TABLE:,} bytes", where=str(table), remedy="cut it"
         )
-    text = _decode(table.read_bytes())
-    limit = csv.field_size_limit(_LARGEST_FIELD)
-    try:
-        reader = csv.reader(
-            io.StringIO(text, newline=""),
-            delimiter=_guess_delimiter(text, columns["id"]),
-            strict=True,
-        )
-        header = _read_header(reader, table, columns)
-        at = {key: header.index(column) for key, column in columns.items() if column in header}
-        number = 0
-        while True:
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise OverreadError(
-                    f"line {reader.line_num} is no CSV ({error})",
-                    where=str(table),
-                    remedy="put texts in quotes, and write a quotation mark inside them twice",
-                ) from None
-            if not any(cell.strip() for cell in row):
-                continue
-            number += 1
-            yield _parse_row(row, number, header, at, table.name)
-    finally:
-        csv.field_size_limit(limit)
+    with open_text(table) as stream:
+        rows = read_csv(stream, str(table), known=columns.values())
+        header = [name.strip() for name in next(rows, (0, []))[1]]
+        _check_header(header, table, columns)
+        for number, (_, cells) in enumerate(rows, 1):
+            if any(cell.strip() for cell in cells):
+                row = parse_cells(header, cells, table.name, number)
+                yield row.defect or _make_row(row, table.name, columns)
 
 
-def _parse_row(
-    row: list[str], number: int, header: list[str], at: Mapping[str, int], file: str
-) -> ReportRow | Defect:
-    if len(row) != len(header):
-        found = f"{len(row)} fields; is a text with commas not in quotes?"
-        return Defect(
-            code="bad-row", file=file, row=number, expected=f"{len(header)} fields", found=found
-        )
-    joined = "".join(row)
-    if _has_bad_bytes(joined):
-        return _encoding_defect(file, number, joined)
-    used = set(at.values())
-    more: Data = {
-        name: cell for n, (name, cell) in enumerate(zip(header, row, strict=True)) if n not in used
-    }
-    impressions = row[at["impressions"]] if "impressions" in at else ""
-    data: Data = {"findings": row[at["findings"]], "impressions": impressions, "columns": more}
-    return number, file, row[at["id"]].strip(), data
+def _make_row(row: Row, file: str, columns: Mapping[str, str]) -> ReportRow:
+    cells = row.data or {}
+    texts = {key: cells[column] for key, column in columns.items()}
+    more = {name: cell for name, cell in cells.items() if name not in columns.values()}
+    data: Data = {"findings": texts["findings"], "impressions": texts.get("impressions", "")}
+    return row.number, file, texts["id"].strip(), {**data, "columns": more}
 
 
-def _read_header(reader: Iterator[list[str]], table: Path, columns: Mapping[str, str]) -> list[str]:
-    try:
-        header = [name.strip() for name in next(reader)]
-    except (StopIteration, csv.Error):
-        raise UsageError("the table is empty or no CSV", where=str(table)) from None
+def _check_header(header: list[str], table: Path, columns: Mapping[str, str]) -> None:
+    if not header:
+        raise UsageError("the table is empty", where=str(table))
     lacking = [column for column in columns.values() if column not in header]
     if lacking:
         there = ", ".join(name[:40] for name in header[:12])
@@ -184,14 +150,6 @@ def _read_header(reader: Iterator[list[str]], table: Path, columns: Mapping[str,
             remedy=f"it has {there}; say which is which with the setting "
             "columns=id=…,findings=…,impressions=…",
         )
-    return header
-
-
-def _guess_delimiter(text: str, wanted: str) -> str:
-    """Spreadsheets of other countries part columns by ';', and some tools by tabs."""
-    first = text[: text.find("\n") if "\n" in text else len(text)].rstrip("\r")
-    parted = [sign for sign in ",;\t" if wanted in first.replace('"', "").split(sign)]
-    return parted[0] if parted else ","
 
 
 def _check_name(file: str, number: int, name: str, seen: Mapping[str, int]) -> Defect | None:
@@ -205,21 +163,3 @@ def _check_name(file: str, number: int, name: str, seen: Mapping[str, int]) -> D
         found = f"'{scan_stem(name)}', which row {seen[scan_stem(name)]} has"
         return Defect(code="duplicate-id", **where, expected="a name of its own", found=found)
     return None
-
-
-def _decode(raw: bytes) -> str:
-    """UTF-8, or what the first bytes say; bytes that are neither are kept apart for the rows."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if raw.startswith(mark):
-            return raw.decode(encoding, "replace")
-    return raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-
-
-def _has_bad_bytes(text: str) -> bool:
-    return any("\udc80" <= sign <= "\udcff" for sign in text) if not text.isascii() else False
-
-
-def _encoding_defect(file: str, row: int | None, text: str) -> Defect:
-    at = next(n for n, sign in enumerate(text) if "\udc80" <= sign <= "\udcff")
-    found = f"byte 0x{ord(text[at]) - 0xDC00:02x}; is it Latin-1 or Windows-1254?"
-    return Defect(code="wrong-encoding", file=file, row=row, expected="UTF-8", found=found)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from overread.core.verdicts import StepVerdicts
 from overread.errors import OverreadError
 from overread.ontology import step_errors
+from overread.storage.tables import read_sheet, read_user_file
 
 COLUMNS = ("case", "sample", "step", "text", "factual", "critical", "errors", "rater")
 """The columns of a sheet for raters."""
@@ -24,7 +25,6 @@ COLUMNS = ("case", "sample", "step", "text", "factual", "critical", "errors", "r
 _NEEDED = ("case", "step", "factual")
 _YES_NO = {"1": True, "yes": True, "y": True, "true": True}
 _YES_NO |= {"0": False, "no": False, "n": False, "false": False}
-_MAX_BYTES = 1 << 26
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -51,57 +51,23 @@ class HumanVerdict:
 def read_human_verdicts(path: Path) -> list[HumanVerdict]:
     """The verdicts in a CSV file; raises one sentence with the line where something is wrong."""
     name = str(path)
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise OverreadError("the file is too large for human verdicts", where=name)
-        raw = path.read_bytes()
-    except OSError as error:
-        raise OverreadError(
-            f"the human verdicts cannot be read ({error.strerror})",
-            where=name,
-            remedy="give a CSV file with the columns case, step and factual",
-        ) from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise OverreadError(
-            "the file is not in UTF-8", where=name, remedy="save it as 'CSV UTF-8'"
-        ) from None
-    return _parse_verdicts(text, name)
-
-
-def _parse_verdicts(text: str, name: str) -> list[HumanVerdict]:
-    first = text.partition("\n")[0]
-    # Spreadsheets of other countries write semicolons; a header says which it is.
-    mark = max(",;\t", key=first.count)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    text = read_user_file(path, "human verdicts")
     found: list[HumanVerdict] = []
     before: dict[tuple[str, str, int, int], int] = {}
-    try:
-        header = [cell.strip().lower() for cell in next(lines, [])]
-        _check_header(header, name)
-        for cells in lines:
-            if not any(cell.strip() for cell in cells):
-                continue
-            verdict = _parse_verdict(header, cells, name, lines.line_num)
-            if verdict is None:
-                continue
-            key = (verdict.rater, verdict.case_id, verdict.sample, verdict.step)
-            if key in before:
-                raise OverreadError(
-                    f"rater '{verdict.rater}' judged step {verdict.step} of {verdict.case_id} "
-                    f"twice, first on line {before[key]}",
-                    where=f"{name}, line {verdict.line}",
-                    remedy="leave one line for each step and rater",
-                )
-            before[key] = verdict.line
-            found.append(verdict)
-    except csv.Error as error:
-        raise OverreadError(
-            f"this is not CSV ({error})",
-            where=f"{name}, line {max(1, lines.line_num)}",
-            remedy="save it as 'CSV UTF-8'",
-        ) from None
+    for line, row in read_sheet(text, name, COLUMNS, lambda header: _check_header(header, name)):
+        verdict = _parse_verdict(row, name, line)
+        if verdict is None:
+            continue
+        key = (verdict.rater, verdict.case_id, verdict.sample, verdict.step)
+        if key in before:
+            raise OverreadError(
+                f"rater '{verdict.rater}' judged step {verdict.step} of {verdict.case_id} "
+                f"twice, first on line {before[key]}",
+                where=f"{name}, line {verdict.line}",
+                remedy="leave one line for each step and rater",
+            )
+        before[key] = verdict.line
+        found.append(verdict)
     if not found:
         raise OverreadError(
             "no step has a verdict", where=name, remedy="fill in the column 'factual', 1 or 0"
@@ -109,7 +75,7 @@ def _parse_verdicts(text: str, name: str) -> list[HumanVerdict]:
     return found
 
 
-def _check_header(header: list[str], name: str) -> None:
+def _check_header(header: Sequence[str], name: str) -> None:
     where = f"{name}, line 1"
     lacking = [column for column in _NEEDED if column not in header]
     if lacking:
@@ -124,17 +90,9 @@ def _check_header(header: list[str], name: str) -> None:
             raise OverreadError(f"there are two columns '{column}'", where=where)
 
 
-def _parse_verdict(
-    header: list[str], cells: list[str], name: str, line: int
-) -> HumanVerdict | None:
+def _parse_verdict(cells: Mapping[str, str], name: str, line: int) -> HumanVerdict | None:
     where = f"{name}, line {line}"
-    if len(cells) > len(header):
-        raise OverreadError(
-            f"there are {len(cells)} cells under {len(header)} columns",
-            where=where,
-            remedy="put quotation marks around a cell that holds the separator",
-        )
-    row = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
+    row = {column: cell.strip() for column, cell in cells.items()}
     if not row.get("factual"):
         return None
     factual = _parse_yes_no(row, "factual", where)
