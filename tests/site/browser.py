@@ -76,17 +76,17 @@ class PageWindow:
         window = cls(context.new_page(), site)
         window.page.set_default_timeout(TIMEOUT)
 
-        def told(message: ConsoleMessage) -> None:
+        def note_error(message: ConsoleMessage) -> None:
             if message.type == "error":
                 window.errors.append(message.text)
 
-        window.page.on("console", told)
+        window.page.on("console", note_error)
         window.page.on("pageerror", lambda error: window.errors.append(str(error)))
         window.page.goto(site.address)
         try:
             yield window
             wrong = [e for e in window.errors if not any(part in e for part in window.expected)]
-            assert not wrong, f"the console told errors: {wrong}"
+            assert not wrong, f"errors in the console: {wrong}"
         finally:
             context.close()
 

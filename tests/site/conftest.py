@@ -32,8 +32,12 @@ def shelf_folder(once_folder: Path) -> Path:
 
 @pytest.fixture
 def own_shelf(shelf_folder: Path, tmp_path: Path) -> Path:
-    """A copy of the shelf that a test may change."""
-    return Path(shutil.copytree(shelf_folder, tmp_path / "shelf"))
+    """A copy of the shelf that a test may change; scans are links, to be removed before writing."""
+
+    def copy(file: str, to: str) -> None:
+        (os.link if file.endswith(".nii.gz") else shutil.copy2)(file, to)
+
+    return Path(shutil.copytree(shelf_folder, tmp_path / "shelf", copy_function=copy))
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +46,15 @@ def site(shelf_folder: Path) -> Iterator[Site]:
     from tests.site.served_site import serve_site
 
     with serve_site([shelf_folder], "--read-only") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def hidden_site(shelf_folder: Path) -> Iterator[Site]:
+    """The same page, where the truth is withheld."""
+    from tests.site.served_site import serve_site
+
+    with serve_site([shelf_folder], "--hide-truth", "--read-only") as found:
         yield found
 
 
@@ -57,7 +70,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def window(browser: Browser, site: Site) -> Iterator[PageWindow]:
-    """A window on the page; the test fails if the page told an error to the console."""
+    """A window on the page; the test fails if the page wrote an error to the console."""
     from tests.site.browser import PageWindow
 
     with PageWindow.open(browser, site) as found:
@@ -79,7 +92,7 @@ def writable_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def question_folder(writable_site: Site, request: pytest.FixtureRequest) -> Path:
-    """Two films, a scan and a text, read by nobody yet, on the shelf of the writable_site."""
+    """Two films, a scan and a text, read by nobody yet, on the shelf of the writable site."""
     from tests.site.builds.question_folders import mixed_folder
 
     assert writable_site.home is not None

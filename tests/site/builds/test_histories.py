@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return pool.submit(demo_build, home).result()
 
 
+@pytest.fixture(scope="module")
+def built_site(built: Path) -> Iterator[Site]:
+    """The page on that build, read-only."""
+    with serve_site([built], "--read-only") as site:
+        yield site
+
+
 def behind(site: Site, **query: str) -> list[dict[str, Any]]:
     """The cases behind a number."""
     build = site.shelf_id("builds", "built")
@@ -37,56 +46,54 @@ def behind(site: Site, **query: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_number_has_its_cases(built: Path) -> None:
+def test_every_number_has_its_cases(built: Path, built_site: Site) -> None:
     """As many cases as the flow counts, for each step, end and reason; each stands somewhere."""
-    with serve_site([built], "--read-only") as site:
-        for step in load_summary(built).steps:
-            assert len(behind(site, step=step.name)) == step.came
-            assert len(behind(site, step=step.name, outcome="kept")) == step.kept
-            for outcome in ("dropped", "waiting", "failed"):
-                for reason, count in getattr(step, outcome).items():
-                    told = behind(site, step=step.name, outcome=outcome, reason=reason)
-                    assert len(told) == count
-                    assert {one["step"] for one in told} == {step.name}
-        everyone = {one["case"]: (one["step"], one["outcome"]) for one in behind(site)}
-        assert len(everyone) == 6
-        assert sorted(everyone.values()) == [
-            *[("audit", "waiting")] * 4,
-            ("tidy", "dropped"),
-            ("tidy", "failed"),
-        ]
-        build = site.shelf_id("builds", "built")
-        assert site.ask(f"/api/builds/{build}/cases?step=nope").status == 404
-        assert site.ask(f"/api/builds/{build}/cases?outcome=nope").status == 422
-        assert site.ask(f"/api/builds/{build}/history?case=nope").status == 404
-        assert site.ask(f"/api/builds/{build}/history").status == 422
+    for step in load_summary(built).steps:
+        assert len(behind(built_site, step=step.name)) == step.came
+        assert len(behind(built_site, step=step.name, outcome="kept")) == step.kept
+        for outcome in ("dropped", "waiting", "failed"):
+            for reason, count in getattr(step, outcome).items():
+                told = behind(built_site, step=step.name, outcome=outcome, reason=reason)
+                assert len(told) == count
+                assert {one["step"] for one in told} == {step.name}
+    everyone = {one["case"]: (one["step"], one["outcome"]) for one in behind(built_site)}
+    assert len(everyone) == 6
+    assert sorted(everyone.values()) == [
+        *[("audit", "waiting")] * 4,
+        ("tidy", "dropped"),
+        ("tidy", "failed"),
+    ]
+    build = built_site.shelf_id("builds", "built")
+    assert built_site.ask(f"/api/builds/{build}/cases?step=nope").status == 404
+    assert built_site.ask(f"/api/builds/{build}/cases?outcome=nope").status == 422
+    assert built_site.ask(f"/api/builds/{build}/history?case=nope").status == 404
+    assert built_site.ask(f"/api/builds/{build}/history").status == 422
     with pytest.raises(UnknownName):
         load_item_statuses(built, "nope")
 
 
-def test_a_history_is_the_ledgers(built: Path) -> None:
+def test_a_history_is_the_ledgers(built: Path, built_site: Site) -> None:
     """Decisions, changes and answers are those of `overread ledger DIR CASE`."""
-    with serve_site([built], "--read-only") as site:
-        build = site.shelf_id("builds", "built")
-        for one in load_item_statuses(built):
-            own = load_history(built, one.item)
-            told = site.get(f"/api/builds/{build}/history?case={quote(one.item, safe='')}")
-            assert [(d["step"], d["outcome"], d["current"]) for d in told["decisions"]] == [
-                (d.entry.step, d.entry.outcome, d.current) for d in own.decisions
-            ]
-            for shown, decided in zip(told["decisions"], own.decisions, strict=True):
-                assert [a["reply"] for a in shown["answers"]] == [
-                    call.reply.text for call in decided.asked if call.reply
-                ]
-                assert [(c["before"], c["after"]) for c in shown["changes"]] == [
-                    (c.before, c.after) for c in decided.entry.changes
-                ]
-            assert str(built.parent) not in str(told)
-        waiting = behind(site, step="audit")[0]["case"]
-        answers = site.get(f"/api/builds/{build}/history?case={waiting}")["decisions"][-1][
-            "answers"
+    build = built_site.shelf_id("builds", "built")
+    for one in load_item_statuses(built):
+        own = load_history(built, one.item)
+        told = built_site.get(f"/api/builds/{build}/history?case={quote(one.item, safe='')}")
+        assert [(d["step"], d["outcome"], d["current"]) for d in told["decisions"]] == [
+            (d.entry.step, d.entry.outcome, d.current) for d in own.decisions
         ]
-        assert any("Audit" in part for part in answers[0]["asked"][-1]["parts"])
+        for shown, decided in zip(told["decisions"], own.decisions, strict=True):
+            assert [a["reply"] for a in shown["answers"]] == [
+                call.reply.text for call in decided.asked if call.reply
+            ]
+            assert [(c["before"], c["after"]) for c in shown["changes"]] == [
+                (c.before, c.after) for c in decided.entry.changes
+            ]
+        assert str(built.parent) not in str(told)
+    waiting = behind(built_site, step="audit")[0]["case"]
+    answers = built_site.get(f"/api/builds/{build}/history?case={waiting}")["decisions"][-1][
+        "answers"
+    ]
+    assert any("Audit" in part for part in answers[0]["asked"][-1]["parts"])
 
 
 def spoil(folder: Path, *orders: str) -> None:
@@ -99,10 +106,9 @@ def spoil(folder: Path, *orders: str) -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own(built: Path, tmp_path: Path) -> Path:
     """A build of one's own, to be changed."""
-    with ThreadPoolExecutor() as pool:
-        return pool.submit(demo_build, tmp_path).result()
+    return Path(shutil.copytree(built, tmp_path / "built"))
 
 
 def test_a_step_that_decided_anew_undoes_no_later_one(own: Path) -> None:
@@ -206,27 +212,38 @@ SPOILT = {
 }
 
 
+@pytest.fixture(scope="module")
+def spoilt_site(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A page on copies of the build, each of them spoilt in another way."""
+    home = tmp_path_factory.mktemp("spoilt")
+    for number, order in enumerate(SPOILT.values()):
+        spoil(Path(shutil.copytree(built, home / f"build{number:02}")), order)
+    with serve_site([home]) as site:
+        site.home = home
+        yield site
+
+
 @pytest.mark.parametrize("spoilt", SPOILT)
-def test_a_ledger_that_no_build_wrote_is_told(own: Path, spoilt: str) -> None:
+def test_a_ledger_that_no_build_wrote_is_told(built: Path, spoilt_site: Site, spoilt: str) -> None:
     """Whatever stands in the file: an answer or one sentence, on the page and at the terminal."""
-    case = load_item_statuses(own)[0].item
-    spoil(own, SPOILT[spoilt])
-    with serve_site([own]) as site:
-        build = site.shelf_id("builds", "built")
-        for part in ("", "/cases", "/cases?step=tidy", f"/history?case={case}"):
-            answer = site.ask(f"/api/builds/{build}{part}")
-            assert answer.status in (200, 404, 422), (part, answer.body[:300])
-            assert str(own.parent) not in answer.body.decode()
+    case = load_item_statuses(built)[0].item
+    name = f"build{list(SPOILT).index(spoilt):02}"
+    assert spoilt_site.home is not None
+    own, build = spoilt_site.home / name, spoilt_site.shelf_id("builds", name)
+    for part in ("", "/cases", "/cases?step=tidy", f"/history?case={case}"):
+        answer = spoilt_site.ask(f"/api/builds/{build}{part}")
+        assert answer.status in (200, 404, 422), (part, answer.body[:300])
+        assert str(own.parent) not in answer.body.decode()
     for words in ((own,), (own, case)):
         code, _, err = command("ledger", *words)
         assert code in (0, 1, 2)
         assert len(err.splitlines()) <= 6
 
 
-def test_from_a_number_to_the_history(browser: Browser, built: Path) -> None:
+def test_from_a_number_to_the_history(browser: Browser, built_site: Site) -> None:
     """The flow's numbers lead to their cases, and a case to what was decided on it, and why."""
-    with serve_site([built], "--read-only") as site, PageWindow.open(browser, site) as window:
-        build = site.shelf_id("builds", "built")
+    with PageWindow.open(browser, built_site) as window:
+        build = built_site.shelf_id("builds", "built")
         window.go(f"/builds/{build}")
         window.page.get_by_role("link", name="1 empty-report at tidy: the cases").click()
         window.page.get_by_role("heading", name="Cases that were dropped at tidy").wait_for()
@@ -237,7 +254,7 @@ def test_from_a_number_to_the_history(browser: Browser, built: Path) -> None:
         expect(window.page.locator(".rows tbody tr")).to_have_count(6)
         window.check_accessibility()
         window.save_screenshots("build-cases")
-        first = behind(site, step="audit")[0]["case"]
+        first = behind(built_site, step="audit")[0]["case"]
         window.page.get_by_role("link", name=first, exact=True).click()
         window.page.get_by_role("heading", name=first, exact=True).wait_for()
         steps = window.page.locator(".history-steps > li")

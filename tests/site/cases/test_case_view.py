@@ -209,10 +209,9 @@ def test_a_ct_is_read_by_its_sentences(
     assert finding.regions[0].model_dump()["first"] == 40
 
 
-def test_a_page_without_the_truth_says_so(shelf_folder: Path, browser: Browser) -> None:
+def test_a_page_without_the_truth_says_so(hidden_site: Site, browser: Browser) -> None:
     """There is no button, the key does nothing, and nobody asks for it."""
-    options = ("--hide-truth", "--read-only")
-    with serve_site([shelf_folder], *options) as site, PageWindow.open(browser, site) as window:
+    with PageWindow.open(browser, hidden_site) as window:
         window.go(_case(window, "mmrad", "p90000007_1"))
         window.wait_for_text("The truth is withheld on this page")
         window.wait_for_text("This page is read-only")

@@ -195,18 +195,15 @@ def test_the_splits_lead_to_each_other(window: PageWindow) -> None:
     expect(page.locator(".browser-splits [aria-current=page]")).to_have_text("val")
 
 
-def test_without_truth_the_page_says_why(browser: Browser, shelf_folder: Path) -> None:
+def test_without_truth_the_page_says_why(browser: Browser, hidden_site: Site) -> None:
     """No facets of the truth, no labels, no defects, and one sentence about it."""
-    with (
-        serve_site([shelf_folder / "rexgroundingct"], "--read-only", "--hide-truth") as site,
-        PageWindow.open(browser, site) as window,
-    ):
+    with PageWindow.open(browser, hidden_site) as window:
         page = _opened(window, "rexgroundingct")
         window.wait_for_text("belong to the truth, which is withheld")
         assert page.get_by_role("checkbox").count() == 0
         assert page.get_by_role("group", name="Finding category").count() == 0
         assert page.get_by_role("link", name="Defects").count() == 0
-        dataset = site.shelf_id("datasets", "rexgroundingct")
+        dataset = hidden_site.shelf_id("datasets", "rexgroundingct")
         window.go(f"/datasets/{dataset}/test/defects")
         window.wait_for_text("the truth is withheld")
 

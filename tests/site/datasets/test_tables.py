@@ -99,18 +99,17 @@ def test_the_search_reads_the_whole_text(site: Site) -> None:
     assert site.ask(f"{base}/search?words={'a' * 201}").status == 422
 
 
-def test_the_truth_is_not_told_where_it_is_withheld(shelf_folder: Path) -> None:
+def test_the_truth_is_not_told_where_it_is_withheld(hidden_site: Site) -> None:
     """Without truth there are no labels and no defects, and the table has no word of them."""
-    with serve_site([shelf_folder / "medthinkvqa"], "--read-only", "--hide-truth") as site:
-        base = _base(site, "medthinkvqa")
-        assert site.ask(f"{base}/labels").status == 403
-        assert site.ask(f"{base}/defects").status == 403
-        assert site.ask(f"{base}/defects/lines?code=bad-row").status == 403
-        answer = site.ask(f"{base}/cases")
-        assert answer.status == 200
-        for word in (b"X-ray", b"Chapter", b"Case number", b"modality", b".jpg"):
-            assert word not in answer.body
-        assert site.get(f"{base}/search?words=chapter")["cases"] == [[]]
+    base = _base(hidden_site, "medthinkvqa")
+    assert hidden_site.ask(f"{base}/labels").status == 403
+    assert hidden_site.ask(f"{base}/defects").status == 403
+    assert hidden_site.ask(f"{base}/defects/lines?code=bad-row").status == 403
+    answer = hidden_site.ask(f"{base}/cases")
+    assert answer.status == 200
+    for word in (b"X-ray", b"Chapter", b"Case number", b"modality", b".jpg"):
+        assert word not in answer.body
+    assert hidden_site.get(f"{base}/search?words=chapter")["cases"] == [[]]
 
 
 def test_defects_are_counted_by_kind(damaged: Site) -> None:

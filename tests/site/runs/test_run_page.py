@@ -156,10 +156,9 @@ def test_cells_cannot_be_formulas(own_shelf: Path, browser: Browser) -> None:
         assert any(row["Why it failed"].startswith("'@SUM") for row in found)
 
 
-def test_without_truth_nothing_is_right_or_wrong(shelf_folder: Path, browser: Browser) -> None:
+def test_without_truth_nothing_is_right_or_wrong(hidden_site: Site, browser: Browser) -> None:
     """Scores are there, single cases do not tell."""
-    hidden = serve_site([shelf_folder], "--read-only", "--hide-truth")
-    with hidden as page, PageWindow.open(browser, page) as window:
+    with PageWindow.open(browser, hidden_site) as window:
         window.go(run_of(window, "medthinkvqa/atlas"))
         window.wait_for_text("share of cases answered right")
         window.page.get_by_role("tab", name="Cases").click()

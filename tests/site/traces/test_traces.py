@@ -117,7 +117,7 @@ def test_places_that_are_not_there_are_told(asked: Site, question_folder: Path) 
     told = [(r["drawable"], r["problem"]) for r in regions]
     assert [drawable for drawable, _ in told] == [False, False, True, True, False, False]
     assert "outside" in told[0][1]
-    assert "no box" in told[1][1]
+    assert "invalid box" in told[1][1]
     assert "beyond" in told[2][1]
     assert "no picture" in told[4][1]
     ct = "/api" + of(asked, question_folder / "broken-ct")

@@ -291,7 +291,9 @@ def test_planes_and_3d(window: PageWindow) -> None:
 
 def test_a_scan_that_is_none_is_told(own_shelf: Path, browser: Browser) -> None:
     """A damaged file is told in one sentence, and the rest of the page stands."""
-    (own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz").write_bytes(b"\x1f\x8bno scan at all")
+    scan = own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz"
+    scan.unlink()
+    scan.write_bytes(b"\x1f\x8bno scan at all")
     with serve_site([own_shelf], "--read-only") as site, PageWindow.open(browser, site) as window:
         window.expected.append("422")
         dataset = site.shelf_id("datasets", "rexgroundingct")

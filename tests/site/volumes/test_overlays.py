@@ -134,28 +134,30 @@ def test_a_run_of_another_split_is_refused(site: Site) -> None:
     assert site.ask(f"{base}/test/test_7_a_1/ct/marks?run={other}").status == 422
 
 
-def test_without_the_truth_only_predictions_are_told(shelf_folder: Path) -> None:
+def test_without_the_truth_only_predictions_are_told(hidden_site: Site) -> None:
     """Where the truth is withheld no route tells it, and what a run marked is still shown."""
-    with serve_site([shelf_folder], "--hide-truth", "--read-only") as blind:
-        dataset, run = ids(blind, "atlas")
-        base = f"/api/volumes/{dataset}/test/test_7_a_1/ct"
-        for part in ("findings", "truth/0", f"compare/0?run={run}", f"distances/0?run={run}"):
-            assert blind.ask(f"{base}/{part}").status == 403
-        for part in ("geometry", f"marks?run={run}", f"prediction/0?run={run}", "slice"):
-            assert blind.ask(f"{base}/{part}").status == 200
-        told = blind.ask(f"{base}/marks?run={run}").body
-        assert b"category" not in told
-        assert b"entities" not in told
-        assert blind.ask(f"{base}/truth/0", method="HEAD").status == 403
+    dataset, run = ids(hidden_site, "atlas")
+    base = f"/api/volumes/{dataset}/test/test_7_a_1/ct"
+    for part in ("findings", "truth/0", f"compare/0?run={run}", f"distances/0?run={run}"):
+        assert hidden_site.ask(f"{base}/{part}").status == 403
+    for part in ("geometry", f"marks?run={run}", f"prediction/0?run={run}", "slice"):
+        assert hidden_site.ask(f"{base}/{part}").status == 200
+    told = hidden_site.ask(f"{base}/marks?run={run}").body
+    assert b"category" not in told
+    assert b"entities" not in told
+    assert hidden_site.ask(f"{base}/truth/0", method="HEAD").status == 403
 
 
 def test_damaged_files_are_told(own_shelf: Path) -> None:
     """A mask that is cut off, a mask that is gone, a scan that is none: one sentence each."""
-    masks = own_shelf / "rexgroundingct" / "segmentations"
-    good = (masks / "test_7_a_1.nii.gz").read_bytes()
-    (masks / "test_7_a_1.nii.gz").write_bytes(good[:-500])
+    mask = own_shelf / "rexgroundingct/segmentations/test_7_a_1.nii.gz"
+    good = mask.read_bytes()
+    mask.unlink()
+    mask.write_bytes(good[:-500])
     (own_shelf / "runs/rexgroundingct/atlas/arrays/test_7_a_1.nii.gz").unlink()
-    (own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz").write_bytes(b"no scan at all")
+    scan = own_shelf / "rexgroundingct/images/test_2_a_1.nii.gz"
+    scan.unlink()
+    scan.write_bytes(b"no scan at all")
     # The runs of a copied shelf still name the old place of what they read.
     moved = str(own_shelf / "rexgroundingct")
     with serve_site([own_shelf], "--read-only", "--root", moved) as site:
