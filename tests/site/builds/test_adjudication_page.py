@@ -60,27 +60,27 @@ def test_a_whole_read_by_keyboard_alone(
         keys(window, str(code.locator("kbd").text_content()), "n")
         window.page.keyboard.type("the other lung; u and s are letters here")
         keys(window, "Control+Enter")
-        told(window, "Kept on item1: reject, wrong-side")
+        told(window, "Saved for item1: reject, wrong-side")
         window.wait_for_text("Does trace 2 hold?")
         keys(window, "s")
-        told(window, "Put off: item2")
+        told(window, "Skipped: item2")
         window.page.get_by_text("A nodule.").wait_for()
         keys(window, "0", "Enter")
-        told(window, "Kept on item3: cannot judge")
+        told(window, "Saved for item3: cannot judge")
         window.page.get_by_text("sarcoid nodules").wait_for()
         keys(window, "1", "Enter")
-        told(window, "Kept on item4: leak")
-        window.wait_for_text("Does trace 2 hold?")  # the one that was put off comes back
+        told(window, "Saved for item4: leak")
+        window.wait_for_text("Does trace 2 hold?")  # the one that was skipped comes back
         keys(window, "u")
-        told(window, "Taken back: leak, on item4")
+        told(window, "Undone: leak, on item4")
         window.page.get_by_text("sarcoid nodules").wait_for()
         keys(window, "2", "Enter")
-        told(window, "Kept on item4: none")
+        told(window, "Saved for item4: none")
         window.wait_for_text("Does trace 2 hold?")
         keys(window, "1", "Enter")
         window.wait_for_text("No questions left for you")
         keys(window, "Control+z")
-        told(window, "Taken back: accept, on item2")
+        told(window, "Undone: accept, on item2")
         window.page.get_by_role("button", name="1 accept", pressed=True).wait_for()
         keys(window, "Enter")
         window.wait_for_text("You have given 4 verdicts")
@@ -113,7 +113,7 @@ def test_other_needs_words_as_at_the_terminal(
         keys(window, "n")
         window.page.keyboard.type("it is odd")
         keys(window, "Escape", "Enter")
-        told(window, "Kept on item1")
+        told(window, "Saved for item1")
     assert given(question_folder, "ann") == [("item1", "accept", ("other",), "it is odd", None)]
 
 
@@ -146,7 +146,7 @@ def test_a_box_is_corrected_by_keys_as_the_terminal_writes_it(
         assert bottom > 120
         assert right > 90
         keys(window, "2", "b", "Escape", "Escape", "b", "Escape", "Escape", "Enter")
-        told(window, "Kept on item2")
+        told(window, "Saved for item2")
     one, two = given(question_folder, "ann")
     assert one[4] == {"box": [44, 50, right, bottom]}
     assert two[4] == {"boxes": [[40, 50, 90, 120], [60, 75, 100, 125]]}
@@ -172,7 +172,7 @@ def test_a_box_is_drawn_with_the_mouse(
         window.page.locator(".adjudicate-instead").wait_for()
         window.page.locator(".adjudicate-panel:focus").wait_for()
         keys(window, "1", "Enter")
-        told(window, "Kept on item1: accept")
+        told(window, "Saved for item1: accept")
     ((_, _, _, _, data),) = given(question_folder, "ann")
     assert data is not None
     assert np.allclose(data["box"], [20, 30, 70, 90], atol=2)
@@ -197,7 +197,7 @@ def test_slices_are_marked_on_a_scan(
         window.save_screenshots("adjudicate-scan")
         window.check_accessibility()
         keys(window, "1", "Enter")
-        told(window, "Kept on item3: drawn")
+        told(window, "Saved for item3: drawn")
     assert given(question_folder, "ann") == [("item3", "drawn", (), "", {"slices": [6, 7, 8, 9]})]
 
 
@@ -219,10 +219,10 @@ def test_two_people_at_once_and_nothing_of_the_other(
             keys(one, "2", "n")
             one.page.keyboard.type("zebra")
             keys(one, "Control+Enter")
-            told(one, f"Kept on item{number}: reject")
+            told(one, f"Saved for item{number}: reject")
             assert "zebra" not in str(other.page.content())
             keys(other, "1", "Enter")
-            told(other, f"Kept on item{number}: accept")
+            told(other, f"Saved for item{number}: accept")
             assert "ann" not in other.page.locator("main").inner_text().split()
     assert len(seen) > 5
     assert not any("zebra" in body or '"ann"' in body for body in seen)
@@ -251,7 +251,7 @@ def test_a_verdict_survives_a_server_that_is_gone(
         window.page.unroute("**/queue/verdicts")
         expect(window.page.get_by_role("button", name="Give")).to_be_enabled()
         keys(window, "Enter")
-        told(window, "Kept on item1: reject")
+        told(window, "Saved for item1: reject")
     assert [one[1] for one in given(question_folder, "ann")] == ["reject"]
 
 

@@ -37,8 +37,8 @@ def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> 
         window.wait_for_text("1 empty-report")
         window.wait_for_text("4 waiting: letter")
         window.wait_for_text("4 open questions for people")
-        window.wait_for_text("What models answered")
-        window.wait_for_text("ann: 3 given, 1 left")
+        window.wait_for_text("Model usage")
+        window.wait_for_text("ann: 3 done, 1 left")
         window.wait_for_text("log intact")
         assert window.page.get_by_text("kappa").count() == 0  # not before it is asked for
         window.page.get_by_role("button", name="Show the agreement").click()
@@ -49,5 +49,5 @@ def test_the_flow_and_the_people_are_shown(browser: Browser, tmp_path: Path) -> 
         wide = window.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         assert wide
         window.page.get_by_role("link", name="Adjudicate").click()
-        window.wait_for_text("Who reads?")
+        window.wait_for_text("Who are you?")
         window.check_accessibility()

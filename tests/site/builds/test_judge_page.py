@@ -19,7 +19,7 @@ def test_people_check_a_judge(browser: Browser, own_shelf: Path) -> None:
     with serve_site([own_shelf]) as site, PageWindow.open(browser, site) as window:
         window.go(f"/runs/{site.shelf_id('runs', 'medthinkvqa/atlas')}")
         window.page.get_by_role("button", name="Have people check the judge").click()
-        window.wait_for_text("People check here what a judge said")
+        window.wait_for_text("People check the verdicts of a judge")
         window.page.get_by_role("link", name="Adjudicate").click()
         window.page.locator("input:focus").wait_for()
         window.page.keyboard.type("ann")
@@ -33,7 +33,7 @@ def test_people_check_a_judge(browser: Browser, own_shelf: Path) -> None:
         window.check_accessibility()
         folder = run.with_name("atlas-judge-checked")
         for number in range(2 * len(cases)):
-            window.wait_for_text(f"{number} given")
+            window.wait_for_text(f"{number} done")
             window.page.keyboard.press("1")
             window.page.keyboard.press("Enter")
         window.wait_for_text("No questions left for you")

@@ -212,7 +212,7 @@ def test_scripts_in_a_dataset_are_texts(looking: PageWindow) -> None:
     """Histories, titles, chapters, columns and file names are shown as written, and run nothing."""
     page = _opened(looking, "hostile")
     page.get_by_text("onerror").locator("visible=true").first.wait_for()
-    looking.wait_for_text("1 unread")
+    looking.wait_for_text("1 row skipped")
     page.keyboard.press("t")
     expect(page.locator(".card-truth").first).to_contain_text("<script>")
     facet = page.get_by_role("group", name="ICD-10 chapter").get_by_role("button").first

@@ -24,7 +24,7 @@ def test_differences_and_ranks(window: PageWindow) -> None:
     window.wait_for_text(f"Ranks by {told['metric']}")
     window.check_accessibility()
     window.save_screenshots("compare")
-    page.get_by_role("combobox", name="Set against").select_option(runs[2])
+    page.get_by_role("combobox", name="Baseline").select_option(runs[2])
     expect(table.get_by_role("row").filter(has_text="atlas")).to_contain_text(f"−{own:.3f}")
     page.get_by_role("combobox", name="Score", exact=True).select_option("hit_rate")
     window.wait_for_text("Ranks by hit_rate")

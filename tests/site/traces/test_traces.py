@@ -273,7 +273,7 @@ def test_masks_of_a_ct_are_shown(window: PageWindow, shelf_folder: Path) -> None
         n for n, s in enumerate(steps, 1) if s["regions"] and s["regions"][0]["kind"] == "mask"
     )
     window.go(f"{path}?step={number}&truth=1")
-    window.wait_for_text("the slice where most is marked")
+    window.wait_for_text("the slice where the mask is largest")
     slices = window.page.locator(".trace-slice img")
     slices.nth(1).wait_for()
     for n in range(2):

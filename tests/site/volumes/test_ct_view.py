@@ -206,7 +206,7 @@ def test_findings_over_the_scan(window: PageWindow) -> None:
     page = window.page
     dataset = window.site.shelf_id("datasets", "rexgroundingct")
     run = window.site.shelf_id("runs", "rexgroundingct/atlas")
-    page.get_by_label("Masks of").select_option(run)
+    page.get_by_label("Masks from").select_option(run)
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0 1'")
     facts = window.site.get(f"/api/volumes/{dataset}/test/test_7_a_1/ct/findings?run={run}")
     space = window.site.get(f"/api/volumes/{dataset}/test/test_7_a_1/ct/geometry")["patient"]
@@ -238,7 +238,7 @@ def test_masks_are_shown_as_asked(window: PageWindow) -> None:
     """Without outline and fill nothing is drawn; findings and modes are chosen one by one."""
     opened(window, "test_2_a_1", truth=True)
     page = window.page
-    page.get_by_label("Masks of").select_option(
+    page.get_by_label("Masks from").select_option(
         window.site.shelf_id("runs", "rexgroundingct/oracle")
     )
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0'")

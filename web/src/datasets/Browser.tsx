@@ -151,7 +151,7 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
         </div>
         {table.unread ? (
           <p class="browser-unread">
-            <Tag kind="bad">{table.unread.toLocaleString("en")} rows skipped</Tag> {table.unread === 1 ? "One row" : "Some rows"} could not become a case and{" "}
+            <Tag kind="bad">{formatCount(table.unread, "row")} skipped</Tag> {table.unread === 1 ? "One row" : "Some rows"} could not become a case and{" "}
             {table.unread === 1 ? "is" : "are"} not shown{mayTruth ? <>; <Link href={defects}>the defects say why</Link></> : null}.
           </p>
         ) : null}
