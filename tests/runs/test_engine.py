@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from overread.core import Case, Reading, Reply, Request
+from overread.core.notice import NOTICE
 from overread.core.seeded import hash_seed
 from overread.errors import (
     BadReply,
@@ -66,6 +67,18 @@ def test_every_case_is_read_once_and_written_down(root: Path) -> None:
     assert (outcome.tally.total, outcome.tally.done, outcome.tally.failed) == (12, 12, 0)
     assert outcome.tally.spent.input_tokens == 1200
     assert reader.closed
+
+
+def test_an_outcome_shows_itself(root: Path) -> None:
+    """Who read, how much, and what failed; texts are escaped."""
+    outcome = ran(root, Echo(name="<i>echo</i>"), limit=3)
+    outcome.notes.append("a & b")
+    html = outcome._repr_html_()
+    assert "<td>reader</td><td>&lt;i&gt;echo&lt;/i&gt;</td>" in html
+    assert "<td>readings</td><td>3 of 3</td>" in html
+    assert "<td>failed readings</td><td>0</td>" in html
+    assert "<td>note</td><td>a &amp; b</td>" in html
+    assert html.count(NOTICE) == 1
 
 
 def test_the_spec_says_what_was_run(root: Path) -> None:

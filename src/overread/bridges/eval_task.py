@@ -32,12 +32,12 @@ from overread.core import (
     SentImage,
     Whole,
 )
+from overread.core.seeded import hash_seed
 from overread.errors import OverreadError, ReaderError, UsageError, first_error, is_fatal
 from overread.metrics import Metric, Sample, Subject, measure_key
 from overread.runs.ablations import spec_settings
 from overread.runs.case_runner import Workflow
 from overread.runs.reading_files import RunFiles, write_files, write_masks
-from overread.runs.requests.limits import derived_seed
 from overread.runs.scoring.card_builder import load_entries
 from overread.runs.scoring.measurement import Rows, measure_rows, unit_name
 from overread.runs.scoring.metric_selection import select_metrics
@@ -113,7 +113,7 @@ class EvalTask:
         """A session at its beginning; under the same `key` pictures are encoded only once."""
         before = self._sessions.get(key) if key else None
         if before is None:
-            seed = derived_seed(0, case.id, sample)
+            seed = hash_seed(0, case.id, sample)
             pictures, settings = self.release.pictures, self.settings
             before = Session(
                 ask, ExternalReader(), case, pictures, settings, sample=sample, seed=seed

@@ -21,9 +21,9 @@ from overread.build.ledger.store import ReplyAttempt
 from overread.build.reader_pool import ReaderPool
 from overread.build.step import BatchStep, Step
 from overread.core import Case, DrawnMask, Image, Reply, Request, Volume
+from overread.core.seeded import hash_seed
 from overread.errors import BadReply, UsageError
 from overread.prompts.replies import ParsedReply, ReplyParser
-from overread.runs.requests.limits import derived_seed
 from overread.session import Session, SessionSettings
 
 T = TypeVar("T")
@@ -157,7 +157,7 @@ class LiveStepContext:
             _BuildPictures(self.source, self.folder),
             self._session,
             sample=sample,
-            seed=derived_seed(self.seed, case.id, sample),
+            seed=hash_seed(self.seed, case.id, sample),
         )
         shown = await session.show_async() if case.pictures else []
         model = getattr(parse, "model", None)

@@ -34,7 +34,7 @@ def _cell(value: object) -> str:
     elif isinstance(value, tuple | list) and all(isinstance(part, str) for part in value):
         text = ", ".join(value)
     else:
-        text = str(value)
+        text = "" if value is None else str(value)
     if len(text) > _MAX_TEXT:
         text = text[: _MAX_TEXT - 1] + "…"
     return escape(text).replace("\n", "<br>")

@@ -18,12 +18,12 @@ from overread.core import (
     Reply,
     Request,
 )
+from overread.core.seeded import hash_seed
 from overread.errors import BadReply, OverreadError, ReleaseError, first_error, is_fatal
 from overread.runs.ablations import PresentedCase, Presenter, refuse_unused_hints
 from overread.runs.failures import run_tasks
 from overread.runs.reading_files import copy_reading_files, write_files, write_masks
 from overread.runs.requests.asker import Asker
-from overread.runs.requests.limits import derived_seed
 from overread.runs.store import QuestionMessages, ReadingStore
 from overread.runs.tally import Tally, Watch
 from overread.runs.worker_reader import store_masks
@@ -106,7 +106,7 @@ class CaseRunner:
 
     async def _read_case(self, case: Case, sample: int) -> Reading:
         """The reading of a case, or a reading that says why there is none."""
-        seed = derived_seed(self._seed, case.id, sample)
+        seed = hash_seed(self._seed, case.id, sample)
         session: Session | None = None
         try:
             presented = self._presenter.present(case, sample)

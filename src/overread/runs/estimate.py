@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from overread.core import Case, DrawnMask, Reader, Reply, Request, SentImage
+from overread.core.seeded import hash_seed
 from overread.errors import OverreadError
 from overread.runs.ablations import Presenter
 from overread.runs.case_runner import Workflow
@@ -29,7 +30,6 @@ from overread.runs.engine import (
     prepare_run,
     resume_spec,
 )
-from overread.runs.requests.limits import derived_seed
 from overread.runs.requests.reply_cache import ReplyCache, ReplyKeys, default_cache_path
 from overread.runs.store import QuestionMessages, find_unusable_questions, scan_readings
 from overread.session import Session
@@ -156,7 +156,7 @@ class _CountingReader:
             # A stand-in that makes no sense is no reason to count a second question.
             replace(plan.settings, repairs=0),
             sample=sample,
-            seed=derived_seed(plan.seed, case.id, sample),
+            seed=hash_seed(plan.seed, case.id, sample),
             hints=presented.hints,
         )
         asked = self._found.calls + self._found.cached

@@ -174,7 +174,9 @@ def test_a_comparison_shows_itself(cards: list[Card]) -> None:
     found = compare(cards, names=("<b>one</b>", "two"), metrics=("accuracy",), bootstrap=DRAWING)
     html = found._repr_html_()
     apart = found.metrics["accuracy"].differences["two"].difference.value
-    assert f"<td>two</td><td>{cards[1].scores['accuracy'].value:.4g}</td><td>{apart:.4g}</td>" in html
+    assert (
+        f"<td>two</td><td>{cards[1].scores['accuracy'].value:.4g}</td><td>{apart:.4g}</td>" in html
+    )
     assert "minus &lt;b&gt;one&lt;/b&gt;" in html
     assert "<b>" not in html
     assert html.count(NOTICE) == 1

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image as Pillow
 
 from overread import catalog
+from overread.core.notice import NOTICE
 from overread.errors import UsageError
 from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.scoring.aggregation import BootstrapSettings
@@ -174,6 +175,15 @@ def test_the_curve_is_the_known_one(known: SweepResult) -> None:
         settings = read_spec(known.folder / f"image_ratio={ratio}").workflow.settings
         assert settings == ({"image_ratio": int(ratio)} if ratio != "100" else {})
         assert one.agreement is None
+
+
+def test_a_sweep_shows_itself(known: SweepResult) -> None:
+    """One row a point and metric."""
+    html = known._repr_html_()
+    assert html.count("<tr><td>image_ratio=") == len(RATIOS)
+    assert "<td>image_ratio=100</td><td>accuracy</td><td>1</td>" in html
+    assert "6 of 6 points." in html
+    assert html.count(NOTICE) == 1
 
 
 def test_differences_are_to_the_first_point(known: SweepResult) -> None:

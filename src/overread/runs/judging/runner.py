@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from overread import catalog
 from overread.core import Entry, Reader, Reading, Release
+from overread.core.seeded import hash_seed
 from overread.core.verdicts import Judge, Verdicts, text_digest
 from overread.errors import OverreadError, UsageError, first_error, is_fatal
 from overread.prompts import find_prompt
@@ -23,7 +24,7 @@ from overread.runs.engine import RunPlan, concurrency_for, prepare_run
 from overread.runs.failures import run_tasks
 from overread.runs.judging.verdict_store import VerdictStore, load_verdicts
 from overread.runs.requests.asker import Asker
-from overread.runs.requests.limits import EndpointLimits, derived_seed
+from overread.runs.requests.limits import EndpointLimits
 from overread.runs.requests.prices import Prices
 from overread.runs.requests.reply_cache import ReplyCache, default_cache_path
 from overread.runs.signals import stop_on_signal
@@ -304,7 +305,7 @@ class JudgeRunner:
             self.plan.settings,
             # The same words get the same verdicts, whichever sample they stand in.
             sample=0,
-            seed=derived_seed(0, entry.case.id, 0),
+            seed=hash_seed(0, entry.case.id, 0),
         )
         mine = {"judge": self.outcome.judge, "rule": self.outcome.rule}
         try:

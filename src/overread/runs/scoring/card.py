@@ -13,7 +13,9 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
 from overread.core import Record
-from overread.errors import OverreadError
+from overread.core.notebook import html_table
+from overread.core.notice import NOTICE
+from overread.errors import MissingPart, OverreadError
 
 MARK = "overread scorecard 1"
 _MAX_BYTES = 1 << 30
@@ -111,6 +113,38 @@ class Card(Record):
         named = {n: self.scores[n].value for n in self.official if n in self.scores}
         head = {key: body.pop(key) for key in ("kind", "benchmark", "split", "reader")}
         return {**head, **named, **body}
+
+    def to_arrow(self) -> Any:
+        """The scores as a `pyarrow.Table`: one row a metric, in the benchmark's order."""
+        import pyarrow as pa
+
+        numbers = {"value": pa.float64(), "low": pa.float64(), "high": pa.float64()}
+        kinds = {"metric": pa.string(), **numbers, "n": pa.int64(), "better": pa.string()}
+        kinds |= {"official": pa.bool_(), "about": pa.string(), "reference": pa.string()}
+        rows = [
+            {"metric": name, "official": name in self.official, **score.model_dump()}
+            for name, score in self.scores.items()
+        ]
+        return pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
+
+    def to_pandas(self) -> Any:
+        """The same table as a `pandas.DataFrame`; undefined numbers are NaN."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            raise MissingPart("pandas is not installed", remedy="pip install pandas") from None
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the scores, and how many cases they rest on."""
+        rows = [
+            (name, score.value, score.low, score.high, score.n, score.better, score.about)
+            for name, score in self.scores.items()
+        ]
+        note = f"{self.cases:,} cases, {self.missing:,} missing, {self.failed:,} failed. {NOTICE}"
+        head = ("metric", "value", "low", "high", "n", "better", "about")
+        return html_table(
+            f"{self.benchmark} {self.split}: {self.reader}", rows, head=head, note=note
+        )
 
 
 class _Signature(BaseModel):

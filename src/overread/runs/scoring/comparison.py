@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from overread import catalog
+from overread.core.notebook import html_table
+from overread.core.notice import NOTICE
 from overread.errors import OverreadError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Statistics, measure_key
 from overread.metrics.statistics.bootstrap import cluster_key
@@ -76,6 +78,20 @@ class CardComparison:
                 "cards": {reader: card.signature for reader, card in self.cards.items()},
             },
         }
+
+    def _repr_html_(self) -> str:
+        """In a notebook: each reader's numbers, and how far they are from the baseline's."""
+        rows: list[tuple[object, ...]] = []
+        for name, compared in self.metrics.items():
+            for reader, card in self.cards.items():
+                found = compared.differences.get(reader)
+                apart = found.difference if found else None
+                told = (apart.value, apart.low, apart.high) if apart else (None, None, None)
+                p = found.p if found else None
+                rows.append((name, reader, card.scores[name].value, *told, p))
+        head = ("metric", "reader", "value", f"minus {self.baseline}", "low", "high", "p")
+        first = self.cards[self.baseline]
+        return html_table(f"{first.benchmark} {first.split}", rows, head=head, note=NOTICE)
 
 
 def compare(

@@ -17,6 +17,8 @@ from typing import Any
 
 from overread import catalog
 from overread.core import Progress, Reading
+from overread.core.notebook import html_table
+from overread.core.notice import NOTICE
 from overread.errors import UsageError
 from overread.metrics import Sample
 from overread.metrics.statistics.bootstrap import Interval, cluster_key, interval
@@ -79,15 +81,28 @@ class SweepResult:
         """One number of one point."""
         return swept.card.scores.get(metric)
 
+    def _repr_html_(self) -> str:
+        """In a notebook: every number of every point."""
+        rows = [
+            (swept.point.name, metric, own.value, own.low, own.high, own.n, swept.failed_readings)
+            for swept in self.points
+            for metric in self.metrics
+            if (own := self.score(swept, metric)) is not None
+        ]
+        head = ("point", "metric", "value", "low", "high", "n", "failed readings")
+        note = f"{len(self.points)} of {self.total} points. {NOTICE}"
+        return html_table(self.folder.name, rows, head=head, note=note)
+
 
 def sweep_metrics(benchmark: str, wanted: Sequence[str]) -> tuple[str, ...]:
     """What a sweep scores: what was asked for, or the benchmark's own headline."""
     if wanted:
-        for name in wanted:
+        names = catalog.metric_names(wanted)
+        for name in names:
             catalog.find("metrics", name)
-        return tuple(dict.fromkeys(wanted))
+        return tuple(dict.fromkeys(names))
     exam = catalog.find("benchmarks", benchmark)
-    return tuple((exam.official or exam.metrics)[:1])
+    return tuple(catalog.metric_names((exam.official or exam.metrics)[:1])[:1])
 
 
 def sweep(
