@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from overread.build.item import Change, Data, Item, StepResult
 from overread.core import Defect
+from overread.errors import BadReply
 from overread.prompts.replies import ReplyParser
 
 T = TypeVar("T")
@@ -58,6 +59,19 @@ class StepContext(Protocol):
 
     def correction(self, question: str) -> Data | None:
         """The corrected data that people gave for a question; None where they gave none."""
+
+
+async def answer_or_note(asking: Awaitable[T], changes: list[Change], note: Change) -> T | None:
+    """What a model answers; where no answer was usable, None, and `note` goes to `changes`.
+
+    '{problem}' in the note's `why` becomes what was wrong with the last answer.
+    """
+    try:
+        return await asking
+    except BadReply as error:
+        why = note.why.replace("{problem}", error.what)[:600]
+        changes.append(note.model_copy(update={"why": why}))
+        return None
 
 
 StepFunction = Callable[[Item, StepContext], Awaitable[StepResult]]

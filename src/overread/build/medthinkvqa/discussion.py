@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from overread.build.item import Change, Item, Keep, StepResult
+from overread.build.item import Change, Data, Item, Keep, StepResult
 from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, Mention, load_names
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import setting_file
 from overread.build.medthinkvqa.words import WordIndex
-from overread.build.step import StepContext
-from overread.errors import BadReply
+from overread.build.step import StepContext, answer_or_note
 from overread.language.text import split_sentences
 from overread.prompts.replies import json_parser
 
@@ -165,14 +164,14 @@ async def prune_discussion(item: Item, desk: StepContext) -> StepResult:
     listed = differential_of(item)
     names = load_names(setting_file(desk, "synonyms"))
     cuts, mixed = find_cuts(text, listed, names)
-    unsaid: tuple[Change, ...] = ()
+    changes: list[Change] = []
     if listed.left_out and desk.has("reader"):
-        said = await _ask_model(text, listed, names, desk)
-        cuts += said or []
-        unsaid = (note_missing_answer(desk, "discussion"),) if said is None else ()
+        asking = _ask_model(text, listed, names, desk)
+        cuts += await answer_or_note(asking, changes, missing_answer(desk, "discussion")) or []
     if not cuts:
-        return Keep(data={"discussion_unsettled": [*mixed]} if mixed else {}, changes=unsaid)
-    changes = unsaid + tuple(
+        data: Data = {"discussion_unsettled": [*mixed]} if mixed else {}
+        return Keep(data=data, changes=tuple(changes))
+    changes += (
         Change(
             what="discussion",
             before={"text": text[cut.start : cut.end], "start": cut.start, "end": cut.end},
@@ -190,7 +189,7 @@ async def prune_discussion(item: Item, desk: StepContext) -> StepResult:
 
 async def _ask_model(
     text: str, listed: Differential, names: DiagnosisNames, desk: StepContext
-) -> list[TextCut] | None:
+) -> list[TextCut]:
     spans = split_sentences(text)
 
     def wrong(said: SaidCuts) -> str | None:
@@ -205,21 +204,18 @@ async def _ask_model(
                 return f"sentence {number} is about '{listed.key}', which stays"
         return None
 
-    try:
-        said = await desk.ask(
-            "build-med-prune",
-            {
-                "sentences": "\n".join(
-                    f"{number}. {span.extract(text)}" for number, span in enumerate(spans, 1)
-                ),
-                "options": "\n".join(f"- {option}" for option in listed.offered),
-                "left_out": "\n".join(f"- {option}" for option in listed.left_out),
-            },
-            json_parser(SaidCuts),
-            check=wrong,
-        )
-    except BadReply:
-        return None
+    said = await desk.ask(
+        "build-med-prune",
+        {
+            "sentences": "\n".join(
+                f"{number}. {span.extract(text)}" for number, span in enumerate(spans, 1)
+            ),
+            "options": "\n".join(f"- {option}" for option in listed.offered),
+            "left_out": "\n".join(f"- {option}" for option in listed.left_out),
+        },
+        json_parser(SaidCuts),
+        check=wrong,
+    )
     by = desk.name("reader")
     return [
         TextCut(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import tomllib
 from collections.abc import Mapping
@@ -17,12 +16,13 @@ from pydantic import BaseModel
 from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.diagnosis_names import load_names
 from overread.build.medthinkvqa.fields import text_of
-from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import setting_file
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
-from overread.errors import BadReply, UsageError
+from overread.errors import OverreadError, UsageError
 from overread.prompts.replies import json_parser, normalise_text
+from overread.storage.tables import read_csv, read_user_file
 
 _CATEGORY = re.compile(r"\s*([A-Za-z][0-9][0-9A-Za-z])(?:[.\-]?[0-9A-Za-z]{1,4})?(?:\s|$)")
 
@@ -50,15 +50,15 @@ def code_list(file: str) -> dict[str, str]:
     titles: dict[str, str] = dict(_tables()["category"])
     if not file:
         return titles
-    path = Path(file)
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"the list of codes cannot be read ({why})", where=file) from None
-    mark = "\t" if path.suffix == ".tsv" or "\t" in text.partition("\n")[0] else ","
+        text = read_user_file(Path(file), "list of codes")
+        # Titles hold commas and semicolons: the delimiter is what ends the first cell.
+        first = re.split(r"[,;\t|]", text.lstrip(), maxsplit=1)[0].strip('"')
+        rows = [cells for _, cells in read_csv(text, file, known=(first,))]
+    except OverreadError as error:
+        raise UsageError(error.what, where=error.where, remedy=error.remedy) from None
     found = {}
-    for row in csv.reader(text.splitlines(), delimiter=mark):
+    for row in rows:
         code = parse_category(row[0]) if len(row) >= 2 and row[1].strip() else None
         # A four-character code has a title of its own, which is not its category's.
         if code is not None and len(re.sub(r"\W", "", row[0])) == 3:
@@ -152,14 +152,14 @@ async def classify(item: Item, desk: StepContext) -> StepResult:
         found = codes.place(code) if normalise_text(title) == wanted else None
         if found is not None:
             return _keep_category(found, "rules", "a category has this title")
-    unsaid: tuple[Change, ...] = ()
+    changes: list[Change] = []
     if desk.has("reader"):
-        found = await _ask_model(answer, item, codes, desk)
+        asking = _ask_model(answer, item, codes, desk)
+        found = await answer_or_note(asking, changes, missing_answer(desk, "icd"))
         if found is not None:
             return _keep_category(found, desk.name("reader"), "the model chose it")
-        unsaid = (note_missing_answer(desk, "icd"),)
     why = "no category is known for it; give a longer list by the setting 'icd', or a model"
-    return Keep(data={}, changes=(*unsaid, Change(what="icd", before=answer, why=why)))
+    return Keep(data={}, changes=(*changes, Change(what="icd", before=answer, why=why)))
 
 
 def _keep_category(found: IcdPlace, by: str, why: str) -> Keep:
@@ -176,13 +176,10 @@ async def _ask_model(
             return f"'{said.category[:20]}' is no category of ICD-10"
         return None
 
-    try:
-        said = await desk.ask(
-            "build-med-icd",
-            {"diagnosis": answer, "findings": text_of(item, "imaging_findings") or "(none given)"},
-            json_parser(SaidCategory),
-            check=wrong,
-        )
-    except BadReply:
-        return None
+    said = await desk.ask(
+        "build-med-icd",
+        {"diagnosis": answer, "findings": text_of(item, "imaging_findings") or "(none given)"},
+        json_parser(SaidCategory),
+        check=wrong,
+    )
     return codes.place(parse_category(said.category))

@@ -23,12 +23,11 @@ from overread.build.medthinkvqa.diagnosis_names import (
     load_names,
 )
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import leak_levels, read_choice, setting_file
 from overread.build.medthinkvqa.words import WordIndex, sentences_of
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
-from overread.errors import BadReply
 from overread.language.text import Span
 from overread.prompts.replies import json_parser
 
@@ -160,11 +159,11 @@ async def handle_leaks(item: Item, desk: StepContext) -> StepResult:
     listed = differential_of(item)
     names = load_names(setting_file(desk, "synonyms"))
     found = find_leaks(history, listed, names)
-    unsaid: tuple[Change, ...] = ()
+    unsaid: list[Change] = []
     if desk.has("reader"):
-        said = await _ask_model(history, listed, desk)
+        asking = _ask_model(history, listed, desk)
+        said = await answer_or_note(asking, unsaid, missing_answer(desk, "leaks"))
         found = _merge_leaks(found, said or [])
-        unsaid = (note_missing_answer(desk, "leaks"),) if said is None else ()
     levels = leak_levels(desk)
     about = read_choice(desk, "leak-about", ("listed", "options", "key"))
     counted = [leak for leak in found if leak.level in levels and _is_counted(leak, about)]
@@ -241,8 +240,8 @@ def _cut_sentences(
     return Keep.model_validate({"data": data, "changes": changes})
 
 
-async def _ask_model(history: str, listed: Differential, desk: StepContext) -> list[Leak] | None:
-    """What a model finds, each held against the text; None where its answers are no good."""
+async def _ask_model(history: str, listed: Differential, desk: StepContext) -> list[Leak]:
+    """What a model finds, each held against the text."""
     known = {option.casefold(): option for option in listed.listed}
 
     def wrong(said: SaidLeaks) -> str | None:
@@ -253,15 +252,12 @@ async def _ask_model(history: str, listed: Differential, desk: StepContext) -> l
                 return f"the evidence '{one.evidence[:80]}' does not stand in the history"
         return None
 
-    try:
-        said = await desk.ask(
-            "build-med-leaks",
-            {"history": history, "options": "\n".join(f"- {text}" for text in listed.listed)},
-            json_parser(SaidLeaks),
-            check=wrong,
-        )
-    except BadReply:
-        return None
+    said = await desk.ask(
+        "build-med-leaks",
+        {"history": history, "options": "\n".join(f"- {text}" for text in listed.listed)},
+        json_parser(SaidLeaks),
+        check=wrong,
+    )
     found = []
     for one in said.leaks:
         about, start = known[one.option.strip().casefold()], history.index(one.evidence)

@@ -6,7 +6,7 @@ from overread.build.item import Change
 from overread.build.step import StepContext
 
 
-def note_missing_answer(desk: StepContext, what: str, role: str = "reader") -> Change:
+def missing_answer(desk: StepContext, what: str, role: str = "reader") -> Change:
     """A change that says that no reply was usable and rules decided alone."""
     return Change(
         what=what,

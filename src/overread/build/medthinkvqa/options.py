@@ -16,11 +16,10 @@ from pydantic import JsonValue
 
 from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.seeded import seeded_order, seeded_share
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Option
-from overread.errors import BadReply
 from overread.prompts.replies import letter_parser as chosen_letter
 
 LETTERS = "ABCDE"
@@ -34,17 +33,18 @@ async def find_tempting(item: Item, desk: StepContext) -> StepResult:
         return Keep(data={})
     texts = seeded_order(listed.listed, desk.seed, item.id, "tempt")
     options = [Option(letter=a, text=b) for a, b in zip(_ALL_LETTERS, texts, strict=False)]
-    try:
-        letter = await desk.ask(
-            "build-med-probe",
-            {
-                "history": text_of(item, "history"),
-                "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
-            },
-            chosen_letter(options),
-        )
-    except BadReply:
-        return Keep(data={}, changes=(note_missing_answer(desk, "tempting"),))
+    changes: list[Change] = []
+    asking = desk.ask(
+        "build-med-probe",
+        {
+            "history": text_of(item, "history"),
+            "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
+        },
+        chosen_letter(options),
+    )
+    letter = await answer_or_note(asking, changes, missing_answer(desk, "tempting"))
+    if letter is None:
+        return Keep(data={}, changes=tuple(changes))
     said = next(one.text for one in options if one.letter == letter)
     if said == listed.key:
         return Keep(data={})

@@ -18,16 +18,14 @@ from functools import lru_cache
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, load_names
 from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
-from overread.build.medthinkvqa.missing_answer import note_missing_answer
+from overread.build.medthinkvqa.missing_answer import missing_answer
+from overread.build.medthinkvqa.options import LETTERS
 from overread.build.medthinkvqa.seeded import seeded_order
 from overread.build.medthinkvqa.settings import read_choice, setting_file
 from overread.build.medthinkvqa.words import GENERAL, content_of, fold, sentences_of
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Option, Record
-from overread.errors import BadReply
 from overread.prompts.replies import letter_parser as chosen_letter
-
-LETTERS = "ABCDE"
 
 _PENDING = re.compile(
     r"\b(?:pending|awaited|outstanding|planned|scheduled|not (?:yet )?back|to be done|sent to"
@@ -142,9 +140,9 @@ async def run_probes(item: Item, desk: StepContext) -> StepResult:
     options = shuffle_options(item, listed, desk.seed)
     roles = (f"probe-{number}" for number in itertools.count(1))
     for role in itertools.takewhile(desk.has, roles):
-        said = await _ask_probe(history, options, desk, role)
+        asking = _ask_probe(history, options, desk, role)
+        said = await answer_or_note(asking, unsaid, missing_answer(desk, "probes", role))
         answers[f"{role} {desk.name(role)}"] = said
-        unsaid += [note_missing_answer(desk, "probes", role)] if said is None else []
     data: dict[str, object] = {
         "probes": answers,
         "clues": [clue.model_dump(mode="json") for clue in clues],
@@ -192,20 +190,15 @@ def shuffle_options(item: Item, listed: Differential, seed: int) -> tuple[Option
     return tuple(Option(letter=a, text=b) for a, b in zip(LETTERS, texts, strict=False))
 
 
-async def _ask_probe(
-    history: str, options: Sequence[Option], desk: StepContext, role: str
-) -> str | None:
-    """The text of the option that a reader chooses; None where no answer was good."""
-    try:
-        letter = await desk.ask(
-            "build-med-probe",
-            {
-                "history": history,
-                "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
-            },
-            chosen_letter(options),
-            role=role,
-        )
-    except BadReply:
-        return None
+async def _ask_probe(history: str, options: Sequence[Option], desk: StepContext, role: str) -> str:
+    """The text of the option that a reader chooses."""
+    letter = await desk.ask(
+        "build-med-probe",
+        {
+            "history": history,
+            "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
+        },
+        chosen_letter(options),
+        role=role,
+    )
     return next(one.text for one in options if one.letter == letter)

@@ -13,10 +13,9 @@ from pydantic import BaseModel
 
 from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import pictures_of, text_of
-from overread.build.medthinkvqa.missing_answer import note_missing_answer
-from overread.build.step import StepContext
+from overread.build.medthinkvqa.missing_answer import missing_answer
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
-from overread.errors import BadReply
 from overread.language.text import split_sentences
 from overread.prompts.replies import json_parser
 
@@ -189,12 +188,11 @@ async def find_timepoints(item: Item, desk: StepContext) -> StepResult:
         [m for name, text in texts.items() for m in find_markers(name, text)], stated
     )
     by = "rules"
-    unsaid: tuple[Change, ...] = ()
+    changes: list[Change] = []
     if desk.has("reader"):
-        said = await _ask_model(texts, desk)
-        if said is None:
-            unsaid = (note_missing_answer(desk, "times"),)
-        else:
+        asking = _ask_model(texts, desk)
+        said = await answer_or_note(asking, changes, missing_answer(desk, "times"))
+        if said is not None:
             times, by = said, desk.name("reader")
     images = [picture.model_dump(mode="json", exclude_none=True) for picture in pictures]
     if times.longitudinal and times.timepoints == 2:
@@ -205,10 +203,8 @@ async def find_timepoints(item: Item, desk: StepContext) -> StepResult:
     told = times.model_dump(mode="json")
     quoted = "; ".join(f"'{m.quote}' in {m.where}" for m in times.markers[:6]) or "the source"
     why = f"said by {quoted}" if times.longitudinal else "no text speaks of a second time point"
-    change = Change(what="times", after=told, by=by, why=why)
-    return Keep.model_validate(
-        {"data": {"times": told, "images": images}, "changes": (*unsaid, change)}
-    )
+    changes.append(Change(what="times", after=told, by=by, why=why))
+    return Keep.model_validate({"data": {"times": told, "images": images}, "changes": changes})
 
 
 def _timepoint_of_caption(caption: str) -> int | None:
@@ -219,7 +215,7 @@ def _timepoint_of_caption(caption: str) -> int | None:
     return 2 if later else None
 
 
-async def _ask_model(texts: dict[str, str], desk: StepContext) -> Times | None:
+async def _ask_model(texts: dict[str, str], desk: StepContext) -> Times:
     def wrong(said: SaidTimes) -> str | None:
         if said.longitudinal != (said.timepoints >= 2):
             return "longitudinal means two time points or more, and only that"
@@ -230,24 +226,19 @@ async def _ask_model(texts: dict[str, str], desk: StepContext) -> Times | None:
                 return f"'{quote[:80]}' does not stand in any of the texts"
         return None
 
-    try:
-        said = await desk.ask(
-            "build-med-times",
-            {
-                "history": texts["history"],
-                "findings": texts["imaging_findings"] or "(none given)",
-                "captions": "\n".join(
-                    f"- {text}"
-                    for name, text in texts.items()
-                    if name.startswith("caption") and text
-                )
-                or "(none given)",
-            },
-            json_parser(SaidTimes),
-            check=wrong,
-        )
-    except BadReply:
-        return None
+    said = await desk.ask(
+        "build-med-times",
+        {
+            "history": texts["history"],
+            "findings": texts["imaging_findings"] or "(none given)",
+            "captions": "\n".join(
+                f"- {text}" for name, text in texts.items() if name.startswith("caption") and text
+            )
+            or "(none given)",
+        },
+        json_parser(SaidTimes),
+        check=wrong,
+    )
     if not said.longitudinal:
         return Times(longitudinal=False, timepoints=1)
     markers = []

@@ -14,9 +14,8 @@ from overread.build.mmrad.sentence_regions import (
     group_by_major,
     regions_of_sentence,
 )
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
-from overread.errors import BadReply
 from overread.language.text import split_sentences
 from overread.ontology import xray_regions
 from overread.prompts.replies import json_parser
@@ -61,12 +60,11 @@ async def find_pairs(item: Item, desk: StepContext) -> StepResult:
     made_by = "rules"
     open_ones = [one for one in found if one.role in ("told", "nowhere", "unboxed")]
     if desk.has("reader") and open_ones:
-        try:
-            reply = await _ask_model(found, open_ones, desk)
+        why = "the reader's pairs were no good, so rules made them: {problem}"
+        note = Change(what="pairs", by=desk.name("reader"), why=why)
+        reply = await answer_or_note(_ask_model(found, open_ones, desk), changes, note)
+        if reply is not None:
             found, made_by = _apply_reply(found, reply, boxes), desk.name("reader")
-        except BadReply as error:
-            why = f"the reader's pairs were no good, so rules made them: {error.what}"
-            changes.append(Change(what="pairs", by=desk.name("reader"), why=why))
     if not any(one.role == "told" for one in found):
         unboxed = any(one.role == "unboxed" for one in found)
         why = (

@@ -11,9 +11,8 @@ from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.mmrad.major_regions import Corners, sort_regions, union_box
 from overread.build.mmrad.pairs import RegionPair, boxes_of, pairs_of
 from overread.build.mmrad.sentence_regions import group_by_major, regions_of_sentence
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
-from overread.errors import BadReply
 from overread.language.text import split_sentences
 from overread.ontology import xray_regions
 from overread.prompts.replies import json_parser
@@ -50,11 +49,9 @@ async def write_trace(item: Item, desk: StepContext) -> StepResult:
     looks = looks_of_pairs(pairs_of(item), boxes)
     changes: list[Change] = []
     if desk.has("reader"):
-        try:
-            looks = await ask_trace(item, desk)
-        except BadReply as error:
-            why = f"the reader's trace was no good, so rules wrote it: {error.what}"
-            changes.append(Change(what="trace", by=desk.name("reader"), why=why))
+        why = "the reader's trace was no good, so rules wrote it: {problem}"
+        note = Change(what="trace", by=desk.name("reader"), why=why)
+        looks = await answer_or_note(ask_trace(item, desk), changes, note) or looks
     kept: list[JsonValue] = [one.model_dump(mode="json") for one in looks]
     made_by = looks[0].by
     changes.append(Change(what="trace", after=kept, by=made_by, why="written from the pairs"))

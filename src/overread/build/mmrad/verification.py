@@ -15,16 +15,16 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from overread.build.adjudication.reads import CANNOT_JUDGE
 from overread.build.item import Change, Data, Drop, Item, Keep, Question, StepResult, Wait
 from overread.build.mmrad.model_verdicts import ask_audit, ask_reflection
 from overread.build.mmrad.pairs import boxes_of, pairs_of
 from overread.build.mmrad.rule_verdicts import TraceVerdict, audit_by_rules, reflect_by_rules
 from overread.build.mmrad.trace_looks import TraceLook, ask_revision, looks_of, looks_of_pairs
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.errors import BadReply, UsageError
 
 KIND = "verify-trace"
-_CANNOT_JUDGE = "cannot judge"
 
 Judge = Callable[[Sequence[TraceLook], int], Awaitable[list[TraceVerdict]]]
 
@@ -96,7 +96,7 @@ async def ask_people(item: Item, desk: StepContext) -> StepResult:
         return Wait(questions=tuple(unanswered))
     verdicts = [_people_verdict(one, asked, answers[asked.id]) for asked, one in questions]
     changes = _verdict_changes(verdicts)
-    unsure = next((one for one, _ in questions if answers[one.id] == _CANNOT_JUDGE), None)
+    unsure = next((one for one, _ in questions if answers[one.id] == CANNOT_JUDGE), None)
     if unsure is not None:
         why = f"people could not judge: {unsure.text}"
         return Drop(reason="people-cannot-judge", why=why, by="people", changes=tuple(changes))
@@ -164,11 +164,11 @@ async def _judge_and_revise(
         mendable = [one for one in done.standing if one.problem != "unjudged"]
         if not mendable or attempt > most:
             break
-        try:
-            again = await ask_revision(item, done.looks, _format_objections(mendable), desk)
-        except BadReply as error:
-            why = f"the reader did not mend its trace: {error.what}"
-            done.changes.append(Change(what="trace", by=desk.name("reader"), why=why))
+        why = "the reader did not mend its trace: {problem}"
+        note = Change(what="trace", by=desk.name("reader"), why=why)
+        asking = ask_revision(item, done.looks, _format_objections(mendable), desk)
+        again = await answer_or_note(asking, done.changes, note)
+        if again is None:
             break
         done.changes.append(
             Change(

@@ -8,11 +8,16 @@ from pydantic import BaseModel
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.rexgroundingct.completeness import join_problems
-from overread.build.rexgroundingct.settings import codes_of, is_covered, parse_shares, read_setting
+from overread.build.rexgroundingct.settings import (
+    by_rules,
+    codes_of,
+    is_covered,
+    parse_shares,
+    read_setting,
+)
 from overread.build.rexgroundingct.statement_cache import cached_statements
-from overread.build.step import StepContext
+from overread.build.step import StepContext, answer_or_note
 from overread.core.seeded import draw_split, hash_share
-from overread.errors import BadReply
 from overread.language.labels import main_category
 from overread.ontology import finding_tree
 from overread.prompts.replies import json_parser
@@ -36,17 +41,14 @@ async def categorise(item: Item, desk: StepContext) -> StepResult:
     changes: list[Change] = []
     if desk.has():
         listed = "\n".join(f"{key}: {phrase}" for key, phrase in told.items())
-        try:
-            made = await desk.ask(
-                PROMPT,
-                {"phrases": listed, "categories": category_list()},
-                json_parser(Categories),
-                check=lambda reply: join_problems(category_problems(told, reply.categories)),
-            )
-        except BadReply as error:
-            why = f"no answer of {desk.name()} could be taken: {error.what}"
-            changes.append(Change(what="categories", after="by rules", why=why[:600]))
-        else:
+        asking = desk.ask(
+            PROMPT,
+            {"phrases": listed, "categories": category_list()},
+            json_parser(Categories),
+            check=lambda reply: join_problems(category_problems(told, reply.categories)),
+        )
+        made = await answer_or_note(asking, changes, by_rules(desk, "categories"))
+        if made is not None:
             own = {key: made.categories[key] for key in told}
             return Keep.model_validate({"data": {"categories": own}})
     found = {key: category_of(phrase) for key, phrase in told.items()}

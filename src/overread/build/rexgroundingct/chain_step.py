@@ -18,8 +18,9 @@ from overread.build.rexgroundingct.scan_paths import (
     organ_paths,
     scan_name,
 )
-from overread.build.step import StepContext
-from overread.errors import BadReply, PictureError
+from overread.build.rexgroundingct.settings import by_rules
+from overread.build.step import StepContext, answer_or_note
+from overread.errors import PictureError
 from overread.language.numerals import find_numerals
 from overread.prompts.replies import json_parser
 
@@ -61,8 +62,10 @@ async def make_chains(item: Item, desk: StepContext) -> StepResult:
             doubts.append(asked)
             continue
         if desk.has():
-            steps, change = await _reword(key, text, steps, desk)
-            changes += [change] if change is not None else []
+            said = await answer_or_note(
+                _reword(text, steps, desk), changes, by_rules(desk, f"chain {key}")
+            )
+            steps = said or steps
         chains[key] = [s.model_dump(mode="json", exclude_none=True) for s in steps]
         kept[key] = finding
     if doubts:
@@ -97,23 +100,17 @@ def thought_problems(finding: str, steps: Sequence[Thought], said: Sequence[str]
     return found
 
 
-async def _reword(
-    key: str, finding: str, steps: Sequence[Thought], desk: StepContext
-) -> tuple[list[Thought], Change | None]:
-    """The same steps in a model's words; in those of the rules where its answer is no good."""
+async def _reword(finding: str, steps: Sequence[Thought], desk: StepContext) -> list[Thought]:
+    """The same steps in a model's words."""
     listed = "\n".join(f"{n}. {step.level}: {step.structure}" for n, step in enumerate(steps))
-    try:
-        made = await desk.ask(
-            PROMPT,
-            {"finding": finding, "steps": listed, "count": str(len(steps))},
-            json_parser(Thoughts),
-            check=lambda reply: join_problems(thought_problems(finding, steps, reply.thoughts)),
-        )
-    except BadReply as error:
-        why = f"no answer of {desk.name()} could be taken: {error.what}"
-        return list(steps), Change(what=f"chain {key}", after="by rules", why=why[:600])
+    made = await desk.ask(
+        PROMPT,
+        {"finding": finding, "steps": listed, "count": str(len(steps))},
+        json_parser(Thoughts),
+        check=lambda reply: join_problems(thought_problems(finding, steps, reply.thoughts)),
+    )
     said = zip(steps, made.thoughts, strict=True)
-    return [step.model_copy(update={"text": text.strip()}) for step, text in said], None
+    return [step.model_copy(update={"text": text.strip()}) for step, text in said]
 
 
 def _side_question(item: Item, key: str, text: str, doubt: str) -> Question:

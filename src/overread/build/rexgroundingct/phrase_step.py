@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.rexgroundingct.completeness import join_problems, number_problems
 from overread.build.rexgroundingct.phrases import phrases_by_rules, states_finding
+from overread.build.rexgroundingct.settings import by_rules
 from overread.build.rexgroundingct.statement_cache import cached_statements
-from overread.build.step import StepContext
-from overread.errors import BadReply
+from overread.build.step import StepContext, answer_or_note
 from overread.language.findings import is_there
 from overread.prompts.replies import json_parser
 
@@ -31,17 +31,14 @@ async def extract_phrases(item: Item, desk: StepContext) -> StepResult:
     changes: list[Change] = []
     if desk.has():
         listed = "\n".join(f"{code}: {text}" for code, text in coded.items())
-        try:
-            made = await desk.ask(
-                PROMPT,
-                {"sentences": listed},
-                json_parser(Phrases),
-                check=lambda reply: join_problems(phrase_problems(coded, reply.phrases)),
-            )
-        except BadReply as error:
-            why = f"no answer of {desk.name()} could be taken: {error.what}"
-            changes.append(Change(what="phrases", after="by rules", why=why[:600]))
-        else:
+        asking = desk.ask(
+            PROMPT,
+            {"sentences": listed},
+            json_parser(Phrases),
+            check=lambda reply: join_problems(phrase_problems(coded, reply.phrases)),
+        )
+        made = await answer_or_note(asking, changes, by_rules(desk, "phrases"))
+        if made is not None:
             rows = {key: list(row) for key, row in made.phrases.items()}
             return Keep.model_validate({"data": {"phrases": rows}})
     told = phrases_by_rules(coded)

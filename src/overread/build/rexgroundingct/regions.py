@@ -14,10 +14,9 @@ from overread.build.rexgroundingct.completeness import (
     may_be_left_out,
     rewrite_problems,
 )
-from overread.build.rexgroundingct.settings import read_setting
+from overread.build.rexgroundingct.settings import by_rules, read_setting
 from overread.build.rexgroundingct.statement_cache import cached_statements
-from overread.build.step import StepContext
-from overread.errors import BadReply
+from overread.build.step import StepContext, answer_or_note
 from overread.language.phrases import drop_joiners
 from overread.language.places import find_places
 from overread.language.statements import Statement
@@ -60,17 +59,14 @@ async def sort_sentences(item: Item, desk: StepContext) -> StepResult:
     changes: list[Change] = []
     if desk.has():
         listed = "\n".join(f"{code}: {text}" for code, text in sentences.items())
-        try:
-            made = await desk.ask(
-                PROMPT,
-                {"sentences": listed, "regions": region_list()},
-                json_parser(Rewrite),
-                check=lambda reply: join_problems(reply_problems(sentences, reply)),
-            )
-        except BadReply as error:
-            why = f"no answer of {desk.name()} could be taken: {error.what}"
-            changes.append(Change(what="regions", after="by rules", why=why[:600]))
-        else:
+        asking = desk.ask(
+            PROMPT,
+            {"sentences": listed, "regions": region_list()},
+            json_parser(Rewrite),
+            check=lambda reply: join_problems(reply_problems(sentences, reply)),
+        )
+        made = await answer_or_note(asking, changes, by_rules(desk, "regions"))
+        if made is not None:
             return _keep_report(sentences, made, desk.name())
     return _keep_report(sentences, sort_by_rules(sentences, wording=wording), "rules", changes)
 

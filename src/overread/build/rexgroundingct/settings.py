@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from overread.build.item import Change
+from overread.build.step import StepContext
 from overread.errors import UsageError
 from overread.ontology import finding_tree
 
@@ -123,6 +125,12 @@ def setting_folder(settings: Mapping[str, str], name: str, source: Path) -> Path
         where=str(home),
         remedy="give a path, absolute or relative to the source",
     )
+
+
+def by_rules(desk: StepContext, what: str) -> Change:
+    """The change where no answer of the model was usable and rules decided."""
+    why = f"no answer of {desk.name()} could be taken: {{problem}}"
+    return Change(what=what, after="by rules", why=why)
 
 
 def source_folder(source: Path) -> Path:
