@@ -123,7 +123,7 @@ def test_places_that_are_not_there_are_told(asked: Site, question_folder: Path) 
     ct = "/api" + of(asked, question_folder / "broken-ct")
     regions = asked.get(ct)["steps"][0]["regions"]
     assert not any(r["drawable"] for r in regions)
-    assert "not there" in regions[0]["problem"]
+    assert "is missing" in regions[0]["problem"]
     assert "passwd" not in str(asked.get(ct)), "no file is named"
     for path, count in ((film, 6), (ct, 4)):
         for place in range(count):
