@@ -178,9 +178,8 @@ def _try_small_memory(told: argparse.Namespace, model: Path | str, questions: Se
 
 def _engine(told: argparse.Namespace, folder: Path, kind: str) -> dict[str, Any]:
     """A whole run: every case of the sketch has a reading."""
-    from tests.sketches.release import write_sketch
-
     from overread.runs.engine import RunPlan, run
+    from tests.sketches.release import write_sketch
 
     model = _ensure_model(folder / f"tiny-{kind}", kind, "tiny", "float32", "cpu")
     write_sketch(folder / "sketch")

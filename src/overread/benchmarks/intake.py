@@ -225,8 +225,8 @@ class Intake:
 def _normalise_name(name: str) -> str:
     """A name without what people get wrong in it; 'case12' and 'case13' stay two cases.
 
-    >>> _normalise_name("Case_007") == _normalise_name("case7"), _normalise_name("case7") == _normalise_name("case8")
-    (True, False)
+    >>> _normalise_name("Case_007"), _normalise_name("case7"), _normalise_name("case70")
+    ('case7', 'case7', 'case70')
     """
     return re.sub(r"[^a-z0-9]+|0+(?=[0-9])", "", name.casefold())
 

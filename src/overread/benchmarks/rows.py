@@ -98,8 +98,13 @@ def read_rows(fence: Fence, file: str) -> Iterator[Row]:
     yield from reader(path, file)
 
 
-def row_count(fence: Fence, file: str) -> int | None:
-    """How many rows a file has, without parsing them; None where that cannot be told."""
+def row_count(fence: Fence, files: Sequence[str]) -> int | None:
+    """How many rows some files have, without parsing them; None where that cannot be told."""
+    counts = [_file_row_count(fence, file) for file in files]
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def _file_row_count(fence: Fence, file: str) -> int | None:
     try:
         path = fence.path(file)
         if path_suffix(file) == ".parquet":

@@ -151,11 +151,11 @@ def _parse_choice(row: CaseRow, options: tuple[Option, ...]) -> tuple[str | None
 def _add_reading(row: CaseRow, letter: str) -> None:
     """The reading of a row whose letter is known, with whatever else it says."""
     twi = _parse_mapping(row, "prediction_twi", "the three steps") or {}
-    strange = set(twi) - {*_STEPS}
+    strange = set(twi) - {*TWI_STEPS}
     if strange:
         row.warn("`prediction_twi` has unknown parts, which were not read", f"it has {_STEP_NAMES}")
-    findings = _parse_findings(row, twi.get(_STEPS[0]))
-    summary, weighing = (row.text(step, twi) for step in _STEPS[1:])
+    findings = _parse_findings(row, twi.get(TWI_STEPS[0]))
+    summary, weighing = (row.text(step, twi) for step in TWI_STEPS[1:])
     row.add_reading(
         choice=letter,
         probabilities=_parse_probabilities(row, letter),
@@ -167,8 +167,8 @@ def _add_reading(row: CaseRow, letter: str) -> None:
     )
 
 
-_STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differential_reasoning")
-_STEP_NAMES = ", ".join(_STEPS)
+TWI_STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differential_reasoning")
+_STEP_NAMES = ", ".join(TWI_STEPS)
 
 
 def _parse_mapping(row: CaseRow, field: str, content: str) -> dict[str, Any] | None:
@@ -193,16 +193,16 @@ def _parse_findings(row: CaseRow, value: object) -> tuple[Finding, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list):
-        what = f"`{_STEPS[0]}` is {json_kind(value)}, not a list"
+        what = f"`{TWI_STEPS[0]}` is {json_kind(value)}, not a list"
         row.error(what, "write one text for each picture; it counts as not handed in")
         return None
     pictures = row.case.pictures
     if len(value) != len(pictures):
-        what = f"`{_STEPS[0]}` has not as many texts as the case has pictures"
+        what = f"`{TWI_STEPS[0]}` has not as many texts as the case has pictures"
         row.warn(what, "write one for each picture, in their order; they were matched by place")
     found = []
     for place, item in enumerate(value[: len(pictures) + _MAX_SURPLUS]):
-        text = row.as_text(item, _STEPS[0])
+        text = row.as_text(item, TWI_STEPS[0])
         if text is not None:
             where = (Whole(picture=pictures[place].name),) if place < len(pictures) else ()
             found.append(Finding(text=text, regions=where))

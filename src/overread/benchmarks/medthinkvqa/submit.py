@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks.medthinkvqa.release import MedThinkVQARelease, read_row
+from overread.benchmarks.medthinkvqa.submission import TWI_STEPS
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.benchmarks.row_fields import RowFields, row_error
 from overread.benchmarks.rows import read_rows
@@ -23,7 +24,6 @@ from overread.core.verdicts import explanation_of
 from overread.storage.atomic import open_atomic
 
 _FIELDS = ("", "_rationale", "_twi", "_probabilities", "_discussion")
-_STEPS = ("step1_per_image_findings", "step2_integrated_summary", "step3_differential_reasoning")
 
 
 def submit(
@@ -106,7 +106,7 @@ def _twi_steps(case: Case, reading: Reading) -> dict[str, Any] | None:
         if concluded
         else explanation_of(reading),
     )
-    return {step: part for step, part in zip(_STEPS, parts, strict=True) if part} or None
+    return {step: part for step, part in zip(TWI_STEPS, parts, strict=True) if part} or None
 
 
 def _normalise_probabilities(case: Case, reading: Reading) -> dict[str, float] | None:

@@ -87,8 +87,7 @@ class MMRadRelease(FolderRelease):
 
     def count(self) -> int | None:
         """How many rows the split has."""
-        counts = [row_count(self.fence, file) for file in self.files]
-        return None if None in counts else sum(count or 0 for count in counts)
+        return row_count(self.fence, self.files)
 
     def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it."""

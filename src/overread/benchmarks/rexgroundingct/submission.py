@@ -104,7 +104,8 @@ def _sort_files(files: FolderFiles | ZipFiles, intake: Intake) -> _MaskFiles:
         what = f"{len(members) - len(wanted):,} hidden file(s) were left out"
         intake.warn(what, "hand in the masks and nothing else")
     if others:
-        what = f"{len(others):,} file(s) are no NIfTI and were left out ({format_few(others, len(others))})"
+        names = format_few(others, len(others))
+        what = f"{len(others):,} file(s) are no NIfTI and were left out ({names})"
         intake.warn(what, "hand in the masks and nothing else")
     top = _common_folder([member.name for member in masks if not member.refusal])
     if top:
