@@ -33,6 +33,7 @@ from overread.cli.list import list_kinds
 from overread.cli.look import look
 from overread.cli.password import password
 from overread.cli.phantom import phantom
+from overread.cli.power import power
 from overread.cli.publish import publish
 from overread.cli.read_text import read_text
 from overread.cli.report import report
@@ -77,6 +78,7 @@ app.command("publish")(publish)
 app.command("adjudicate")(adjudicate)
 app.command("export")(export)
 app.command("compare")(compare)
+app.command("power")(power)
 app.command("report")(report)
 app.command("read-text")(read_text)
 app.command("write")(write)

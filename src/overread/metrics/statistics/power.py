@@ -213,6 +213,47 @@ def minimal_difference(
     return PowerPlan(question, n, apart, excess_power(apart) + power, spread, level, design_effect)
 
 
+def plan_comparison(
+    *,
+    cases: int | None = None,
+    difference: float | None = None,
+    sd: float | None = None,
+    discordant: float | None = None,
+    power: float = 0.8,
+    level: float = 0.95,
+    design_effect: float = 1.0,
+) -> PowerPlan:
+    """The cases that a difference of two readers needs, or the difference that they can show.
+
+    Where both are given the power is found, and the one asked for does not count. `sd` and
+    `discordant` are as in `minimal_difference`.
+
+    >>> plan_comparison(difference=0.04, discordant=0.16).n
+    783
+    """
+    how = {"level": level, "design_effect": design_effect}
+    if difference is None:
+        if cases is None:
+            raise UsageError("give a difference, or a number of cases")
+        return minimal_difference(cases, sd=sd, discordant=discordant, power=power, **how)
+    if (sd is None) == (discordant is None):
+        raise UsageError("give either the sd of differences or the discordant share")
+    if sd is not None:
+        if cases is None:
+            return paired_means_cases(difference, sd, power=power, **how)
+        return paired_means_power(cases, difference, sd, **how)
+    assert discordant is not None
+    if abs(difference) > discordant:
+        raise UsageError(
+            f"a difference of {difference:g} is more than the discordant share of {discordant:g}",
+            remedy="readers differ by no more than the cases on which one alone is right",
+        )
+    alone = (discordant + difference) / 2, (discordant - difference) / 2
+    if cases is None:
+        return paired_proportions_cases(*alone, power=power, **how)
+    return paired_proportions_power(cases, *alone, **how)
+
+
 def design_effect(cases_per_patient: float, correlation: float) -> float:
     """By how much cases of the same patients are worth less: 1 + (m − 1)·ρ (Kish).
 
