@@ -1,8 +1,8 @@
 """Names of diagnoses in a text: in full, shortened, as an acronym, a synonym, in other languages.
 
-What is known of diagnoses is data (`diagnoses/*.toml`), to which somebody may add a file of his
-own. A diagnosis that no file knows is still found by its own words, by their first letters and by
-cognates of its rarest word.
+What is known of diagnoses is data (`ontology/data/diagnoses/*.toml`), to which somebody may add a
+file of his own. A diagnosis that no file knows is still found by its own words, by their first
+letters and by cognates of its rarest word.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from overread.build.medthinkvqa.words import GENERAL, WordIndex, content_of, join_words, stem
-from overread.core import Record
-from overread.ontology.terms import load_toml
+from overread.ontology.diagnoses import Diagnoses, Diagnosis, diagnoses
+from overread.ontology.terms import load_ontology
 
 NamingWay = Literal["name", "reordered", "synonym", "acronym", "shortened", "cognate"]
 """How a text names a diagnosis."""
@@ -28,39 +25,12 @@ _RARE = 7
 """Letters of a word that may stand for a whole name."""
 _COGNATE = 6
 """Letters of a stem by which words of two languages are one."""
-
-
 _SHORT = 4
 """Letters of a word that is not folded: 'mets' are no 'met'."""
 _CAUSE = re.compile(r"\b[^\W_]+[- ](?:related|induced|associated)\b", re.IGNORECASE)
 """What a name gives as a cause ('asbestos-related'): an exposure is no diagnosis."""
 _MAX_MENTIONS = 100
 """Mentions of one diagnosis that are looked at; a text with more of them is settled by these."""
-
-
-class Diagnosis(Record):
-    """One diagnosis: how it is called, what gives it away, where ICD-10 has it."""
-
-    names: tuple[str, ...] = Field(min_length=1)
-    """Names in full; an option that holds the words of one is this diagnosis."""
-    also: tuple[str, ...] = ()
-    """Acronyms, eponyms, lay and foreign forms."""
-    telling: tuple[str, ...] = ()
-    """What in a history all but settles it: beginnings of words, joined by '&' in one sentence."""
-    icd: str | None = Field(default=None, pattern=r"^[A-Z][0-9][0-9A-Z]$")
-    """Three-character category of ICD-10."""
-
-    @property
-    def words(self) -> frozenset[str]:
-        """All words of its names."""
-        return frozenset(word.folded for name in self.names for word in content_of(name))
-
-
-class Diagnoses(Record):
-    """A file of diagnoses."""
-
-    diagnosis: tuple[Diagnosis, ...]
-    """The diagnoses."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +54,13 @@ class DiagnosisNames:
         """Later entries win where two have the same name."""
         self.known = tuple(known)
         self._sets: list[tuple[frozenset[str], int, Diagnosis]] = []
+        self._words: dict[Diagnosis, frozenset[str]] = {}
         self._whole: dict[str, Diagnosis] = {}
         for one in known:
             for name in one.names:
                 words = frozenset(word.folded for word in content_of(name))
                 self._sets.append((words, sum(map(len, words)), one))
+                self._words[one] = self._words.get(one, frozenset()) | words
             for name in (*one.also, *one.names):
                 self._whole[join_words(content_of(name))] = one
         self.find = lru_cache(maxsize=20_000)(self._find)
@@ -107,7 +79,7 @@ class DiagnosisNames:
         fitting = [
             (len(name), letters, order, one)
             for order, (name, letters, one) in enumerate(self._sets)
-            if name <= words and not words - one.words - GENERAL
+            if name <= words and not words - self._words[one] - GENERAL
         ]
         return max(fitting, key=lambda found: found[:3])[3] if fitting else None
 
@@ -236,24 +208,13 @@ def _drop_overlaps(found: list[Mention]) -> list[Mention]:
     return kept
 
 
-@cache
 def bundled_names() -> DiagnosisNames:
     """What the house knows of diagnoses."""
-    return DiagnosisNames(_load_bundled())
-
-
-def _load_bundled() -> list[Diagnosis]:
-    folder = files("overread.build.medthinkvqa") / "diagnoses"
-    found: list[Diagnosis] = []
-    for name in sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml")):
-        found += load_toml("overread.build.medthinkvqa", "diagnoses", Diagnoses, name).diagnosis
-    return found
+    return load_names("")
 
 
 @lru_cache(maxsize=4)
 def load_names(file: str) -> DiagnosisNames:
     """What the house knows, and what is in a file of somebody's own (an empty name: no file)."""
-    if not file:
-        return bundled_names()
-    own = load_toml("overread.build.medthinkvqa", "diagnoses", Diagnoses, Path(file)).diagnosis
-    return DiagnosisNames([*_load_bundled(), *own])
+    own = load_ontology(Diagnoses, Path(file)).diagnosis if file else ()
+    return DiagnosisNames([one for one in (*diagnoses(), *own) if one.names])

@@ -15,7 +15,8 @@ import numpy as np
 
 from overread.core.case import Option
 from overread.core.seeded import hash_share
-from overread.readers.atlas.case.knowledge import KnownDiagnosis, match_diagnosis
+from overread.ontology.diagnoses import Diagnosis
+from overread.readers.atlas.case.knowledge import match_diagnosis, sign_chance
 from overread.readers.atlas.slice.signs import PictureSign
 
 DETECTION_RATES: Mapping[str, tuple[float, float]] = {
@@ -77,7 +78,7 @@ class WeighedOption:
     """One option, what it was taken for, and what it weighs."""
 
     option: Option
-    diagnosis: KnownDiagnosis | None
+    diagnosis: Diagnosis | None
     weight: float
     probability: float = 0.0
     reasons: tuple[Reason, ...] = field(default=(), repr=False)
@@ -116,7 +117,7 @@ def _tie_breaker(text: str) -> float:
 
 
 def _weigh_option(
-    option: Option, diagnosis: KnownDiagnosis | None, best: Mapping[str, PictureSign]
+    option: Option, diagnosis: Diagnosis | None, best: Mapping[str, PictureSign]
 ) -> WeighedOption:
     if diagnosis is None:
         return WeighedOption(option, None, 0.0)
@@ -125,7 +126,7 @@ def _weigh_option(
     for name, sign in sorted(best.items()):
         seen, false = DETECTION_RATES.get(name, DEFAULT_RATES)
         usual = seen * 0.15 + false * 0.85
-        chance = diagnosis.chance(name)
+        chance = sign_chance(diagnosis, name)
         met = seen * chance + false * (1 - chance)
         gain = sign.confidence * np.log(met / usual) + (1 - sign.confidence) * np.log(
             (1 - met) / (1 - usual)
@@ -138,7 +139,7 @@ def _weigh_option(
     return WeighedOption(option, diagnosis, weight, 0.0, tuple(reasons))
 
 
-def _place_fit(diagnosis: KnownDiagnosis, sign: PictureSign) -> float:
+def _place_fit(diagnosis: Diagnosis, sign: PictureSign) -> float:
     score = 0.0
     if diagnosis.sides and sign.side:
         score += 1 if (diagnosis.sides == "both") == (sign.side == "both") else -1

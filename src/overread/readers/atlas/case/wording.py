@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from overread.readers.atlas.case.knowledge import KnownDiagnosis
+from overread.ontology.diagnoses import Diagnosis
 from overread.readers.atlas.case.option_weights import WeighedOption
 from overread.readers.atlas.slice.signs import PictureSign
 
@@ -125,7 +125,7 @@ def format_discussion(top: WeighedOption, others: Sequence[WeighedOption]) -> st
     )
 
 
-def _typical_signs(diagnosis: KnownDiagnosis) -> str:
+def _typical_signs(diagnosis: Diagnosis) -> str:
     if not diagnosis.expected:
         return "no sign is typical of it."
     text = f"typical is {join_words([sign_name(sign) for sign in diagnosis.expected])}"
