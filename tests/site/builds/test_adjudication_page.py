@@ -249,7 +249,7 @@ def test_a_verdict_survives_a_server_that_is_gone(
         window.wait_for_text("the server does not answer")
         window.page.get_by_role("button", name="2 reject", pressed=True).wait_for()
         window.page.unroute("**/queue/verdicts")
-        expect(window.page.get_by_role("button", name="Give")).to_be_enabled()
+        expect(window.page.get_by_role("button", name="Submit")).to_be_enabled()
         keys(window, "Enter")
         told(window, "Saved for item1: reject")
     assert [one[1] for one in given(question_folder, "ann")] == ["reject"]

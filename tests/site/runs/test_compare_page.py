@@ -37,7 +37,7 @@ def test_from_disagreement_to_one_case(window: PageWindow) -> None:
     page = window.go(f"/compare?runs={','.join(runs)}")
     rows = window.site.get(f"/api/disagreement?runs={','.join(runs)}")["rows"]
     first = max(rows, key=lambda row: row["apart"])["case"]
-    link = page.get_by_role("region", name="Where they disagree").get_by_role("link").first
+    link = page.get_by_role("region", name="Disagreements").get_by_role("link").first
     expect(link).to_have_text(first)
     link.click()
     page.wait_for_url(f"**/compare/{first}?runs=*")

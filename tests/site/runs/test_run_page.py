@@ -165,7 +165,7 @@ def test_without_truth_nothing_is_right_or_wrong(hidden_site: Site, browser: Bro
         window.wait_for_text("scores of single cases are withheld")
         assert window.page.get_by_text("✓ right").count() == 0
         window.page.get_by_role("tab", name="Calibration").click()
-        window.wait_for_text("The truth is withheld")
+        window.wait_for_text("Calibration needs the truth")
 
 
 def test_home_tells_how_far_runs_are(window: PageWindow, site: Site) -> None:

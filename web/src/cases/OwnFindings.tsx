@@ -55,7 +55,7 @@ export function OwnFindings({ seen, draft, write, active, onActive }: OwnFinding
         </button>
         {open.slice(0, 12).map((query) => (
           <button key={query.id} type="button" title={query.text} onClick={() => add(query.id)}>
-            Found: {query.text.length > 40 ? `${query.text.slice(0, 39)}…` : query.text}
+            Found: {query.text.length > 36 ? `${query.text.slice(0, 35)}…` : query.text}
           </button>
         ))}
       </div>
