@@ -48,21 +48,21 @@ def test_it_answers_no_single_question() -> None:
 @pytest.mark.parametrize(
     ("part", "function", "case"),
     [
-        ("cases", "read_case", case_of(options=(Option(letter="A", text="Sarcoidosis"),))),
+        ("case", "read_case", case_of(options=(Option(letter="A", text="Sarcoidosis"),))),
         ("film", "read_film", case_of(pictures=(Image(name="image-1"),))),
     ],
 )
 def test_cases_go_to_the_part_that_reads_them(
     part: str, function: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Options go to `cases`, a picture without a question to `film`, and neither draws masks."""
+    """Options go to `case`, a picture without a question to `film`, and neither draws masks."""
     stand_in = ModuleType(part)
 
     def read(given: Case, pictures: Pictures) -> Reading:
         return Reading(case_id=given.id, reader="atlas", report=part)
 
     setattr(stand_in, function, read)
-    monkeypatch.setitem(sys.modules, f"overread.readers.atlas.{part}", stand_in)
+    monkeypatch.setitem(sys.modules, f"overread.readers.atlas.{part}.reading", stand_in)
     reading, masks = make({}).compute_reading(case, None, seed=0)  # type: ignore[arg-type]
     assert reading.report == part
     assert masks == []

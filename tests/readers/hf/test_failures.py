@@ -14,7 +14,7 @@ import pytest
 
 from overread.core import Reply, SentImage
 from overread.errors import ReaderError, UsageError
-from overread.readers.hf import model
+from overread.readers.hf import model as hf_model
 from overread.readers.hf.reader import HFReader
 from tests.readers.hf.questions import (
     answer,
@@ -73,7 +73,7 @@ def test_after_a_while_larger_batches_are_tried_again(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One case too large does not make every later batch small."""
-    monkeypatch.setattr(model, "_PATIENCE", 2)
+    monkeypatch.setattr(hf_model, "_SUCCESSES_TO_GROW", 2)
     sizes: list[int] = []
     made = reader(model, batch=2)
     too_much(made, 1, sizes)
@@ -290,8 +290,8 @@ def test_large_pictures_are_scaled_down_as_told() -> None:
     request = asked_of([png(1, 300, 100)], "which lobe")
     part = request.messages[0].parts[0]
     assert isinstance(part, SentImage)
-    assert model.decode_picture(request, part, None).size == (300, 100)
-    small = model.decode_picture(request, part, 4096)
+    assert hf_model.decode_picture(request, part, None).size == (300, 100)
+    small = hf_model.decode_picture(request, part, 4096)
     assert small.width * small.height <= 4096
     assert abs(small.width / small.height - 3) < 0.1
     assert small.mode == "RGB"

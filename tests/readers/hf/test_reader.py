@@ -17,7 +17,8 @@ import pytest
 
 from overread.core import Message, Pictures, Reply, Request
 from overread.errors import ReaderError
-from overread.readers.hf import loading, model
+from overread.readers.hf import loading
+from overread.readers.hf import model as hf_model
 from overread.readers.hf.decoding import TokenSampler
 from overread.readers.hf.model_folder import ModelFolder
 from overread.readers.hf.reader import HFReader
@@ -185,7 +186,7 @@ def test_what_is_thought_aloud_becomes_the_reasoning(
             scores[:, self.left.pop(0)] = 0.0
             return scores
 
-    monkeypatch.setattr(model, "Draws", Scripted)
+    monkeypatch.setattr(hf_model, "TokenSampler", Scripted)
     reply = answer(reader(changed))
     assert (reply.reasoning, reply.text, reply.finish) == ("the left lobe", "B", "stop")
     assert reply.usage.output_tokens == len(said)
@@ -225,7 +226,7 @@ def test_who_goes_away_stops_the_writing_and_harms_nobody_else(
         tasks[1].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    monkeypatch.setattr(model, "Draws", Counting)
+    monkeypatch.setattr(hf_model, "TokenSampler", Counting)
     slow = reader(model, max_new_tokens=30_000)
     finished(slow, leave())
     assert steps < 1000
@@ -264,7 +265,7 @@ def test_the_model_is_loaded_with_the_first_question_only(
         loaded.append(folder.name)
         return loading.load_model(folder, device, dtype)
 
-    monkeypatch.setattr(model, "load_model", load)
+    monkeypatch.setattr(hf_model, "load_model", load)
     made = reader(model)
     assert not loaded
     together(made, [question(), question(1)])

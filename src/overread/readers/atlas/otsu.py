@@ -15,4 +15,5 @@ def separations(counts: NDArray[Any], middles: NDArray[Any]) -> NDArray[np.float
     sums = np.cumsum(counts * middles)
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = sums / below - (sums[-1] - sums) / above
-        return np.nan_to_num(below * above * gaps**2)
+        apart: NDArray[np.float64] = np.nan_to_num(below * above * gaps**2)
+    return apart

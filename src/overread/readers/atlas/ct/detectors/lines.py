@@ -146,6 +146,6 @@ def mark_reticulation(search: Search) -> DetectorResult:
     mask, parts = select_parts(search, region, least_ml=1.5)
     if not parts:
         return search.empty_result(f"No net of lines is seen in {search.place_name}.")
-    share = "with lines in more than 28 % of the voxels"
-    told = f"Parts of {search.place_name} {share}: {'; '.join(parts)}."
+    listed = "; ".join(parts)
+    told = f"Parts of {search.place_name} with lines in more than 28 % of the voxels: {listed}."
     return DetectorResult(mask, [told], f"They are marked: {chest.volume(mask):.0f} ml.")
