@@ -20,6 +20,7 @@ from overread.build.reader_pool import ReaderPool, RoleSpec
 from overread.build.sources import check_build_folder
 from overread.build.step import Recipe
 from overread.errors import UsageError
+from overread.runs.failures import refuse_running_loop
 from overread.runs.signals import stop_on_signal
 from overread.runs.tally import Watch
 
@@ -39,13 +40,8 @@ def run_build(
     With `dry_run` nobody is asked and nothing is written: the outcome says what it would take.
     """
     plan = BuildPlan(recipe, Path(source), **more)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(build_async(plan, out, watch=watch, dry_run=dry_run, signals=True))
-    raise UsageError(
-        "an asyncio event loop is already running", remedy="use `await build_async(…)`"
-    )
+    refuse_running_loop("build_async(…)")
+    return asyncio.run(build_async(plan, out, watch=watch, dry_run=dry_run, signals=True))
 
 
 async def build_async(

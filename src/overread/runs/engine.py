@@ -25,6 +25,7 @@ from overread.errors import ReleaseError, UsageError
 from overread.readers.arguments import PERMISSION
 from overread.runs.ablations import Presenter, refuse_ignored_settings, spec_settings
 from overread.runs.case_runner import CaseRunner, Workflow
+from overread.runs.failures import refuse_running_loop
 from overread.runs.requests.asker import Asker
 from overread.runs.requests.limits import EndpointLimits
 from overread.runs.requests.prices import Prices
@@ -149,11 +150,8 @@ class RunOutcome:
 
 def run(plan: RunPlan, out: str | Path, *, watch: Watch | None = None) -> RunOutcome:
     """Have every case read, and wait for it; Ctrl-C stops it and keeps what is done."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(run_async(plan, out, watch=watch, signals=True))
-    raise UsageError("an asyncio event loop is already running", remedy="use `await run_async(…)`")
+    refuse_running_loop("run_async(…)")
+    return asyncio.run(run_async(plan, out, watch=watch, signals=True))
 
 
 async def run_async(
@@ -178,7 +176,7 @@ async def run_async(
                 watch = None  # it talks to the terminal, where a bar would be in its way
             if plan.use_cache and reader.cached:
                 cache = ReplyCache(plan.cache or default_cache_path())
-            asker = _make_asker(plan, reader, cache, prices)
+            asker = make_asker(plan, reader, cache, prices)
             tally.spent = asker.spent
             room = CaseRunner(
                 reader=reader,
@@ -294,9 +292,10 @@ def find_prices(plan: RunPlan, reader: Reader) -> Prices | None:
     return plan.prices
 
 
-def _make_asker(
+def make_asker(
     plan: RunPlan, reader: Reader, cache: ReplyCache | None, prices: Prices | None
 ) -> Asker:
+    """What asks the reader, with the run's limits and retries."""
     pace = EndpointLimits(concurrency_for(plan, reader))
     return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
 

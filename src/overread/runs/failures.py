@@ -1,4 +1,4 @@
-"""Runs tasks side by side, and raises the one error that ended them."""
+"""Starts tasks, and raises the one error that ended them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from overread.errors import first_error
+from overread.errors import UsageError, first_error
+
+
+def refuse_running_loop(instead: str) -> None:
+    """Refuse to wait inside of a running loop, such as a notebook's: `instead` says what to do."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError("an asyncio event loop is already running", remedy=f"use `await {instead}`")
 
 
 async def run_tasks(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:

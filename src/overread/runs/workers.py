@@ -9,12 +9,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, NamedTuple
 
+from overread.core import Release, ReleaseRef
 from overread.errors import OverreadError, ReaderError
 
 Job = tuple[Any, ...]
@@ -26,6 +28,12 @@ class JobResult(NamedTuple):
     key: Any
     result: Any
     error: OverreadError | None
+
+
+@lru_cache(maxsize=1)
+def open_release(place: ReleaseRef) -> Release:
+    """The release that a job is about, opened once in each process."""
+    return place.open()
 
 
 class WorkerDied(ReaderError):

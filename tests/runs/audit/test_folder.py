@@ -143,7 +143,7 @@ def test_refusals_are_one_sentence(sketch: Path, copy: Any, tmp_path: Path) -> N
     assert "cannot be asked again" in refusal(tmp_path / "oracle")
     model = Model(sees_nothing)
     run(RunPlan("medthinkvqa", sketch / "medthinkvqa", model), tmp_path / "own")
-    assert "the reader 'sees_nothing' has no name in the catalog" in refusal(tmp_path / "own")
+    assert "the reader 'sees_nothing' is not in the catalog" in refusal(tmp_path / "own")
     other = Model(sees_nothing, noise=0.5)
     assert "reader.identity.noise is 0.5" in refusal(tmp_path / "own", reader=other)
     assert "no arm is called" in refusal(tmp_path / "own", reader=model, arms=("nul",))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from overread.pixels.edits.control_regions import (
 )
 from overread.pixels.planes import slice_count
 from overread.runs.audit.citations import Regions, cites_all
+from overread.runs.workers import open_release
 
 ARMS: dict[str, str] = {
     "null": "asked again, nothing changed",
@@ -145,7 +145,7 @@ def plan_case(
 
     `levels` are what it cites, best first: the first that marks anything counts.
     """
-    pictures = _open_release(place).pictures
+    pictures = open_release(place).pictures
     by_picture: dict[str, list[Region]] = {}
     try:
         for regions in levels:
@@ -181,11 +181,6 @@ def plan_case(
 def plan_job(case_id: str, *job: Any) -> CasePlan:
     """`planned`, for workers: the first argument names the job."""
     return plan_case(*job)
-
-
-@lru_cache(maxsize=1)
-def _open_release(place: ReleaseRef) -> Release:
-    return place.open()
 
 
 def _group_by_picture(

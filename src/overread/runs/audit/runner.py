@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from overread.core import Case, Mask, Reading, ReleaseRef
-from overread.errors import UsageError
 from overread.metrics.statistics import cluster_key
 from overread.runs.audit.arms import ARMS
 from overread.runs.audit.records import Audit, AuditPlan
@@ -27,6 +26,7 @@ from overread.runs.audit.shifts import AnswerShift, measure_shifts, same_words
 from overread.runs.audit.store import write_plans, write_result
 from overread.runs.engine import run_async
 from overread.runs.estimate import Estimate, estimate
+from overread.runs.failures import refuse_running_loop
 from overread.runs.store import last_readings
 from overread.runs.tally import Watch
 from overread.runs.workers import run_in_workers
@@ -37,7 +37,7 @@ WatchFactory = Callable[[str], AbstractContextManager[Watch | None]]
 
 def audit(plan: AuditPlan, *, watching: WatchFactory | None = None) -> Audit:
     """Ask every case of a run again in every arm, and say how far its answers moved."""
-    _refuse_running_loop()
+    refuse_running_loop("asyncio.to_thread(audit, plan)")
     desk = AuditSetup(plan)
     try:
         found = desk.prepare()
@@ -54,7 +54,7 @@ def audit(plan: AuditPlan, *, watching: WatchFactory | None = None) -> Audit:
 
 def estimate_audit(plan: AuditPlan) -> tuple[Audit, dict[str, Estimate]]:
     """What an audit would take, arm by arm; nobody is asked and nothing is written."""
-    _refuse_running_loop()
+    refuse_running_loop("asyncio.to_thread(audit, plan)")
     desk = AuditSetup(plan)
     try:
         found = desk.prepare()
@@ -64,17 +64,6 @@ def estimate_audit(plan: AuditPlan) -> tuple[Audit, dict[str, Estimate]]:
         }
     finally:
         asyncio.run(desk.reader.close())
-
-
-def _refuse_running_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise UsageError(
-        "an asyncio event loop is already running",
-        remedy="use `await asyncio.to_thread(audit, plan)`",
-    )
 
 
 async def _run_arms(desk: AuditSetup, found: Audit, watching: WatchFactory) -> None:

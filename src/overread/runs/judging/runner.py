@@ -20,11 +20,16 @@ from overread.core.seeded import hash_seed
 from overread.core.verdicts import Judge, Verdicts, text_digest
 from overread.errors import OverreadError, UsageError, first_error, is_fatal
 from overread.prompts import find_prompt
-from overread.runs.engine import RunPlan, concurrency_for, prepare_run
-from overread.runs.failures import run_tasks
+from overread.runs.engine import (
+    RunPlan,
+    concurrency_for,
+    find_prices,
+    make_asker,
+    prepare_run,
+)
+from overread.runs.failures import refuse_running_loop, run_tasks
 from overread.runs.judging.verdict_store import VerdictStore, load_verdicts
 from overread.runs.requests.asker import Asker
-from overread.runs.requests.limits import EndpointLimits
 from overread.runs.requests.prices import Prices
 from overread.runs.requests.reply_cache import ReplyCache, default_cache_path
 from overread.runs.signals import stop_on_signal
@@ -100,6 +105,7 @@ def judge(plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False)
     With `dry_run` nothing is asked and nothing written: the outcome says how much is left. Ctrl-C
     stops it and keeps what is judged.
     """
+    refuse_running_loop("judge_async(…)")
     return asyncio.run(judge_async(plan, watch=watch, dry_run=dry_run, signals=True))
 
 
@@ -130,16 +136,7 @@ async def judge_async(
         hands = concurrency_for(inner, reader)
         if plan.use_cache and reader.cached:
             cache = ReplyCache(plan.cache or default_cache_path())
-        prices = plan.prices
-        if callable(prices):
-            prices = prices(str(reader.identity.get("model", reader.name)))
-        asker = Asker(
-            reader,
-            pace=EndpointLimits(hands),
-            cache=cache,
-            prices=prices,
-            max_retries=plan.max_retries,
-        )
+        asker = make_asker(inner, reader, cache, find_prices(inner, reader))
         outcome.tally.spent = asker.spent
         with VerdictStore(plan.run) as store:
             court = JudgeRunner(plan, judge, reader, release, asker, store, outcome, watch)
@@ -184,6 +181,7 @@ def _engine_plan(plan: JudgePlan) -> RunPlan:
         pictures=place.pictures,
         concurrency=plan.concurrency,
         max_retries=plan.max_retries,
+        prices=plan.prices,
         limit=plan.limit,
     )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,9 +131,10 @@ class Card(Record):
     def to_pandas(self) -> Any:
         """The same table as a `pandas.DataFrame`; undefined numbers are NaN."""
         try:
-            return self.to_arrow().to_pandas()
+            import_module("pandas")
         except ImportError:
             raise MissingPart("pandas is not installed", remedy="pip install pandas") from None
+        return self.to_arrow().to_pandas()
 
     def _repr_html_(self) -> str:
         """In a notebook: the scores, and how many cases they rest on."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from overread.core import Entry, Mask, Progress, Reading, Release, ReleaseRef
@@ -17,7 +16,7 @@ from overread.errors import MissingPart, OverreadError
 from overread.metrics import Metric, Subject, measure_key
 from overread.runs.scoring.card import CaseStatistics
 from overread.runs.scoring.measure_cache import MeasureCache
-from overread.runs.workers import run_in_workers
+from overread.runs.workers import open_release, run_in_workers
 from overread.storage.digests import digest, file_identity
 
 Rows = dict[str, dict[str, dict[str, Any]]]
@@ -151,12 +150,7 @@ def _measure_case(
     measures: Mapping[str, Metric],
 ) -> Rows:
     """One case, in a worker."""
-    return measure_rows(measures, Subject(entry, reading, _open_release(place), files))
-
-
-@lru_cache(maxsize=1)
-def _open_release(place: ReleaseRef) -> Release:
-    return place.open()
+    return measure_rows(measures, Subject(entry, reading, open_release(place), files))
 
 
 def _cache_key(
