@@ -61,8 +61,8 @@ _ALLOWED_WORDS: dict[str, tuple[str, ...]] = {
 
 _CUT_OFF = "the reply was cut off at its longest"
 
-# Threads that encode images. Flat images go through one thread in order, since those in a #
-# parquet file are read as a stream; at most two volumes, which are large, are open at once.
+# Threads that encode images. Flat images go through one thread in order, since those in a parquet
+# file are read as a stream; at most two volumes, which are large, are open at once.
 _IMAGE_POOL = ThreadPoolExecutor(1, "overread-pictures")
 _VOLUME_POOL = ThreadPoolExecutor(2, "overread-volumes")
 
@@ -234,10 +234,8 @@ class Session:
         """Send a prompt with images, parse the answer and record the step.
 
         Without a `kind` no step is recorded; the caller records its own with `add_step`. Images
-        come
-        before the text. Where the answer cannot be parsed the reader is told why and asked again,
-        as
-        often as the settings allow; then `BadReply` is raised and the case has failed.
+        come before the text. Where the answer cannot be parsed the reader is told why and asked
+        again, as often as the settings allow; then `BadReply` is raised and the case has failed.
         """
         own = self.settings.prompts
         wording = find_prompt(prompt, Path(own) if own else None)

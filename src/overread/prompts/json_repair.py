@@ -1,7 +1,6 @@
 """JSON objects in the text of a model, repaired where only one meaning is possible.
 
-Models put words and code fences around their JSON, leave a comma behind, write it as Python
-would,
+Models put words and code fences around their JSON, leave a comma behind, write it as Python would,
 or are cut off. What can be repaired in one way is, and the repair is named; the rest is not JSON.
 The work is bounded whatever the text: opening brackets are tried from both ends, and only so many.
 """

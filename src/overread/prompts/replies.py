@@ -1,7 +1,6 @@
 """Parsers of a model's answer: a letter, a JSON object, a text; for workflows and judges alike.
 
-An answer that can mean only one thing is accepted, and what had to be repaired is named. Where
-it
+An answer that can mean only one thing is accepted, and what had to be repaired is named. Where it
 can mean two things, or nothing, `BadReply` says why in words that a model can act on. Text between
 think tags is not part of an answer.
 """

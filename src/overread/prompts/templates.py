@@ -5,8 +5,7 @@ precedence. Its first lines, up to a line of three dashes, describe it and the v
 the rest is sent to the model. What stands between the lines `# system` and `# user` is the system
 message.
 
-A placeholder is `{{name}}`. A value without a placeholder, or a placeholder without a value, is
-an
+A placeholder is `{{name}}`. A value without a placeholder, or a placeholder without a value, is an
 error: a typo must not quietly change what a model is asked.
 """
 

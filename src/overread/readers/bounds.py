@@ -1,7 +1,6 @@
 """Baselines that look at no picture: a score that one of these reaches too says little.
 
-`random` answers at random, `majority` gives the most frequent answer, `longest` chooses the
-longest
+`random` answers at random, `majority` gives the most frequent answer, `longest` chooses the longest
 option, and `nothing` leaves every answer empty.
 """
 

@@ -1,8 +1,7 @@
 """Collects requests that arrive one by one and answers them in batches, in one worker thread.
 
 The event loop collects while the thread computes. A request whose caller is gone is removed from
-the
-queue, or flagged while its batch is being computed.
+the queue, or flagged while its batch is being computed.
 """
 
 from __future__ import annotations

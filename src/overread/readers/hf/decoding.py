@@ -20,10 +20,9 @@ REASONING_MARKS = (
 class TokenSampler:
     """Chooses each next token: the likeliest, or one sampled with the row's own random generator.
 
-    Each row's generator is called once per token, whatever else is in the batch, so that a
-    sampled answer
-    depends on its own seed only. All other tokens get -inf, so that the greedy search takes the
-    chosen one.
+    Each row's generator is called once per token, whatever else is in the batch, so that a sampled
+    answer depends on its own seed only. All other tokens get -inf, so that the greedy search takes
+    the chosen one.
     """
 
     def __init__(

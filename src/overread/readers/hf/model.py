@@ -296,9 +296,8 @@ class LocalModel:
         """The tokens that end an answer; everything else in the folder's generation_config is
         discarded.
 
-        Its sampling settings would change answers behind the reader's own arguments, and a
-        penalty on
-        repetition would make a row depend on its padding.
+        Its sampling settings would change answers behind the reader's own arguments, and a penalty
+        on repetition would make a row depend on its padding.
         """
         from transformers import GenerationConfig
 

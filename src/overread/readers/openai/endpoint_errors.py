@@ -1,7 +1,6 @@
 """Turns error answers of an endpoint into exceptions: whether to retry, and what the user can do.
 
-Endpoints repeat what they were sent, so only short, redacted pieces of their messages are used,
-and
+Endpoints repeat what they were sent, so only short, redacted pieces of their messages are used, and
 none at all where the key is concerned.
 """
 

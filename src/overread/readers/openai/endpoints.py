@@ -1,8 +1,7 @@
 """Addresses of chat-completions endpoints, the API key, and an HTTP client that limits an answer's
 size.
 
-Pictures of patients must not leave this machine unless the user allows it, so an address counts
-as
+Pictures of patients must not leave this machine unless the user allows it, so an address counts as
 local only where no name server could redirect it.
 """
 

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from overread import catalog
+from overread.core import make_reader
 from overread.errors import UnknownName, UsageError
 from overread.runs.engine import RunPlan
 from overread.runs.settings import session_settings
@@ -135,10 +136,9 @@ def _refuse_unknown(plan: RunPlan, axes: Sequence[Axis], known: Sequence[str]) -
     what = "setting or reader argument"
     if not isinstance(plan.reader, str):
         raise catalog.unknown_name(what, axes[0].name, known)
-    make = catalog.find("readers", plan.reader)
     tried = {axis.name: axis.values[0] for axis in axes}
     try:
-        made = make({**plan.arguments, **tried}, place=plan.release_ref)
+        made = make_reader(plan.reader, {**plan.arguments, **tried}, plan.release_ref)
     except UnknownName as error:
         name = next((name for name in tried if f"'{name}'" in error.what), None)
         if name is None:

@@ -1,8 +1,7 @@
 """Shared by the judges: the experts' account of a case, and lists of verdicts that are checked item
 by item.
 
-Usable verdicts are taken, and missing ones asked for once more. What is still missing then
-counts
+Usable verdicts are taken, and missing ones asked for once more. What is still missing then counts
 against the reading: without a verdict nothing is assumed to be correct.
 """
 
@@ -67,8 +66,7 @@ class VerdictList(Generic[V, K]):
     """Parses a list of verdicts, one for each of some keys.
 
     Usable verdicts of every answer are remembered, so that a second answer with only the missing
-    ones
-    completes the first.
+    ones completes the first.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """The lung spaces: each lung together with the disease that replaces or displaces it.
 
-A lung space lies inside the ribs, beside the mediastinum and above the diaphragm. Its borders
-are
+A lung space lies inside the ribs, beside the mediastinum and above the diaphragm. Its borders are
 surfaces, measured where air or bone shows them and extrapolated smoothly elsewhere. Where disease
 touches heart, liver or chest wall no edge is visible, and only density separates them.
 """
@@ -199,8 +198,7 @@ def _lung_space(chest: ChestCt, side: str, cage: Bools, *, wide: bool = False) -
     """One lung space, its inner wall and its floor extrapolated where they are not visible.
 
     With `wide`, the inner wall is the patient's midline and bumps of the floor count as disease:
-    larger than
-    the true space, for callers that also check densities.
+    larger than the true space, for callers that also check densities.
     """
     lung, mm = chest.aerated[side], chest.mm
     if not lung.any():
