@@ -26,7 +26,7 @@ from overread.core.submission import FindFile
 from overread.pixels.draw import COLOURS, draw_boxes, draw_outline, draw_title, make_montage, to_rgb
 from overread.pixels.geometry import Array, to_ras
 from overread.pixels.masks import read_channel
-from overread.pixels.planes import AXES, extract_slice, resample_square, slice_count
+from overread.pixels.planes import AXES, Plane, extract_slice, resample_square, slice_count
 from overread.pixels.windows import apply_window
 
 
@@ -86,23 +86,37 @@ def draw_planes(
 
     `marked` numbers the voxels of each finding from 1, in the volume's own axes.
     """
-    tiles = []
-    for setting in settings:
-        for plane, axis in reversed(AXES.items()):
-            index = slice_count(space, plane) // 2
-            if marked is not None and marked.any():
-                across = tuple(other for other in range(3) if other != axis)
-                filled: NDArray[Any] = to_ras(marked, space)
-                index = int(np.argmax((filled > 0).sum(axis=across)))
-            grey = apply_window(extract_slice(volume, space, plane, index), setting)
-            tile = to_rgb(resample_square(grey, space, plane, longest=384, smooth=True))
-            if marked is not None:
-                slab = extract_slice(marked, space, plane, index)
-                shown = resample_square(slab, space, plane, longest=384, smooth=False)
-                for number in np.unique(shown[shown > 0]).tolist():
-                    tile = draw_outline(tile, shown == number, COLOURS[(number - 1) % len(COLOURS)])
-            tiles.append(draw_title(tile, f"{plane} {index}, {setting}"))
+    tiles = [
+        draw_plane(volume, space, plane, marked=marked, setting=setting)
+        for setting in settings
+        for plane in reversed(AXES)
+    ]
     return make_montage(tiles, columns=3)
+
+
+def draw_plane(
+    volume: Array,
+    space: Geometry,
+    plane: Plane,
+    *,
+    marked: NDArray[np.uint8] | None = None,
+    setting: str = "lung",
+    longest: int = 384,
+) -> NDArray[np.uint8]:
+    """The slice of a plane where most is marked, or the middle one, with outlines and a title."""
+    index = slice_count(space, plane) // 2
+    if marked is not None and marked.any():
+        across = tuple(other for other in range(3) if other != AXES[plane])
+        filled: NDArray[Any] = to_ras(marked, space)
+        index = int(np.argmax((filled > 0).sum(axis=across)))
+    grey = apply_window(extract_slice(volume, space, plane, index), setting)
+    tile = to_rgb(resample_square(grey, space, plane, longest=longest, smooth=True))
+    if marked is not None:
+        slab = extract_slice(marked, space, plane, index)
+        shown = resample_square(slab, space, plane, longest=longest, smooth=False)
+        for number in np.unique(shown[shown > 0]).tolist():
+            tile = draw_outline(tile, shown == number, COLOURS[(number - 1) % len(COLOURS)])
+    return draw_title(tile, f"{plane} {index}, {setting}")
 
 
 def truth_labels(release: Release, entry: Entry, space: Geometry) -> NDArray[np.uint8]:
