@@ -63,7 +63,7 @@ def test_a_case_that_kills_its_workers_fails_alone(sketch: Path, tmp_path: Path)
     ids = [case.id for case in overread.load("rexgroundingct", sketch / "rexgroundingct")]
     outcome = ran(sketch, tmp_path / "run", dies=ids[0])
     assert [row["case"] for row in outcome["reasons"]] == [ids[0]]
-    assert "the worker died twice" in outcome["reasons"][0]["why"]
+    assert "the worker process crashed twice" in outcome["reasons"][0]["why"]
     assert outcome["readings"] == len(ids)
     assert len(list((tmp_path / "run" / "arrays").iterdir())) == len(ids) - 1
 
