@@ -48,9 +48,11 @@ def system_node() -> str | None:
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return None
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+    version = subprocess.run(
+        [node, "--version"], capture_output=True, text=True, check=False
+    ).stdout
     try:
-        major, minor = (int(n) for n in told.strip().lstrip("v").split(".")[:2])
+        major, minor = (int(n) for n in version.strip().lstrip("v").split(".")[:2])
     except ValueError:
         return None
     return node if (major, minor) >= NODE else None
@@ -83,8 +85,8 @@ def npm(web: Path, *words: str, quiet: bool = False) -> None:
         [*command, *words], cwd=web, env=environment, capture_output=quiet, text=True, check=False
     )
     if done.returncode:
-        told = ((done.stdout or "") + (done.stderr or ""))[-3000:]
-        raise SystemExit(f"npm {' '.join(words)} failed in web/\n{told}".rstrip())
+        output = ((done.stdout or "") + (done.stderr or ""))[-3000:]
+        raise SystemExit(f"npm {' '.join(words)} failed in web/\n{output}".rstrip())
 
 
 def fetch(web: Path) -> None:

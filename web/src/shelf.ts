@@ -1,4 +1,4 @@
-// What is on the shelf, asked for once and shared by all views.
+// What the server found to show, fetched once and shared by all views.
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Schemas } from "./api/client";
@@ -20,7 +20,7 @@ export function useShelf(): ShelfValue {
   return found;
 }
 
-/** What a build is called; its id where it is not on the shelf. */
+/** What a build is called; its id where it is not found. */
 export function useBuildName(build: string): string {
   return useShelf().shelf.builds.find((one) => one.id === build)?.name ?? build;
 }

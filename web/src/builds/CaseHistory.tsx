@@ -37,9 +37,9 @@ function HistoryBody({ found }: { found: BuildHistory }) {
   return (
     <>
       {found.patient ? <p style={{ margin: 0 }}>Patient {found.patient}</p> : null}
-      {found.defects.map((told) => (
-        <p key={told}>
-          <Tag kind="bad">source defect</Tag> {told}
+      {found.defects.map((defect) => (
+        <p key={defect}>
+          <Tag kind="bad">source defect</Tag> {defect}
         </p>
       ))}
       <div class="history">

@@ -12,13 +12,13 @@ const ENDS = ["dropped", "waiting", "failed"] as const;
 export function Flow({ build, items, steps }: { build: string; items: number; steps: BuildStep[] }) {
   const { truth } = useShelf().shelf.rights;
   /** A number leads to its cases, where they may be seen. */
-  const caseLink = (behind: CaseQuery, label: string, told: ComponentChildren) =>
+  const caseLink = (behind: CaseQuery, label: string, text: ComponentChildren) =>
     truth ? (
       <Link href={buildCasesUrl(build, behind)} aria-label={`${label}: the cases`}>
-        {told}
+        {text}
       </Link>
     ) : (
-      told
+      text
     );
   const most = Math.max(1, items, ...steps.map((step) => step.came));
   return (
@@ -54,10 +54,10 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
               <td>
                 {ENDS.flatMap((end) =>
                   Object.entries(step[end]).map(([reason, count]) => {
-                    const told = `${count.toLocaleString("en")} ${end === "dropped" ? "" : `${end}: `}${reason}`;
+                    const text = `${count.toLocaleString("en")} ${end === "dropped" ? "" : `${end}: `}${reason}`;
                     return (
                       <Tag key={end + reason} kind={OUTCOME_TAGS[end] ?? ""}>
-                        {caseLink({ step: step.name, outcome: end, reason }, `${told} at ${step.name}`, told)}
+                        {caseLink({ step: step.name, outcome: end, reason }, `${text} at ${step.name}`, text)}
                       </Tag>
                     );
                   }),
@@ -79,9 +79,9 @@ export function Flow({ build, items, steps }: { build: string; items: number; st
 function Bar({ step, most }: { step: BuildStep; most: number }) {
   const total = (counts: Record<string, number>) => Object.values(counts).reduce((sum, count) => sum + count, 0);
   const parts = { kept: step.kept, dropped: total(step.dropped), waiting: total(step.waiting), failed: total(step.failed) };
-  const told = Object.entries(parts).map(([name, count]) => `${count} ${name}`);
+  const text = Object.entries(parts).map(([name, count]) => `${count} ${name}`);
   return (
-    <div class="flow-bar" role="img" aria-label={told.join(", ")} title={told.join(", ")}>
+    <div class="flow-bar" role="img" aria-label={text.join(", ")} title={text.join(", ")}>
       {Object.entries(parts).map(([name, count]) => (count ? <span key={name} class={name} style={{ width: `${(count / most) * 100}%` }} /> : null))}
     </div>
   );

@@ -49,22 +49,22 @@ export function Value({ value, listed = false }: { value: unknown; listed?: bool
 /** Short lists of words and numbers, and short records of them, as they are read aloud: no list in a list. */
 export function inOneLine(value: unknown): string | null {
   if (typeof value !== "object" || value === null) return typeof value === "string" ? value : String(value);
-  const told = Array.isArray(value)
+  const line = Array.isArray(value)
     ? value.some((inner) => typeof inner === "object" && inner !== null && !Array.isArray(inner)) || value.every((inner) => typeof inner === "string")
       ? null
       : JSON.stringify(value).replaceAll('"', "").replaceAll(",", ", ").replace(/^\[(?=[^[\d-])(.*)\]$/, "$1")
     : record(value as Record<string, unknown>);
-  return told !== null && told.length <= SHORT ? told : null;
+  return line !== null && line.length <= SHORT ? line : null;
 }
 
 function record(value: Record<string, unknown>): string | null {
   const parts = Object.entries(value).filter(([, inner]) => !isNothing(inner));
-  const told = parts.map(([name, inner]) => {
+  const lines = parts.map(([name, inner]) => {
     if (Array.isArray(inner)) return inner.every((one) => typeof one !== "object") ? `${name}: ${inner.join(", ")}` : null;
     const words = typeof inner === "object" ? record(inner as Record<string, unknown>) : String(inner);
     return words === null ? null : `${name}: ${typeof inner === "object" ? `(${words})` : words}`;
   });
-  return told.includes(null) ? null : told.join(" · ");
+  return lines.includes(null) ? null : lines.join(" · ");
 }
 
 function Text({ text }: { text: string }) {

@@ -50,7 +50,7 @@ function OneCase({ seen, dataset }: { seen: CaseDetail; dataset: string }) {
   const [sawTruth, setSawTruth] = useState(() => loadSawTruth(place));
   const truth = useApi<CaseTruth>(shown ? apiUrl(["cases", ...place, "truth"]) : null);
   const readers = useApi<CaseReader[]>(apiUrl(["cases", ...place, "readers"]));
-  const told = shown ? truth.data : null;
+  const shownTruth = shown ? truth.data : null;
   // Runs that the address names come first: whoever compares two readers comes with both.
   const [named] = useQuery("runs");
   const there = (readers.data ?? []).map((one) => one.run);
@@ -116,7 +116,7 @@ function OneCase({ seen, dataset }: { seen: CaseDetail; dataset: string }) {
     height: picture.height ?? 3,
     problem: picture.problem,
     values: picture.deep ? valuesUrl(dataset, split, id, picture.name) : undefined,
-    boxes: [...trueBoxes(told, picture.name, lit), ...ownBoxes(draft, picture.name, chosen)],
+    boxes: [...trueBoxes(shownTruth, picture.name, lit), ...ownBoxes(draft, picture.name, chosen)],
     onChoose: (box) => {
       const mark = markOf(box);
       setChosen(mark ? box : null);
@@ -172,11 +172,11 @@ function OneCase({ seen, dataset }: { seen: CaseDetail; dataset: string }) {
               </Suspense>
             ),
           )}
-          <Films pictures={flat} stageOf={stageOf} truth={told} full={full} onFull={setFull} note={writes ? <Note draft={draft} at={active} write={write} /> : null} />
+          <Films pictures={flat} stageOf={stageOf} truth={shownTruth} full={full} onFull={setFull} note={writes ? <Note draft={draft} at={active} write={write} /> : null} />
           {seen.pictures.length ? null : <p class="film case-missing">This case has no pictures.</p>}
         </div>
         <div class="stack case-words">
-          <Words seen={seen} draft={draft} write={writes ? write : null} truth={told} />
+          <Words seen={seen} draft={draft} write={writes ? write : null} truth={shownTruth} />
           {shown ? <TruthSheet seen={seen} asked={truth} pointedAt={lit} onPoint={setLit} choice={draft.choice} /> : null}
           {writes ? (
             <OwnForm
@@ -211,7 +211,7 @@ function OneCase({ seen, dataset }: { seen: CaseDetail; dataset: string }) {
 }
 
 function Step({ to: other, dataset, split, text, hint }: { to: string | null; dataset: string; split: string; text: string; hint: string }) {
-  const told = (
+  const label = (
     <>
       {text} <kbd>{hint}</kbd>
     </>
@@ -219,12 +219,12 @@ function Step({ to: other, dataset, split, text, hint }: { to: string | null; da
   if (!other)
     return (
       <button type="button" disabled>
-        {told}
+        {label}
       </button>
     );
   return (
     <Link class="button" href={to("cases", dataset, split, other)}>
-      {told}
+      {label}
     </Link>
   );
 }

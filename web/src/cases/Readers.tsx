@@ -1,4 +1,4 @@
-// Who read the case: runs on the shelf. What they said is behind the links, so that nobody is led.
+// Who read the case: the runs that have a reading of it. What they say is behind the links, so that nobody is led.
 import type { ApiState } from "../api/client";
 import { Sheet, ErrorBox } from "../kit/kit";
 import { Link, to } from "../router";

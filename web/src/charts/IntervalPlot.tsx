@@ -31,8 +31,8 @@ export function IntervalPlot({ rows, width, label, axis, line, sides, domain }: 
   const values = rows.flatMap((row) => [row.value, row.low, row.high]);
   const [low, high] = domain ?? axisRange(values, { zero: line === 0, share: line === undefined });
   const gutter = Math.min(Math.max(...rows.map((row) => widthOf(row.label)), 60) + 12, width * 0.42);
-  const told = rows.map((row) => row.text ?? "");
-  const right = Math.min(Math.max(...told.map(widthOf), 20) + 14, width * 0.34);
+  const texts = rows.map((row) => row.text ?? "");
+  const right = Math.min(Math.max(...texts.map(widthOf), 20) + 14, width * 0.34);
   const top = sides ? 20 : 6;
   const bottom = top + rows.length * ROW;
   const height = bottom + 40;

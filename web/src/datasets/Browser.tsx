@@ -225,9 +225,9 @@ interface TruthsProps {
 }
 
 function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
-  const [told, setTold] = useState(open);
+  const [unfolded, setUnfolded] = useState(open);
   useEffect(() => {
-    if (open) setTold(true);
+    if (open) setUnfolded(true);
   }, [open]);
   const why = !mayTruth
     ? "Categories, modalities and regions belong to the truth, which is withheld on this page."
@@ -239,7 +239,7 @@ function Truths({ mayTruth, labels, whole, open, children }: TruthsProps) {
           ? `The truth of ${labels.withheld.toLocaleString("en")} cases is not in the release.`
           : "";
   return (
-    <details class="browser-truths" open={told} onToggle={(event) => setTold(event.currentTarget.open)}>
+    <details class="browser-truths" open={unfolded} onToggle={(event) => setUnfolded(event.currentTarget.open)}>
       <summary>From the truth</summary>
       {why ? <p class="quiet-text">{why}</p> : null}
       {children}

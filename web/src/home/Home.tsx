@@ -26,9 +26,9 @@ export default function Home() {
           </button>
         </div>
       </div>
-      {shelf.problems.map((told) => (
-        <p key={told} class="sheet trouble">
-          {told}
+      {shelf.problems.map((problem) => (
+        <p key={problem} class="sheet trouble">
+          {problem}
         </p>
       ))}
       {shelf.datasets.length ? (

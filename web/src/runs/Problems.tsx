@@ -13,14 +13,14 @@ export default function Problems({ card }: { card: Scorecard }) {
     <Sheet
       title={`${all.toLocaleString("en")} problems`}
       tools={
-        <button type="button" aria-label="Save the problems as CSV" onClick={() => saveText("problems.csv", csvOf(["problem"], card.problems.map((told) => [told])), "text/csv")}>
+        <button type="button" aria-label="Save the problems as CSV" onClick={() => saveText("problems.csv", csvOf(["problem"], card.problems.map((problem) => [problem])), "text/csv")}>
           CSV
         </button>
       }
     >
       <ul class="runs-problems">
-        {card.problems.slice(0, SHOWN).map((told, at) => (
-          <li key={at}>{told}</li>
+        {card.problems.slice(0, SHOWN).map((problem, at) => (
+          <li key={at}>{problem}</li>
         ))}
       </ul>
       {all > SHOWN ? <p class="quiet-text">… and {(all - SHOWN).toLocaleString("en")} more; the file has up to 2,000.</p> : null}

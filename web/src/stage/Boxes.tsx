@@ -45,7 +45,7 @@ function OneBox({ own, box, choosable, onChoose }: OneBoxProps) {
   const line = LINES[own.kind ?? "plain"];
   const place = { x: box.x1, y: box.y1, width: Math.max(1, box.x2 - box.x1), height: Math.max(1, box.y2 - box.y1) };
   const width = line.width + (own.chosen ? 1.5 : 0);
-  const told = `${line.title}: ${own.label ?? own.id}`;
+  const title = `${line.title}: ${own.label ?? own.id}`;
   const keys = (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -59,8 +59,8 @@ function OneBox({ own, box, choosable, onChoose }: OneBoxProps) {
     ? { role: "button" as const, tabindex: 0, "aria-pressed": Boolean(own.chosen), onKeyDown: keys, onClick: click }
     : { role: "img" as const };
   return (
-    <g class={`stage-box${own.chosen ? " chosen" : ""}`} data-box={own.id} data-kind={own.kind ?? "plain"} aria-label={told} {...part}>
-      <title>{told}</title>
+    <g class={`stage-box${own.chosen ? " chosen" : ""}`} data-box={own.id} data-kind={own.kind ?? "plain"} aria-label={title} {...part}>
+      <title>{title}</title>
       {own.chosen ? <rect {...place} fill={line.colour} fill-opacity="0.14" /> : null}
       <rect {...place} fill="none" stroke="var(--film)" stroke-opacity="0.65" stroke-width={width + 2.5} />
       <rect {...place} fill="none" stroke={line.colour} stroke-width={width} stroke-dasharray={line.dash} />

@@ -33,11 +33,11 @@ export function useValues(src: string | null): Values | null {
 }
 
 export function parseValues(bytes: ArrayBuffer, headers: Headers): Values | null {
-  const told = (name: string) => Number(headers.get(`x-${name}`) ?? NaN);
-  const [width, height, base, step, low, high] = ["width", "height", "base", "step", "low", "high"].map(told) as [number, number, number, number, number, number];
+  const header = (name: string) => Number(headers.get(`x-${name}`) ?? NaN);
+  const [width, height, base, step, low, high] = ["width", "height", "base", "step", "low", "high"].map(header) as [number, number, number, number, number, number];
   const sound = [width, height, base, step, low, high].every(Number.isFinite) && high > low;
   if (!sound || bytes.byteLength !== 2 * width * height) return null;
-  return { numbers: new Uint16Array(bytes), width, height, base, step, low, high, inverted: told("inverted") === 1 };
+  return { numbers: new Uint16Array(bytes), width, height, base, step, low, high, inverted: header("inverted") === 1 };
 }
 
 /** What a grey of the 8-bit picture, 0 to 255 or beyond, is as a value. */

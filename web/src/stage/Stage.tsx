@@ -34,7 +34,7 @@ export interface StageProps {
   /** Zoom, pan, window and level with their tools and keys; without it a plain picture. */
   tools?: boolean;
   onChoose?: (id: string) => void;
-  /** Allows drawing a new box (drag, or keys); told when it is done. */
+  /** Allows drawing a new box (drag, or keys); called when it is done. */
   onDraw?: (box: Rect) => void;
   /** Allows moving and resizing the chosen box (handles, or arrow keys). */
   onChange?: (id: string, box: Rect) => void;
@@ -200,12 +200,12 @@ function sentence(text: string): string {
 }
 
 /** A value that is kept here, unless somebody else keeps it. The setter never goes stale. */
-function useControllable<T>(given: T | undefined, usual: T, told: ((value: T) => void) | undefined) {
+function useControllable<T>(given: T | undefined, usual: T, onSet: ((value: T) => void) | undefined) {
   const [own, set] = useState(usual);
   const setter = useRef<(value: T) => void>(set);
   setter.current = (value) => {
     set(() => value);
-    told?.(value);
+    onSet?.(value);
   };
   return [given ?? own, setter] as const;
 }

@@ -12,37 +12,37 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
   const asked = useApi<ExchangeDetail>(apiUrl(base, { sample }));
   if (asked.problem) return <ErrorBox problem={asked.problem} retry={asked.reload} />;
   if (!asked.data) return <Loading what="the prompt and the reply" />;
-  const told = asked.data;
+  const detail = asked.data;
   return (
     <div class="trace-exchange">
       <div class="row">
         <strong>
-          Exchange {number + 1} of {told.count}: {told.task}
+          Exchange {number + 1} of {detail.count}: {detail.task}
         </strong>
-        {told.prompt ? <code>{told.prompt}</code> : null}
-        {told.from_cache ? <Tag>from cache</Tag> : null}
-        {onNumber && told.count > 1 ? (
+        {detail.prompt ? <code>{detail.prompt}</code> : null}
+        {detail.from_cache ? <Tag>from cache</Tag> : null}
+        {onNumber && detail.count > 1 ? (
           <span class="row trace-exchange-steps">
             <button type="button" disabled={number === 0} onClick={() => onNumber(number - 1)}>
               Previous
             </button>
-            <button type="button" disabled={number + 1 >= told.count} onClick={() => onNumber(number + 1)}>
+            <button type="button" disabled={number + 1 >= detail.count} onClick={() => onNumber(number + 1)}>
               Next
             </button>
           </span>
         ) : null}
       </div>
-      {told.problem ? (
+      {detail.problem ? (
         <p class="trace-problem">
-          <Tag kind="bad">not usable</Tag> {told.problem}
+          <Tag kind="bad">not usable</Tag> {detail.problem}
         </p>
       ) : null}
-      {told.repaired ? (
+      {detail.repaired ? (
         <p>
-          <Tag kind="warn">repaired</Tag> {told.repaired}
+          <Tag kind="warn">repaired</Tag> {detail.repaired}
         </p>
       ) : null}
-      {told.messages.map((message, at) => (
+      {detail.messages.map((message, at) => (
         <div key={at} class={`trace-message trace-${message.role}`}>
           <span class="trace-role">{message.role}</span>
           {message.parts.map((part, place) =>
@@ -56,16 +56,16 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
       ))}
       <div class="trace-message trace-reply">
         <span class="trace-role">raw reply</span>
-        {told.reply ? (
+        {detail.reply ? (
           <>
-            {told.reply.reasoning ? (
+            {detail.reply.reasoning ? (
               <details>
                 <summary>Reasoning</summary>
-                <Verbatim what="reasoning" text={told.reply.reasoning} />
+                <Verbatim what="reasoning" text={detail.reply.reasoning} />
               </details>
             ) : null}
-            <Verbatim what="reply" text={told.reply.text || "(empty)"} />
-            <p class="quiet-text">{spent(told.reply)}</p>
+            <Verbatim what="reply" text={detail.reply.text || "(empty)"} />
+            <p class="quiet-text">{spent(detail.reply)}</p>
           </>
         ) : (
           <p>The reader returned a mask without text.</p>
