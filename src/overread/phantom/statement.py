@@ -27,6 +27,9 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """Lung and pleura: the fourteen categories that have masks, and what each looks like."""
 
+PLEURAL = ("2e", "2g")
+"""Categories of the pleura; the others are of the lung."""
+
 EXTRAPULMONARY: dict[str, str] = {
     "cardiomegaly": "8d",
     "pericardial effusion": "8f",

@@ -21,6 +21,7 @@ from overread.phantom.statement import Statement
 from overread.phantom.visit import Visit
 from overread.phantom.words.place_phrases import pick
 from overread.phantom.words.sentences import write_sentence
+from overread.phantom.words.text_forms import lower_first, to_sentence
 
 _WINDOWS = {"lung": "lung", "mediastinum": "mediastinal", "bone": "bone"}
 _CT_HEADS = (
@@ -94,7 +95,7 @@ def write_film_sentences(
         made = write_sign_sentence(
             sign, sight, rng, stance=stance, style="radiologist", held_out=held_out
         )
-        told.append(_to_sentence(made.text))
+        told.append(to_sentence(made.text))
     return told
 
 
@@ -113,12 +114,12 @@ def write_imaging_findings(
         sight = sights.get(look.id)
         if look.time == 0 and look.view in FRONTAL and sight is not None:
             told = write_film_sentences(sight, rng, held_out=held_out)
-            parts.append(f"Chest radiograph: {_lower_first(' '.join(told or [_CLEAR_FILM[0]]))}")
+            parts.append(f"Chest radiograph: {lower_first(' '.join(told or [_CLEAR_FILM[0]]))}")
     statements = [finding.statement for finding in days[0].findings]
     statements += [other.statement for other in days[0].extrapulmonary]
     said = [_finding_sentence(one, rng, held_out=held_out) for one in statements]
     lung = any(True for _ in days[0].findings)
-    parts.append(f"CT: {_lower_first(' '.join(said))}" if lung else " ".join([_CLEAR_CT, *said]))
+    parts.append(f"CT: {lower_first(' '.join(said))}" if lung else " ".join([_CLEAR_CT, *said]))
     if len(days) > 1:
         parts.append(write_changes(changes, rng, interval=draft.interval))
         parts += [
@@ -140,17 +141,8 @@ def _time_phrase(draft: Draft, look: PictureSpec, rng: np.random.Generator) -> s
 
 def _finding_sentence(statement: Statement, rng: np.random.Generator, *, held_out: bool) -> str:
     """One finding as a sentence that names its place."""
-    return _to_sentence(write_sentence(statement, rng, held_out=held_out, name_place=True).text)
+    return to_sentence(write_sentence(statement, rng, held_out=held_out, name_place=True).text)
 
 
 def _visible_signs(signs: Iterable[Sign]) -> list[Sign]:
     return [sign for sign in signs if sign.seen != "hidden"]
-
-
-def _to_sentence(text: str) -> str:
-    text = text[0].upper() + text[1:]
-    return text if text.endswith(".") else f"{text}."
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]

@@ -53,7 +53,6 @@ JPEG_QUALITY = 92
 """Quality of the JPEGs."""
 MIN_CROPS = 3
 """Lungs, pleura and heart are always looked at."""
-VIEWS: tuple[View, ...] = ("PA", "AP supine")
 
 
 class _FilmPixels(Protocol):
@@ -210,7 +209,7 @@ def counts(records: Sequence[FilmRecord]) -> Counts:
             found["questions"][split] += 1
     return [
         ("films", "frontal", found["films"]),
-        *(("films", view, found[view]) for view in VIEWS),
+        *(("films", view, found[view]) for view in FRONTAL),
         ("films", "lateral", found["lateral"]),
         *(("findings", seen, found[seen]) for seen in ("seen", "doubtful", "hidden")),
         ("looks", "", found["looks"]),

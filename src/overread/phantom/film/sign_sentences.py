@@ -19,7 +19,7 @@ from overread.phantom.film.lexicon import (
 )
 from overread.phantom.film.sign import FilmContents, Sign
 from overread.phantom.film.zones import side_word, sign_sides, write_half_place, write_zone_place
-from overread.phantom.statement import Statement
+from overread.phantom.statement import PLEURAL, Statement
 from overread.phantom.words.lexicon import Noun, Style, grade_words, load_common_words
 from overread.phantom.words.noun_phrases import (
     fill_articles,
@@ -48,7 +48,6 @@ _PLACE_FOLLOWS = re.compile(
 )
 """Nouns that a place follows: "left upper lung tiny nodules" is no English."""
 _WALLS = ("thick-walled", "thin-walled")
-_PLEURA = ("2e", "2g")
 _RATIO_STATED_FROM = 0.505
 """The ratio from which an enlarged heart is said with its ratio: less would read as 0.50."""
 
@@ -100,7 +99,7 @@ def write_sign_place(sign: Sign, rng: np.random.Generator) -> PlacePhrase | None
     if placed == "zones":
         return write_zone_place(sign, rng)
     if placed == "half":
-        return write_half_place(sign, rng, pleural=sign.statement.category in _PLEURA)
+        return write_half_place(sign, rng, pleural=sign.statement.category in PLEURAL)
     return None
 
 

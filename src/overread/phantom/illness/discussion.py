@@ -15,7 +15,6 @@ from overread.phantom.illness.finding_phrases import (
     describe_findings,
     find_words,
     finding_name,
-    join_phrases,
 )
 from overread.phantom.illness.history import pick
 from overread.phantom.illness.model import (
@@ -27,6 +26,7 @@ from overread.phantom.illness.model import (
     read_tables,
 )
 from overread.phantom.statement import Statement
+from overread.phantom.words.text_forms import join_phrases
 
 _FILES = ("infections", "interstitial", "airways", "tumours", "chest")
 _SYNTHETIC_NOTES = (

@@ -23,10 +23,10 @@ from overread.phantom.illness.finding_phrases import (
 )
 from overread.phantom.illness.model import find_icd, load_diseases
 from overread.phantom.population import FindingPlan, seed_for, split_of
-from overread.phantom.statement import EXTRAPULMONARY, Side, Statement
+from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, Side, Statement
 from overread.phantom.visit import Settings
+from overread.phantom.words.text_forms import lower_first
 
-_PLEURA = ("2e", "2g")
 _MEDIASTINAL_CATEGORIES = ("2b", "2e", "2f", "2g", "2h")
 """Categories that a mediastinal window shows besides what lies beyond the lung."""
 _CERTAIN_ON_FILM = (
@@ -128,7 +128,7 @@ def make_text_entry(draft: Draft, settings: Settings) -> Entry:
     days = [list_planned(draft, time) for time in range(2 if draft.longitudinal else 1)]
     captions = [_write_caption(look, days[look.time]) for look in draft.pictures]
     changes = describe_planned_changes(draft)
-    report = f"CT of the chest: {_lower_first(findings_sentence(days[0]))}"
+    report = f"CT of the chest: {lower_first(findings_sentence(days[0]))}"
     if changes is not None:
         report += f" {changes}"
     discussed = write_discussion(draft, list_planned_ever(draft), changes, rng)
@@ -166,7 +166,7 @@ def make_statement(plan: FindingPlan) -> Statement:
     """A plan as a statement: its place where there is only one, several where there are several."""
     lobes, side = _certain_place(plan)
     several = plan.count is not None and plan.count[0] > 1
-    pleural = plan.category in _PLEURA
+    pleural = plan.category in PLEURAL
     return Statement(
         category=plan.category,
         kind=plan.kind,
@@ -238,8 +238,4 @@ def _write_caption(look: PictureSpec, day: Sequence[Statement]) -> str:
                 or one.category in _MEDIASTINAL_CATEGORIES
             ]
     said = findings_sentence(shown)
-    return f"{head}: {_lower_first(said)}" if said else f"{head}."
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return f"{head}: {lower_first(said)}" if said else f"{head}."

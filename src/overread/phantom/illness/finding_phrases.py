@@ -9,13 +9,13 @@ from itertools import groupby
 from overread.core import Record
 from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.illness.model import FindingName, read_tables
-from overread.phantom.statement import KINDS, Statement
+from overread.phantom.statement import KINDS, PLEURAL, Statement
+from overread.phantom.words.text_forms import join_phrases
 
 _LOBE_PAIRS = {
     frozenset(("RUL", "LUL")): "in both upper lobes",
     frozenset(("RLL", "LLL")): "in both lower lobes",
 }
-_PLEURA = ("2e", "2g")
 
 
 class FindingWords(Record):
@@ -63,7 +63,7 @@ def describe_place(statement: Statement) -> str:
     'in the right lower lobe'
     """
     lobes, side = statement.lobes, statement.side
-    if statement.category in _PLEURA or not lobes:
+    if statement.category in PLEURAL or not lobes:
         if side is None:
             return ""
         return "on both sides" if side == "both" else f"on the {side}"
@@ -84,18 +84,6 @@ def describe_finding(statement: Statement) -> str:
         parts.append(f"of {up}{statement.size_mm} mm")
     place = describe_place(statement)
     return " ".join([*parts, place] if place else parts)
-
-
-def join_phrases(phrases: Iterable[str]) -> str:
-    """Phrases as a list in words.
-
-    >>> join_phrases(["a cavity", "consolidation", "a rib"])
-    'a cavity, consolidation and a rib'
-    """
-    items = list(phrases)
-    if len(items) < 2:
-        return "".join(items)
-    return ", ".join(items[:-1]) + " and " + items[-1]
 
 
 def describe_findings(statements: Sequence[Statement]) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 from overread.core import Record
 from overread.errors import UsageError
 from overread.ontology import report_regions
-from overread.phantom.statement import EXTRAPULMONARY, Statement
+from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, Statement
 from overread.phantom.words.lexicon import (
     STYLES,
     NounWords,
@@ -22,10 +22,10 @@ from overread.phantom.words.lexicon import (
 from overread.phantom.words.noun_phrases import fill_articles, write_noun_phrase
 from overread.phantom.words.place_phrases import pick, side_of, write_place
 from overread.phantom.words.sentences import write_sentence
+from overread.phantom.words.text_forms import to_sentence
 
 __all__ = ["CtReport", "Style", "write_ct_report"]
 
-_PLEURA = ("2e", "2g")
 _MAX_LINES = 5
 
 
@@ -142,14 +142,14 @@ def write_ct_report(
         topics = [topic for topic in words.topics if topic.region == region.code]
         parts += [_normal_sentence(topic, there, rng, style) for topic in topics if topic.first]
         if region.code == "L":
-            parts += [_to_sentence(text) for text in sentences]
+            parts += [to_sentence(text) for text in sentences]
         for statement in statements:
             if (
                 words.regions.get(statement.kind) == region.code
                 and statement.kind in EXTRAPULMONARY
             ):
                 made = write_sentence(statement, rng, style=style, held_out=held_out)
-                parts.append(_to_sentence(made.text))
+                parts.append(to_sentence(made.text))
         parts += [_normal_sentence(topic, there, rng, style) for topic in topics if not topic.first]
     technique = [
         text
@@ -168,7 +168,7 @@ def _present_keys(statement: Statement) -> frozenset[str]:
     """The words of `unless` that a statement answers to."""
     if statement.kind in EXTRAPULMONARY:
         return frozenset({statement.kind})
-    where = "pleura" if statement.category in _PLEURA else "lung"
+    where = "pleura" if statement.category in PLEURAL else "lung"
     return frozenset({statement.category, f"{statement.category}:{statement.kind}", where})
 
 
@@ -250,10 +250,4 @@ def _impression_line(
         spread=where is None,
     )
     at = "" if where is None or ahead else where.adverb or where.with_preposition
-    return _to_sentence(fill_articles(f"{named.text} {at}".strip()))
-
-
-def _to_sentence(text: str) -> str:
-    """The text as a whole sentence."""
-    text = text[0].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return to_sentence(fill_articles(f"{named.text} {at}".strip()))

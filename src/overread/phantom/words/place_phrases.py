@@ -18,6 +18,7 @@ from overread.ontology import lung_anatomy
 from overread.ontology.lungs import Lobe
 from overread.phantom.statement import Statement
 from overread.phantom.words.lexicon import Family, Style
+from overread.phantom.words.text_forms import join_phrases
 
 T = TypeVar("T")
 
@@ -168,7 +169,7 @@ def _levels(codes: tuple[str, ...], side: str) -> list[str]:
 
 def _lobes_of(side: str, levels: list[str], rng: np.random.Generator, style: Style) -> str:
     """Lobes of one lung, or the same of both."""
-    joined, lobes = _join_words(levels), "lobe" if len(levels) == 1 else "lobes"
+    joined, lobes = join_phrases(levels), "lobe" if len(levels) == 1 else "lobes"
     if side == "both":
         if style == "translated":
             return pick(rng, (f"the {joined} lobes of both lungs", f"both lung {joined} lobes"))
@@ -229,7 +230,7 @@ def _lingula_place(
 
 def _segments_of(lobe: Lobe, names: list[str], *, style: Style, lobe_first: bool) -> str:
     side, level = lobe.side, lobe.name.split()[1]
-    named = f"{_join_words(names)} {'segment' if len(names) == 1 else 'segments'}"
+    named = f"{join_phrases(names)} {'segment' if len(names) == 1 else 'segments'}"
     if style == "translated":
         whole, ahead = f"{level} lobe of the {side} lung", f"{side} lung {level} lobe"
     else:
@@ -255,9 +256,3 @@ def _narrow_to_part(
         return PlacePhrase(pick(rng, names), says, "at", plural=True)
     names = (f"the {side} lung {one}", f"the {one} of the {side} lung")
     return PlacePhrase(pick(rng, names), says, "at")
-
-
-def _join_words(words: Sequence[str]) -> str:
-    """'a', 'a and b', 'a, b and c'."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
