@@ -49,7 +49,7 @@ _HEADING = re.compile(
     + r")[ \t]*(?:[:：](?=\s|$|[A-Z])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
-# What may end a sentence. Each candidate is then looked at by `_ends`.
+# What may end a sentence. Each candidate is then looked at by `_is_sentence_end`.
 _STOP = re.compile(r"[.!?]+[\"')\]]*|[;•‣▪·]|\n+|(?<=\s)\"(?=\s)")
 _ABBREVIATIONS = frozenset(
     (

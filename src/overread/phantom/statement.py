@@ -58,7 +58,7 @@ class Statement(Record):
     category: str
     """Code in the finding ontology ('2d')."""
     kind: str
-    """What it looks like, of `KINDS` or `BEYOND`."""
+    """What it looks like, of `KINDS` or `EXTRAPULMONARY`."""
     side: Side | None = None
     """Which lung or half of the chest holds it; absent where there is no side."""
     lobes: tuple[str, ...] = ()

@@ -53,8 +53,8 @@ def match_hits(
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The found boxes of one class in one picture by falling score, and where each is a hit.
 
-    Gives the order (indices, at most `MOST`) and one line a threshold. As in COCO, equal scores
-    keep their order, and of two equally good true boxes the later one is taken.
+    Gives the order (indices, at most `MAX_BOXES`) and one line a threshold. As in COCO, equal
+    scores keep their order, and of two equally good true boxes the later one is taken.
 
     >>> boxes = [[0, 0, 10, 10], [0, 0, 10, 9]]
     >>> order, hit = match_hits(boxes, [0.2, 0.9], [[0, 0, 10, 10]], [0.5, 0.95])

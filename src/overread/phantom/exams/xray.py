@@ -161,7 +161,7 @@ def write_films(
     """Write the films and crops of one patient; each file appears whole.
 
     `sight` is what his frontal film shows; whether there is a lateral one too is drawn as
-    `draw_films` draws it.
+    `draw_views` draws it.
     """
     number, settings = visit.number, visit.settings
     views = draw_views(settings.seed, number)

@@ -65,7 +65,7 @@ class SignWords(Record):
     """What signs of some kinds are called."""
 
     kinds: tuple[str, ...]
-    """Kinds, as `kind_of` names them."""
+    """Kinds, as `sign_kind` names them."""
     group: str
     """The major region that a sentence about them belongs to."""
     looks: Appearance

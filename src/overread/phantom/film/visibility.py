@@ -3,10 +3,11 @@
 The rule. The film is taken twice without noise: as it is, and without the finding. Both are blurred
 over 2 mm, since finer detail is lost among vessels, and subtracted. `strength` is the mean change,
 in grey levels of 256, on the 50 mm² that change most; `area_mm2` is the area that changes by 6
-levels or more. A finding is *seen* where both reach what `DEMANDS` asks for things of its kind,
-*doubtful* where they reach a lower pair, else *hidden*. The more a thing looks like what surrounds
-it, the more is asked: least of the long sharp line of a pneumothorax, more of what is compact, most
-of what is fine or spread and lies among vessels. The numbers were chosen by looking at films.
+levels or more. A finding is *seen* where both reach what `VISIBILITY_LIMITS` asks for things of its
+kind, *doubtful* where they reach a lower pair, else *hidden*. The more a thing looks like what
+surrounds it, the more is asked: least of the long sharp line of a pneumothorax, more of what is
+compact, most of what is fine or spread and lies among vessels. The numbers were chosen by looking
+at films.
 
 What is the body's own build has no film without it and is measured: the heart by its share of the
 chest's width, the aorta by the width of its shadow, spurs by their length. A fatty liver never

@@ -1,8 +1,8 @@
 """A draft as a MedThinkVQA entry: the case that a reader sees, and its truth.
 
-`case_of` and `truth_of` are the same whether the pictures are drawn or not. `text_entry` makes the
-whole entry without a pixel: captions and findings are then those that are planned, with places only
-where the plan leaves no choice, and without sizes.
+`make_case` and `make_truth` are the same whether the pictures are drawn or not. `make_text_entry`
+makes the whole entry without a pixel: captions and findings are then those that are planned, with
+places only where the plan leaves no choice, and without sizes.
 """
 
 from __future__ import annotations

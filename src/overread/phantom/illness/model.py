@@ -53,7 +53,7 @@ class ExtrapulmonarySign(Record):
     """One finding of a diagnosis beyond the lung."""
 
     mark: FindingName = Field(alias="is")
-    """Its name, of `BEYOND`."""
+    """Its name, of `EXTRAPULMONARY`."""
     chance: float = 1.0
     """How often the diagnosis comes with it."""
     needed: bool = False

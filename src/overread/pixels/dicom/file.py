@@ -1,7 +1,8 @@
 """One DICOM file to pixels: a radiograph as a person sees it, or a CT slice in HU.
 
-A file from outside may be anything, so every step that touches pydicom or a decoder runs
-`guarded`: what goes wrong leaves as a PictureError, and odd values cause no Python warning.
+A file from outside may be anything, so every step that touches pydicom or a decoder runs under
+`wrap_decoder_errors`: what goes wrong leaves as a PictureError, and odd values cause no Python
+warning.
 """
 
 from __future__ import annotations
