@@ -102,9 +102,7 @@ def length_ranks(options: tuple[Option, ...]) -> dict[str, int]:
 
 
 def _calibration_row(reading: Reading | None, answer: str, letters: list[str]) -> dict[str, Any]:
-    """Statistics for the calibration scores; without probabilities the answer counts as certain and
-    wrong.
-    """
+    """Statistics of calibration; without probabilities an answer counts as certain and wrong."""
     told = reading.probabilities if reading else None
     if not told or not math.isfinite(sum(told.values())) or sum(told.values()) <= 0:
         # A bin of their own: among unsure answers that are right they would even things out.

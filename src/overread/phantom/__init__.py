@@ -1,3 +1,1 @@
-"""Synthetic patients: a body, its findings, their wording, and the exams (CT, radiographs,
-diagnosis case) that are written from them.
-"""
+"""Synthetic patients: bodies, findings, words, and the exams that are written from them."""

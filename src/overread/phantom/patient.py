@@ -149,9 +149,7 @@ def _make_person(
 
 
 def draw_habitus_changes(names: list[str], rng: np.random.Generator) -> dict[str, float]:
-    """Fields of the habitus that differ from the usual in a patient with these extrapulmonary
-    findings.
-    """
+    """Fields of the habitus that these extrapulmonary findings change."""
     changed: dict[str, float] = {}
     if "cardiomegaly" in names:
         changed["heart"] = float(rng.uniform(1.2, 1.34))

@@ -15,14 +15,10 @@ from overread.errors import NotThere, PictureError, Refused, Truncated
 
 GZIP_MAGIC = b"\x1f\x8b"
 DEFLATE_LIMIT = 1032
-"""No deflate stream grows by more than this factor: a header that claims more is refused before
-reading.
-"""
+"""No deflate stream grows by more than this factor: a header that claims more is refused."""
 
 MAX_TRAILING_BYTES = 1 << 28
-"""Bytes after the last voxel that are still read, to see whether the file is complete; more is
-refused.
-"""
+"""Bytes after the last voxel that are still read, to see whether the file is complete."""
 
 _DECODE_ERRORS: Any = (OSError, zlib.error, zlib_ng.error, ValueError)
 

@@ -27,9 +27,7 @@ DiffKind = Literal["number", "side", "place", "finding", "presence"]
 T = TypeVar("T", Numeral, SideWord)
 
 _MAX_COUNTERPARTS = 4
-"""Mentions of its counterpart that are listed for a finding; a finding may be mentioned a thousand
-times.
-"""
+"""Mentions of a finding's counterpart that are listed: there may be a thousand."""
 
 
 class UnmatchedItem(Record):

@@ -1,6 +1,4 @@
-"""Matches numbers and side words of a text with those of its rewrite: kept, changed, lost or
-invented.
-"""
+"""Matches numbers and side words of a text with its rewrite: kept, changed, lost, invented."""
 
 from __future__ import annotations
 

@@ -262,9 +262,7 @@ def make_interval(
     level: float,
     left_out: Numbers | None = None,
 ) -> Interval:
-    """The interval of a number from its draws: percentiles, or BCa where `left_out` (jackknife
-    values) is given.
-    """
+    """The interval of a number from its draws: percentiles, or BCa with jackknife values."""
     known = drawn[~np.isnan(drawn)]
     low = high = None
     method: Method = "percentile"

@@ -152,9 +152,7 @@ class Redrawer:
         return found
 
     def _earlier_scan(self, former: EarlierFinding) -> Scan:
-        """A copy of the scan in which the voxels are free that were free on the earlier day; HU are
-        those of this day.
-        """
+        """A copy of the scan with the HU of this day, free where the earlier day was."""
         canvas = copy(self.scan.canvas)
         canvas.lobes, canvas.segments = self._lobes.copy(), self._segments.copy()
         room = Scan(self.scan.body, canvas, self.scan.difficulty)

@@ -19,9 +19,7 @@ MIN_VISIBLE_MM2 = {"focal": 20.0, "fine": 40.0, "wide": 60.0}
 bands, bronchi and clusters of small nodules; of everything else."""
 
 CONSPICUOUS_FACTOR = 2.0
-"""The fullest axial slice must hold this many times the visible area of a finding that the illness
-needs.
-"""
+"""How many times the visible area of a needed finding its fullest axial slice must hold."""
 
 
 def min_visible_mm2(drawn: DrawnFinding) -> float:

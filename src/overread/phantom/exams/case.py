@@ -63,9 +63,7 @@ _JPEG_QUALITY = 92
 
 @dataclass(frozen=True)
 class CaseFilm:
-    """A film of a case, and the signs that it shows; None for a lateral film, of which nothing is
-    known.
-    """
+    """A film of a case and the signs that it shows; None for a lateral film: nothing is known."""
 
     film: Radiograph
     sight: FilmContents | None

@@ -1,6 +1,4 @@
-"""Signs of the body's own build on a frontal film (heart, aorta, vertebral spurs), measured in
-millimetres or ratios.
-"""
+"""Signs of the body's own build on a frontal film: heart, aorta, vertebral spurs, measured."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""From attenuation along the beam to grey levels: transmission, scatter, noise, detector,
-processing.
-"""
+"""From attenuation to grey levels: transmission, scatter, noise, detector, processing."""
 
 from __future__ import annotations
 

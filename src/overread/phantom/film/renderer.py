@@ -65,9 +65,7 @@ class Radiograph:
 
 @dataclass(frozen=True)
 class _BodyPath:
-    """The attenuation of a body along the beam in one view, before the findings of `Shadows` are
-    added.
-    """
+    """The attenuation of a body along the beam in one view, without the findings of `Shadows`."""
 
     path: Floats
     """HU + 1000 along the beam, in HU·mm, on the film."""
@@ -244,9 +242,7 @@ class FilmRenderer:
         return blood[kept & ~gone[voxels]]
 
     def integrate_path(self, view: View, without: Collection[str] = ()) -> Floats:
-        """Attenuation of the beam on its way to each pixel, in HU·mm of HU + 1000, bone weighted
-        more.
-        """
+        """Attenuation of the beam to each pixel, in HU·mm of HU + 1000, bone weighted more."""
         upright = view != "AP supine"
         present = frozenset(self._settled_keys - set(without)) if upright else frozenset()
         patient = self._body_path(view, present)
@@ -309,9 +305,7 @@ class FilmRenderer:
         return share
 
     def _tone_levels(self, view: View) -> tuple[float, float]:
-        """Density of lung and of mediastinum on the film without findings: the two anchors of the
-        grey curve.
-        """
+        """Density of lung and mediastinum without findings: the two anchors of the grey curve."""
         if view not in self._levels:
             beam, technique = self.beam(view), draw_exposure(self._rng(view, "technique"), view)
             clean = self.integrate_path(view, self.visit.shadows.keys)

@@ -70,9 +70,7 @@ def sum_change(change: Floats, grid: Grid, way: BeamDirection) -> Slabs | None:
 
 
 class Shadows:
-    """Differences of a canvas' projections, recorded finding by finding while the canvas is drawn
-    on.
-    """
+    """Differences of a canvas' projections, recorded while finding by finding is drawn on it."""
 
     def __init__(self, canvas: Canvas) -> None:
         """Begin with the canvas as it is now."""

@@ -49,9 +49,7 @@ from overread.phantom.visit import PatientFinding, Visit
 
 @dataclass(frozen=True)
 class VisibilityLimits:
-    """The grey levels and square millimetres from which a finding is seen, and from which it is
-    doubtful.
-    """
+    """Grey levels and square millimetres from which a finding is seen, or doubtful."""
 
     seen: tuple[float, float]
     doubtful: tuple[float, float]

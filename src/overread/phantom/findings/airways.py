@@ -228,9 +228,7 @@ def _paint_walls(
 
 
 def _move_artery(scan: Scan, bronchus: Bronchus, vessel: DepthField, reach: float) -> None:
-    """The artery of a bronchus, moved outside its wider wall: together they make the signet-ring
-    sign.
-    """
+    """The artery of a bronchus, moved outside its wider wall: the signet-ring sign."""
     b = bronchus.branch
     mates = [
         a

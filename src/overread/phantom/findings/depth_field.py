@@ -21,9 +21,7 @@ _OUTSIDE_DEPTH = np.float32(-50)
 
 
 class DepthField:
-    """A box of the scan that collects shapes: each voxel's depth in its own shape and in the
-    nearest other one.
-    """
+    """A box of the scan with each voxel's depth in its own shape and in the nearest other one."""
 
     def __init__(self, scan: Scan, points: ArrayLike, reach: float, *, walls: bool = False) -> None:
         """Over everything within `reach` of some points; `walls` where shapes must stay apart."""
@@ -109,9 +107,7 @@ class DepthField:
         np.maximum(best, new, out=best)
 
     def depth_within_walls(self, wall: float) -> Floats:
-        """Depth in the shapes after a wall of this thickness is taken off, shared where two shapes
-        touch.
-        """
+        """Depth in the shapes without a wall of this thickness, shared where two shapes touch."""
         assert self._second_depth is not None, "a field without walls has no rooms"
         half = np.float32(wall / 2)
         inside: Floats = np.minimum(self.depth - half, (self.depth - self._second_depth) / 2 - half)

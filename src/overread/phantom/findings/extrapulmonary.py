@@ -1,6 +1,4 @@
-"""Extrapulmonary findings: heart, vessels, lymph nodes, bones, liver; mentioned in reports, without
-masks.
-"""
+"""Extrapulmonary findings: heart, vessels, nodes, bones, liver; in reports, without masks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A coarse grid of points in a lobe, on which widespread findings are laid out before they are
-drawn on voxels.
-"""
+"""A coarse grid of points in a lobe, on which widespread findings are laid out first."""
 
 from __future__ import annotations
 

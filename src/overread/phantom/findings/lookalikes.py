@@ -1,6 +1,4 @@
-"""Harmless look-alikes: vessels and haze that may be mistaken for findings and that no sentence
-mentions.
-"""
+"""Harmless look-alikes: vessels and haze that may be mistaken for findings, never mentioned."""
 
 from __future__ import annotations
 

@@ -26,9 +26,7 @@ def sphere_directions(count: int) -> Points:
 
 
 class LesionSites:
-    """Finds places in a target where a round lesion fits, by testing points instead of a distance
-    map.
-    """
+    """Finds places in a target where a round lesion fits, by testing points: no distance map."""
 
     def __init__(self, scan: Scan, target: Target) -> None:
         """The target's box is found once, since that reads the whole volume."""
@@ -80,9 +78,7 @@ class LesionSites:
         return at[(deep > 0.35 * radius) & (deep < 0.85 * radius) & (ribs < deep + 3)]
 
     def _classify_points(self, at: Points) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """For each point: whether it is a free voxel of the target, whether it lies outside the
-        lungs, whether it is in air.
-        """
+        """Of each point: is it a free voxel of the target, outside the lungs, in air?"""
         canvas = self.scan.canvas
         voxels, held = canvas.grid.nearest_voxels(at)
         own = held & self.scan.free_voxels(voxels, self.target)

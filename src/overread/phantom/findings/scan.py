@@ -136,9 +136,7 @@ class Target:
         return rng if self.span is None else np.random.default_rng(int(rng.integers(2**62)))
 
     def choose_places(self, number: int, found: list[Point]) -> list[Point]:
-        """Places to try for one entity: its earlier place on a later day, else those that were
-        found.
-        """
+        """Places to try for one entity: its earlier place on a later day, else those found."""
         if self.earlier_places is None:
             return found
         there = self.earlier_places[number] if number < len(self.earlier_places) else None
@@ -227,9 +225,7 @@ class Scan:
         return soft_cover(depth, self.canvas.grid.blur)
 
     def claim_entity(self, cut: Cut, mask: BoolArray) -> Entity | None:
-        """Make an entity of the free voxels of a mask and mark them as taken; None where too few
-        are left.
-        """
+        """Take the free voxels of a mask for an entity; None where too few are left."""
         mask = mask & ~self.claimed[cut]
         if int(mask.sum()) < MIN_VOXELS:
             return None

@@ -93,9 +93,7 @@ def scatter_lattice(
 
 
 def thin_out(cloud: PointCloud, gaps: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Indices of the points that remain when each in turn removes the later ones closer than its
-    gap.
-    """
+    """Points that remain when each in turn removes the later ones closer than its gap."""
     from scipy.spatial import cKDTree
 
     if not len(cloud):

@@ -229,9 +229,7 @@ def mask_voxels(region: Mask, space: Geometry, folder: Path) -> Bools:
 
 
 def region_voxels(region: Mask, shape: tuple[int, int, int], folder: Path) -> Bools:
-    """The voxels of a mask as it was drawn; a reading may name any file, and only those inside the
-    folder are opened.
-    """
+    """The voxels of a mask as it was drawn; a file outside the folder is refused."""
     file = Fence(folder).path(region.file)
     labels = read_channel(file, region.channel, shape, region.channels, name=region.file)
     marked: Bools = labels != 0 if region.entity is None else labels == region.entity
