@@ -365,7 +365,7 @@ def test_a_folder_of_crops_that_is_not_ours(sketch: Path, tmp_path: Path) -> Non
     ran("oracle", "mmrad", sketch / "mmrad", tmp_path / "run")
     (tmp_path / "mine-crops").mkdir()
     (tmp_path / "mine-crops" / "holiday.jpg").write_bytes(b"")
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="already exists"):
         export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     assert (tmp_path / "mine-crops" / "holiday.jpg").exists()
     assert not (tmp_path / "mine.jsonl").exists()

@@ -82,7 +82,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(tmp_path: Path) -> No
     with server.start() as address:
         words = command(source, tmp_path / "out", address)
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        server.wait_for(server.allow(10))
+        server.wait_for(server.allow(10), process)
         process.send_signal(signal.SIGINT)
         said, wrong = process.communicate()
         told = json.loads(said)

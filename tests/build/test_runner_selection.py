@@ -119,7 +119,7 @@ def test_folders_and_names_that_cannot_be_meant_are_refused(source: Path, tmp_pa
         built(source, out, replace(DEMO, name="other"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.doc").touch()
-    with pytest.raises(UsageError, match="something that is no build"):
+    with pytest.raises(UsageError, match="holds no build"):
         built(source, tmp_path / "full")
     with pytest.raises(UnknownName, match="did you mean 'rank'"):
         built(source, out, steps=("rnak",))

@@ -225,7 +225,7 @@ def test_write_brings_a_copy_out_again(sketch: Path, tmp_path: Path) -> None:
         (["write", "mmrad", ".", "o", "--split", "all"], 1, "is this the folder of the release?"),
         (["show", "mmrad", ".", "x"], 1, "has no split 'test'"),
         (["list", "regoins"], 2, "did you mean 'regions'?"),
-        (["list", "regions", "--regions", "none.toml"], 2, "no such file of words"),
+        (["list", "regions", "--regions", "none.toml"], 2, "no such vocabulary file"),
         (["chek"], 2, "check"),
         (["get", "mmrad", "--yes"], 1, "GEMeX-ThinkVG"),
         (["get", "medthinkvqa"], 1, "add --yes"),

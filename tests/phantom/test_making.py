@@ -208,7 +208,7 @@ def test_what_cannot_be_mixed_is_refused(tmp_path: Path) -> None:
     (out / ".making" / "settings.json").write_bytes(before[".making/settings.json"])
     assert tree(out) == before
     (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(UsageError, match="is not a phantom"):
+    with pytest.raises(UsageError, match="was not made by overread phantom"):
         make(tmp_path, 1)
     with pytest.raises(UsageError, match="is no folder"):
         make(tmp_path / "thesis.txt", 1)
@@ -313,7 +313,7 @@ def test_stopped_in_the_middle_and_taken_up_again(
     expected = {"kill": -9, "ctrl-c": 130, "term": 143}
     assert (running.returncode, out) == (expected[how], "")
     assert "Traceback" not in err
-    assert how != "ctrl-c" or "stopped; the same command goes on" in err
+    assert how != "ctrl-c" or "stopped; resume with the same command" in err
     assert are_gone(workers)
     assert not (tmp_path / "out/rexgroundingct/dataset.json").exists()
     outcome = make(tmp_path / "out", PATIENTS, SEED)

@@ -72,17 +72,22 @@ class HeldServer:
         self._allowed.write_text(str(allowed))
         return allowed
 
-    def wait_for(self, answers: int) -> None:
-        """Wait until it has given so many."""
-        wait_until(lambda: sum(row["what"] == "answered" for row in logged(self.log)) >= answers)
+    def wait_for(self, answers: int, process: subprocess.Popen[Any]) -> None:
+        """Wait until it has given so many to a process that still runs."""
+
+        def given() -> bool:
+            assert process.poll() is None, process.communicate()
+            return sum(row["what"] == "answered" for row in logged(self.log)) >= answers
+
+        wait_until(given)
 
     def kill_client(self, words: Sequence[str], dice: random.Random, *, anywhere: bool) -> float:
         """Kill a command behind some of its answers, or wherever it is; when that was."""
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if not anywhere:
-            self.wait_for(self.allow(dice.randint(1, 12)))
+            self.wait_for(self.allow(dice.randint(1, 12)), process)
         time.sleep(dice.uniform(0, 2 if anywhere else 0.1))
-        assert process.poll() is None, "it cannot be done: it is not answered"
+        assert process.poll() is None, process.communicate()
         at = time.monotonic()
         process.send_signal(signal.SIGKILL)
         process.communicate()

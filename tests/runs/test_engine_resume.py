@@ -105,7 +105,7 @@ def test_a_folder_of_something_else_is_left_alone(root: Path) -> None:
     folder = root.parent / "run"
     folder.mkdir()
     (folder / "thesis.docx").touch()
-    with pytest.raises(UsageError, match="something that is no run"):
+    with pytest.raises(UsageError, match="not empty and is not a run"):
         ran(root, Echo())
     assert [path.name for path in folder.iterdir()] == ["thesis.docx"]
     (folder / "thesis.docx").unlink()

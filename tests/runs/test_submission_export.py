@@ -252,7 +252,7 @@ def test_no_word_no_meta(sketch: Path, tmp_path: Path, invoke: Callable[..., Any
 
 def test_what_is_no_run_is_told(tmp_path: Path) -> None:
     """A folder without a run, or with one that has read nothing, ends in one sentence."""
-    with pytest.raises(UsageError, match="no run here"):
+    with pytest.raises(UsageError, match="this folder is not a run"):
         export_submission(tmp_path, tmp_path / "mine.jsonl")
 
 

@@ -38,7 +38,7 @@ def test_a_job_that_kills_its_worker_costs_only_itself() -> None:
     found = {done.key: done for done in run_in_workers(work, jobs, 2)}
     assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 20, 21]
     assert {key for key, done in found.items() if done.error} == {2, 5}
-    assert "the worker died on 2" in str(found[2].error)
+    assert "a worker process crashed on 2" in str(found[2].error)
 
 
 def test_a_bug_ends_all_of_it() -> None:

@@ -131,7 +131,7 @@ def test_a_frame_that_kills_gdcm_is_a_picture_error_and_the_next_file_is_read() 
     """One byte of an APP14 marker flipped makes GDCM call std::terminate; we must survive it."""
     whole = bundled("SC_rgb_jpeg_gdcm.dcm").read_bytes()
     marker = whole.rindex(b"\xff\xd8\xff\xee") + 3
-    with pytest.raises(PictureError, match="did not survive"):
+    with pytest.raises(PictureError, match="crashed or timed out"):
         read_dicom(whole[:marker] + b"\x00" + whole[marker + 1 :])
     np.testing.assert_array_equal(read_dicom(whole), read_dicom(bundled("SC_rgb_rle.dcm")))
 
