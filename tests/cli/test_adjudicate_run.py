@@ -76,7 +76,7 @@ def test_what_cannot_be_asked_is_said(read: Path, tmp_path: Path) -> None:
     shutil.move(tmp_path / "medthinkvqa", moved)
     code, _, err = command("adjudicate", read, "--as", "ann", typed="q\n")
     assert code == 0
-    assert "note: new sentences stand alone, without their cases" in err
+    assert "note: new sentences are shown without their cases" in err
     assert "right answer" not in err
     code, _, err = command("adjudicate", read, "--as", "ann", "--root", moved, typed="q\n")
     assert code == 0

@@ -67,7 +67,7 @@ def test_an_exclusive_file_never_replaces_another(tmp_path: Path) -> None:
             out.write(b"ours")
             path.write_bytes(b"theirs")
 
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write()
     assert path.read_bytes() == b"theirs"
     assert [p.name for p in tmp_path.iterdir()] == ["sheet.csv"]
