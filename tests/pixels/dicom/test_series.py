@@ -151,7 +151,7 @@ def test_a_lone_slice_needs_its_thickness(tmp_path: Path) -> None:
     path = save(slice_of(noise(1), np.zeros(3), SliceThickness=4), tmp_path / "one.dcm")
     assert read_series([path]).geometry.spacing == pytest.approx((0.6, 0.7, 4))
     save(slice_of(noise(1), np.zeros(3)), path)
-    with pytest.raises(PictureError, match="no thickness"):
+    with pytest.raises(PictureError, match="without a thickness"):
         read_series([path])
 
 
