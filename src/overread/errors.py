@@ -1,20 +1,18 @@
 """Everything overread raises on purpose.
 
-    OverreadError              one sentence: what, where, what was expected, what to do
-    ├── UsageError             the caller asked for something that cannot be asked
-    │   └── UnknownName        a name that is in no catalog (with the nearest ones)
-    ├── ReleaseError           a release, or one row of it, cannot be read (carries the defect)
-    ├── SubmissionError        predictions that cannot be graded
-    ├── PictureError           a picture cannot be read as what it claims to be
-    │   ├── NotThere           the file is not where the release says it is
-    │   ├── Truncated          the file ends before it should
-    │   └── Refused            a file that would use the memory, or leave the root
-    ├── ReaderError            a reader cannot answer, and asking again will not help
-    │   ├── TryAgain           it may help: too busy, unreachable, cut off
-    │   └── Unavailable        nor will any other question: a wrong key, no such model, no credit
-    ├── BadReply               an answer that cannot be read as what was asked for
-    ├── MissingPart            an optional package or program is not installed
-    └── AccessError            a download that needs a network, a licence or a login
+    OverreadError              one sentence: what, where, what was expected, what to do ├──
+    UsageError             the caller asked for something that cannot be asked │   └── UnknownName
+    a name that is in no catalog (with the nearest ones) ├── ReleaseError           a release, or
+    one row of it, cannot be read (carries the defect) ├── SubmissionError        predictions that
+    cannot be graded ├── PictureError           a picture cannot be read as what it claims to be │
+    ├── NotThere           the file is not where the release says it is │   ├── Truncated
+    the file ends before it should │   └── Refused            a file that would use the memory, or
+    leave the root ├── ReaderError            a reader cannot answer, and asking again will not help
+    │   ├── TryAgain           it may help: too busy, unreachable, cut off │   └── Unavailable
+    nor will any other question: a wrong key, no such model, no credit ├── BadReply               an
+    answer that cannot be read as what was asked for ├── MissingPart            an optional package
+    or program is not installed └── AccessError            a download that needs a network, a
+    licence or a login
 
 Anything else that escapes is a bug of ours, and the command line says so.
 """
@@ -94,7 +92,7 @@ class TryAgain(ReaderError):
     """A reader cannot answer now; it may later."""
 
     retry_after: float | None = None
-    """Seconds to wait before asking again, where the endpoint said so; set after the error is made."""
+    """Seconds to wait before asking again, where the endpoint said so."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild_try_again, (self.what, self.where, self.remedy, self.retry_after))

@@ -58,8 +58,7 @@ def check_in_threads(
 ) -> Iterator[tuple[T, list[Defect]]]:
     """Each item with its defects, in order, checked by a few threads.
 
-    Decoders release the interpreter lock, so threads suffice; a bounded queue limits memory.
-    Where
+    Decoders release the interpreter lock, so threads suffice; a bounded queue limits memory. Where
     no picture is opened, the items are checked without threads.
     """
     if not look:

@@ -1,7 +1,6 @@
 """Read and write rows of parquet files without changing any value.
 
-Extra columns can hold anything. A value that parquet has no exact type for is stored as JSON
-text,
+Extra columns can hold anything. A value that parquet has no exact type for is stored as JSON text,
 and the column's metadata says so, so that it is read back unchanged.
 """
 

@@ -1,7 +1,6 @@
 """The files of a submission, in a folder or a zip; neither is trusted.
 
-Nothing is unpacked to disk. Before memory is allocated, the zip's own claims are checked: number
-of
+Nothing is unpacked to disk. Before memory is allocated, the zip's own claims are checked: number of
 entries, where their names lead, stated sizes. A refused entry costs only itself; a zip whose totals
 are false is not read at all.
 """

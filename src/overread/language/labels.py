@@ -46,7 +46,8 @@ def ctrate_labels(found: Iterable[Statement]) -> dict[str, int]:
     'Peribronchial thickening' is not that of the bronchial wall.
 
     >>> from overread.language.statements import find_statements
-    >>> marks = ctrate_labels(find_statements("A 5 mm nodule in the right upper lobe. No pleural effusion."))
+    >>> report = "A 5 mm nodule in the right upper lobe. No pleural effusion."
+    >>> marks = ctrate_labels(find_statements(report))
     >>> [label for label, mark in marks.items() if mark]
     ['Lung nodule']
     """

@@ -1,8 +1,8 @@
 """Agreement of raters with intervals: percent, Cohen's kappa, MCC, Krippendorff's alpha.
 
 Where everybody gives one and the same label a coefficient is 0/0: undefined here, so None in
-results and NaN in draws. Others
-differ: scikit-learn's kappa is NaN too, its MCC is 0, nltk's alpha is 1.
+results and NaN in draws. Others differ: scikit-learn's kappa is NaN too, its MCC is 0, nltk's alpha
+is 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Metrics of multiple choice: accuracy, calibration, and bias by position or length.
 
 A case without an answer counts as wrong, chooses no position, and counts as fully confident in a
-wrong option: what is
-missing never improves a number.
+wrong option: what is missing never improves a number.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 asked here.
 
 What is missing counts against the reading: a step without a verdict is not factual, and a case
-without any current verdict
-(no reading, no explanation, not judged, or judged on other words) is worst and weighs as much as
-the average judged case.
+without any current verdict (no reading, no explanation, not judged, or judged on other words) is
+worst and weighs as much as the average judged case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A threshold baseline: in the lobes that the sentence names, every voxel within the category's
 band of HU.
 
-It knows category, place and lobes and nothing of shape: a reader should do better. The
-difficulty
+It knows category, place and lobes and nothing of shape: a reader should do better. The difficulty
 `medium` was set so that its mean Dice lies between .15 and .30.
 """
 

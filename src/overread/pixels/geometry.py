@@ -1,9 +1,9 @@
 """Geometry of volumes: orientation to RAS and back, without a voxel lost.
 
 Arrays are kept as their file stores them. An affine maps a voxel index (i, j, k) to RAS+
-millimetres, with x to the right, y to the front, z to the head, as NIfTI has it (DICOM counts
-x to the left and y to the back, LPS). `axes` spells where each stored axis
-points: 'LPS' means that i grows to the left, j to the back, k to the head.
+millimetres, with x to the right, y to the front, z to the head, as NIfTI has it (DICOM counts x to
+the left and y to the back, LPS). `axes` spells where each stored axis points: 'LPS' means that i
+grows to the left, j to the back, k to the head.
 
 Masks are reoriented with the geometry of their CT, never with their own header: the affine of
 a (F, H, W, D) mask file binds to the wrong axes.

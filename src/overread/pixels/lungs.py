@@ -3,11 +3,11 @@
 Nothing here was learned. The steps are the ones textbooks give, in this order, on a copy with
 voxels of about 2 mm:
 
-    air            everything under -400 HU
-    the lungs      parts of air that are large, hold more than bare gas, and are not outside
-    airways        a column of bare gas that runs along the body, grown until it would leak
-    two sides      parts are sorted; one part that is both lungs is cut where it is narrowest
-    vessels        gaps narrower than a large vessel are closed, and holes filled
+    air            everything under -400 HU the lungs      parts of air that are large, hold more
+    than bare gas, and are not outside airways        a column of bare gas that runs along the body,
+    grown until it would leak two sides      parts are sorted; one part that is both lungs is cut
+    where it is narrowest vessels        gaps narrower than a large vessel are closed, and holes
+    filled
 
 and then the border is drawn again in the volume's own voxels. Consolidations, effusions and
 masses that reach the border are denser than -400 HU and stay outside: this is aerated lung.

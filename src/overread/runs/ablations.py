@@ -1,9 +1,8 @@
 """How a case is handed to a reader: as it is, or changed by the run's ablation settings.
 
 A run may show fewer pictures, shuffle options or pictures, reveal the experts' words, or show
-edited pictures. All of that
-happens here and nowhere else, so that one ablation changes one thing. With default settings the
-same objects pass through.
+edited pictures. All of that happens here and nowhere else, so that one ablation changes one thing.
+With default settings the same objects pass through.
 """
 
 from __future__ import annotations
@@ -127,9 +126,8 @@ def subset_pictures(
     """This percentage of a case's pictures, in their own order; a smaller share is always a subset
     of a larger one.
 
-    One random order is drawn for each case and its first pictures are shown: the count is
-    rounded (halves up), and is at
-    least one unless `percent` is 0.
+    One random order is drawn for each case and its first pictures are shown: the count is rounded
+    (halves up), and is at least one unless `percent` is 0.
     """
     count = (len(pictures) * percent + 50) // 100
     if percent:

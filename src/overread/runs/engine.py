@@ -1,8 +1,7 @@
 """The engine: has a reader read every case of a benchmark, and writes each reading at once.
 
-Cases stream from the release and readings into the run's folder; only the cases being read are
-held in memory. The same
-call again continues where it stopped.
+Cases stream from the release and readings into the run's folder; only the cases being read are held
+in memory. The same call again continues where it stopped.
 """
 
 from __future__ import annotations

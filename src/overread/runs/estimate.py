@@ -1,9 +1,8 @@
 """What a run would take, without asking anybody: calls, pictures, tokens, cost.
 
-Every case is rendered as in the run itself. Cached replies are used; any other reply is replaced
-by the simplest value
-that the question's JSON schema allows, so that a workflow of several questions goes on to the next
-one.
+Every case is rendered as in the run itself. Cached replies are used; any other reply is replaced by
+the simplest value that the question's JSON schema allows, so that a workflow of several questions
+goes on to the next one.
 """
 
 from __future__ import annotations

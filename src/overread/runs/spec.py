@@ -183,8 +183,7 @@ def reconcile_specs(before: RunSpec, now: RunSpec, *, folder: Path) -> RunSpec:
     the stored one.
 
     Limit, cases and repeat may grow. Arguments of the reader that do not change its answers (a
-    timeout) and versions may
-    change; prompts and versions of the stored spec are kept.
+    timeout) and versions may change; prompts and versions of the stored spec are kept.
     """
     one, other = _flatten_spec(before), _flatten_spec(now)
     differing = [

@@ -126,9 +126,8 @@ def _run_pool(
 class WorkerPool:
     """A few worker processes that take one job at a time, awaited by asyncio.
 
-    Each worker is a process pool of size one, so that a crash names the one job it happened in.
-    The worker is replaced and
-    the job run once more; a job that crashes its second worker too fails.
+    Each worker is a process pool of size one, so that a crash names the one job it happened in. The
+    worker is replaced and the job run once more; a job that crashes its second worker too fails.
     """
 
     def __init__(self, workers: int) -> None:

@@ -92,8 +92,7 @@ def describe_orientation(
 ) -> tuple[str, str] | None:
     """A warning if the mask's header contradicts the CT's orientation, else None.
 
-    Headers of mask files are unreliable, even the official ones, so this is only a hint. The
-    affine
+    Headers of mask files are unreliable, even the official ones, so this is only a hint. The affine
     of an (F, H, W, D) file applies to its first three axes; it only shows which three directions
     the writer had in mind. An identity affine, and the default that readers fill in, say nothing.
     """

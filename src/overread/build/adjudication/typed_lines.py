@@ -1,9 +1,7 @@
 """What a person types: keys for verdicts, numbers for reasons, words behind a colon.
 
-r                     the verdict with the key r
-r 1 3                 with the reasons number 1 and 3
-r 1: the box is low   and why, in words
-reject: unreadable    the verdict may be spelled out
+r                     the verdict with the key r r 1 3                 with the reasons number 1 and
+3 r 1: the box is low   and why, in words reject: unreadable    the verdict may be spelled out
 """
 
 from __future__ import annotations
@@ -54,8 +52,8 @@ def keys_for(choices: Sequence[str]) -> dict[str, str]:
 def parse_command(line: str, choices: Sequence[str]) -> str | None:
     """The command that a line gives, such as 'undo'; None where it gives none.
 
-    >>> parse_command("u", ("accept", "reject")), parse_command(":Quit", ()), parse_command("r 1", ())
-    ('undo', 'quit', None)
+    >>> [parse_command(line, ("accept", "reject")) for line in ("u", ":Quit", "r 1")]
+    ['undo', 'quit', None]
     """
     word = line.strip().casefold()
     if word.startswith(":") and word[1:] in COMMANDS.values():

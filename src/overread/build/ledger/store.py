@@ -231,8 +231,8 @@ class Ledger:
                     "INSERT INTO entries VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     (entry.item, entry.step, entry.key, entry.version, entry.outcome, entry.reason,
                      entry.why, entry.by, _to_json(entry.data),
-                     CHANGES.dump_json(entry.changes).decode(), _to_json(entry.verdicts), utc_timestamp(),
-                     self.run_id),
+                     CHANGES.dump_json(entry.changes).decode(), _to_json(entry.verdicts),
+                     utc_timestamp(), self.run_id),
                 ).lastrowid  # fmt: skip
                 if number == 0:
                     base.executemany(

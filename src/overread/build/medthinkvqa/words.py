@@ -132,7 +132,8 @@ _RATE_ENDS = re.compile(r"(?<=/min\.)\s+(?=[A-Z])")
 def sentences_of(text: str) -> list[Span]:
     """The sentences of a history; a rate ends one, though elsewhere 'min.' is an abbreviation.
 
-    >>> [span.extract("Pulse 90/min. He slept.") for span in sentences_of("Pulse 90/min. He slept.")]
+    >>> text = "Pulse 90/min. He slept."
+    >>> [span.extract(text) for span in sentences_of(text)]
     ['Pulse 90/min.', 'He slept.']
     """
     found: list[Span] = []

@@ -54,8 +54,9 @@ def format_card(
     return (
         f"{_front_matter(part, title, licence)}\n{CARD_MARK}\n\n# {_one_line(title)}\n\n"
         f"Cases in the layout of {part.title}: {part.about}.\n\n{USE_NOTICE}\n\n{told}"
-        f"{_licence_section(part, licence)}\n{_counts_section(counts)}\n{_withheld_section(part, withheld)}"
-        f"{_provenance_section(provenance)}\n{_layout_section(files)}\n{_use_section(part)}"
+        f"{_licence_section(part, licence)}\n{_counts_section(counts)}\n"
+        f"{_withheld_section(part, withheld)}{_provenance_section(provenance)}\n"
+        f"{_layout_section(files)}\n{_use_section(part)}"
     )
 
 

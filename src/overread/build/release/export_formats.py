@@ -222,7 +222,7 @@ def _choose_splits(
     shown = [one for one in there if with_test_truth or not kind.all_truth or one != "test"]
     if not shown:
         raise UsageError(
-            f"the format '{kind.name}' holds only truth, and the truth of the test split is not exported",
+            f"the format '{kind.name}' holds only truth, and the test split's is not exported",
             remedy="add --with-test-truth, or export another split",
         )
     return tuple(shown)

@@ -61,7 +61,8 @@ class PhraseTable:
 def phrases_by_rules(coded: Mapping[str, str]) -> PhraseTable:
     """All phrases of a report: S1, S2, … → [phrase, codes, abnormal, refers to a prior].
 
-    >>> told = phrases_by_rules({"L0": "A 5 mm nodule in the left lung.", "I0": "Left lung nodule."})
+    >>> coded = {"L0": "A 5 mm nodule in the left lung.", "I0": "Left lung nodule."}
+    >>> told = phrases_by_rules(coded)
     >>> told.phrases
     {'S1': ['A 5 mm nodule in the left lung', 'L0,I0', 'Y', 'N']}
     """

@@ -1,9 +1,9 @@
 """Finds masks in a wrong orientation: would a mask with low Dice fit if it were flipped or its axes
 swapped?
 
-The right shape in the wrong orientation is the commonest mistake with these files, and headers
-do not show it. Only masks
-that hardly overlap the truth are tried, so this costs nothing where all is well.
+The right shape in the wrong orientation is the commonest mistake with these files, and headers do
+not show it. Only masks that hardly overlap the truth are tried, so this costs nothing where all is
+well.
 """
 
 from __future__ import annotations

@@ -57,9 +57,7 @@ def collect_looks(trace: Trace | None) -> list[TraceLook]:
         following = steps[n + 1] if n + 1 < len(steps) else None
         words = following.text if following is not None and following.kind == "say" else ""
         box = boxes[0] if boxes else None
-        found.append(
-            TraceLook(canonical_place(label), label, box, step.crop, drop_marks(words))
-        )
+        found.append(TraceLook(canonical_place(label), label, box, step.crop, drop_marks(words)))
     return found
 
 

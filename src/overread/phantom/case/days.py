@@ -1,7 +1,6 @@
 """The days of a case: a patient on one or two days, and what has changed between them.
 
-The findings that a draft plans are drawn, and the changes are then measured, never taken from
-the
+The findings that a draft plans are drawn, and the changes are then measured, never taken from the
 plan. A finding that is there on both days is the same one: redrawn at its place, as large as before
 or to a measurably other volume (see `redraw`).
 """

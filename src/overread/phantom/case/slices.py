@@ -1,14 +1,12 @@
 """CT slices of a case: which ones are chosen, what each shows, and its picture.
 
-**Choice.** Every picture asks for a plane and a window. For each finding of the patient the area
-in
+**Choice.** Every picture asks for a plane and a window. For each finding of the patient the area in
 every slice of that plane is measured. The slice is chosen that shows most of what matters: findings
 that the illness needs before its other findings, these before anything else, and findings that no
 earlier picture of that day has shown before those that were. Two pictures of one plane and window
 keep their distance. On the second day the slice of the first day is taken again unless another one
 shows far more, so that a finding that is gone can be missed at its place. Where a window has
-nothing
-to show, a usual level is taken.
+nothing to show, a usual level is taken.
 
 **Shown findings.** A slice shows a finding where it holds enough of it
 (`slice_areas.MIN_VISIBLE_MM2`) and the window can show it: the lung window everything in lung and
@@ -16,8 +14,7 @@ pleura; the mediastinal window soft tissue and extrapulmonary findings; the bone
 fractures and osteophytes.
 
 **Picture.** Upright, the patient's right on the left of axial and coronal pictures, the front on
-the
-left of sagittal ones; square pixels, the longer side `LONGEST_SIDE` of them.
+the left of sagittal ones; square pixels, the longer side `LONGEST_SIDE` of them.
 """
 
 from __future__ import annotations

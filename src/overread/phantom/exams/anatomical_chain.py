@@ -1,7 +1,7 @@
 """The anatomical chain of thought: whole scan → lung → lobe → segment → lesion, each with its box.
 
-Words are made of the statement alone, boxes of the voxels alone. A box is
-`[i0, j0, k0, i1, j1, k1]` in the stored (H, W, D) array, the upper ends not included.
+Words are made of the statement alone, boxes of the voxels alone. A box is `[i0, j0, k0, i1, j1,
+k1]` in the stored (H, W, D) array, the upper ends not included.
 
 A structure's box holds the structure. A finding may reach over the border of the places that are
 named for it by a few voxels; the box of the place that holds most of that entity is then widened

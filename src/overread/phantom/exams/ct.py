@@ -1,10 +1,9 @@
 """The CT exam of synthetic patients, in the layout of ReXGroundingCT.
 
     rexgroundingct/dataset.json            train, val and test, by patient
-    rexgroundingct/images/NAME             the CTs
-    rexgroundingct/segmentations/NAME      (findings, H, W, D): one value an entity
-    rexgroundingct/anatomy/…/NAME          organs, lobes and segments in the CT's space
-    rexgroundingct/anatomy/labels.json     what their numbers mean
+    rexgroundingct/images/NAME             the CTs rexgroundingct/segmentations/NAME      (findings,
+    H, W, D): one value an entity rexgroundingct/anatomy/…/NAME          organs, lobes and segments
+    in the CT's space rexgroundingct/anatomy/labels.json     what their numbers mean
     rexgroundingct/anatomical_cot.json     the chain of thought of every finding
     rexgroundingct/phantom.jsonl           all that is known of each patient
     sources/rexgroundingct/reports.csv     the raw reports, as CT-RATE has them

@@ -1,8 +1,7 @@
 """Statements that are true or false of a film, from which questions are made.
 
 A statement is true if its sign is seen. It is false only if no sign of its kind, and none that
-could
-be mistaken for it, is there in any state: nothing is asked about doubtful or hidden signs.
+could be mistaken for it, is there in any state: nothing is asked about doubtful or hidden signs.
 """
 
 from __future__ import annotations

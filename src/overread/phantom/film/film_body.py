@@ -1,10 +1,8 @@
 """The body of the scan, drawn again for a film.
 
 Anatomy and breath are those of the scan. What differs is the posture of shoulders and arms, the
-neck
-above the scan, and the resolution: fine across the beam and coarse along it, where values are
-summed
-anyway. Small vessels are not drawn as voxels; `vessels` projects them onto the film.
+neck above the scan, and the resolution: fine across the beam and coarse along it, where values are
+summed anyway. Small vessels are not drawn as voxels; `vessels` projects them onto the film.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 level.
 
 The scan shows fluid behind the lung and air in front of it, since the patient lies on the back.
-Here
-the same volumes are placed anew, side by side: fluid fills each pleural space from below and climbs
-along the wall, air takes the apex and the side.
+Here the same volumes are placed anew, side by side: fluid fills each pleural space from below and
+climbs along the wall, air takes the apex and the side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The negative sentences of a film's report: what is said to be normal or absent.
 
-A line is left out where a seen or doubtful sign contradicts it. A hidden sign may be denied, as
-a
+A line is left out where a seen or doubtful sign contradicts it. A hidden sign may be denied, as a
 radiologist would who cannot see it; but an effusion or a pneumothorax is never denied on its side.
 """
 

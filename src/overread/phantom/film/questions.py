@@ -1,11 +1,10 @@
 """Questions about a film as GEMeX-ThinkVG asks them: open, closed, single and multiple choice.
 
 Answers follow from signs and regions alone, and must not be guessable from the question. A film
-with
-findings is therefore mostly asked about the unexpected (a finding that is there, a lung that is not
-clear, its side), since films without findings can only be asked about the rest. The cardiothoracic
-ratio is compared with numbers that are the same for every film. Letters and wrong options are
-shuffled, whatever the right one is.
+with findings is therefore mostly asked about the unexpected (a finding that is there, a lung that
+is not clear, its side), since films without findings can only be asked about the rest. The
+cardiothoracic ratio is compared with numbers that are the same for every film. Letters and wrong
+options are shuffled, whatever the right one is.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """What each finding adds to the attenuation along the beam, from the front and from the side.
 
-From the front a scan is a stack of slabs along y, from the side one along x; each slab is the
-sum of
-HU through it. Drawing a finding changes these sums only where it lies: the difference, cropped to
-its
-box, is its shadow.
+From the front a scan is a stack of slabs along y, from the side one along x; each slab is the sum
+of HU through it. Drawing a finding changes these sums only where it lies: the difference, cropped
+to its box, is its shadow.
 """
 
 from __future__ import annotations

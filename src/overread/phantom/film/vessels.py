@@ -1,8 +1,7 @@
 """The vessels of the lungs on a film: projected as rows of points, finer than any voxel.
 
-Each vessel is cut into small portions of blood. A portion is projected along the beam and
-blurred to
-the vessel's width, so that a vessel seen end on becomes a dense dot.
+Each vessel is cut into small portions of blood. A portion is projected along the beam and blurred
+to the vessel's width, so that a vessel seen end on becomes a dense dot.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Collects many small shapes in one box as depths, and paints them together.
 
 Painted one by one, neighbours would draw their walls into each other, and a group that turns out
-too
-small to be an entity could not be undone.
+too small to be an entity could not be undone.
 """
 
 from __future__ import annotations

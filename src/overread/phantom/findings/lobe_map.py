@@ -28,9 +28,8 @@ class LobeMap:
     """One lobe as a grid of points some millimetres apart, on which widespread findings are laid
     out.
 
-    A field on every voxel of the lobe would take seconds at full size; on these points it is
-    cheap, and
-    it is interpolated linearly in between.
+    A field on every voxel of the lobe would take seconds at full size; on these points it is cheap,
+    and it is interpolated linearly in between.
     """
 
     scan: Scan

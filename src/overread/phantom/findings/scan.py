@@ -130,8 +130,7 @@ class Target:
         """The random generator for one part of the finding.
 
         Where the finding is drawn on several days each part gets its own generator, so that its
-        size does
-        not change the other parts; else it is `rng` itself.
+        size does not change the other parts; else it is `rng` itself.
         """
         return rng if self.span is None else np.random.default_rng(int(rng.integers(2**62)))
 

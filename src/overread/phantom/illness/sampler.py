@@ -1,8 +1,8 @@
 """Draws a case as text: presentation, five diagnoses, pictures; then the true diagnosis.
 
 Everything that a reader sees besides pixels is drawn from one random stream; the true diagnosis,
-its
-findings and their course are drawn afterwards from another. So nothing visible depends on the key.
+its findings and their course are drawn afterwards from another. So nothing visible depends on the
+key.
 """
 
 from __future__ import annotations

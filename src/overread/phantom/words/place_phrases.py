@@ -1,7 +1,6 @@
 """Where a finding is, in words: lungs, lobes, segments, halves of the chest.
 
-Codes come from `overread.ontology.lungs()`. The words may be coarser than the known place (a
-lobe
+Codes come from `overread.ontology.lungs()`. The words may be coarser than the known place (a lobe
 for its segment, a lung for its lobe), never finer, and never leave a part out: a lobe is named only
 if all lobes are, a segment only if every lobe has one of the segments.
 """

@@ -82,9 +82,9 @@ def write_sentence(
     """Put a statement into words.
 
     `name_place` says whether lobes or side must be named or must not be; None leaves it to chance.
-    With `lobe_wise`, a place that is named is not coarser than its lobes.
-    A statement that has no place is never given one. `held_out` takes only the wordings that
-    `is_held_out`, otherwise only the others are taken.
+    With `lobe_wise`, a place that is named is not coarser than its lobes. A statement that has no
+    place is never given one. `held_out` takes only the wordings that `is_held_out`, otherwise only
+    the others are taken.
 
     >>> nodule = Statement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
     >>> write_sentence(nodule, np.random.default_rng(4), name_place=True).text

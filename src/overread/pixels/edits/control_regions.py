@@ -50,8 +50,7 @@ def control_boxes(
 ) -> dict[str, tuple[Box, ...]] | None:
     """The boxes moved elsewhere in flat pictures, at random; None where there is no room for them.
 
-    Boxes stay in their picture where that has room, else they go to another one of the same
-    size.
+    Boxes stay in their picture where that has room, else they go to another one of the same size.
     Those that overlap are moved together, so that they cover as many pixels as before.
     """
     taken = {name: np.zeros(film.shape[:2], bool) for name, film in films.items()}

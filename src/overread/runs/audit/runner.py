@@ -1,10 +1,9 @@
 """The evidence audit: does an answer depend on the regions its reader cites?
 
-Each case of a run is asked again: unchanged, with the cited regions hidden, with other regions
-of the same size hidden, with
-the cited regions taken from another patient, and with only the cited regions shown. Each of these
-arms is a run in
-`RUN/audit/<arm>/`, so that it can be stopped and resumed, and asks nothing twice.
+Each case of a run is asked again: unchanged, with the cited regions hidden, with other regions of
+the same size hidden, with the cited regions taken from another patient, and with only the cited
+regions shown. Each of these arms is a run in `RUN/audit/<arm>/`, so that it can be stopped and
+resumed, and asks nothing twice.
 """
 
 from __future__ import annotations

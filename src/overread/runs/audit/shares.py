@@ -104,10 +104,9 @@ def resting_share(sample: Sample) -> Numbers:
     """Estimated share of answers that depend on what was hidden; NaN where all answers change by
     noise.
 
-    An answer that depends on it always changes when it is hidden, and by noise alone when
-    something else is; any other answer
-    changes equally often in both arms. So the difference of the two arms, divided by the share that
-    noise leaves unchanged, is that share.
+    An answer that depends on it always changes when it is hidden, and by noise alone when something
+    else is; any other answer changes equally often in both arms. So the difference of the two arms,
+    divided by the share that noise leaves unchanged, is that share.
     """
     all_of = sample.total("one")
     apart = safe_divide(sample.total("hidden") - sample.total("against"), all_of)

@@ -1,9 +1,9 @@
 """How far an answer shifted between two readings of the same case: 0 the same, 1 entirely
 different.
 
-What the answer is follows from the case: a choice of options, a mask for each sentence, an
-answer in words, or a report. Where
-the second reading failed there is no answer any more, which counts as 1.
+What the answer is follows from the case: a choice of options, a mask for each sentence, an answer
+in words, or a report. Where the second reading failed there is no answer any more, which counts as
+1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The folder of an audit; the edits are written before anybody is asked.
 
 `RUN/audit/edits.jsonl` has the cited regions of each case and the edits of each arm;
-`RUN/audit/<arm>/` are ordinary runs;
-`RUN/audit/audit.json` is the result.
+`RUN/audit/<arm>/` are ordinary runs; `RUN/audit/audit.json` is the result.
 """
 
 from __future__ import annotations

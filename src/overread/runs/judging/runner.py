@@ -1,8 +1,7 @@
 """Judging a run: a judge reads each reading beside the truth, and its verdicts are stored.
 
-It is asked like any reader, with the reply cache, limits and retries. Each verdict is written as
-it comes; the same call
-again judges only readings that were not judged yet or whose text has changed.
+It is asked like any reader, with the reply cache, limits and retries. Each verdict is written as it
+comes; the same call again judges only readings that were not judged yet or whose text has changed.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ class ReplyCache:
     def add(self, key: bytes, request: Request, reply: Reply) -> None:
         """Store the reply to a request; it survives a kill from now on.
 
-        The request itself is not stored here (a ledger stores it). The reply is stored with calls 0 and without cost: whoever reads it back asked nobody, and prices
-        change.
+        The request itself is not stored here (a ledger stores it). The reply is stored with calls 0
+        and without cost: whoever reads it back asked nobody, and prices change.
         """
         usage = reply.usage.model_copy(update={"calls": 0, "cost": None})
         kept = reply.model_copy(update={"usage": usage})

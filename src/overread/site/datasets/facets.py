@@ -1,7 +1,6 @@
 """Facets: properties by which the cases of a split can be filtered, with the count of each value.
 
-Some are visible to any reader (number of pictures), others come from the truth (findings,
-regions,
+Some are visible to any reader (number of pictures), others come from the truth (findings, regions,
 modality). The two kinds are never in one list.
 """
 
