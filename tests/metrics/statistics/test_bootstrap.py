@@ -151,7 +151,7 @@ def test_blocks_stay_small_and_change_nothing(
         {"r": ratio}, rows, BootstrapDraws(clusters, draws=100), groups, method="bca"
     )
     monkeypatch.setattr(module, "CELLS", cells)
-    monkeypatch.setattr(module, "KEPT", kept)
+    monkeypatch.setattr(module, "MAX_CACHED_COUNTS", kept)
     draws = BootstrapDraws(clusters, draws=100, seed=9)
     for _ in range(2):
         blocks = list(draws.blocks())
