@@ -15,9 +15,11 @@ from overread.build.ledger.questions import load_ledger_questions
 from overread.build.plan import BuildPlan
 from overread.build.runner import RoleSpec, run_build
 from overread.build.step import BatchStep, Step, StepContext
+from overread.core import Request
 from overread.errors import BadReply, Unavailable, UnknownName, UsageError
 from overread.prompts.replies import ParsedReply, json_parser, text_parser
 from overread.runs.requests.prices import Prices
+from overread.runs.requests.reply_cache import ReplyKeys
 from tests.build.demo_recipe import (
     DEMO,
     PROMPTS,
@@ -41,6 +43,27 @@ def source(tmp_path: Path) -> Path:
 def letters(asked: Asked) -> str:
     """The same letter to all."""
     return js(answer="B")
+
+
+def test_a_question_is_hashed_once(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key serves the look into the ledger, the reply's row and the attempt's."""
+    hashed: list[bytes] = []
+    key = ReplyKeys.key
+
+    def counting(keys: ReplyKeys, request: Request) -> bytes:
+        hashed.append(key(keys, request))
+        return hashed[-1]
+
+    monkeypatch.setattr(ReplyKeys, "key", counting)
+    built = scripted_build(source, tmp_path / "out", letters)
+    assert len(hashed) == len(built.asked) == 4
+    for rows in ("replies", "attempts"):
+        column = "key" if rows == "replies" else "reply"
+        assert {
+            bytes(row[0]) for row in table(built.folder, f"SELECT {column} FROM {rows}")
+        } == set(hashed)
 
 
 def test_what_a_model_says_is_kept_with_who_said_it(source: Path, tmp_path: Path) -> None:
@@ -331,7 +354,9 @@ def test_readers_that_cannot_be_meant_are_refused(source: Path, tmp_path: Path) 
     far = {"model": "m", "base_url": "https://models.example.org/v1"}
     with pytest.raises(UsageError, match="--allow-remote"):
         run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", far)})
-    with pytest.raises(UsageError, match="does not answer in text, so it cannot take the role .auditor."):
+    with pytest.raises(
+        UsageError, match=r"does not answer in text, so it cannot take the role .auditor."
+    ):
         run_build(DEMO, source, out, readers={"auditor": RoleSpec("nothing")})
     with pytest.raises(UsageError, match="looks like a key"):
         run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", {"api_key": "x"})})

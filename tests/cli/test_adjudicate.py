@@ -88,7 +88,7 @@ def test_two_people_and_a_third_through_pipes(tmp_path: Path) -> None:
     assert "u undo · s later · h help · q quit" in err
     code, out, err = run(tmp_path, "--json", typed="bob\na\nr\nc\n")
     assert json.loads(out) == {"person": "bob", "given": 3, "undone": 0, "left": 0, "notes": []}
-    assert "No questions left for you." in err
+    assert "No questions are left for you." in err
     assert "too low" not in err
     code, out, _ = run(tmp_path, "--as", "cem", "--kind", "verify-trace", typed="r\n")
     assert (code, out) == (0, "cem: 1 given, 1 left\n")
@@ -133,7 +133,7 @@ def test_a_broken_log_ends_with_1_and_names_the_line(tmp_path: Path) -> None:
     assert "line 1 does not fit: its hash is not that of its words" in out
     code, _, err = run(tmp_path, "--as", "bob", typed="a\n")
     assert code == 1
-    assert "does not hold from line 1 on" in err
+    assert "is damaged from line 1 on" in err
     log.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
     assert run(tmp_path, "--verify")[0] == 0
     assert run(tmp_path, "--verify", "--head", head)[0] == 1
@@ -155,7 +155,7 @@ def test_a_torn_line_is_told_at_the_end_of_the_sitting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--export", "x.csv", "--verify"), "--export and --verify were given"),
+        (("--export", "x.csv", "--verify"), "--export and --verify were both given"),
         (("--head", "ab"), "--head goes with --verify"),
         (("--kind", "leek", "--as", "ann"), "did you mean 'leak'"),
         (("--as", "=ann"), "no name of a person"),
@@ -199,7 +199,7 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
     os.close(main)
     assert done.returncode == 0
     assert out.decode() == "Ann B.: 1 given, 2 left\n"
-    assert b"Who reads?" in err
+    assert b"Type your name or initials" in err
     (given,) = Queue(tmp_path).current_verdicts()
     assert (given.person, given.verdict, given.reasons, given.note) == (
         "Ann B.", "reject", ("wrong-extent",), "too large",
@@ -225,7 +225,7 @@ def test_undo_brings_the_question_back_and_skipped_ones_come_last(tmp_path: Path
     found, screen = sat(queue, "u\ns\na\nu\nr\na\nc\n")
     assert "nothing to undo by ann" in screen
     assert "Only skipped questions are left; showing them again." in screen
-    assert "Taken back: accept, on item1. Here it is again." in screen
+    assert "Undone: accept, on item1. Showing it again." in screen
     assert found == TerminalSummary("ann", 4, 1, 0)
     assert [(one.item, one.verdict) for one in queue.current_verdicts()] == [
         ("item1", "reject"), ("item2", "accept"), ("item0", "cannot judge"),
@@ -237,7 +237,7 @@ def test_what_was_typed_wrong_costs_nothing(tmp_path: Path) -> None:
     queue = queue_of(tmp_path, QUESTIONS[:1])
     found, screen = sat(queue, "\nz\nr 99\nr too low\n:nothing\nh\n:question\nr 13\nr 13: odd\n")
     assert found.given == 1
-    assert screen.count("That cannot be used") == 5
+    assert screen.count("Not accepted: ") == 5
     assert screen.count("Does trace 0 hold?") == 2
     assert "wrong-side: left and right are exchanged" in screen
 

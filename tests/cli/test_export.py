@@ -95,7 +95,7 @@ def test_a_stopped_export_leaves_nothing_and_begins_anew(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(chat, "write_all", stopped)
+        patch.setattr(chat, "write_files", stopped)
         with pytest.raises(KeyboardInterrupt):
             export_release("chat", "mmrad", root, out)
     assert not list(tmp_path.iterdir())

@@ -8,7 +8,8 @@ from typing import Any
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.mmrad.major_regions import Corners
 from overread.build.step import StepContext
-from overread.errors import PictureError, UsageError
+from overread.errors import NotThere, PictureError, UsageError
+from overread.metrics.boxes.overlap import iou
 from overread.ontology import xray_regions
 from overread.storage.fence import Fence
 
@@ -40,7 +41,7 @@ async def check_image(item: Item, desk: StepContext) -> StepResult:
     try:
         size = _image_size(item, desk)
     except PictureError as error:
-        code = "missing-image" if type(error).__name__ == "NotThere" else "unreadable-image"
+        code = "missing-image" if isinstance(error, NotThere) else "unreadable-image"
         return Drop(reason=code, why=str(error))
     frame = _box_frame(data, desk, size)
     across, down = size[0] / frame[0], size[1] / frame[1]
@@ -120,7 +121,7 @@ def _read_boxes(
         # A box of several regions is none of each: it is used where they have none of their own.
         for one in known if len(known) == 1 else [n for n in known if n not in found]:
             before = found.setdefault(one, corners)
-            if box_iou(before, corners) < _SAME_REGION_IOU and len(known) == 1:
+            if iou([before], [corners])[0, 0] < _SAME_REGION_IOU and len(known) == 1:
                 met = f"{one} has two boxes, {list(before)} and {list(corners)}"
                 return found, changes, ("conflicting-boxes", met)
     return found, changes, None
@@ -152,17 +153,3 @@ def _to_pixels(box: Any, scales: tuple[float, float], size: tuple[int, int]) -> 
     x1, y1, x2, y2 = (round(edge * scales[n % 2]) for n, edge in enumerate(box))
     left, top = min(max(x1, 0), size[0] - 1), min(max(y1, 0), size[1] - 1)
     return left, top, max(min(x2, size[0]), left + 1), max(min(y2, size[1]), top + 1)
-
-
-def box_iou(one: Corners, other: Corners) -> float:
-    """Share of two boxes' union that they have in common.
-
-    >>> box_iou((0, 0, 10, 10), (5, 0, 15, 10))
-    0.3333333333333333
-    """
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    common = max(wide, 0) * max(high, 0)
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
-    whole = sum(areas) - common
-    return common / whole if whole else 0.0

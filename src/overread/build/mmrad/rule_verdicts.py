@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from overread.build.mmrad.image_check import box_iou
 from overread.build.mmrad.major_regions import Corners, union_box
 from overread.build.mmrad.pairs import RegionPair
 from overread.build.mmrad.sentence_regions import regions_of_sentence
@@ -14,6 +13,7 @@ from overread.core import Record
 from overread.language.compare import Conflict, ReportComparison, compare_statements
 from overread.language.findings import ReportFinding, is_there, sides_fit
 from overread.language.statements import Statement, find_statements
+from overread.metrics.boxes.overlap import iou
 from overread.prompts.replies import normalise_text
 
 Problem = Literal[
@@ -262,7 +262,7 @@ def _find_box_faults(
         own = union_box(boxes, look.regions)
         if own is None:
             yield f"no box of {', '.join(look.regions)} is known"
-        elif box_iou(look.box, own) <= SAME_BOX_IOU:
+        elif iou([look.box], [own])[0, 0] <= SAME_BOX_IOU:
             yield f"{shown} is not that of {', '.join(look.regions)}, {list(own)}"
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from overread.benchmarks.mmrad.release import SPLITS
 from overread.benchmarks.release import clean_id
 from overread.benchmarks.row_fields import format_value
 from overread.benchmarks.rows import read_csv_rows, read_rows, split_files
@@ -26,7 +27,6 @@ from overread.errors import UsageError
 from overread.storage.fence import Fence
 
 FORMS = ("jsonl", "json", "parquet", "csv")
-SPLITS = ("train", "val", "test")
 _EXPECTED = "id, image, report, regions"
 
 

@@ -9,10 +9,11 @@ from overread import __version__
 from overread.build.release.counts import SplitCount, format_counts
 from overread.build.release.provenance import Provenance
 from overread.core import Benchmark
+from overread.core.notice import RELEASE_NOTICE
 
 CARD_MARK = "<!-- This card was written by overread; running it again replaces it. -->"
 USE_NOTICE = (
-    "**For research and education, not for patient care.** Not for diagnosis, treatment or triage, "
+    f"**{RELEASE_NOTICE}** Not for diagnosis, treatment or triage, "
     "and no evidence of how a reader does in practice."
 )
 PRIVATE_NOTICE = (

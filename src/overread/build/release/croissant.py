@@ -13,6 +13,7 @@ from typing import Any
 
 from overread.build.release.provenance import Provenance, file_digest
 from overread.core import Benchmark
+from overread.core.notice import RELEASE_NOTICE
 
 CROISSANT = "croissant.json"
 _VERSION = "http://mlcommons.org/croissant/1.0"
@@ -68,8 +69,7 @@ def build_croissant(
         "@context": _context(),
         "@type": "sc:Dataset",
         "name": title,
-        "description": f"Cases in the layout of {part.title}: {part.about}. For research and "
-        "education, not for patient care.",
+        "description": f"Cases in the layout of {part.title}: {part.about}. {RELEASE_NOTICE}",
         "conformsTo": _VERSION,
         "license": licence,
         "url": url,

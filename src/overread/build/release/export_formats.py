@@ -14,9 +14,8 @@ from overread.build.release.export_job import ExportJob
 from overread.build.release.staging import staging_folder
 from overread.core import Benchmark, Progress
 from overread.core.benchmark import TruthPart
+from overread.core.notice import RELEASE_NOTICE
 from overread.errors import MissingPart, UsageError
-
-NOT_FOR_CARE = "For research and education, not for patient care."
 
 
 @dataclass(frozen=True)
@@ -234,7 +233,7 @@ def _write_description(kind: ExportFormat, part: Benchmark, job: ExportJob) -> N
         "format": kind.name,
         "style": job.style or None,
         "benchmark": part.name,
-        "use": NOT_FOR_CARE,
+        "use": RELEASE_NOTICE,
         "terms": "those of the release that it was made from",
         "made_by": f"overread {__version__}",
         "cases": job.cases,

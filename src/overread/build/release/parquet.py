@@ -15,6 +15,7 @@ from overread.build.release.ct_volumes import find_volume, read_labels
 from overread.build.release.export_job import ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes
 from overread.core import Box, Entry, Finding, Mask, Release, Step, Truth, Volume
+from overread.core.notice import RELEASE_NOTICE
 
 _BATCH_BYTES = 64 << 20
 _SHARD_BYTES = 512 << 20
@@ -259,7 +260,7 @@ def _write_readme(job: ExportJob) -> None:
     (job.out / "README.md").write_text(
         f"---\nconfigs:\n- config_name: default\n  data_files:\n{files}---\n\n"
         f"# {job.benchmark}, exported by overread\n\n"
-        "For research and education, not for patient care. The licence and the terms are those of "
+        f"{RELEASE_NOTICE} The licence and the terms are those of "
         f"the release it was made from.\n{note}\n"
         '```python\nfrom datasets import load_dataset\n\ndata = load_dataset("THIS FOLDER")\n```\n',
         "utf-8",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from overread.benchmarks.rexgroundingct.release import MASKS
 from overread.build.item import Item
 from overread.build.rexgroundingct.settings import setting_folder, source_folder
 from overread.build.step import StepContext
@@ -62,7 +63,7 @@ def mask_path(desk: StepContext, name: str) -> Path | None:
     """What came back for a scan: a file of its name, or a folder with one file a finding."""
     folder = setting_folder(desk.settings, "masks", desk.source) or desk.folder / MASKS_FOLDER
     own = folder / scan_stem(name)
-    return _find_file(folder, (name, f"segmentations/{name}")) or (own if own.is_dir() else None)
+    return _find_file(folder, (name, f"{MASKS}/{name}")) or (own if own.is_dir() else None)
 
 
 def organ_folder(desk: StepContext) -> Path | None:
