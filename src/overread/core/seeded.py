@@ -22,7 +22,7 @@ def hash_share(*words: object, size: int = 8) -> float:
     >>> hash_share(0, "case1") == hash_share(0, "case1"), hash_share(0, "a") == hash_share(1, "a")
     (True, False)
     """
-    return hash_number(*words, size=size) / 256**size
+    return hash_number(*words, size=size) / (1 << 8 * size)
 
 
 def hash_seed(seed: int, *words: object) -> int:

@@ -1,4 +1,4 @@
-"""WHICH words do we share? Categories, regions, modalities, error types: data files, one loader."""
+"""WHICH words do we share? Categories, regions, diagnoses, error types: data files, one loader."""
 
 from overread.ontology.findings import FindingTree, finding_tree
 from overread.ontology.lungs import LungAnatomy, lung_anatomy
