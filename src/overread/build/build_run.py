@@ -113,7 +113,7 @@ class BuildRun:
         await self._write_release()
 
     def finish(self) -> None:
-        """Note in the ledger how the sitting ended."""
+        """Note in the ledger how this run of the build ended."""
         outcome = self.outcome
         outcome.tally.spent = self.reader_pool.spent
         spent = outcome.tally.spent
@@ -344,7 +344,7 @@ class BuildRun:
             self.recipe, outcome, self.step_runner.make_context(), self.ledger, key
         )
 
-    # ---- telling -------------------------------------------------------------------------------
+    # ---- progress ------------------------------------------------------------------------------
 
     def _shrink_total(self, step: Step | BatchStep) -> None:
         if self.outcome.tally.total is not None:

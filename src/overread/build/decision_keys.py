@@ -16,7 +16,7 @@ from overread.build.step import BatchStep, Recipe, Step
 from overread.prompts import find_prompt
 
 Identities = Mapping[str, Mapping[str, JsonValue]]
-"""Role → everything that changes the answers of who has it."""
+"""Role → everything that changes its reader's answers."""
 
 
 def restrict_item(step: Step | BatchStep, item: Item) -> Item:

@@ -70,24 +70,24 @@ class ReaderPool:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that somebody has."""
+        """The roles that have a reader."""
         return tuple(self._posts)
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody among them talks to the terminal."""
+        """Whether one of the readers uses the terminal."""
         return any(post.reader.interactive for post in self._posts.values())
 
     @property
     def identities(self) -> dict[str, dict[str, JsonValue]]:
-        """Role → everything that changes the answers of who has it."""
+        """Role → everything that changes its reader's answers."""
         return {
             role: {"reader": post.reader.name, **post.reader.identity}
             for role, post in self._posts.items()
         }
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Role → who has it, for the ledger."""
+        """Role → its reader and arguments, for the ledger."""
         return {
             role: {"reader": post.reader.name, "arguments": dict(post.arguments),
                    "identity": dict(post.reader.identity)}
@@ -114,19 +114,19 @@ class ReaderPool:
             )
 
     def has(self, role: str) -> bool:
-        """Whether somebody has this role."""
+        """Whether this role has a reader."""
         return role in self._posts
 
     def label(self, role: str) -> str:
-        """What the ledger calls who has this role."""
+        """The name of this role's reader in the ledger."""
         return self._pooled(role).label
 
     def reader(self, role: str) -> Reader:
-        """Who has this role."""
+        """The reader of this role."""
         return self._pooled(role).reader
 
     def cost(self, role: str, tokens: int) -> tuple[float, str] | None:
-        """What reading so many tokens costs with who has this role, where prices are given."""
+        """What so many input tokens cost with this role's reader, where prices are given."""
         prices = self._pooled(role).prices
         return None if prices is None else (tokens * prices.input / 1e6, prices.currency)
 
@@ -147,7 +147,7 @@ class ReaderPool:
 
     @property
     def spent(self) -> Spending:
-        """What asking all of them came to in this sitting."""
+        """What asking all of them came to in this run of the build."""
         total = Spending()
         for post in self._posts.values():
             if post.asker is None:

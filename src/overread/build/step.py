@@ -33,7 +33,7 @@ class StepContext(Protocol):
         """Whether there is a model for this role: 'reader', 'auditor', 'probe-1' …"""
 
     def name(self, role: str = "reader") -> str:
-        """What the ledger calls who has this role."""
+        """The name of this role's reader in the ledger; 'rules' where the role has none."""
 
     async def ask(
         self,

@@ -43,7 +43,7 @@ class WouldAsk(BaseException):
 
 
 class LiveStepContext:
-    """The step context of a real build; without `staff` no role is filled and steps go by rules."""
+    """The step context of a real build; without `staff` no role has a reader."""
 
     def __init__(
         self,
@@ -89,12 +89,12 @@ class LiveStepContext:
         return self._staff.has(role)
 
     def name(self, role: str = "reader") -> str:
-        """What the ledger calls who has this role; 'rules' where nobody has."""
+        """The name of this role's reader in the ledger; 'rules' where the role has none."""
         return self._staff.label(role) if self.has(role) else "rules"
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that somebody has and that the step may ask."""
+        """The roles that have a reader and that the step may ask."""
         step = self._step
         return tuple(r for r in self._staff.roles if step is None or declares_role(step, r))
 

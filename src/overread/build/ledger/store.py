@@ -305,7 +305,7 @@ class LedgerReplies(ReplyCache):
     """Raw replies in the ledger, in place of the user's cache: kept the moment they come."""
 
     def __init__(self, ledger: Ledger, reader: str, prices: Prices | None = None) -> None:
-        """`reader` is what the ledger calls who answers."""
+        """`reader` is the name under which replies are stored."""
         self.path = ledger.path
         self._base = ledger.connection
         self._reader = reader
