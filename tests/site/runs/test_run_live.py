@@ -116,9 +116,9 @@ def test_what_ends_while_it_is_asked_about_still_goes_on(
         return found
 
     with monkeypatch.context() as amid:
-        amid.setattr(ReadingIndex, "look", ends_after)
+        amid.setattr(ReadingIndex, "refresh", ends_after)
         # The card lands just after it was looked for.
-        amid.setattr(routes, "written_at", lambda _file: None)
+        amid.setattr(routes, "modified_at", lambda _file: None)
         scoring("going")
         assert told() == (True, False, "going")
     assert told() == (False, True, "done")
