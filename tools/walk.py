@@ -66,7 +66,7 @@ class Walk:
             work()
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
 
     def markdown(self) -> str:
         """The walk as a list, a line a stage."""
@@ -181,7 +181,7 @@ def walk_case(folder: Path) -> Walk:
     with _serve_model() as address:
         root = folder / "data" / "medthinkvqa"
         split = next(path.stem for path in root.glob("t*.jsonl"))  # one patient, so one split
-        words = ["run", "medthinkvqa", root, "--split", split]
+        words: list[str | Path] = ["run", "medthinkvqa", root, "--split", split]
         reader = ["--reader", "openai", "--reader-arg", f"base_url={address}"]
         named = ["--reader-arg", "model=walk", "--workflow", "direct", "--limit", "1"]
         walk.stage("`overread run`", _command(*words, *reader, *named, "--out", run))

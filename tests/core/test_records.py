@@ -52,7 +52,7 @@ def leaks(case: dict[str, Any], truth: dict[str, Any]) -> set[str]:
     places: list[tuple[Any, set[str]]] = [
         ({**case, "options": [], "queries": []}, set()),
         *((option["text"], {truth["answer_text"]}) for option in case["options"]),
-        *((query["text"], {sentences.get(query["id"])}) for query in case["queries"]),
+        *((query["text"], {sentences[query["id"]]}) for query in case["queries"]),
     ]
     return {
         text

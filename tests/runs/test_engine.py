@@ -366,6 +366,6 @@ def test_a_reader_that_talks_to_the_terminal_is_not_watched(root: Path) -> None:
     assert seen == list(range(13))
     seen.clear()
     talking = Echo()
-    talking.interactive = True  # type: ignore[attr-defined]
+    talking.interactive = True
     run(made(root, talking), root.parent / "two", watch=lambda tally: seen.append(tally.done))
     assert seen == []

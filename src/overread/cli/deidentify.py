@@ -105,9 +105,10 @@ def deidentify(
 def _read_names(file: Path | None) -> tuple[str, ...]:
     if file is None:
         return ()
-    from overread.cli.read_text import decode_text, read_bytes
+    from overread.storage.tables import read_user_file
 
-    lines = decode_text(read_bytes(file), str(file)).splitlines()
+    # Strict: a name with a letter replaced would be found nowhere, and stay in the texts.
+    lines = read_user_file(file, "names").splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
