@@ -27,18 +27,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pilot")
     write_text_cases(folder / "texts", 100, Settings())
     lines = (folder / "texts/medthinkvqa/test.jsonl").read_text("utf-8").splitlines()
-    briers = {}
+    briers: dict[str, list[float]] = {}
     for reader, wrong in WRONG.items():
         rows, briers[reader] = [json.loads(line) for line in lines], []
         for n, row in enumerate(rows):
-            letters = sorted(
-                "ABCDE", key=lambda letter, right=row["correct_answer"]: letter != right
-            )
+            right = row["correct_answer"]
+            letters = [right, *sorted(set("ABCDE") - {right})]
             row["prediction"] = letters[n in wrong]
             sure = 0.6 + n / 100
             shares = dict.fromkeys(letters, (1 - sure) / 4) | {row["prediction"]: sure}
             row["prediction_probabilities"] = shares
-            right = row["correct_answer"]
             briers[reader].append(sum((p - (one == right)) ** 2 for one, p in shares.items()))
         path = folder / f"{reader}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")

@@ -62,7 +62,7 @@ def power(
     if cards:
         if len(cards) != 2 or sd is not None or discordant is not None:
             raise UsageError("a pilot is two scorecards, without --sd and --discordant")
-        pilot = read_pilot(*map(read_card, cards), metric)
+        pilot = read_pilot(read_card(cards[0]), read_card(cards[1]), metric)
         sd, discordant = pilot.sd, pilot.discordant
         if difference is None and cases is None:
             difference = pilot.difference
