@@ -71,6 +71,7 @@ def make(out: Path, patients: int, seed: int = 0) -> PopulationResult:
     return make_population(out, patients, Settings(seed=seed), exams=CT, workers=1)
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_and_any_order_give_the_same_bytes(
     population: Path, tmp_path: Path
 ) -> None:
@@ -210,7 +211,7 @@ def test_what_cannot_be_mixed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(UsageError, match="was not made by overread phantom"):
         make(tmp_path, 1)
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         make(tmp_path / "thesis.txt", 1)
     assert make(out, 2).existing == 2
 

@@ -79,7 +79,7 @@ def test_nothing_visible_depends_on_the_key(
         more = ("again",) if "truth" in purpose else ()
         return seed_for(seed, patient, *purpose, *more)
 
-    monkeypatch.setattr(sampler, "stream", other)
+    monkeypatch.setattr(sampler, "seed_for", other)
     again = [draw_draft(n, SETTINGS) for n in range(1, 401)]
     assert [visible(one) for one in again] == [visible(one) for one in drafts[:400]]
     same = sum(one.answer == two.answer for one, two in zip(again, drafts, strict=False))
