@@ -62,13 +62,13 @@ demo: .venv/.run page
 
 test: .venv/.dev page
 	$(BIN)/python web/build_page.py test
-	$(PYTEST) -n 2 -m "not slow and not torch"
+	$(PYTEST) -n 2 --dist loadfile -m "not slow and not torch"
 
 test-slow: .venv/.dev page .venv-inspect/.made
-	$(PYTEST) -n 2 -m "slow and not torch"
+	$(PYTEST) -n 2 --dist worksteal -m "slow and not torch"
 
 test-torch: .venv-torch/.made
-	.venv-torch/bin/python -m pytest -m torch $$(grep -rl "pytest.mark.torch" tests)
+	.venv-torch/bin/python -m pytest -m torch $$(grep -rl --include='test_*.py' "pytest.mark.torch" tests)
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .

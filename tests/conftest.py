@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from overread.phantom.generator import make_population
+from overread.phantom.visit import Settings
 from tests.made_once import made_once
 from tests.sketches.release import write_sketch
 
@@ -28,6 +30,9 @@ settings.load_profile("house")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+PATIENTS = (2, 7, 1, 3)
+"""Two of the test split, one of train, one of val."""
+ILLNESS = Settings(seed=0, mix="illness")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -42,6 +47,17 @@ def once_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sketch(once_folder: Path) -> Path:
     """A folder with a small intact release of each benchmark; not to be changed."""
     return made_once(once_folder / "sketch", write_sketch)
+
+
+@pytest.fixture(scope="session")
+def patients(once_folder: Path) -> Path:
+    """Synthetic patients in all three exams, with their sources; not to be changed."""
+
+    def make(folder: Path) -> None:
+        outcome = make_population(folder, PATIENTS, ILLNESS)
+        assert (outcome.made, outcome.failed) == (len(PATIENTS), {})
+
+    return made_once(once_folder / "patients", make)
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def test_parts_are_listed_with_a_line_on_each(kind: str) -> None:
     told = [row["about"] for row in rows]
     assert rows
     assert len(set(told)) == len(told)
-    assert all(len(line) > 20 and "\n" not in line for line in told)
+    assert all(len(line) > 10 and "\n" not in line for line in told)
     assert rows[0]["name"] in run("list", kind)[1]
 
 

@@ -35,6 +35,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder / "overread-demo", out
 
 
+@pytest.mark.slow
 def test_demo_reads_scores_and_audits(demo: tuple[Path, str]) -> None:
     """One command from nothing: intact releases, five readers on each, scores, an audit.
 
@@ -51,6 +52,7 @@ def test_demo_reads_scores_and_audits(demo: tuple[Path, str]) -> None:
         assert (folder / "runs" / benchmark / "atlas" / "audit" / "audit.json").exists()
 
 
+@pytest.mark.slow
 def test_demo_saves_pictures(demo: tuple[Path, str]) -> None:
     """Those of the first cases with the truth, and each again with what atlas marked."""
     folder, _ = demo
@@ -61,6 +63,7 @@ def test_demo_saves_pictures(demo: tuple[Path, str]) -> None:
     assert all(read_image(path).std() > 10 for path in pictures)
 
 
+@pytest.mark.slow
 def test_show_tells_how_a_run_read_a_case(demo: tuple[Path, str], tmp_path: Path) -> None:
     """Steps with their places, choice and marks; a case that was not read is refused."""
     folder, _ = demo

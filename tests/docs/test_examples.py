@@ -48,7 +48,20 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in printed)) is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def draws_patients(page: Path) -> bool:
+    """Whether its examples make patients with pictures, of which each takes seconds."""
+    started = [c for kind, text in blocks(page) if kind == "console" for c, _ in commands(text)]
+    return any(
+        command.startswith(("overread demo", "overread phantom")) and "--text-only" not in command
+        for command in started
+    )
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.slow] if draws_patients(p) else []) for p in PAGES],
+    ids=lambda page: page.name,
+)
 def test_examples_run_and_print_what_they_say(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,7 +105,10 @@ def _words(finding: PatientFinding) -> None:
         assert float(size) * (10 if unit == "cm" else 1) == pytest.approx(statement.size_mm)
 
 
-@pytest.mark.parametrize(("seed", "number"), QUICK)
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [QUICK[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in QUICK[1:])],
+)
 def test_words_and_voxels_agree(seed: int, number: int) -> None:
     agree(make_patient(number, Settings(seed=seed, mix="even")))
 
@@ -129,6 +132,7 @@ def test_words_and_voxels_agree_at_full_size() -> None:
     agree(patient)
 
 
+@pytest.mark.slow
 def test_a_patient_repeats_and_another_seed_is_another_patient() -> None:
     one, again, other = (make_patient(2, Settings(seed=s)) for s in (5, 5, 6))
     assert (one.hu == again.hu).all()
@@ -137,6 +141,7 @@ def test_a_patient_repeats_and_another_seed_is_another_patient() -> None:
     assert one.habitus != other.habitus
 
 
+@pytest.mark.slow
 def test_difficulty_changes_the_look_and_not_the_body() -> None:
     easy, hard = (make_patient(4, Settings(seed=8, difficulty=d)) for d in ("easy", "hard"))
     assert easy.habitus == hard.habitus

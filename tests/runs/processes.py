@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.timing import wait_until
+from tests.warm_process import run_warm
 
 SERVER = Path(__file__).parent / "reading_server.py"
 
@@ -46,9 +47,7 @@ COMMAND = (sys.executable, str(Path(__file__).parent / "run_command.py"))
 
 def commanded(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """`overread` with the readers of the tests, in a process of its own, ending as expected."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, text=True, check=False, timeout=600
-    )
+    done = run_warm(words, module="tests.runs.run_command")
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

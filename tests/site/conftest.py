@@ -22,12 +22,15 @@ ASSETS = Path(__file__).resolve().parents[2] / "src" / "overread" / "site" / "as
 
 
 @pytest.fixture(scope="session")
-def shelf_folder(once_folder: Path) -> Path:
+def shelf_folder(once_folder: Path, request: pytest.FixtureRequest) -> Path:
     """Patients, runs and an audit, made once for all test processes; not to be changed."""
     from tests.site.served_site import make_shelf
 
+    def make(folder: Path) -> None:
+        make_shelf(folder, request.getfixturevalue("patients"))
+
     # The variable spares the making while one works on the page.
-    return made_once(Path(os.environ.get("OVERREAD_TEST_SHELF", once_folder), "shelf"), make_shelf)
+    return made_once(Path(os.environ.get("OVERREAD_TEST_SHELF", once_folder), "shelf"), make)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -21,21 +20,17 @@ from typing import Any
 
 import overread
 from overread import RunPlan
-from overread.phantom.generator import claim_folder, make_population
-from overread.phantom.visit import Settings
 from overread.runs.audit.records import AuditPlan
 from overread.runs.audit.runner import audit
+from tests.warm_process import WarmPopen
 
 BENCHMARKS = ("medthinkvqa", "mmrad", "rexgroundingct")
 READERS = ("atlas", "random", "oracle")
-_NUMBERS = (2, 7, 1, 3)
-"""Two patients of the test split, two others."""
 
 
-def make_shelf(folder: Path) -> None:
+def make_shelf(folder: Path, patients: Path) -> None:
     """Patients in all three shapes, three readers on each, scored; one audit."""
-    claim_folder(folder)
-    make_population(folder, _NUMBERS, Settings(seed=0, mix="illness"))
+    shutil.copytree(patients, folder)
     for name in BENCHMARKS:
         for reader in READERS:
             run = folder / "runs" / name / reader
@@ -121,14 +116,12 @@ class Site:
 @contextmanager
 def serve_site(paths: Sequence[Path], *options: str) -> Iterator[Site]:
     """The page on some paths, as `overread view` serves it, until the block ends."""
-    command = [sys.executable, "-m", "overread", "view", *map(str, paths), "--no-browser", *options]
     # A cache of its own: tests neither find what others left nor leave anything to the user.
     cache = tempfile.mkdtemp(prefix="overread-page-")
-    process = subprocess.Popen(
-        command,
+    process = WarmPopen(
+        ["view", *paths, "--no-browser", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
         env={"OVERREAD_CACHE": cache, **os.environ},
     )
     try:

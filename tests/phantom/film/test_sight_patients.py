@@ -26,7 +26,9 @@ class Looked(NamedTuple):
     sight: FilmContents
 
 
-@pytest.fixture(scope="module", params=[(5, "PA"), (24, "AP supine")])
+@pytest.fixture(
+    scope="module", params=[(5, "PA"), pytest.param((24, "AP supine"), marks=pytest.mark.slow)]
+)
 def looked(request: pytest.FixtureRequest) -> Looked:
     """Patients who have a little of everything."""
     number, view = request.param
