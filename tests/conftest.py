@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from overread.phantom.generator import make_population
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from tests.made_once import made_once
 from tests.sketches.release import write_sketch
 
@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 PATIENTS = (2, 7, 1, 3)
 """Two of the test split, one of train, one of val."""
-ILLNESS = Settings(seed=0, mix="illness")
+ILLNESS = PatientSettings(seed=0, mix="illness")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

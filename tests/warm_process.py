@@ -67,7 +67,7 @@ def run_warm(
     words: Sequence[str | Path], *, typed: str = "", **more: Any
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` gives of a command with something typed into it."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with WarmPopen(words, **pipes, **more) as process:
         said, wrong = process.communicate(typed)
     return subprocess.CompletedProcess(process.args, process.returncode, said, wrong)

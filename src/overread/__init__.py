@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from overread.language.statements import find_statements
     from overread.metrics import Metric, Sample, Subject
     from overread.phantom.generator import make_population
+    from overread.phantom.visit import PatientSettings
     from overread.runs.audit.records import AuditPlan
     from overread.runs.audit.runner import audit
     from overread.runs.engine import RunOutcome, RunPlan, run
@@ -73,6 +74,7 @@ _PUBLIC = {
         "overread.language.statements": "find_statements",
         "overread.metrics": "Metric Sample Subject",
         "overread.phantom.generator": "make_population",
+        "overread.phantom.visit": "PatientSettings",
         "overread.runs.audit.runner": "audit",
         "overread.runs.audit.records": "AuditPlan",
         "overread.runs.engine": "RunOutcome RunPlan run",
@@ -102,6 +104,7 @@ __all__ = [
     "Metric",
     "Option",
     "OverreadError",
+    "PatientSettings",
     "Query",
     "Reader",
     "Reading",

@@ -18,7 +18,7 @@ from overread.build.item import Change, Drop, Item, Keep, Question, StepResult, 
 from overread.build.plan import BuildOutcome, BuildPlan
 from overread.build.reader_pool import RoleSpec
 from overread.build.runner import build_async
-from overread.build.step import BatchStep, Recipe, Step, StepContext
+from overread.build.step import BatchStep, ItemStep, Recipe, StepContext
 from overread.core import Defect
 from overread.prompts.replies import json_parser
 from overread.session import SessionSettings
@@ -121,12 +121,12 @@ def release(items: Sequence[Item], folder: Path, desk: StepContext) -> Sequence[
     return (Change(what="items.jsonl", after=len(rows)),)
 
 
-STEPS: tuple[Step | BatchStep, ...] = (
-    Step("tidy", tidy_text, reads=("text",), roles=()),
-    Step("sort", sort, reads=("text",), prompts=("demo-sort",), about="Into letters."),
-    Step("audit", audit, prompts=("demo-audit",), roles=("auditor",)),
+STEPS: tuple[ItemStep | BatchStep, ...] = (
+    ItemStep("tidy", tidy_text, reads=("text",), roles=()),
+    ItemStep("sort", sort, reads=("text",), prompts=("demo-sort",), about="Into letters."),
+    ItemStep("audit", audit, prompts=("demo-audit",), roles=("auditor",)),
     BatchStep("rank", rank, roles=()),
-    Step("again", look_again, prompts=("demo-sort",)),
+    ItemStep("again", look_again, prompts=("demo-sort",)),
 )
 DEMO = Recipe("demo", "A demonstration.", read_reports, STEPS, release, {"tone": "plain"})
 

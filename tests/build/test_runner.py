@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from overread.build.item import Drop, Item, Keep, StepResult
-from overread.build.step import BatchStep, Recipe, Step, StepContext
+from overread.build.step import BatchStep, ItemStep, Recipe, StepContext
 from overread.errors import UsageError
 from tests.build.demo_builds import ROWS, built
 from tests.build.demo_recipe import (
@@ -97,7 +97,10 @@ def test_a_field_that_a_step_does_not_read_may_change(tmp_path: Path) -> None:
         async def wide(item: Item, desk: StepContext) -> StepResult:
             return Keep(data={"extra": extra})
 
-        steps = (Step("wide", wide, version=len(extra)), Step("narrow", narrow, reads=("text",)))
+        steps = (
+            ItemStep("wide", wide, version=len(extra)),
+            ItemStep("narrow", narrow, reads=("text",)),
+        )
         return replace(DEMO, steps=steps)
 
     source = write_reports(tmp_path / "source", "one")
@@ -148,7 +151,7 @@ def test_what_lies_outside_is_part_of_a_key(tmp_path: Path) -> None:
             return Keep(data={"mask": True})
         return Drop(reason="no-mask", why="nobody has drawn it")
 
-    recipe = replace(DEMO, steps=(Step("masks", wait, external_state=state),))
+    recipe = replace(DEMO, steps=(ItemStep("masks", wait, external_state=state),))
     source = write_reports(tmp_path / "source", "one", "two")
     assert built(source, tmp_path / "out", recipe).problem == "no item is left to release"
     (tmp_path / "out" / "masks").mkdir()
@@ -167,7 +170,7 @@ def test_failed_steps_are_tried_again_when_asked(tmp_path: Path) -> None:
             raise OSError("the disk is asleep")
         return Keep(data={})
 
-    recipe = replace(DEMO, steps=(Step("moody", moody),))
+    recipe = replace(DEMO, steps=(ItemStep("moody", moody),))
     source = write_reports(tmp_path / "source", "one")
     assert built(source, tmp_path / "out", recipe).failed == 1
     broken[0] = False
@@ -190,7 +193,7 @@ def test_what_is_no_outcome_is_a_failed_row(tmp_path: Path, gives: str, why: str
             return Keep(data={})
         return None if gives == "nothing" else Keep(data={"n": float("inf")})
 
-    recipe = replace(DEMO, steps=(Step("odd", odd),))
+    recipe = replace(DEMO, steps=(ItemStep("odd", odd),))
     found = built(write_reports(tmp_path / "s", "one", "two"), tmp_path / "out", recipe)
     assert [item.id for item in found.items] == ["r2"]
     assert why in found.tally.reasons[0][1]

@@ -14,7 +14,7 @@ from overread.build.item import Item, Keep, StepResult
 from overread.build.ledger.questions import load_ledger_questions
 from overread.build.plan import BuildPlan
 from overread.build.runner import RoleSpec, run_build
-from overread.build.step import BatchStep, Step, StepContext
+from overread.build.step import BatchStep, ItemStep, StepContext
 from overread.core import Request
 from overread.errors import BadReply, Unavailable, UnknownName, UsageError
 from overread.prompts.replies import ParsedReply, json_parser, text_parser
@@ -174,7 +174,7 @@ def test_a_new_version_makes_sense_of_the_old_answers(source: Path, tmp_path: Pa
             found = await desk.ask("demo-sort", values, how, check=not_e)  # type: ignore[arg-type]
             return Keep(data={"letter": found.answer})
 
-        step = Step("sort", sort, version=version, reads=("text",), prompts=("demo-sort",))
+        step = ItemStep("sort", sort, version=version, reads=("text",), prompts=("demo-sort",))
         return replace(DEMO, steps=(step,))
 
     script = in_turn("the letter is B")
@@ -288,7 +288,7 @@ def test_what_is_wrong_for_every_item_ends_the_build(
     async def grouped(item: Item, desk: StepContext) -> StepResult:
         raise ExceptionGroup("tasks", [error])
 
-    recipe = replace(DEMO, steps=(Step("group", grouped),))
+    recipe = replace(DEMO, steps=(ItemStep("group", grouped),))
     with pytest.raises(type(error), match=str(error)):
         scripted_build(source, tmp_path / "out", letters, recipe=recipe)
     assert table(tmp_path / "out", "SELECT outcome FROM entries") == []
@@ -312,7 +312,7 @@ def test_pictures_of_the_source_are_shown(tmp_path: Path) -> None:
         said = await desk.ask("demo-sort", values, text_parser(), pictures=shown)
         return Keep(data={"said": said})
 
-    recipe = replace(DEMO, steps=(Step("look", look, prompts=("demo-sort",)),))
+    recipe = replace(DEMO, steps=(ItemStep("look", look, prompts=("demo-sort",)),))
     built = scripted_build(source, tmp_path / "out", in_turn("grey"), recipe=recipe)
     (asked,) = built.asked
     assert grey(asked.pictures[0]).tolist() == np.full((8, 9), 77).tolist()

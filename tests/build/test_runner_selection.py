@@ -10,7 +10,7 @@ import pytest
 
 from overread.build.item import Item, Keep, StepResult
 from overread.build.ledger.store import Ledger
-from overread.build.step import Step, StepContext
+from overread.build.step import ItemStep, StepContext
 from overread.errors import UnknownName, UsageError
 from tests.build.demo_builds import ROWS, built
 from tests.build.demo_recipe import (
@@ -140,7 +140,7 @@ def test_a_step_that_uses_what_it_does_not_declare_ends_the_build(
     async def sly(item: Item, desk: StepContext) -> StepResult:
         return Keep(data={"has": desk.has("auditor")})
 
-    recipe = replace(DEMO, steps=(Step("sly", sly),))
+    recipe = replace(DEMO, steps=(ItemStep("sly", sly),))
     with pytest.raises(UsageError, match="'sly' uses the role 'auditor'"):
         built(source, tmp_path / "out", recipe)
 
@@ -173,7 +173,7 @@ def test_a_dry_run_looks_where_people_return_things_and_writes_elsewhere(tmp_pat
         (desk.folder / f"task-{item.id}").touch()
         return Keep(data={})
 
-    recipe = replace(DEMO, steps=(Step("tasks", hand_out, external_state=state),))
+    recipe = replace(DEMO, steps=(ItemStep("tasks", hand_out, external_state=state),))
     source = write_reports(tmp_path / "source", "one")
     out = tmp_path / "out"
     built(source, out, recipe)

@@ -10,7 +10,7 @@ import pytest
 
 from overread.cli.main import main
 from overread.phantom.exams import patient_exams
-from overread.phantom.patient import Patient, Settings
+from overread.phantom.patient import Patient, PatientSettings
 from tests.phantom.fake_patients import fake_patient
 
 
@@ -55,7 +55,9 @@ def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (summary["patients"], summary["made"], summary["there"]) == (2, 2, 0)
     assert summary["splits"] == {"test": 1, "train": 1}
     assert summary["categories"] == {"2d": 2}
-    assert summary["settings"] == Settings(seed=5, difficulty="hard", mix="even").model_dump()
+    assert (
+        summary["settings"] == PatientSettings(seed=5, difficulty="hard", mix="even").model_dump()
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_a_patient_who_cannot_be_made(
 ) -> None:
     """Exit 1 with his number; the others are there; Ctrl-C is no error either."""
 
-    def mostly(number: int, settings: Settings) -> Patient:
+    def mostly(number: int, settings: PatientSettings) -> Patient:
         if number == 2:
             raise ValueError("no room")
         if number == 4:

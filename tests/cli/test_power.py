@@ -14,7 +14,7 @@ from statsmodels.stats.power import normal_power_het, normal_sample_size_one_tai
 from overread.cli.power import power
 from overread.errors import UsageError
 from overread.phantom.exams.text_cases import write_text_cases
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from tests.cli.overread_command import run
 
 WRONG = {"steady": range(0, 20, 4), "rash": range(0, 20, 10)}
@@ -25,7 +25,7 @@ WRONG = {"steady": range(0, 20, 4), "rash": range(0, 20, 10)}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Scorecards of two readers on the same twenty cases, and what each case scores by Brier."""
     folder = tmp_path_factory.mktemp("pilot")
-    write_text_cases(folder / "texts", 100, Settings())
+    write_text_cases(folder / "texts", 100, PatientSettings())
     lines = (folder / "texts/medthinkvqa/test.jsonl").read_text("utf-8").splitlines()
     briers: dict[str, list[float]] = {}
     for reader, wrong in WRONG.items():

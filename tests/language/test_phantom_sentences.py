@@ -14,7 +14,7 @@ from overread.language.main_statement import find_main_statement
 from overread.language.statements import Statement as Read
 from overread.language.statements import find_statements
 from overread.ontology import lung_anatomy
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, TRAITS, Statement
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, TRAITS, FindingStatement
 from overread.phantom.words.sentences import STYLES, FindingSentence, Style, write_sentence
 from tests.phantom.statement_strategies import COUNTABLE_TOO, PLEURA, THINGS, side_of
 from tests.phantom.statement_strategies import TRAITS as KNOWN_TRAITS
@@ -70,7 +70,7 @@ def lung_places(rng: np.random.Generator) -> tuple[tuple[str, ...], tuple[str, .
     return lobes, tuple(code for code in lung_anatomy().segments if code in parts)
 
 
-def finding(rng: np.random.Generator) -> Statement:
+def finding(rng: np.random.Generator) -> FindingStatement:
     """A finding as the phantom may have drawn it, of any kind."""
     if rng.random() < 0.1:
         return finding_beyond(rng)
@@ -85,11 +85,11 @@ def finding(rng: np.random.Generator) -> Statement:
     grade = chosen(rng, (None, "mild", "moderate", "severe"))
     if category in PLEURA:
         side = chosen(rng, ("right", "left", "both"))
-        return Statement(side=side, count=1 + (side == "both"), severity=grade, **shared)
+        return FindingStatement(side=side, count=1 + (side == "both"), severity=grade, **shared)
     lobes, segments = lung_places(rng)
     things = category in THINGS
     countable = things or ((category, kind) in COUNTABLE_TOO and rng.random() < 0.5)
-    return Statement(
+    return FindingStatement(
         side=side_of(lobes),
         lobes=lobes,
         segments=segments,
@@ -101,11 +101,11 @@ def finding(rng: np.random.Generator) -> Statement:
     )
 
 
-def finding_beyond(rng: np.random.Generator) -> Statement:
+def finding_beyond(rng: np.random.Generator) -> FindingStatement:
     """A finding beyond the lung."""
     kind = chosen(rng, sorted(EXTRAPULMONARY))
     counted = kind in ("rib fracture", "lymph nodes")
-    return Statement(
+    return FindingStatement(
         category=EXTRAPULMONARY[kind],
         kind=kind,
         side=chosen(rng, ("right", "left")) if kind == "rib fracture" else None,
@@ -132,7 +132,7 @@ class Score:
 
 
 def values(
-    name: str, truth: Statement, made: FindingSentence, read: Read | None
+    name: str, truth: FindingStatement, made: FindingSentence, read: Read | None
 ) -> tuple[Any, Any]:
     """What is so, and what was read, as sets."""
     if name == "category":
@@ -156,7 +156,7 @@ def values(
 
 
 def count_one(
-    score: Score, truth: Statement, made: FindingSentence, name: str, read: Read | None
+    score: Score, truth: FindingStatement, made: FindingSentence, name: str, read: Read | None
 ) -> None:
     """What is said has to be read; what is not said may be claimed only if it is so."""
     is_so, was_read = values(name, truth, made, read)
@@ -173,7 +173,7 @@ def count_one(
 
 def made_sentences(
     style: Style, *, held_out: bool, number: int, seed: int
-) -> Iterator[tuple[Statement, FindingSentence]]:
+) -> Iterator[tuple[FindingStatement, FindingSentence]]:
     """Findings and sentences about them."""
     rng = np.random.default_rng(seed)
     for _ in range(number):
@@ -204,7 +204,7 @@ def test_every_attribute_of_a_phantom_sentence_is_read(style: Style, held_out: b
 
 def test_the_measure_sees_what_is_wrong() -> None:
     """A claim that is not so counts against it, one that is so and not said does not."""
-    truth = Statement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
+    truth = FindingStatement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
     made = FindingSentence(
         text="A nodule in the left lung, 9 mm", wording="", said=("side", "size_mm")
     )

@@ -10,9 +10,9 @@ from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.difficulty import find_difficulty
 from overread.phantom.film.shadows import Shadows
 from overread.phantom.findings.scan import Entity, Scan
-from overread.phantom.patient import Patient, PatientFinding, Settings
+from overread.phantom.patient import Patient, PatientFinding, PatientSettings
 from overread.phantom.population import seed_for
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.visit import Visit
 from overread.phantom.words.ct_report import CtReport
 from overread.phantom.words.sentences import FindingSentence
@@ -35,14 +35,14 @@ def entity(z: tuple[int, int], y: tuple[int, int], x: tuple[int, int]) -> Entity
     return Entity(cut, np.ones([part.stop - part.start for part in cut], bool))
 
 
-def finding(statement: Statement, *entities: Entity) -> PatientFinding:
+def finding(statement: FindingStatement, *entities: Entity) -> PatientFinding:
     """A finding whose sentence says its category and nothing else."""
     text = f"Something of category {statement.category}"
     words = FindingSentence(text=text, wording="something", said=("category",))
     return PatientFinding(statement, words, entities)
 
 
-def fake_patient(number: int, settings: Settings, *findings: PatientFinding) -> Patient:
+def fake_patient(number: int, settings: PatientSettings, *findings: PatientFinding) -> Patient:
     """A patient with these findings, or with a nodule whose place hangs on number and seed."""
     rng = np.random.default_rng(seed_for(settings.seed, number, "fake"))
     organs, lobes, segments = (np.zeros(GRID.shape, np.uint8) for _ in range(3))
@@ -53,7 +53,7 @@ def fake_patient(number: int, settings: Settings, *findings: PatientFinding) -> 
     segments[lower] = SEGMENTS.index("RS10") + 1
     segments[(slice(12, 20), *lower[1:])] = SEGMENTS.index("RS6") + 1
     at = int(rng.integers(5, 9))
-    nodule = Statement(
+    nodule = FindingStatement(
         category="2d", kind="solid", side="right", lobes=("RLL",), segments=("RS10",), size_mm=30,
         countable=True,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from overread.ontology import lung_anatomy
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, Side, Statement
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, FindingStatement, Side
 
 THINGS = ("2d", "2h")
 PLEURA = ("2e", "2g")
@@ -28,7 +28,7 @@ ALL_KINDS = [(category, kind) for category, kinds in KINDS.items() for kind in k
 
 
 @st.composite
-def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Statement:
+def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> FindingStatement:
     """A finding of lung or pleura: lobes, sides, segments and numbers fit each other."""
     category, kind = draw(st.sampled_from(kinds or ALL_KINDS))
     traits = draw(st.lists(st.sampled_from(TRAITS.get(category, ("",))), max_size=2, unique=True))
@@ -43,7 +43,9 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Stat
     if category in PLEURA:
         side = draw(st.sampled_from(("right", "left", "both")))
         count = draw(st.integers(2 if side == "both" else 1, 3))
-        return Statement(side=side, count=count, severity=draw(st.sampled_from(GRADES)), **shared)
+        return FindingStatement(
+            side=side, count=count, severity=draw(st.sampled_from(GRADES)), **shared
+        )
     order = [lobe.code for lobe in lung_anatomy().lobes]
     chosen = draw(st.sets(st.sampled_from(order), min_size=1))
     lobes = tuple(code for code in order if code in chosen)
@@ -56,7 +58,7 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Stat
             if lobe.code in lobes and code != lobe.code and draw(st.booleans())
         )
     things = category in THINGS
-    return Statement(
+    return FindingStatement(
         side=side,
         lobes=lobes,
         segments=segments,
@@ -69,12 +71,12 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Stat
 
 
 @st.composite
-def statements_beyond(draw: st.DrawFn) -> Statement:
+def statements_beyond(draw: st.DrawFn) -> FindingStatement:
     """A finding beyond the lung."""
     kind = draw(st.sampled_from(sorted(EXTRAPULMONARY)))
     counted = kind in ("rib fracture", "lymph nodes")
     side: Side | None = draw(st.sampled_from(("right", "left"))) if kind == "rib fracture" else None
-    return Statement(
+    return FindingStatement(
         category=EXTRAPULMONARY[kind],
         kind=kind,
         side=side,

@@ -11,7 +11,7 @@ import pytest
 import overread
 from overread.phantom.exams.text_cases import write_text_cases
 from overread.phantom.generator import make_population
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from tests.conftest import ILLNESS, PATIENTS
 from tests.jsonl_rows import read_rows
 
@@ -112,7 +112,7 @@ def test_an_exam_does_not_depend_on_the_others(patients: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_with_another_mix_the_case_is_another_occasion(tmp_path: Path) -> None:
     """Scan and films agree, the case is of the same person with other findings; all is intact."""
-    settings = Settings(seed=5, mix="real")
+    settings = PatientSettings(seed=5, mix="real")
     make_population(tmp_path / "out", 1, settings, workers=1)
     (scan,), (film,), (case,) = (
         lines(tmp_path / "out", exam).values()

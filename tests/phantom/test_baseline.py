@@ -7,8 +7,8 @@ import pytest
 
 from overread.phantom.baseline import BANDS, baseline_mask, dice_score
 from overread.phantom.body.lungs import LOBES
-from overread.phantom.patient import Settings, make_patient
-from overread.phantom.statement import KINDS, Statement
+from overread.phantom.patient import PatientSettings, make_patient
+from overread.phantom.statement import KINDS, FindingStatement
 
 
 def test_it_marks_the_band_in_the_lobes_that_are_named() -> None:
@@ -18,7 +18,7 @@ def test_it_marks_the_band_in_the_lobes_that_are_named() -> None:
     for number in range(1, 6):
         lobes[:, :, 2 * number - 2 : 2 * number] = number
     organs = np.where(lobes < 4, 1, 2).astype(np.uint8)
-    nodule = Statement(category="2d", kind="solid", side="left", lobes=("LUL",))
+    nodule = FindingStatement(category="2d", kind="solid", side="left", lobes=("LUL",))
     marked = baseline_mask(hu, lobes, organs, nodule, ("side", "lobes"))
     assert (marked == (lobes == LOBES.index("LUL") + 1)).all()
     assert (baseline_mask(hu, lobes, organs, nodule, ("side",)) == (lobes >= 4)).all()
@@ -37,7 +37,7 @@ def test_dice() -> None:
 def test_medium_is_as_hard_as_it_is_frozen_to_be() -> None:
     scores: list[float] = []
     for number in range(1, 41):
-        patient = make_patient(number, Settings(seed=2026))
+        patient = make_patient(number, PatientSettings(seed=2026))
         for n, finding in enumerate(patient.findings):
             guess = baseline_mask(
                 patient.hu,

@@ -14,8 +14,8 @@ from overread.phantom.exams.anatomical_chain import (
     label_boxes,
 )
 from overread.phantom.findings.scan import Entity
-from overread.phantom.patient import Patient, PatientFinding, Settings, make_patient
-from overread.phantom.statement import Statement
+from overread.phantom.patient import Patient, PatientFinding, PatientSettings, make_patient
+from overread.phantom.statement import FindingStatement
 from tests.phantom.fake_patients import entity, fake_patient, finding
 
 
@@ -39,14 +39,14 @@ def hold_each_other(steps: list[ChainStep]) -> bool:
     )  # fmt: skip
 
 
-def made(statement: Statement, *entities: Entity) -> list[ChainStep]:
+def made(statement: FindingStatement, *entities: Entity) -> list[ChainStep]:
     """The chain of such a finding."""
-    return chain_of(fake_patient(1, Settings(), finding(statement, *entities)))
+    return chain_of(fake_patient(1, PatientSettings(), finding(statement, *entities)))
 
 
 def test_a_nodule_in_a_segment() -> None:
     """Five steps, each with the box of its own structure; the lesion has that of its mask."""
-    steps = chain_of(fake_patient(1, Settings()))
+    steps = chain_of(fake_patient(1, PatientSettings()))
     assert [step.level for step in steps] == ["scan", "lung", "lobe", "segment", "lesion"]
     assert [step.within for step in steps] == [(), (0,), (1,), (2,), (3,)]
     assert [step.structure for step in steps[1:4]] == [
@@ -65,7 +65,9 @@ def test_a_nodule_in_a_segment() -> None:
 
 def test_both_lungs_have_a_step_each() -> None:
     """Lungs, then lobes, each within its own lung; the lesion within all of the lobes."""
-    statement = Statement(category="1c", kind="centrilobular", side="both", lobes=("RUL", "LUL"))
+    statement = FindingStatement(
+        category="1c", kind="centrilobular", side="both", lobes=("RUL", "LUL")
+    )
     steps = made(statement, entity((22, 25), (6, 9), (6, 9)), entity((22, 25), (6, 9), (28, 31)))
     assert [(step.level, step.within) for step in steps] == [
         ("scan", ()),
@@ -81,7 +83,7 @@ def test_both_lungs_have_a_step_each() -> None:
 
 def test_what_reaches_over_a_border_widens_the_boxes() -> None:
     """A few voxels in the lobe above: the lobe's box, and all around it, hold them too."""
-    statement = Statement(
+    statement = FindingStatement(
         category="2b", kind="consolidation", side="right", lobes=("RLL",), segments=("RS10",)
     )
     steps = made(statement, entity((5, 13), (9, 15), (3, 9)))
@@ -98,7 +100,7 @@ def test_what_reaches_over_a_border_widens_the_boxes() -> None:
 def test_pleura(side: str, count: int) -> None:
     """A pleural finding goes by the pleural spaces, of which the lungs are a part."""
     fluid = (entity((3, 6), (8, 18), (26, 38)), entity((3, 6), (8, 18), (2, 12)))[:count]
-    steps = made(Statement(category="2e", kind="effusion", side=side, count=count), *fluid)
+    steps = made(FindingStatement(category="2e", kind="effusion", side=side, count=count), *fluid)
     assert [step.level for step in steps] == ["scan", *["pleura"] * count, "lesion"]
     assert steps[count].structure == "left pleural space"
     assert steps[count].box == (24, 4, 3, 38, 18, 28)
@@ -107,7 +109,9 @@ def test_pleura(side: str, count: int) -> None:
 
 def test_words_come_from_the_statement_alone() -> None:
     """Another place of the voxels leaves the words as they are; another statement does not."""
-    statement = Statement(category="2h", kind="cavity", side="right", lobes=("RUL",), size_mm=21)
+    statement = FindingStatement(
+        category="2h", kind="cavity", side="right", lobes=("RUL",), size_mm=21
+    )
     here, there = (made(statement, entity((22, 25), (6, 9), (x, x + 3))) for x in (5, 9))
     assert [step.text for step in here] == [step.text for step in there]
     assert here[-1].box != there[-1].box
@@ -141,7 +145,7 @@ def _stated(one: PatientFinding) -> tuple[int, int]:
 
 def test_a_real_patient() -> None:
     """The chains of a patient as they are made."""
-    assert "lesion" in check_patient(make_patient(5, Settings()))
+    assert "lesion" in check_patient(make_patient(5, PatientSettings()))
 
 
 @pytest.mark.slow
@@ -150,7 +154,7 @@ def test_many_real_patients() -> None:
     levels: set[str] = set()
     categories: set[str] = set()
     for number in range(1, 31):
-        patient = make_patient(number, Settings(seed=3, mix="even"))
+        patient = make_patient(number, PatientSettings(seed=3, mix="even"))
         levels |= check_patient(patient)
         categories |= {one.statement.category for one in patient.findings}
     assert levels == {"scan", "pleura", "lung", "lobe", "segment", "lesion"}

@@ -30,10 +30,10 @@ from overread.phantom.exams.case import (
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.patient import draw_case_days
-from overread.phantom.visit import Settings, Visit
+from overread.phantom.visit import PatientSettings, Visit
 from tests.jsonl_rows import read_rows
 
-SETTINGS = Settings(seed=77)
+SETTINGS = PatientSettings(seed=77)
 
 
 class Made(NamedTuple):

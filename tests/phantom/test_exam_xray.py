@@ -26,12 +26,12 @@ from overread.phantom.exams.xray import (
 )
 from overread.phantom.film.sign import FilmContents, View
 from overread.phantom.population import draw_views, split_of
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from tests.jsonl_rows import read_rows
 from tests.phantom.film.made_up_sights import HEIGHT, WIDTH, sight
 
 PATIENTS = range(1, 11)
-SETTINGS = Settings(seed=3)
+SETTINGS = PatientSettings(seed=3)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Visitor:
     """A patient of whom only the number is known."""
 
     number: int
-    settings: Settings = SETTINGS
+    settings: PatientSettings = SETTINGS
 
 
 class Room:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from overread.phantom.body.lungs import LOBES
-from overread.phantom.patient import Settings, make_patient
+from overread.phantom.patient import PatientSettings, make_patient
 from overread.pixels.lungs import find_lungs
 
 
 @pytest.mark.parametrize("number", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6))])
 def test_lungs_are_found_where_they_were_drawn(number: int) -> None:
-    patient = make_patient(number, Settings(seed=31))
+    patient = make_patient(number, PatientSettings(seed=31))
     found = find_lungs(patient.hu.transpose(2, 1, 0), patient.geometry)
     lobes = patient.lobes.transpose(2, 1, 0)
     hu = patient.hu.transpose(2, 1, 0)

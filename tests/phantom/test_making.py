@@ -23,9 +23,9 @@ from overread.errors import UsageError
 from overread.phantom.exams import patient_exams
 from overread.phantom.exams.ct import list_scan_files, scan_name
 from overread.phantom.generator import PopulationResult, make_population
-from overread.phantom.patient import Patient, Settings
+from overread.phantom.patient import Patient, PatientSettings
 from overread.phantom.population import split_of
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.pixels.masks import read_channel
 from overread.pixels.nifti import read_volume
 from tests.jsonl_rows import read_rows
@@ -50,7 +50,7 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Path:
     outcome = make_population(
         out,
         PATIENTS,
-        Settings(seed=SEED),
+        PatientSettings(seed=SEED),
         exams=CT,
         workers=2,
         progress=lambda *both: told.append(both),
@@ -68,7 +68,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make(out: Path, patients: int, seed: int = 0) -> PopulationResult:
     """Make patients in this process."""
-    return make_population(out, patients, Settings(seed=seed), exams=CT, workers=1)
+    return make_population(out, patients, PatientSettings(seed=seed), exams=CT, workers=1)
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_entries_and_masks_agree_with_what_is_known_of_the_patients(population: 
             (volume,) = entry.case.pictures
             line = lines[volume.file]
             assert entry.case.split == line["split"] == split_of(line["patient"])
-            assert line["settings"] == Settings(seed=SEED).model_dump()
+            assert line["settings"] == PatientSettings(seed=SEED).model_dump()
             assert entry.truth is not None
             for found, told in zip(entry.truth.findings, line["findings"], strict=True):
                 assert (found.text, found.query) == (told["text"], told["key"])
@@ -202,7 +202,7 @@ def test_what_cannot_be_mixed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="patients up to number 2 already"):
         make(out, 1)
     with pytest.raises(UsageError, match="no exam is called 'ultrasound'"):
-        make_population(out, 2, Settings(), exams=["ultrasound"])
+        make_population(out, 2, PatientSettings(), exams=["ultrasound"])
     (out / ".making" / "settings.json").write_text("[]")
     with pytest.raises(UsageError, match="damaged"):
         make(out, 2)
@@ -224,15 +224,15 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="another overread is making patients"):
             make(tmp_path / "out", 1)
 
-    make_population(tmp_path / "out", 1, Settings(), exams=CT, workers=1, progress=meanwhile)
+    make_population(tmp_path / "out", 1, PatientSettings(), exams=CT, workers=1, progress=meanwhile)
 
 
 def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are listed, he is named; when he can be made all is as if nothing had been."""
-    lost = Statement(category="2d", kind="solid", side="right", lobes=("RLL",))
+    lost = FindingStatement(category="2d", kind="solid", side="right", lobes=("RLL",))
     twin = entity((5, 8), (11, 14), (5, 8))
 
-    def mostly(number: int, settings: Settings) -> Patient:
+    def mostly(number: int, settings: PatientSettings) -> Patient:
         if number == 2:
             raise ZeroDivisionError("float division by zero")
         broken = (finding(lost, twin, twin),) if number == 4 else ()
@@ -250,7 +250,7 @@ def test_a_patient_who_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     make(tmp_path / "b", 4)
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
 
-    def full(number: int, settings: Settings) -> Patient:
+    def full(number: int, settings: PatientSettings) -> Patient:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(patient_exams, "make_patient", full)
@@ -338,7 +338,7 @@ def test_a_worker_that_dies_is_replaced(
 @pytest.mark.slow
 def test_full_size(tmp_path: Path) -> None:
     """One patient of 512 × 512 × 300 voxels; nothing is wrong with him."""
-    make_population(tmp_path / "out", 1, Settings(size="full"), exams=CT, workers=1)
+    make_population(tmp_path / "out", 1, PatientSettings(size="full"), exams=CT, workers=1)
     root = tmp_path / "out" / "rexgroundingct"
     assert list(overread.check("rexgroundingct", root, "train")) == []
     (case,) = overread.load("rexgroundingct", root, "train")

@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 
 from overread.ontology import lung_anatomy
 from overread.phantom.body.lungs import LOBES, SEGMENTS
-from overread.phantom.patient import Patient, PatientFinding, Settings, make_patient
+from overread.phantom.patient import Patient, PatientFinding, PatientSettings, make_patient
 from overread.phantom.statement import KINDS
 
 # Any seed must do; these were rolled once, so that a failure can be run again.
@@ -110,7 +110,7 @@ def _words(finding: PatientFinding) -> None:
     [QUICK[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in QUICK[1:])],
 )
 def test_words_and_voxels_agree(seed: int, number: int) -> None:
-    agree(make_patient(number, Settings(seed=seed, mix="even")))
+    agree(make_patient(number, PatientSettings(seed=seed, mix="even")))
 
 
 @pytest.mark.slow
@@ -119,7 +119,9 @@ def test_words_and_voxels_agree(seed: int, number: int) -> None:
 def test_words_and_voxels_agree_in_many(block: int, difficulty: str) -> None:
     seen: set[str] = set()
     for seed, number in MANY[block * 5 : (block + 1) * 5]:
-        patient = make_patient(number, Settings(seed=seed, mix="even", difficulty=difficulty))
+        patient = make_patient(
+            number, PatientSettings(seed=seed, mix="even", difficulty=difficulty)
+        )
         agree(patient)
         seen |= {finding.statement.category for finding in patient.findings}
     assert len(seen) >= 6, f"of {len(KINDS)} categories"
@@ -127,14 +129,14 @@ def test_words_and_voxels_agree_in_many(block: int, difficulty: str) -> None:
 
 @pytest.mark.slow
 def test_words_and_voxels_agree_at_full_size() -> None:
-    patient = make_patient(5, Settings(seed=17, size="full", mix="even"))
+    patient = make_patient(5, PatientSettings(seed=17, size="full", mix="even"))
     assert patient.hu.shape == (300, 512, 512)
     agree(patient)
 
 
 @pytest.mark.slow
 def test_a_patient_repeats_and_another_seed_is_another_patient() -> None:
-    one, again, other = (make_patient(2, Settings(seed=s)) for s in (5, 5, 6))
+    one, again, other = (make_patient(2, PatientSettings(seed=s)) for s in (5, 5, 6))
     assert (one.hu == again.hu).all()
     assert one.report == again.report
     assert [f.statement for f in one.findings] == [f.statement for f in again.findings]
@@ -143,7 +145,7 @@ def test_a_patient_repeats_and_another_seed_is_another_patient() -> None:
 
 @pytest.mark.slow
 def test_difficulty_changes_the_look_and_not_the_body() -> None:
-    easy, hard = (make_patient(4, Settings(seed=8, difficulty=d)) for d in ("easy", "hard"))
+    easy, hard = (make_patient(4, PatientSettings(seed=8, difficulty=d)) for d in ("easy", "hard"))
     assert easy.habitus == hard.habitus
     assert easy.geometry == hard.geometry
     assert float(easy.hu[:, 0].std()) < float(hard.hu[:, 0].std()), "more noise"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overread.errors import UsageError
 from overread.ontology import report_regions
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, Statement
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, FindingStatement
 from overread.phantom.words.ct_report import CtReport, write_ct_report
 from overread.phantom.words.sentences import STYLES, Style, write_sentence
 from tests.phantom.statement_strategies import ALL_KINDS, statements, statements_beyond
@@ -42,7 +42,7 @@ ABSENT = (
 
 
 def make(
-    listed: list[Statement], seed: int, style: Style = "radiologist", *, held: bool = False
+    listed: list[FindingStatement], seed: int, style: Style = "radiologist", *, held: bool = False
 ) -> tuple[CtReport, list[str]]:
     """A report, and the sentences of lung and pleura in it."""
     rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ PATIENTS = st.lists(statements(), max_size=5).flatmap(
 
 @given(PATIENTS, st.integers(0, 2**32 - 1), st.sampled_from(STYLES), st.booleans())
 def test_a_report_contradicts_nothing(
-    listed: list[Statement], seed: int, style: Style, held: bool
+    listed: list[FindingStatement], seed: int, style: Style, held: bool
 ) -> None:
     """Nothing that is there is denied, neither in the findings nor in the impression."""
     made, texts = make(listed, seed, style, held=held)
@@ -86,7 +86,7 @@ def test_a_report_contradicts_nothing(
 
 
 @given(PATIENTS, st.integers(0, 2**32 - 1), st.sampled_from(STYLES))
-def test_a_report_is_well_formed(listed: list[Statement], seed: int, style: Style) -> None:
+def test_a_report_is_well_formed(listed: list[FindingStatement], seed: int, style: Style) -> None:
     """Whole sentences, single spaces, one to five lines of impression, the same by the same chance."""
     made, _ = make(listed, seed, style)
     for text in (made.technique, made.findings, *made.impression.split("\n")):
@@ -102,7 +102,7 @@ def test_a_report_is_well_formed(listed: list[Statement], seed: int, style: Styl
 
 @given(PATIENTS, st.integers(0, 2**32 - 1), st.sampled_from(STYLES))
 def test_an_impression_keeps_to_the_statements(
-    listed: list[Statement], seed: int, style: Style
+    listed: list[FindingStatement], seed: int, style: Style
 ) -> None:
     """Sides and sizes in the impression belong to some finding."""
     made, _ = make(listed, seed, style)
@@ -123,7 +123,7 @@ def test_an_impression_keeps_to_the_statements(
 )
 def test_every_kind_can_be_reported(category: str, kind: str, style: Style) -> None:
     """Alone, each kind is in the findings; what is important is in the impression."""
-    statement = Statement(
+    statement = FindingStatement(
         category=category, kind=kind, side=None if kind in EXTRAPULMONARY else "right"
     )
     impressions = set()
@@ -139,7 +139,7 @@ def test_every_kind_can_be_reported(category: str, kind: str, style: Style) -> N
 def test_regions_come_in_their_order() -> None:
     """Lungs, heart, mediastinum, chest wall, neck, bones, abdomen."""
     listed = [
-        Statement(category=code, kind=kind)
+        FindingStatement(category=code, kind=kind)
         for kind, code in EXTRAPULMONARY.items()
         if kind in ("steatosis", "rib fracture", "lymph nodes", "cardiomegaly")
     ]

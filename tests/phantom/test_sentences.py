@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from overread.errors import UnknownName, UsageError
 from overread.ontology import lung_anatomy
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, Statement
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, FindingStatement
 from overread.phantom.words.lexicon import list_wordings
 from overread.phantom.words.sentences import (
     STYLES,
@@ -167,7 +167,7 @@ def test_what_has_no_words_is_refused() -> None:
         list_wording_texts("9z")
     with pytest.raises(UnknownName, match="no words for 'purple'"):
         list_wording_texts("2d", "purple")
-    lung, rng = Statement(category="2f", kind="honeycombing"), np.random.default_rng(0)
+    lung, rng = FindingStatement(category="2f", kind="honeycombing"), np.random.default_rng(0)
     with pytest.raises(UsageError, match="no style 'shouted'"):
         write_sentence(lung, rng, style="shouted")  # type: ignore[arg-type]
     assert set(get_args(Style)) == set(STYLES)
@@ -181,7 +181,7 @@ def test_what_has_no_words_is_refused() -> None:
     st.sampled_from((None, True, False)),
 )
 def test_a_sentence_says_nothing_but_its_statement(
-    statement: Statement, seed: int, style: Style, held: bool, place: bool | None
+    statement: FindingStatement, seed: int, style: Style, held: bool, place: bool | None
 ) -> None:
     """Places, numbers, sizes, grades, spread and traits in the text are those of the statement."""
     made = write_sentence(
@@ -254,7 +254,7 @@ def test_a_sentence_says_nothing_but_its_statement(
 
 @given(statements() | statements_beyond(), SEEDS, STYLE, st.booleans())
 def test_a_sentence_is_well_formed(
-    statement: Statement, seed: int, style: Style, held: bool
+    statement: FindingStatement, seed: int, style: Style, held: bool
 ) -> None:
     """One capital, single spaces, right articles, right numbers of nouns and verbs, not too long."""
     text = write_sentence(statement, np.random.default_rng(seed), style=style, held_out=held).text
@@ -290,7 +290,7 @@ def test_a_sentence_is_well_formed(
 
 @given(statements(), SEEDS, STYLE)
 def test_the_same_chance_gives_the_same_sentence(
-    statement: Statement, seed: int, style: Style
+    statement: FindingStatement, seed: int, style: Style
 ) -> None:
     """Nothing but the generator decides."""
     first, second = (
@@ -299,7 +299,7 @@ def test_the_same_chance_gives_the_same_sentence(
     assert first == second
 
 
-def some_statements(count: int, seed: int) -> list[Statement]:
+def some_statements(count: int, seed: int) -> list[FindingStatement]:
     """Statements of all categories, as a patient might have them."""
     rng = np.random.default_rng(seed)
     order = [lobe.code for lobe in lung_anatomy().lobes]
@@ -311,7 +311,7 @@ def some_statements(count: int, seed: int) -> list[Statement]:
         inside = lung_anatomy().by_code[lobes[0]].segments
         pleura, things = category in ("2e", "2g"), category in ("2d", "2h")
         made.append(
-            Statement(
+            FindingStatement(
                 category=category,
                 kind=kind,
                 side=side_of(lobes),
@@ -386,7 +386,7 @@ def test_translated_sentences_sound_otherwise() -> None:
 )
 def test_lobes_are_added_up(lobes: tuple[str, ...], words: set[str]) -> None:
     """Both lower lobes, one lung, both lungs: lobes are named as one would."""
-    statement = Statement(
+    statement = FindingStatement(
         category="1c", kind="centrilobular", side=side_of(lobes), lobes=lobes, count=3
     )
     for seed in range(60):
@@ -401,7 +401,7 @@ def test_lobes_are_added_up(lobes: tuple[str, ...], words: set[str]) -> None:
 
 def test_the_lingula_has_its_name() -> None:
     """Both of its segments are the lingula; one may be called so too, without naming the segment."""
-    both = Statement(
+    both = FindingStatement(
         category="2a", kind="scar", side="left", lobes=("LUL",), segments=("LS4", "LS5")
     )
     texts = [write_sentence(both, np.random.default_rng(n), name_place=True) for n in range(200)]

@@ -76,7 +76,7 @@ class HeldServer:
 
         def given() -> bool:
             assert process.poll() is None, process.communicate()
-            return sum(row["what"] == "answered" for row in logged(self.log)) >= answers
+            return len([row for row in logged(self.log) if row["what"] == "answered"]) >= answers
 
         wait_until(given)
 

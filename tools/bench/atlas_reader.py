@@ -23,8 +23,8 @@ from overread import Card, RunPlan, compare, grade, run, score
 from overread.phantom.baseline import baseline_mask
 from overread.phantom.generator import make_population
 from overread.phantom.population import Mix, split_of
-from overread.phantom.statement import Statement
-from overread.phantom.visit import Settings
+from overread.phantom.statement import FindingStatement
+from overread.phantom.visit import PatientSettings
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import read_volume
 from overread.runs.scoring.comparison import CardComparison
@@ -46,7 +46,7 @@ def patient_numbers(split: str) -> Iterable[int]:
 def make_patients(out: Path, patients: int, mix: Mix, seed: int, exams: Sequence[str]) -> Path:
     """So many patients in test, and a few in train."""
     chosen = [*islice(patient_numbers("test"), patients), *islice(patient_numbers("train"), TRAIN)]
-    done = make_population(out, chosen, Settings(seed=seed, mix=mix), exams=exams)
+    done = make_population(out, chosen, PatientSettings(seed=seed, mix=mix), exams=exams)
     if done.failed:
         raise SystemExit(f"{len(done.failed)} patients could not be made: {done.failed}")
     return out
@@ -81,7 +81,7 @@ def grade_baseline(root: Path, out: Path) -> Card:
                 np.asarray(hu, np.int16),
                 lobes,
                 organs,
-                Statement.model_validate(one["statement"]),
+                FindingStatement.model_validate(one["statement"]),
                 tuple(one["said"]),
             ).astype(np.uint8)
             for one in row["findings"]

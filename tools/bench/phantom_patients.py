@@ -31,10 +31,10 @@ def time_patient(size: str, exams: str, number: int) -> None:
     """Make and write one patient here; print seconds and GB as JSON."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     from overread.phantom.exams.patient_exams import EXAMS, write_exams
-    from overread.phantom.visit import Settings
+    from overread.phantom.visit import PatientSettings
 
     every = exams == "all"
-    settings = Settings.model_validate({"size": size, "mix": "illness" if every else "real"})
+    settings = PatientSettings.model_validate({"size": size, "mix": "illness" if every else "real"})
     with tempfile.TemporaryDirectory(prefix="overread-bench-") as folder:
         begin = time.perf_counter()
         write_exams(number, settings, tuple(EXAMS) if every else ("rexgroundingct",), Path(folder))

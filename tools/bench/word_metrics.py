@@ -28,7 +28,7 @@ from overread.metrics.words import corpus_bleu, counting, radcliq_bleu2, rouge, 
 from overread.metrics.words.cider_scores import cider_of_words
 from overread.metrics.words.tokens import radcliq_words
 from overread.metrics.words.word_cache import WordCache
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, Statement
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, FindingStatement
 from overread.phantom.words.ct_report import write_ct_report
 from overread.phantom.words.sentences import write_sentence
 from tools.bench.harness import Line, Work, best_in_turns, report
@@ -55,22 +55,24 @@ def phantom_pairs(seed: int, count: int) -> Pairs:
     return pairs
 
 
-def _statement(rng: np.random.Generator) -> Statement:
+def _statement(rng: np.random.Generator) -> FindingStatement:
     if rng.random() < 0.2:
         kind = str(rng.choice(sorted(EXTRAPULMONARY)))
         side = "left" if kind == "rib fracture" else None
-        return Statement(category=EXTRAPULMONARY[kind], kind=kind, side=side)
+        return FindingStatement(category=EXTRAPULMONARY[kind], kind=kind, side=side)
     category = str(rng.choice(sorted(KINDS)))
     kind = str(rng.choice(KINDS[category]))
     lobe = str(rng.choice(list(LOBES)))
     if category in ("2e", "2g"):
-        return Statement.model_validate({"category": category, "kind": kind, "side": LOBES[lobe]})
+        return FindingStatement.model_validate(
+            {"category": category, "kind": kind, "side": LOBES[lobe]}
+        )
     size = int(rng.integers(4, 40)) if category in ("2d", "2h") else None
     where = {"side": LOBES[lobe], "lobes": (lobe,), "size_mm": size}
-    return Statement.model_validate({"category": category, "kind": kind, **where})
+    return FindingStatement.model_validate({"category": category, "kind": kind, **where})
 
 
-def _write_report(statements: list[Statement], rng: np.random.Generator) -> str:
+def _write_report(statements: list[FindingStatement], rng: np.random.Generator) -> str:
     lung = [write_sentence(one, rng).text for one in statements if one.kind not in EXTRAPULMONARY]
     whole = write_ct_report(statements, lung, rng)
     # Five sentences and the impression: the length of an ordinary report.

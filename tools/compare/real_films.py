@@ -25,7 +25,7 @@ from scipy import ndimage
 
 from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.sign import View
-from overread.phantom.patient import Settings, make_patient
+from overread.phantom.patient import PatientSettings, make_patient
 
 Greys = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -176,7 +176,7 @@ def make_films(count: int, seed: int) -> list[tuple[str, str, NDArray[np.uint8]]
     films = []
     for number in range(1, count + 1):
         view: View = "AP supine" if number % 4 == 0 else "PA"
-        room = FilmRenderer(make_patient(number, Settings(seed=seed)).visit)
+        room = FilmRenderer(make_patient(number, PatientSettings(seed=seed)).visit)
         films.append((f"phantom-{number}", view[:2], room.render(view).pixels))
     return films
 

@@ -27,7 +27,7 @@ from overread.phantom.patient import make_patient
 from overread.phantom.population import FindingPlan, draw_plans, draw_target, seed_for
 from overread.phantom.scanner import add_noise
 from overread.phantom.statement import KINDS
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from overread.pixels.draw import draw_title, make_montage
 from overread.pixels.geometry import to_ras
 from overread.pixels.planes import Plane, extract_slice, resample_square
@@ -73,7 +73,7 @@ def draw_tile(body: Body, clean: Canvas, category: str, kind: str) -> NDArray[np
 
 def patient_sheet() -> NDArray[np.uint8]:
     """Three planes of a patient in two windows."""
-    patient = make_patient(1, Settings(seed=2, size="full"))
+    patient = make_patient(1, PatientSettings(seed=2, size="full"))
     volume = patient.hu.transpose(2, 1, 0)
     shots = []
     for name in ("lung", "mediastinum"):
@@ -94,7 +94,7 @@ def film_sheet() -> NDArray[np.uint8]:
         (0, "PA", "effusion"), (0, "PA", "pneumothorax"), (0, "PA", "mass"),
     ]  # fmt: skip
     for number, view, kind in wanted:
-        settings = Settings(seed=4, mix="even")
+        settings = PatientSettings(seed=4, mix="even")
         numbers = [number] if number else range(1, 400)
         number = next(n for n in numbers if not kind or kinds_of(n, settings) == [kind])
         film = FilmRenderer(make_patient(number, settings).visit).render(view).pixels
@@ -104,7 +104,7 @@ def film_sheet() -> NDArray[np.uint8]:
     return make_montage(shots, columns=3)
 
 
-def kinds_of(number: int, settings: Settings) -> list[str]:
+def kinds_of(number: int, settings: PatientSettings) -> list[str]:
     """What a patient is planned to have; quick, since nothing is drawn."""
     rng = np.random.default_rng(seed_for(settings.seed, number, "plans"))
     return [plan.kind for plan in draw_plans(rng, settings.mix)]
@@ -112,7 +112,7 @@ def kinds_of(number: int, settings: Settings) -> list[str]:
 
 def case_sheet(number: int = 2) -> NDArray[np.uint8]:
     """The pictures of one case, with no word of what it is."""
-    settings = Settings(seed=4, mix="illness")
+    settings = PatientSettings(seed=4, mix="illness")
     with TemporaryDirectory() as folder:
         write_exams(number, settings, ("medthinkvqa",), Path(folder))
         draft = draw_draft(number, settings)

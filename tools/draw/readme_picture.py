@@ -20,13 +20,13 @@ import overread
 from overread.core import Box, Entry, Release, Truth
 from overread.ontology import finding_tree
 from overread.phantom.generator import make_population
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from overread.pixels.case_overlays import draw_plane, truth_labels
 from overread.pixels.draw import COLOURS, Colour, draw_boxes, make_montage, to_rgb
 from overread.pixels.planes import Plane
 
 PATIENT = 21  # A pleural effusion: nobody needs to be told where it is, on film and CT alike.
-SETTINGS = Settings(seed=0, size="full", mix="illness", difficulty="easy")
+SETTINGS = PatientSettings(seed=0, size="full", mix="illness", difficulty="easy")
 HEIGHT = WIDTH = 444
 TILE, MARGIN, WORDS = WIDTH // 2 - 2, 14, 200
 PLANES: tuple[tuple[Plane, str], ...] = (

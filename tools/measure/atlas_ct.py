@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from overread.core import Case, Geometry, Query, Volume
 from overread.phantom.baseline import baseline_mask, dice_score
-from overread.phantom.patient import Settings, make_patient
+from overread.phantom.patient import PatientSettings, make_patient
 from overread.readers.atlas import make
 
 
@@ -56,7 +56,7 @@ class FindingScore:
     baseline: float
 
 
-def patient_scores(number: int, settings: Settings) -> tuple[list[FindingScore], float]:
+def patient_scores(number: int, settings: PatientSettings) -> tuple[list[FindingScore], float]:
     """The findings of one patient, and the seconds of a core that the reader took."""
     patient = make_patient(number, settings)
     queries = tuple(
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--wordings", default="common")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    settings = Settings(
+    settings = PatientSettings(
         seed=args.seed,
         difficulty=args.difficulty,
         mix=args.mix,

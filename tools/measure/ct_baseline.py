@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 
 from overread.phantom.baseline import baseline_mask, dice_score
-from overread.phantom.patient import Settings, make_patient
+from overread.phantom.patient import PatientSettings, make_patient
 
 
-def patient_scores(number: int, settings: Settings) -> list[tuple[str, float, int]]:
+def patient_scores(number: int, settings: PatientSettings) -> list[tuple[str, float, int]]:
     """Category, Dice and voxels of each finding of one patient."""
     patient = make_patient(number, settings)
     scores = []
@@ -39,7 +39,9 @@ def main() -> None:
     parser.add_argument("--size", default="small")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    settings = Settings(seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size)
+    settings = PatientSettings(
+        seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size
+    )
     by_category: dict[str, list[float]] = defaultdict(list)
     volume: dict[str, list[int]] = defaultdict(list)
     with ProcessPoolExecutor(args.workers) as pool:

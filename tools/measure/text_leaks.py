@@ -24,20 +24,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, bundled_names
-from overread.build.medthinkvqa.fields import Differential
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses
 from overread.build.medthinkvqa.leaks import Leak, find_leaks
 from overread.build.medthinkvqa.probes import answer_by_rules, find_clues
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.raw_cases import PlantedHint, make_raw_case
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
 LEVELS = ("L3", "L2", "L1")
 
 
 def raw_cases(number: int, seed: int) -> Iterator[tuple[dict[str, Any], PlantedHint]]:
     """Raw cases as text, and what is planted in each."""
-    settings = Settings(seed=seed, mix="illness")
+    settings = PatientSettings(seed=seed, mix="illness")
     for patient in range(1, number + 1):
         draft = draw_draft(patient, settings)
         yield make_raw_case(draft, make_text_entry(draft, settings), settings)
@@ -47,7 +47,9 @@ def measure(number: int, seed: int, names: DiagnosisNames) -> dict[str, float]:
     """Shares: recall by level, how often level and diagnosis are right, precision, clues."""
     counts: Counter[str] = Counter()
     for row, planted in raw_cases(number, seed):
-        listed = Differential(key=row["final_diagnosis"], listed=tuple(row["differential"]))
+        listed = DifferentialDiagnoses(
+            key=row["final_diagnosis"], listed=tuple(row["differential"])
+        )
         leaks = find_leaks(row["history"], listed, names)
         clues = find_clues(row["history"], listed, names)
         answer, _ = answer_by_rules(row["history"], listed, clues)

@@ -29,7 +29,7 @@ from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.history import write_history
 from overread.phantom.illness.model import load_diseases_by_option, load_presentations
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
 CEILING = 0.228
 """One-sided 99.9 % of what guessing one of five gets on 2,000 cases."""
@@ -37,7 +37,7 @@ CEILING = 0.228
 Reader = Callable[[Sequence[Entry], Sequence[Entry]], list[str]]
 
 
-def draw_cases(first: int, number: int, settings: Settings, *, control: bool) -> list[Entry]:
+def draw_cases(first: int, number: int, settings: PatientSettings, *, control: bool) -> list[Entry]:
     """Cases as text, of patients from `first` on."""
     drafts = (draw_draft(n, settings) for n in range(first, first + number))
     return [make_text_entry(leak_diagnosis(d) if control else d, settings) for d in drafts]
@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--control", action="store_true")
     args = parser.parse_args()
-    settings = Settings(seed=args.seed)
+    settings = PatientSettings(seed=args.seed)
     begun = time.perf_counter()
     test = draw_cases(1, args.test, settings, control=args.control)
     train = draw_cases(args.test + 1, args.train, settings, control=args.control)

@@ -25,7 +25,7 @@ from overread.build.plan import (
 )
 from overread.build.reader_pool import ReaderPool
 from overread.build.sources import load_items
-from overread.build.step import BatchStep, Recipe, Step
+from overread.build.step import BatchStep, ItemStep, Recipe
 from overread.build.step_runner import StepDecision, StepRunner
 from overread.runs.failures import run_tasks
 from overread.runs.spec import current_versions
@@ -162,7 +162,7 @@ class BuildRun:
 
     # ---- single items --------------------------------------------------------------------------
 
-    async def _run_steps(self, steps: list[Step], left: dict[str, Item]) -> None:
+    async def _run_steps(self, steps: list[ItemStep], left: dict[str, Item]) -> None:
         """Take every item through some steps, several at once; those that end are taken out."""
         work = iter(list(left.values()))
         found: dict[str, Item | None] = {}
@@ -178,7 +178,7 @@ class BuildRun:
             else:
                 left[name] = item
 
-    async def _run_item(self, steps: list[Step], item: Item) -> Item | None:
+    async def _run_item(self, steps: list[ItemStep], item: Item) -> Item | None:
         for number, step in enumerate(steps):
             entry = await self._run_step(step, item)
             if entry is None or entry.outcome != "kept":
@@ -190,7 +190,7 @@ class BuildRun:
             item = item.model_copy(update={"data": {**item.data, **entry.data}})
         return item
 
-    async def _run_step(self, step: Step, item: Item) -> LedgerEntry | None:
+    async def _run_step(self, step: ItemStep, item: Item) -> LedgerEntry | None:
         """Run a step on an item, or reuse its stored decision; None where it stays undecided."""
         count = self._counts[step.name]
         count.came += 1
@@ -299,7 +299,7 @@ class BuildRun:
 
     # ---- what is known, what is wanted ---------------------------------------------------------
 
-    def _is_valid(self, step: Step | BatchStep, known: LedgerEntry) -> bool:
+    def _is_valid(self, step: ItemStep | BatchStep, known: LedgerEntry) -> bool:
         """Whether a stored decision is still valid."""
         plan = self.plan
         if plan.begin is not None and plan.begin != RELEASE:
@@ -320,7 +320,7 @@ class BuildRun:
     def _is_chosen(self, name: str) -> bool:
         return not self.plan.steps or name in self.plan.steps
 
-    def _later_steps(self, step: Step | BatchStep) -> list[str]:
+    def _later_steps(self, step: ItemStep | BatchStep) -> list[str]:
         return self._names[self._names.index(step.name) + 1 :]
 
     # ---- the end -------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class BuildRun:
 
     # ---- progress ------------------------------------------------------------------------------
 
-    def _shrink_total(self, step: Step | BatchStep) -> None:
+    def _shrink_total(self, step: ItemStep | BatchStep) -> None:
         if self.outcome.tally.total is not None:
             self.outcome.tally.total -= len(self._later_steps(step))
 

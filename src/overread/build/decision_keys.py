@@ -12,14 +12,14 @@ from typing import Any
 from pydantic import JsonValue
 
 from overread.build.item import Item
-from overread.build.step import BatchStep, Recipe, Step
+from overread.build.step import BatchStep, ItemStep, Recipe
 from overread.prompts import find_prompt
 
 Identities = Mapping[str, Mapping[str, JsonValue]]
 """Role → everything that changes its reader's answers."""
 
 
-def restrict_item(step: Step | BatchStep, item: Item) -> Item:
+def restrict_item(step: ItemStep | BatchStep, item: Item) -> Item:
     """The item as a step is shown it: with the fields that it reads, and no others."""
     if step.reads is None:
         return item
@@ -27,7 +27,7 @@ def restrict_item(step: Step | BatchStep, item: Item) -> Item:
     return item.model_copy(update={"data": kept})
 
 
-def restrict_settings(step: Step | BatchStep, settings: Mapping[str, str]) -> dict[str, str]:
+def restrict_settings(step: ItemStep | BatchStep, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that a step looks at."""
     return {
         name: value
@@ -36,7 +36,7 @@ def restrict_settings(step: Step | BatchStep, settings: Mapping[str, str]) -> di
     }
 
 
-def declares_role(step: Step | BatchStep, role: str) -> bool:
+def declares_role(step: ItemStep | BatchStep, role: str) -> bool:
     """Whether a step declares a role.
 
     >>> step = Step("probe", run=None, roles=("reader", "probe-*"))
@@ -47,7 +47,7 @@ def declares_role(step: Step | BatchStep, role: str) -> bool:
 
 
 def step_key(
-    step: Step | BatchStep,
+    step: ItemStep | BatchStep,
     *,
     settings: Mapping[str, str],
     seed: int,

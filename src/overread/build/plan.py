@@ -12,7 +12,7 @@ from overread import catalog
 from overread.build.item import Item
 from overread.build.ledger.store import LedgerEntry
 from overread.build.reader_pool import PriceOf, RoleSpec
-from overread.build.step import BatchStep, Recipe, Step
+from overread.build.step import BatchStep, ItemStep, Recipe
 from overread.core import Defect
 from overread.errors import UsageError
 from overread.runs.tally import Tally
@@ -169,10 +169,10 @@ class BuildOutcome:
 
 
 def group_steps(
-    steps: Iterable[Step | BatchStep],
-) -> list[list[Step] | BatchStep]:
+    steps: Iterable[ItemStep | BatchStep],
+) -> list[list[ItemStep] | BatchStep]:
     """Group the steps between two batch steps: an item can pass such a group on its own."""
-    found: list[list[Step] | BatchStep] = []
+    found: list[list[ItemStep] | BatchStep] = []
     for step in steps:
         if isinstance(step, BatchStep):
             found.append(step)

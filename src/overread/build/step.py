@@ -79,7 +79,7 @@ BatchFunction = Callable[[Sequence[Item], StepContext], Awaitable[Mapping[str, S
 
 
 @dataclass(frozen=True)
-class Step:
+class ItemStep:
     """Runs on each item separately; the result depends on its data, models and version."""
 
     name: str
@@ -132,7 +132,7 @@ class Recipe:
     about: str
     items: Callable[[Path, Mapping[str, str]], Iterable[Item | Defect]]
     """The items of a source, and what is wrong with rows that make none."""
-    steps: tuple[Step | BatchStep, ...]
+    steps: tuple[ItemStep | BatchStep, ...]
     release: Callable[[Sequence[Item], Path, StepContext], Sequence[Change]]
     """Writes the release of what is left into a folder, in the benchmark's layout."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -147,9 +147,9 @@ __all__ = [
     "BatchStep",
     "Change",
     "Item",
+    "ItemStep",
     "JsonValue",
     "Recipe",
-    "Step",
     "StepContext",
     "StepResult",
 ]

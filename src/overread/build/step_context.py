@@ -19,7 +19,7 @@ from overread.build.item import Data, Item
 from overread.build.ledger.questions import correction_key
 from overread.build.ledger.store import ReplyAttempt
 from overread.build.reader_pool import ReaderPool
-from overread.build.step import BatchStep, Step
+from overread.build.step import BatchStep, ItemStep
 from overread.core import Case, DrawnMask, Image, Reply, Request, Volume
 from overread.core.seeded import hash_seed
 from overread.errors import BadReply, UsageError
@@ -55,7 +55,7 @@ class LiveStepContext:
         staff: ReaderPool | None = None,
         verdicts: Mapping[str, str] | None = None,
         session: SessionSettings | None = None,
-        step: Step | BatchStep | None = None,
+        step: ItemStep | BatchStep | None = None,
         item: Item | None = None,
         unusable: frozenset[bytes] = frozenset(),
         count: RequestCounter | None = None,

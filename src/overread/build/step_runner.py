@@ -14,7 +14,7 @@ from overread.build.item import Drop, Item, Keep, Question, Wait
 from overread.build.ledger.store import LedgerEntry, ReplyAttempt
 from overread.build.plan import BuildOutcome, BuildPlan, StepCount
 from overread.build.reader_pool import ReaderPool
-from overread.build.step import BatchStep, Step
+from overread.build.step import BatchStep, ItemStep
 from overread.build.step_context import LiveStepContext, WouldAsk
 from overread.core import Request, SentImage
 from overread.errors import BadReply, OverreadError, first_error, is_fatal
@@ -58,7 +58,7 @@ class StepRunner:
 
     def make_context(
         self,
-        step: Step | BatchStep | None = None,
+        step: ItemStep | BatchStep | None = None,
         item: Item | None = None,
         unusable: frozenset[bytes] = frozenset(),
         count: StepCount | None = None,
@@ -89,7 +89,7 @@ class StepRunner:
         )
 
     def read_external_state(
-        self, step: Step | BatchStep, shown: Item
+        self, step: ItemStep | BatchStep, shown: Item
     ) -> tuple[JsonValue, Exception | None]:
         """The external state that a step depends on, or the error met while reading it."""
         if step.external_state is None:
@@ -105,7 +105,7 @@ class StepRunner:
             return None, error
 
     async def decide(
-        self, step: Step, shown: Item, key: str, unusable: frozenset[bytes], count: StepCount
+        self, step: ItemStep, shown: Item, key: str, unusable: frozenset[bytes], count: StepCount
     ) -> StepDecision | None:
         """Run a step on an item; None where a dry run would have had to ask a model."""
         desk = self.make_context(step, shown, unusable, count)
@@ -152,7 +152,7 @@ class StepRunner:
         return decisions
 
     def _make_decision(
-        self, step: Step | BatchStep, item: str, key: str, found: object, desk: LiveStepContext
+        self, step: ItemStep | BatchStep, item: str, key: str, found: object, desk: LiveStepContext
     ) -> StepDecision:
         """The ledger row for a step's result; raises if it is no valid, storable result."""
         base = LedgerEntry(
@@ -205,7 +205,7 @@ class StepRunner:
 
     def make_failure(
         self,
-        step: Step | BatchStep,
+        step: ItemStep | BatchStep,
         item: str,
         key: str,
         error: Exception,

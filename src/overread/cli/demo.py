@@ -106,14 +106,17 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     from overread.phantom.exams.patient_exams import EXAMS
     from overread.phantom.generator import claim_folder, make_population
     from overread.phantom.population import split_of
-    from overread.phantom.visit import Settings
+    from overread.phantom.visit import PatientSettings
 
     claim_folder(out)
     (out / _MARKER_FILE).touch()
     test = islice((number for number in count(1) if split_of(number) == "test"), patients)
     with progress_bar("making patients") as making:
         outcome = make_population(
-            out, [*test, *_TRAIN_PATIENTS], Settings(seed=seed, mix="illness"), progress=making
+            out,
+            [*test, *_TRAIN_PATIENTS],
+            PatientSettings(seed=seed, mix="illness"),
+            progress=making,
         )
     screen.print("[bold]Synthetic patients[/]: generated, not real people")
     for line in str(outcome).splitlines():

@@ -13,7 +13,7 @@ from overread.cli.arguments import AsJson
 
 if TYPE_CHECKING:
     from overread.phantom.generator import PopulationResult
-    from overread.phantom.visit import Settings
+    from overread.phantom.visit import PatientSettings
 
 
 def phantom(
@@ -138,7 +138,9 @@ def _print(out: Path, outcome: PopulationResult) -> None:
         screen.print(f"{lead}overread check {exam} {safe(root)}/{exam} --split all")
 
 
-def _write_text_cases(out: Path, patients: int, settings: Settings, *, as_json: bool) -> None:
+def _write_text_cases(
+    out: Path, patients: int, settings: PatientSettings, *, as_json: bool
+) -> None:
     """Write the cases as text and say so."""
     from overread.cli.console import print_json, progress_bar, safe
     from overread.cli.console import stdout_console as console

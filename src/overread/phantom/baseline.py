@@ -14,7 +14,7 @@ from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.boxes import bounding_box
 from overread.phantom.body.canvas import ORGAN_NUMBERS
 from overread.phantom.body.lungs import LOBES
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 
 BANDS: dict[str, tuple[float, float]] = {
     "1a": (-600, 200),
@@ -39,7 +39,7 @@ def baseline_mask(
     hu: NDArray[np.int16],
     lobes: NDArray[np.uint8],
     organs: NDArray[np.uint8],
-    statement: Statement,
+    statement: FindingStatement,
     said: tuple[str, ...],
 ) -> NDArray[np.bool_]:
     """The voxels in the category's band, in the lobes or the side that the sentence names."""

@@ -27,7 +27,7 @@ from overread.phantom.exams import case, ct
 from overread.phantom.exams.dataset_card import Counts, format_dataset_card
 from overread.phantom.exams.patient_exams import EXAMS, PatientRecord, write_exams
 from overread.phantom.population import Mix, split_of
-from overread.phantom.visit import VOXEL_MM, Settings
+from overread.phantom.visit import VOXEL_MM, PatientSettings
 from overread.phantom.words.sentences import STYLES
 from overread.runs.workers import run_in_workers
 from overread.storage.atomic import LEFTOVER, open_atomic, remove_leftovers
@@ -101,7 +101,7 @@ def default_mix(exams: Sequence[str]) -> Mix:
     return "illness" if case.NAME in exams else "real"
 
 
-def parse_settings(*, seed: int = 0, **words: str) -> Settings:
+def parse_settings(*, seed: int = 0, **words: str) -> PatientSettings:
     """Settings from what somebody typed; a word that is no choice is told with the nearest one.
 
     >>> parse_settings(size="ful")
@@ -112,13 +112,13 @@ def parse_settings(*, seed: int = 0, **words: str) -> Settings:
     for name, word in words.items():
         if word not in _CHOICES[name]:
             raise unknown_name(name, word, _CHOICES[name])
-    return Settings.model_validate({"seed": seed, **words})
+    return PatientSettings.model_validate({"seed": seed, **words})
 
 
 def make_population(
     out: Path,
     patients: int | Sequence[int],
-    settings: Settings,
+    settings: PatientSettings,
     *,
     exams: Sequence[str] = tuple(EXAMS),
     workers: int | None = None,
@@ -171,7 +171,10 @@ def make_population(
 
 
 def _write_lists(
-    out: Path, records: Sequence[PatientRecord], settings: Settings, outcome: PopulationResult
+    out: Path,
+    records: Sequence[PatientRecord],
+    settings: PatientSettings,
+    outcome: PopulationResult,
 ) -> None:
     """The lists and the card of every exam, from what is known of the patients."""
     outcome.splits.update(split_of(record.number) for record in records)
@@ -195,7 +198,7 @@ def default_workers(size: str) -> int:
     return max(1, min(cores, int(memory / WORKER_MEMORY_GB[size])))
 
 
-def _make_one(number: int, settings: Settings, exams: Sequence[str], out: Path) -> None:
+def _make_one(number: int, settings: PatientSettings, exams: Sequence[str], out: Path) -> None:
     """One patient and his record, which is written last."""
     try:
         record = write_exams(number, settings, exams, out)
@@ -242,7 +245,7 @@ def claim_folder(out: Path) -> None:
     (out / _WORK_FOLDER).mkdir(parents=True, exist_ok=True)
 
 
-def _check_settings(out: Path, settings: Settings, exams: Sequence[str]) -> None:
+def _check_settings(out: Path, settings: PatientSettings, exams: Sequence[str]) -> None:
     """Store the settings of the folder, or raise an error where it was made with others."""
     path = out / _WORK_FOLDER / "settings.json"
     asked: dict[str, Any] = {

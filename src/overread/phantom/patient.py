@@ -20,7 +20,7 @@ from overread.phantom.visit import (
     VOXEL_MM,
     PatientBody,
     PatientFinding,
-    Settings,
+    PatientSettings,
     Size,
     Visit,
     draw_style,
@@ -45,7 +45,7 @@ class Patient:
         return self.visit.number
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> PatientSettings:
         """What the population is made with."""
         return self.visit.settings
 
@@ -92,7 +92,7 @@ class Patient:
         return out
 
 
-def make_patient(number: int, settings: Settings) -> Patient:
+def make_patient(number: int, settings: PatientSettings) -> Patient:
     """Draw patient `number` (from 1 on) of the population that the settings name."""
     if settings.mix == "illness":
         return scan_visit(
@@ -110,7 +110,7 @@ def make_patient(number: int, settings: Settings) -> Patient:
 
 
 def draw_case_days(
-    draft: Draft, settings: Settings, *, first_only: bool = False
+    draft: Draft, settings: PatientSettings, *, first_only: bool = False
 ) -> tuple[Visit, ...]:
     """The patient of a case on its one or two days, or on the first of them only."""
     rng = np.random.default_rng(seed_for(settings.seed, draft.patient, "case", "build"))
@@ -141,7 +141,7 @@ def scan_visit(
 
 
 def _make_person(
-    number: int, settings: Settings, names: list[str], rng: np.random.Generator
+    number: int, settings: PatientSettings, names: list[str], rng: np.random.Generator
 ) -> PatientBody:
     """The body of a patient who has these beyond the lung."""
     body = Body(seed_for(settings.seed, number, "body"), draw_habitus_changes(names, rng))
@@ -160,4 +160,4 @@ def draw_habitus_changes(names: list[str], rng: np.random.Generator) -> dict[str
     return changed
 
 
-__all__ = ["VOXEL_MM", "Patient", "PatientFinding", "Settings", "Size", "make_patient"]
+__all__ = ["VOXEL_MM", "Patient", "PatientFinding", "PatientSettings", "Size", "make_patient"]

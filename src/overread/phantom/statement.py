@@ -52,7 +52,7 @@ TRAITS = ("lobulated", "smooth", "air bronchograms", "calcified", "thick-walled"
 """What a kind may have besides."""
 
 
-class Statement(Record):
+class FindingStatement(Record):
     """One finding as the voxels bear it out: a sentence may say less, and never anything else."""
 
     category: str

@@ -23,7 +23,7 @@ from overread.phantom.findings.lookalikes import draw_lookalikes
 from overread.phantom.findings.measure import measure_finding
 from overread.phantom.findings.scan import DrawnFinding, Entity, Scan
 from overread.phantom.population import FindingPlan, Mix, seed_for
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.lexicon import Style
 from overread.phantom.words.sentences import FindingSentence, write_sentence
 
@@ -32,7 +32,7 @@ VOXEL_MM: dict[str, float | None] = {"small": 2.0, "full": None}
 """Millimetres of a voxel's side; None is 512 × 512 × 300 voxels fitted to the patient."""
 
 
-class Settings(Record):
+class PatientSettings(Record):
     """Everything that changes a patient, besides his number."""
 
     seed: int = 0
@@ -53,7 +53,7 @@ class Settings(Record):
 class PatientFinding:
     """One finding of lung or pleura: its statement, its sentence, its voxels."""
 
-    statement: Statement
+    statement: FindingStatement
     sentence: FindingSentence
     entities: tuple[Entity, ...]
 
@@ -63,7 +63,7 @@ class Visit:
     """One patient on one day, before the scanner's noise."""
 
     number: int
-    settings: Settings
+    settings: PatientSettings
     body: Body
     scan: Scan
     """The canvas with clean HU and labels, and which voxels findings hold."""
@@ -81,7 +81,7 @@ class Visit:
 class PatientBody:
     """One patient whose body is made, and who may be examined on several days."""
 
-    def __init__(self, number: int, settings: Settings, body: Body, *, spurs: float) -> None:
+    def __init__(self, number: int, settings: PatientSettings, body: Body, *, spurs: float) -> None:
         """The body, and how far the spurs of its vertebrae stand out."""
         self.number, self.settings, self.body, self.spurs = number, settings, body, spurs
         self._canvas: Canvas | None = None
@@ -139,7 +139,7 @@ class PatientBody:
         )
 
 
-def draw_style(settings: Settings, rng: np.random.Generator) -> Style:
+def draw_style(settings: PatientSettings, rng: np.random.Generator) -> Style:
     """Whose manner a patient's sentences have."""
     if settings.style != "mixed":
         return settings.style
@@ -147,7 +147,10 @@ def draw_style(settings: Settings, rng: np.random.Generator) -> Style:
 
 
 def _write_sentences(
-    statements: Sequence[Statement], words: np.random.Generator, style: Style, settings: Settings
+    statements: Sequence[FindingStatement],
+    words: np.random.Generator,
+    style: Style,
+    settings: PatientSettings,
 ) -> list[FindingSentence]:
     categories = [s.category for s in statements]
     return [

@@ -99,7 +99,7 @@ def fit_text(text: str, size: float, room: float) -> str:
 
 
 @dataclass
-class Canvas:
+class ChartCanvas:
     """A white sheet; x to the right, y down, in units of which an SVG shows one as a pixel."""
 
     width: int

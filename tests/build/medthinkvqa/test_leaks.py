@@ -10,7 +10,7 @@ import pytest
 
 from overread.build.item import Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, bundled_names, load_names
-from overread.build.medthinkvqa.fields import Differential
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses
 from overread.build.medthinkvqa.leaks import find_leaks, handle_leaks
 from overread.build.medthinkvqa.words import WordIndex, fold, stem
 from overread.build.step_context import LiveStepContext
@@ -18,7 +18,7 @@ from overread.errors import UsageError
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.raw_cases import make_raw_case
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
 LISTED = (
     "Pulmonary sarcoidosis",
@@ -34,7 +34,7 @@ LISTED = (
 
 def found(history: str, names: DiagnosisNames | None = None) -> list[tuple[str, str, str]]:
     """Level, evidence and diagnosis of each leak."""
-    listed = Differential(key=LISTED[0], listed=LISTED)
+    listed = DifferentialDiagnoses(key=LISTED[0], listed=LISTED)
     leaks = find_leaks(history, listed, names or bundled_names())
     for leak in leaks:
         assert history[leak.start : leak.end] == leak.evidence
@@ -121,7 +121,7 @@ def test_a_hedge_does_not_reach_into_the_next_sentence() -> None:
 
 def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
     """Words within the full name of one option are no mention of another."""
-    listed = Differential(
+    listed = DifferentialDiagnoses(
         key="Invasive aspergillosis",
         listed=("Invasive aspergillosis", "Allergic bronchopulmonary aspergillosis"),
     )
@@ -242,14 +242,16 @@ def test_words_are_folded_and_stems_meet_across_languages() -> None:
 
 def test_planted_leaks_are_found_by_rules_alone() -> None:
     """Of 400 raw cases: every leak at its place, nothing in a clean case (see tools/measure_leaks)."""
-    settings = Settings(seed=5, mix="illness")
+    settings = PatientSettings(seed=5, mix="illness")
     planted = {"L1": 0, "L2": 0, "L3": 0}
     hits = dict(planted)
     false = 0
     for number in range(1, 401):
         draft = draw_draft(number, settings)
         row, hidden = make_raw_case(draft, make_text_entry(draft, settings), settings)
-        listed = Differential(key=row["final_diagnosis"], listed=tuple(row["differential"]))
+        listed = DifferentialDiagnoses(
+            key=row["final_diagnosis"], listed=tuple(row["differential"])
+        )
         leaks = find_leaks(row["history"], listed, bundled_names())
         if hidden.level is None:
             false += bool(leaks)

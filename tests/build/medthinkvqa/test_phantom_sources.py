@@ -25,7 +25,7 @@ from overread.phantom.generator import make_population
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.raw_cases import make_raw_case
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from overread.pixels.encode import encode
 
 PATIENTS = 60
@@ -70,7 +70,7 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Text cases as the phantom writes them, each picture a few grey pixels."""
     root = tmp_path_factory.mktemp("phantom")
-    settings = Settings(seed=SEED, mix="illness")
+    settings = PatientSettings(seed=SEED, mix="illness")
     own, raw, planted = [], [], []
     grey = encode(np.full((8, 8), 90, np.uint8), kind="jpeg")
     for number in range(1, PATIENTS + 1):
@@ -245,7 +245,7 @@ def test_the_planted_file_is_never_read(sources: Path, tmp_path: Path) -> None:
 def test_drawn_patients_are_rebuilt_whole(tmp_path: Path) -> None:
     """From drawn patients every cell that is not free is the generator's, times of pictures too."""
     root = tmp_path / "phantom"
-    make_population(root, 2, Settings(seed=20), exams=["medthinkvqa"], workers=2)
+    make_population(root, 2, PatientSettings(seed=20), exams=["medthinkvqa"], workers=2)
     own: dict[str, Entry] = {}
     for split in ("train", "test"):
         for entry in load("medthinkvqa", root / "medthinkvqa", split).entries():

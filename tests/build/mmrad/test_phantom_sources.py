@@ -30,7 +30,7 @@ from overread.core import Entry
 from overread.phantom.exams.xray import write_films, write_lists
 from overread.phantom.film.sign import View
 from overread.phantom.generator import make_population
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from overread.pixels.image_files import read_image
 from tests.phantom.film.made_up_sights import HEIGHT, WIDTH, sight
 
@@ -62,14 +62,14 @@ class _Room:
 
 class _Patient(NamedTuple):
     number: int
-    settings: Settings
+    settings: PatientSettings
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Films of made-up sights through the generator's own writer, built anew from its sources."""
     root = tmp_path_factory.mktemp("population")
-    settings = Settings(seed=4)
+    settings = PatientSettings(seed=4)
     records = [
         write_films(_Patient(number, settings), _Room(), sight(number), root)
         for number in range(1, PATIENTS + 1)
@@ -214,7 +214,7 @@ def test_question_rows_of_the_phantom_make_a_release(built: Built, tmp_path: Pat
 @pytest.mark.slow
 def test_real_patients_of_the_phantom_are_rebuilt(tmp_path: Path) -> None:
     """Films that were drawn from bodies: the same holds, and nothing is dropped or asked."""
-    make_population(tmp_path, 2, Settings(seed=9), exams=["mmrad"], workers=2)
+    make_population(tmp_path, 2, PatientSettings(seed=9), exams=["mmrad"], workers=2)
     built = rebuilt(tmp_path)
     _intact(built, 2)
     test_what_is_determined_equals_the_generators_release(built)

@@ -21,7 +21,7 @@ from overread.build.rexgroundingct.sentences import sentence_spans
 from overread.build.step import StepFunction
 from overread.build.step_context import LiveStepContext
 from overread.errors import UsageError
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.ct_report import write_ct_report
 from overread.phantom.words.lexicon import STYLES, Style
 from overread.phantom.words.sentences import write_sentence
@@ -130,7 +130,7 @@ def test_phrases_that_speak_of_an_earlier_scan_say_so(said: str) -> None:
     st.sampled_from(STYLES),
 )
 def test_no_number_and_no_finding_of_a_synthetic_report_is_lost(
-    lung: list[Statement], beyond: list[Statement], seed: int, style: Style
+    lung: list[FindingStatement], beyond: list[FindingStatement], seed: int, style: Style
 ) -> None:
     """The rules' own phrases pass the check that is put to models, report after report."""
     rng = np.random.default_rng(seed)

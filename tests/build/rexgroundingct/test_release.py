@@ -15,7 +15,7 @@ from overread.build.plan import BuildOutcome
 from overread.build.rexgroundingct import RECIPE
 from overread.build.runner import run_build
 from overread.phantom.generator import make_population
-from overread.phantom.patient import Settings
+from overread.phantom.patient import PatientSettings
 from tests.build.demo_recipe import scripted_build, table
 from tests.workflows.scripted_model import Asked
 
@@ -31,7 +31,7 @@ SETTINGS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three patients of the phantom, one of each split, with their sources."""
     folder = tmp_path_factory.mktemp("phantom")
-    make_population(folder, [1, 2, 3], Settings(seed=5), exams=["rexgroundingct"], workers=1)
+    make_population(folder, [1, 2, 3], PatientSettings(seed=5), exams=["rexgroundingct"], workers=1)
     return folder
 
 

@@ -9,7 +9,7 @@ from overread.phantom.body.anatomy import Body
 from overread.phantom.case.days import draw_days
 from overread.phantom.illness.draft import Draft, PictureSpec, Turn
 from overread.phantom.population import FindingPlan, seed_for
-from overread.phantom.visit import PatientBody, Settings, Visit
+from overread.phantom.visit import PatientBody, PatientSettings, Visit
 
 SEED = 3
 
@@ -46,7 +46,9 @@ def draft_of(
 
 def person_of(number: int = 1) -> PatientBody:
     """A patient of a population that no other test draws."""
-    return PatientBody(number, Settings(seed=SEED), Body(seed_for(SEED, number, "body")), spurs=0)
+    return PatientBody(
+        number, PatientSettings(seed=SEED), Body(seed_for(SEED, number, "body")), spurs=0
+    )
 
 
 def days_of(draft: Draft) -> tuple[Visit, ...]:

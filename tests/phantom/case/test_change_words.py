@@ -9,26 +9,26 @@ from overread.language.statements import find_statements
 from overread.phantom.case.change_words import write_change, write_changes
 from overread.phantom.case.days import FindingChange
 from overread.phantom.illness.draft import Turn
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 
-NODULE = Statement(
+NODULE = FindingStatement(
     category="2d", kind="spiculated", side="right", lobes=("RUL",), size_mm=14, countable=True
 )
-NODULES = Statement(
+NODULES = FindingStatement(
     category="2d", kind="solid", side="left", lobes=("LLL",), size_mm=14, count=5, countable=True
 )
 FINDINGS = [
     NODULE,
     NODULES,
-    Statement(category="2b", kind="consolidation", side="left", lobes=("LLL",)),
-    Statement(category="2e", kind="effusion", side="right"),
-    Statement(category="2c", kind="ground-glass", side="both", lobes=("RLL", "LLL")),
-    Statement(category="2h", kind="cavity", side="left", lobes=("LUL",), size_mm=30),
+    FindingStatement(category="2b", kind="consolidation", side="left", lobes=("LLL",)),
+    FindingStatement(category="2e", kind="effusion", side="right"),
+    FindingStatement(category="2c", kind="ground-glass", side="both", lobes=("RLL", "LLL")),
+    FindingStatement(category="2h", kind="cavity", side="left", lobes=("LUL",), size_mm=30),
 ]
 EVERY = pytest.mark.parametrize("found", FINDINGS, ids=lambda found: found.kind)
 
 
-def change_of(found: Statement, turn: Turn, size: int | None = None) -> FindingChange:
+def change_of(found: FindingStatement, turn: Turn, size: int | None = None) -> FindingChange:
     """A change of a finding; of a size only where the finding has one."""
     after = found.model_copy(update={"size_mm": size}) if found.size_mm and size else found
     return FindingChange(
@@ -47,7 +47,7 @@ def wordings(change: FindingChange) -> set[str]:
 
 @EVERY
 @pytest.mark.parametrize("turn", ["gone", "smaller", "same", "larger", "new"])
-def test_every_change_is_read_as_it_is(found: Statement, turn: Turn) -> None:
+def test_every_change_is_read_as_it_is(found: FindingStatement, turn: Turn) -> None:
     """What is gone is read as absent and the rest as present, in its place, with its new size."""
     more = {"larger": 7, "smaller": -5}.get(turn)
     size = found.size_mm + more if found.size_mm and more else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from overread.ontology import xray_regions
 from overread.phantom.film.sign import FilmBox, FilmContents, Sign, View, Visibility
-from overread.phantom.statement import EXTRAPULMONARY, KINDS, Severity, Side, Statement
+from overread.phantom.statement import EXTRAPULMONARY, KINDS, FindingStatement, Severity, Side
 
 ALL_KINDS = [(category, kind) for category, kinds in KINDS.items() for kind in kinds]
 BEYOND_KINDS = [(code, kind) for kind, code in EXTRAPULMONARY.items()]
@@ -97,7 +97,7 @@ def sign(
     count = int(rng.integers(max(1, len(sides)), 6)) if things else max(1, len(sides))
     return Sign(
         key=f"beyond-{kind}" if beyond else f"finding-{number}",
-        statement=Statement(
+        statement=FindingStatement(
             category=category,
             kind=kind,
             side=side,

@@ -15,8 +15,8 @@ from overread.phantom.findings.extrapulmonary import ExtrapulmonaryFinding
 from overread.phantom.findings.measure import measure_finding
 from overread.phantom.findings.scan import DrawnFinding, Entity, Scan, bounding_box
 from overread.phantom.population import seed_for
-from overread.phantom.statement import EXTRAPULMONARY, Statement
-from overread.phantom.visit import PatientFinding, Settings, Visit
+from overread.phantom.statement import EXTRAPULMONARY, FindingStatement
+from overread.phantom.visit import PatientFinding, PatientSettings, Visit
 from overread.phantom.words.sentences import FindingSentence
 
 Ball = tuple[tuple[float, float, float], float]
@@ -61,12 +61,14 @@ def visit_with(
         drawn.append(DrawnFinding("2d", "solid", entities, countable=True, sized=True, plan=n))
     said = FindingSentence(text="", wording="", said=())
     others = [
-        ExtrapulmonaryFinding(Statement(category=EXTRAPULMONARY[name], kind=name), (0.0, 0.0, 0.0))
+        ExtrapulmonaryFinding(
+            FindingStatement(category=EXTRAPULMONARY[name], kind=name), (0.0, 0.0, 0.0)
+        )
         for name in beyond
     ]
     return Visit(
         number=number,
-        settings=Settings(seed=31),
+        settings=PatientSettings(seed=31),
         body=body,
         scan=scan,
         drawn_findings=tuple(drawn),

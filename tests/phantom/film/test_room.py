@@ -13,14 +13,16 @@ from overread.phantom.film.shadows import Shadows
 from overread.phantom.film.sign import View
 from overread.phantom.findings.scan import Entity
 from overread.phantom.population import FindingPlan, seed_for
-from overread.phantom.visit import PatientBody, Settings, Visit
+from overread.phantom.visit import PatientBody, PatientSettings, Visit
 
 VIEWS: tuple[View, ...] = ("PA", "AP supine", "lateral")
 
 
 def a_visit(number: int, plans: list[FindingPlan]) -> Visit:
     """One small patient with the findings that are asked for."""
-    person = PatientBody(number, Settings(seed=1), Body(seed_for(1, number, "body")), spurs=0.0)
+    person = PatientBody(
+        number, PatientSettings(seed=1), Body(seed_for(1, number, "body")), spurs=0.0
+    )
     rng = np.random.default_rng(seed_for(1, number, "beyond"))
     return person.draw_visit(plans, [], rng, np.random.default_rng(0), "radiologist")
 

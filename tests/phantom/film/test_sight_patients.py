@@ -13,7 +13,7 @@ from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.sign import FilmContents, Sign, View
 from overread.phantom.film.visibility import find_limits, find_signs
 from overread.phantom.patient import make_patient
-from overread.phantom.visit import Settings, Visit
+from overread.phantom.visit import PatientSettings, Visit
 
 MEASURED = ("cardiomegaly", "aortic ectasia", "osteophytes", "steatosis")
 
@@ -32,7 +32,7 @@ class Looked(NamedTuple):
 def looked(request: pytest.FixtureRequest) -> Looked:
     """Patients who have a little of everything."""
     number, view = request.param
-    visit = make_patient(number, Settings(seed=11, mix="even")).visit
+    visit = make_patient(number, PatientSettings(seed=11, mix="even")).visit
     room = FilmRenderer(visit)
     return Looked(visit, room, find_signs(room, visit, view))
 

@@ -14,12 +14,12 @@ from overread.phantom.film.gravity import (
 from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.shadows import BeamDirection
 from overread.phantom.population import FindingPlan, seed_for
-from overread.phantom.visit import PatientBody, Settings, Visit
+from overread.phantom.visit import PatientBody, PatientSettings, Visit
 
 
 def a_visit(number: int, plans: list[FindingPlan], beyond: tuple[str, ...] = ()) -> Visit:
     """One small patient with the findings that are asked for."""
-    settings = Settings(seed=1)
+    settings = PatientSettings(seed=1)
     person = PatientBody(number, settings, Body(seed_for(1, number, "body")), spurs=0.0)
     rng = np.random.default_rng(seed_for(1, number, "beyond"))
     return person.draw_visit(plans, list(beyond), rng, np.random.default_rng(0), "radiologist")

@@ -29,7 +29,7 @@ from overread.phantom.film.zones import (
     write_half_place,
     write_zone_place,
 )
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.lexicon import STYLES, Style, is_held_out
 from tests.phantom.film.made_up_sights import ALL_KINDS, BEYOND_KINDS, sight, sign
 
@@ -53,7 +53,7 @@ def said(category: str, kind: str, seed: int, stance: Stance, seen: Visibility) 
 
 def test_every_kind_has_words() -> None:
     """Every kind of the population can be said of a film; another one is refused."""
-    assert {sign_kind(Statement(category=c, kind=k)) for c, k in KINDS} == set(
+    assert {sign_kind(FindingStatement(category=c, kind=k)) for c, k in KINDS} == set(
         load_all_sign_words()
     )
     with pytest.raises(UnknownName, match="no words for '2z:spot'"):

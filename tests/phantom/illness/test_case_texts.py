@@ -36,10 +36,10 @@ from overread.phantom.illness.finding_phrases import (
 from overread.phantom.illness.model import load_diseases
 from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.population import FindingPlan, split_of
-from overread.phantom.statement import Statement
-from overread.phantom.visit import Settings
+from overread.phantom.statement import FindingStatement
+from overread.phantom.visit import PatientSettings
 
-SETTINGS = Settings(seed=4)
+SETTINGS = PatientSettings(seed=4)
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,9 @@ def test_measured_findings_are_told_with_size_and_place() -> None:
         d for n in range(1, 300) if (d := draw_draft(n, SETTINGS)).disease == "lung_carcinoma"
     )
     mark = draft.plans[0].kind
-    seen = Statement(category="2d", kind=mark, side="right", lobes=("RUL",), size_mm=23, count=1)
+    seen = FindingStatement(
+        category="2d", kind=mark, side="right", lobes=("RUL",), size_mm=23, count=1
+    )
     text = write_discussion(draft, [seen], "It has grown.", np.random.default_rng(0))
     assert f"{describe_finding(seen)}" in text
     assert "23 mm in the right upper lobe" in text
@@ -206,8 +208,8 @@ def test_measured_findings_are_told_with_size_and_place() -> None:
 
 def test_findings_at_one_place_share_its_words() -> None:
     """Two findings in one lobe are told together, and a measured one keeps words of its own."""
-    one = Statement(category="2h", kind="cavity", side="right", lobes=("RUL",))
-    two = Statement(category="1e", kind="tree-in-bud", side="right", lobes=("RUL",))
+    one = FindingStatement(category="2h", kind="cavity", side="right", lobes=("RUL",))
+    two = FindingStatement(category="1e", kind="tree-in-bud", side="right", lobes=("RUL",))
     assert describe_findings([one, two]) == (
         "a thick-walled cavity and tree-in-bud nodules in the right upper lobe"
     )

@@ -21,9 +21,9 @@ from overread.phantom.illness.model import (
 )
 from overread.phantom.illness.sampler import INCIDENTAL_FINDINGS, draw_draft, plausible_diseases
 from overread.phantom.population import draw_views, seed_for
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
-SETTINGS = Settings(seed=11)
+SETTINGS = PatientSettings(seed=11)
 NUMBER = 2500
 
 # Ordinary words that also stand in a name of some diagnosis; none of them points to it.
@@ -66,8 +66,8 @@ def test_a_draft_depends_on_seed_and_number_alone(drafts: list[Draft]) -> None:
     """Drawn again, alone and in another order, it is the same; with another seed it is not."""
     for number in (400, 7, 31):
         assert draw_draft(number, SETTINGS) == drafts[number - 1]
-        assert draw_draft(number, Settings(seed=12)) != drafts[number - 1]
-        assert draw_draft(number, Settings(seed=11, size="full")) == drafts[number - 1]
+        assert draw_draft(number, PatientSettings(seed=12)) != drafts[number - 1]
+        assert draw_draft(number, PatientSettings(seed=11, size="full")) == drafts[number - 1]
 
 
 def test_nothing_visible_depends_on_the_key(

@@ -17,9 +17,9 @@ from overread.phantom.illness.model import (
 )
 from overread.phantom.illness.raw_cases import KIND_SHARES, PlantedHint, make_raw_case
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
-SETTINGS = Settings(seed=9)
+SETTINGS = PatientSettings(seed=9)
 NUMBER = 1500
 Row = tuple[Draft, dict[str, Any], PlantedHint]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from overread.core import Entry
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from tools.measure import text_only as tool
 
-SETTINGS = Settings(seed=0)
+SETTINGS = PatientSettings(seed=0)
 
 
 @pytest.fixture(scope="module")

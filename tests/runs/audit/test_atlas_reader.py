@@ -10,7 +10,7 @@ import pytest
 from overread import RunPlan, run
 from overread.phantom.generator import make_population
 from overread.phantom.population import split_of
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 from overread.runs.audit.records import Audit, AuditPlan
 from overread.runs.audit.runner import audit
 
@@ -24,7 +24,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     test = islice((number for number in count(1) if split_of(number) == "test"), 24)
     exams = list(PATIENTS)
     assert not make_population(
-        out, [*test, 1, 4], Settings(seed=5, difficulty="easy"), exams=exams
+        out, [*test, 1, 4], PatientSettings(seed=5, difficulty="easy"), exams=exams
     ).failed
     return out
 

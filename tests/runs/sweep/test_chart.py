@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from overread.pixels.charts import Canvas, round_ticks, text_width
+from overread.pixels.charts import ChartCanvas, round_ticks, text_width
 from overread.runs.sweep.chart import Chart, Curve, Dot, WordTick, draw_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -166,7 +166,7 @@ def test_crowded_values_get_round_ticks() -> None:
 
 def test_a_dashed_line_has_its_gaps_in_the_png() -> None:
     """Strokes and gaps of the lengths that the SVG says."""
-    sheet = Canvas(120, 20)
+    sheet = ChartCanvas(120, 20)
     sheet.line([(10, 10), (110, 10)], "#000000", wide=1, dash=(10, 10))
     with Pillow.open(io.BytesIO(sheet.png())) as image:
         row = np.asarray(image.convert("L"))[20]

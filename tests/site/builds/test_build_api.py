@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 from overread.build.item import Item, Question, StepResult, Wait
 from overread.build.rexgroundingct.mask_step import question_id
 from overread.build.runner import run_build
-from overread.build.step import Recipe, Step, StepContext
+from overread.build.step import ItemStep, Recipe, StepContext
 from overread.pixels.masks import write_mask
 from overread.pixels.nifti import write_volume
 from tests.site.builds.question_folders import demo_build
@@ -67,7 +67,9 @@ def test_the_mask_in_question_is_drawn_on_the_slices(tmp_path: Path) -> None:
     source, folder = tmp_path / "source", tmp_path / "built"
     affine = np.diag([-2.0, -2.0, 3.0, 1.0])
     write_volume(source / "images" / NAME, np.full(SHAPE, -500, np.int16), affine)
-    recipe = Recipe("mine", "One doubt.", _scan, (Step("doubt", _doubt, roles=()),), lambda *_: ())
+    recipe = Recipe(
+        "mine", "One doubt.", _scan, (ItemStep("doubt", _doubt, roles=()),), lambda *_: ()
+    )
     run_build(recipe, source, folder)
     masks = np.zeros((2, *SHAPE), np.uint8)
     masks[0, 1:3, 1:3, 1] = 1

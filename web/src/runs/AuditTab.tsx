@@ -11,7 +11,7 @@ import { type Column, RowTable } from "./RowTable";
 import type { RunStatus } from "./RunView";
 
 type AuditResult = Schemas["AuditResult"];
-type Shares = Schemas["AuditShares"];
+type Shares = Schemas["SharesOfAudit"];
 type Answer = Schemas["AuditedAnswer"];
 const NOUNS: Record<string, string> = { box: "boxes", mask: "masks", slices: "slice ranges", whole: "whole pictures" };
 

@@ -12,7 +12,7 @@ import { formatCount, formatP } from "../kit/numbers";
 import { linesOf } from "./sweep_lines";
 import "./runs.css";
 
-type SweepResult = Schemas["SweepResult"];
+type SweepResult = Schemas["SweepTable"];
 
 export default function SweepView({ parts }: ViewProps) {
   const id = parts["sweep"] ?? "";

@@ -108,7 +108,7 @@ describe("cases that are wanted", () => {
 
 describe("lines of a sweep", () => {
   const point = (values: Record<string, string>, value: number) =>
-    ({ name: "", run: null, values, cases: 1, readings: 1, failed: 0, not_scored: {}, agreement: null, differences: {}, scores: { m: { value, low: null, high: null, n: 1, better: "higher", about: "", reference: "" } } }) as Schemas["SweepPoint"];
+    ({ name: "", run: null, values, cases: 1, readings: 1, failed: 0, not_scored: {}, agreement: null, differences: {}, scores: { m: { value, low: null, high: null, n: 1, better: "higher", about: "", reference: "" } } }) as Schemas["PointOfSweep"];
   it("goes along the first axis of numbers, one line for each other value", () => {
     const found = {
       axes: [
@@ -116,7 +116,7 @@ describe("lines of a sweep", () => {
         { name: "image_ratio", values: ["100", "0"], numbers: [100, 0] },
       ],
       points: [point({ kind: "a", image_ratio: "100" }, 1), point({ kind: "a", image_ratio: "0" }, 0.5), point({ kind: "b", image_ratio: "0" }, 0.2)],
-    } as unknown as Schemas["SweepResult"];
+    } as unknown as Schemas["SweepTable"];
     const { along, lines, words } = linesOf(found, "m");
     expect(along?.name).toBe("image_ratio");
     expect(words).toBeNull();

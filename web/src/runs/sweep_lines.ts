@@ -2,7 +2,7 @@
 import type { Schemas } from "../api/client";
 import type { Dot, Line } from "../charts/Curve";
 
-type SweepResult = Schemas["SweepResult"];
+type SweepResult = Schemas["SweepTable"];
 type Axis = Schemas["SweepAxis"];
 
 interface Lines {

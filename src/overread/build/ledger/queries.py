@@ -46,7 +46,7 @@ class StepFlow:
 
 
 @dataclass
-class Spending:
+class LedgerSpending:
     """What the answers of one reader came to, over all sittings."""
 
     reader: str
@@ -76,7 +76,7 @@ class BuildSummary:
     """The first few of them, in words."""
     questions: int
     """Questions that wait for people."""
-    spending: list[Spending]
+    spending: list[LedgerSpending]
     sittings: int
     """How often somebody built here."""
     released: int | None
@@ -234,12 +234,12 @@ def _query_summary(folder: Path, base: sqlite3.Connection) -> BuildSummary:
     )
 
 
-def _query_spending(base: sqlite3.Connection) -> list[Spending]:
+def _query_spending(base: sqlite3.Connection) -> list[LedgerSpending]:
     rows = base.execute(
         "SELECT reader, count(*), sum(calls), sum(input_tokens), sum(output_tokens), "
         "sum(pictures), sum(cost), max(currency) FROM replies GROUP BY reader ORDER BY reader"
     )
-    return [Spending(*_SPENT.validate_python(row)) for row in rows]
+    return [LedgerSpending(*_SPENT.validate_python(row)) for row in rows]
 
 
 def load_item_statuses(folder: Path, step: str | None = None) -> list[ItemStatus]:

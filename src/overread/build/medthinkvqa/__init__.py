@@ -15,7 +15,7 @@ from overread.build.medthinkvqa.settings import SETTINGS, files_state
 from overread.build.medthinkvqa.source import TEXTS, items
 from overread.build.medthinkvqa.splits import assign_splits
 from overread.build.medthinkvqa.timepoints import find_timepoints
-from overread.build.step import BatchStep, Recipe, Step
+from overread.build.step import BatchStep, ItemStep, Recipe
 
 _CASE = ("history", "differential", "final_diagnosis", "options")
 
@@ -24,7 +24,7 @@ RECIPE = Recipe(
     about="raw teaching cases with differentials → a diagnosis exam that needs its pictures",
     items=items,
     steps=(
-        Step(
+        ItemStep(
             "texts",
             clean_texts,
             about="texts are cleaned; history, diagnosis and pictures must be there",
@@ -33,7 +33,7 @@ RECIPE = Recipe(
             settings=("pictures",),
             external_state=pictures_state,
         ),
-        Step(
+        ItemStep(
             "eligible",
             admit,
             about="at least five different diagnoses, the right one among them",
@@ -41,7 +41,7 @@ RECIPE = Recipe(
             roles=(),
             settings=("least-differentials",),
         ),
-        Step(
+        ItemStep(
             "tempting",
             find_tempting,
             about="the wrong diagnosis that a model falls for is kept as an option",
@@ -57,7 +57,7 @@ RECIPE = Recipe(
             roles=(),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "leaks",
             handle_leaks,
             about="histories that name a diagnosis, in three levels",
@@ -66,7 +66,7 @@ RECIPE = Recipe(
             settings=("leaks", "leak-levels", "leak-about", "synonyms"),
             external_state=files_state,
         ),
-        Step(
+        ItemStep(
             "probes",
             run_probes,
             about="cases that can be solved without their pictures",
@@ -76,7 +76,7 @@ RECIPE = Recipe(
             settings=("remove", "proof", "synonyms"),
             external_state=files_state,
         ),
-        Step(
+        ItemStep(
             "discussion",
             prune_discussion,
             about="sentences on what is no option, on figures and other cases are cut",
@@ -85,7 +85,7 @@ RECIPE = Recipe(
             settings=("synonyms",),
             external_state=files_state,
         ),
-        Step(
+        ItemStep(
             "icd",
             classify,
             about="an ICD-10 category; block and chapter are looked up",
@@ -94,7 +94,7 @@ RECIPE = Recipe(
             settings=("icd", "synonyms"),
             external_state=files_state,
         ),
-        Step(
+        ItemStep(
             "times",
             find_timepoints,
             about="several time points, only with words that say so",
@@ -102,7 +102,7 @@ RECIPE = Recipe(
             prompts=("build-med-times",),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "modalities",
             find_modalities,
             about="the modality of each picture: DICOM tags, the source, its caption, a model",

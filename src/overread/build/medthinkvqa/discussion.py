@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from overread.build.item import Change, Data, Item, Keep, StepResult
 from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, Mention, load_names
-from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import setting_file
 from overread.build.medthinkvqa.words import WordIndex
@@ -49,7 +49,7 @@ class TextCut:
 
 
 def find_cuts(
-    text: str, listed: Differential, names: DiagnosisNames
+    text: str, listed: DifferentialDiagnoses, names: DiagnosisNames
 ) -> tuple[list[TextCut], list[str]]:
     """What rules would cut, and the sentences that name both kinds of diagnoses and so stay."""
     cuts = [TextCut(m.start(), m.end(), "it refers to a figure") for m in _FIGURE.finditer(text)]
@@ -68,7 +68,7 @@ def find_cuts(
 
 
 def _sentence_cuts(
-    said: str, at: int, listed: Differential, names: DiagnosisNames
+    said: str, at: int, listed: DifferentialDiagnoses, names: DiagnosisNames
 ) -> tuple[list[TextCut], bool]:
     """What goes of a sentence on diagnoses that are no longer options; whether some must stay."""
     found = _find_mentions(said, listed.listed, names)
@@ -188,7 +188,7 @@ async def prune_discussion(item: Item, desk: StepContext) -> StepResult:
 
 
 async def _ask_model(
-    text: str, listed: Differential, names: DiagnosisNames, desk: StepContext
+    text: str, listed: DifferentialDiagnoses, names: DiagnosisNames, desk: StepContext
 ) -> list[TextCut]:
     spans = split_sentences(text)
 

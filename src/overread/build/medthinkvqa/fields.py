@@ -8,7 +8,7 @@ from overread.build.item import Item
 from overread.core import Record
 
 
-class Differential(Record):
+class DifferentialDiagnoses(Record):
     """The diagnoses of a case: the right one, all that experts listed, the five of the case."""
 
     key: str
@@ -52,9 +52,9 @@ def text_of(item: Item, field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def differential_of(item: Item) -> Differential:
+def differential_of(item: Item) -> DifferentialDiagnoses:
     """The diagnoses of an item."""
-    return Differential(
+    return DifferentialDiagnoses(
         key=text_of(item, "final_diagnosis"),
         listed=texts_of(item, "differential"),
         options=texts_of(item, "options"),

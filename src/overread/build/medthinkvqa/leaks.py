@@ -22,7 +22,7 @@ from overread.build.medthinkvqa.diagnosis_names import (
     NamingWay,
     load_names,
 )
-from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import leak_levels, read_choice, setting_file
 from overread.build.medthinkvqa.words import WordIndex, sentences_of
@@ -85,7 +85,7 @@ class Leak(Record):
     """Who found it."""
 
 
-def find_leaks(history: str, listed: Differential, names: DiagnosisNames) -> list[Leak]:
+def find_leaks(history: str, listed: DifferentialDiagnoses, names: DiagnosisNames) -> list[Leak]:
     """Every leak of a history that rules find, in the order of the text.
 
     >>> from overread.build.medthinkvqa.diagnosis_names import bundled_names
@@ -101,7 +101,9 @@ def find_leaks(history: str, listed: Differential, names: DiagnosisNames) -> lis
     return [_make_leak(history, one, spans, listed) for one in found]
 
 
-def _make_leak(history: str, one: Mention, spans: Sequence[Span], listed: Differential) -> Leak:
+def _make_leak(
+    history: str, one: Mention, spans: Sequence[Span], listed: DifferentialDiagnoses
+) -> Leak:
     plain: LeakLevel = "L3" if one.way == "name" else "L2"
     return Leak(
         level="L1" if is_hedged(history, one.start, one.end, spans) else plain,
@@ -201,7 +203,7 @@ def _leak_change(leak: Leak) -> Change:
 def _cut_sentences(
     history: str,
     counted: Sequence[Leak],
-    listed: Differential,
+    listed: DifferentialDiagnoses,
     names: DiagnosisNames,
     noted: Mapping[str, object],
 ) -> Keep | Drop:
@@ -240,7 +242,7 @@ def _cut_sentences(
     return Keep.model_validate({"data": data, "changes": changes})
 
 
-async def _ask_model(history: str, listed: Differential, desk: StepContext) -> list[Leak]:
+async def _ask_model(history: str, listed: DifferentialDiagnoses, desk: StepContext) -> list[Leak]:
     """What a model finds, each held against the text."""
     known = {option.casefold(): option for option in listed.listed}
 

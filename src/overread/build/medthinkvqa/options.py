@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.seeded import seeded_order, seeded_share
 from overread.build.step import StepContext, answer_or_note
@@ -58,7 +58,7 @@ class _OptionPool:
     """What can be chosen for one case: distractors that are longer than the key, and the others."""
 
     item: Item
-    listed: Differential
+    listed: DifferentialDiagnoses
     longer: tuple[str, ...]
     others: tuple[str, ...]
     fewest: int
@@ -104,7 +104,7 @@ async def choose_five(items: Sequence[Item], desk: StepContext) -> Mapping[str, 
     return outcomes
 
 
-def _keep_five(listed: Differential, chosen: set[str]) -> Keep:
+def _keep_five(listed: DifferentialDiagnoses, chosen: set[str]) -> Keep:
     options: list[JsonValue] = [text for text in listed.listed if text in chosen]
     if len(chosen) == len(listed.listed):
         return Keep(data={"options": options})

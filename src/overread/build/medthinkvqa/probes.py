@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, load_names
-from overread.build.medthinkvqa.fields import Differential, differential_of, text_of
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.options import LETTERS
 from overread.build.medthinkvqa.seeded import seeded_order
@@ -68,7 +68,7 @@ class Clue(Record):
     """What stands there."""
 
 
-def find_clues(history: str, listed: Differential, names: DiagnosisNames) -> list[Clue]:
+def find_clues(history: str, listed: DifferentialDiagnoses, names: DiagnosisNames) -> list[Clue]:
     """Every clue that rules find, in the order of the text."""
     found: list[Clue] = []
     for sentence in sentences_of(history):
@@ -107,7 +107,7 @@ def _contains_stems(phrase: str, plain: str) -> bool:
 
 
 def answer_by_rules(
-    history: str, listed: Differential, clues: Sequence[Clue]
+    history: str, listed: DifferentialDiagnoses, clues: Sequence[Clue]
 ) -> tuple[str | None, str]:
     """What rules would answer without the pictures, and why; None where they would not."""
     told = [clue.about for clue in clues if clue.kind == "telling"]
@@ -184,7 +184,7 @@ def _clue_change(clue: Clue) -> Change:
     )
 
 
-def shuffle_options(item: Item, listed: Differential, seed: int) -> tuple[Option, ...]:
+def shuffle_options(item: Item, listed: DifferentialDiagnoses, seed: int) -> tuple[Option, ...]:
     """The options as a probe sees them, in an order that is drawn by lot for this case."""
     texts = seeded_order(listed.offered, seed, item.id, "probe")
     return tuple(Option(letter=a, text=b) for a, b in zip(LETTERS, texts, strict=False))

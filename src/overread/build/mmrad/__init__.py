@@ -11,7 +11,7 @@ from overread.build.mmrad.source import items
 from overread.build.mmrad.trace_looks import PROMPT as TRACE
 from overread.build.mmrad.trace_looks import REVISE_PROMPT, write_trace
 from overread.build.mmrad.verification import ask_people, audit, reflect
-from overread.build.step import BatchStep, Recipe, Step
+from overread.build.step import BatchStep, ItemStep, Recipe
 
 _KNOWN = ("report", "pairs", "boxes", "width", "height")
 
@@ -20,7 +20,7 @@ RECIPE = Recipe(
     about="chest X-rays with reports and region boxes → interleaved traces of looks and words",
     items=items,
     steps=(
-        Step(
+        ItemStep(
             "film",
             check_image,
             about="is the picture there, do the boxes lie on it, are the regions known?",
@@ -28,7 +28,7 @@ RECIPE = Recipe(
             roles=(),
             settings=("frame",),
         ),
-        Step(
+        ItemStep(
             "pairs",
             find_pairs,
             about="which sentence speaks of which regions",
@@ -36,7 +36,7 @@ RECIPE = Recipe(
             prompts=(PAIRS,),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "trace",
             write_trace,
             about="looks at regions, with what is said of them",
@@ -44,7 +44,7 @@ RECIPE = Recipe(
             prompts=(TRACE,),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "reflect",
             reflect,
             about="stage 1: the generator traces its own sentences back",
@@ -52,7 +52,7 @@ RECIPE = Recipe(
             prompts=(REFLECT, REVISE_PROMPT),
             settings=("revisions",),
         ),
-        Step(
+        ItemStep(
             "audit",
             audit,
             about="stage 2: a second model holds the looks against report and boxes",
@@ -61,7 +61,7 @@ RECIPE = Recipe(
             roles=("reader", "auditor"),
             settings=("revisions",),
         ),
-        Step(
+        ItemStep(
             "people",
             ask_people,
             about="stage 3: people decide on what is still objected to",
@@ -69,7 +69,7 @@ RECIPE = Recipe(
             roles=(),
             settings=("people",),
         ),
-        Step(
+        ItemStep(
             "merge",
             merge_looks,
             about="looks and boxes merged into major regions",
@@ -77,7 +77,7 @@ RECIPE = Recipe(
             roles=(),
             settings=("order", "boxes"),
         ),
-        Step(
+        ItemStep(
             "record",
             make_record,
             about="the interleaved record, read back as the benchmark does",

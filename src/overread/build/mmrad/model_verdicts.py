@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from overread.build.item import Item
 from overread.build.mmrad.pairs import RegionPair, boxes_of, pairs_of
 from overread.build.mmrad.rule_verdicts import Problem, TraceVerdict
-from overread.build.mmrad.trace_looks import TraceLook, format_boxes, format_looks
+from overread.build.mmrad.trace_looks import RegionLook, format_boxes, format_looks
 from overread.build.step import StepContext
 from overread.prompts.replies import json_parser
 
@@ -46,7 +46,7 @@ class AuditReply(BaseModel):
 
 
 async def ask_reflection(
-    item: Item, looks: Sequence[TraceLook], attempt: int, desk: StepContext
+    item: Item, looks: Sequence[RegionLook], attempt: int, desk: StepContext
 ) -> list[TraceVerdict]:
     """Stage 1 by the reader; raises `BadReply` where its answers judge nothing."""
     spots = [(n, look, text) for n, look in enumerate(looks, 1) for text in look.sentences]
@@ -82,7 +82,7 @@ async def ask_reflection(
 
 
 async def ask_audit(
-    item: Item, looks: Sequence[TraceLook], attempt: int, desk: StepContext
+    item: Item, looks: Sequence[RegionLook], attempt: int, desk: StepContext
 ) -> list[TraceVerdict]:
     """Stage 2 by the auditor; raises `BadReply` where its answers judge nothing."""
     evidence = _evidence(item)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.mmrad.major_regions import Corners, core_regions, sort_regions, union_box
 from overread.build.mmrad.pairs import boxes_of
-from overread.build.mmrad.trace_looks import TraceLook, looks_of
+from overread.build.mmrad.trace_looks import RegionLook, looks_of
 from overread.build.step import StepContext
 from overread.core import Record
 from overread.errors import UsageError
@@ -58,7 +58,7 @@ async def merge_looks(item: Item, desk: StepContext) -> StepResult:
 
 
 def make_rounds(
-    looks: Sequence[TraceLook],
+    looks: Sequence[RegionLook],
     boxes: Mapping[str, Corners],
     *,
     order: str = "report",

@@ -8,7 +8,7 @@ from typing import Literal
 from overread.build.mmrad.major_regions import Corners, union_box
 from overread.build.mmrad.pairs import RegionPair
 from overread.build.mmrad.sentence_regions import regions_of_sentence
-from overread.build.mmrad.trace_looks import TraceLook
+from overread.build.mmrad.trace_looks import RegionLook
 from overread.core import Record
 from overread.language.compare import Conflict, ReportComparison, compare_statements
 from overread.language.findings import ReportFinding, is_there, sides_fit
@@ -51,7 +51,7 @@ class TraceVerdict(Record):
 
 
 def reflect_by_rules(
-    pairs: Sequence[RegionPair], looks: Sequence[TraceLook], attempt: int = 1
+    pairs: Sequence[RegionPair], looks: Sequence[RegionLook], attempt: int = 1
 ) -> list[TraceVerdict]:
     """Stage 1 by rules: every sentence has a source, and everything that is told has a look.
 
@@ -89,7 +89,7 @@ def reflect_by_rules(
 
 
 def _find_source(
-    sentence: str, look: TraceLook, pairs: Sequence[RegionPair], evidence: Sequence[Statement]
+    sentence: str, look: RegionLook, pairs: Sequence[RegionPair], evidence: Sequence[Statement]
 ) -> tuple[Problem, str]:
     """Why a sentence has no source; ('', where it comes from) where it has one."""
     same = [one for one in pairs if normalise_text(one.text) == normalise_text(sentence)]
@@ -129,7 +129,7 @@ def _find_invented(
 
 
 def _find_left_out(
-    pairs: Sequence[RegionPair], looks: Sequence[TraceLook]
+    pairs: Sequence[RegionPair], looks: Sequence[RegionLook]
 ) -> Iterator[tuple[str, str]]:
     """What is told and nowhere in the trace: (sentence, why that is a fault)."""
     seen = {look.major for look in looks}
@@ -154,7 +154,7 @@ def _find_left_out(
 
 def audit_by_rules(
     pairs: Sequence[RegionPair],
-    looks: Sequence[TraceLook],
+    looks: Sequence[RegionLook],
     boxes: Mapping[str, Corners],
     size: tuple[int, int],
     attempt: int = 1,
@@ -205,7 +205,7 @@ def audit_by_rules(
 
 
 def _find_wrong_side(
-    pairs: Sequence[RegionPair], looks: Sequence[TraceLook]
+    pairs: Sequence[RegionPair], looks: Sequence[RegionLook]
 ) -> Iterator[tuple[str, str]]:
     """What the report tells of one side and the trace of the other alone.
 
@@ -250,7 +250,7 @@ def _is_one_of_both(conflict: Conflict) -> bool:
 
 
 def _find_box_faults(
-    look: TraceLook, boxes: Mapping[str, Corners], size: tuple[int, int]
+    look: RegionLook, boxes: Mapping[str, Corners], size: tuple[int, int]
 ) -> Iterator[str]:
     x1, y1, x2, y2 = look.box
     shown = f"the box {list(look.box)}"

@@ -23,7 +23,7 @@ _MAX_WORDS = 1200
 """Characters of what is said of one look."""
 
 
-class TraceLook(Record):
+class RegionLook(Record):
     """One look: where, and what is said of it."""
 
     major: str
@@ -61,22 +61,22 @@ async def write_trace(item: Item, desk: StepContext) -> StepResult:
     )
 
 
-def looks_of(item: Item) -> list[TraceLook]:
+def looks_of(item: Item) -> list[RegionLook]:
     """The trace of an item that went through this step."""
     given = item.data["trace"]
     assert isinstance(given, list)  # this step wrote it
-    return [TraceLook.model_validate(one) for one in given]
+    return [RegionLook.model_validate(one) for one in given]
 
 
-def looks_of_pairs(pairs: Sequence[RegionPair], boxes: Mapping[str, Corners]) -> list[TraceLook]:
+def looks_of_pairs(pairs: Sequence[RegionPair], boxes: Mapping[str, Corners]) -> list[RegionLook]:
     """The trace by rules: each sentence of the report where it is told, word by word."""
-    made: list[TraceLook] = []
+    made: list[RegionLook] = []
     for pair in pairs:
         for major, names in pair.told.items() if pair.role == "told" else ():
             box = union_box(boxes, names)
             if box is None:
                 continue
-            made.append(TraceLook(major=major, regions=names, box=box, sentences=(pair.text,)))
+            made.append(RegionLook(major=major, regions=names, box=box, sentences=(pair.text,)))
     return made
 
 
@@ -94,7 +94,7 @@ class TraceReply(BaseModel):
     looks: list[LookReply] = Field(min_length=1)
 
 
-async def ask_trace(item: Item, desk: StepContext) -> list[TraceLook]:
+async def ask_trace(item: Item, desk: StepContext) -> list[RegionLook]:
     """The reader's trace; raises `BadReply` where none of its answers has the right form."""
     reply = await desk.ask(
         PROMPT, _prompt_values(item), json_parser(TraceReply), check=form_problem
@@ -103,8 +103,8 @@ async def ask_trace(item: Item, desk: StepContext) -> list[TraceLook]:
 
 
 async def ask_revision(
-    item: Item, looks: Sequence[TraceLook], objections: Sequence[str], desk: StepContext
-) -> list[TraceLook]:
+    item: Item, looks: Sequence[RegionLook], objections: Sequence[str], desk: StepContext
+) -> list[RegionLook]:
     """The trace as the reader rewrites it when told what is wrong with it."""
     values = _prompt_values(item) | {
         "trace": format_looks(looks),
@@ -130,14 +130,14 @@ def form_problem(reply: TraceReply) -> str | None:
     return None
 
 
-def parse_looks(reply: TraceReply, by: str) -> list[TraceLook]:
+def parse_looks(reply: TraceReply, by: str) -> list[RegionLook]:
     """A model's trace as looks."""
     made = []
     for look in reply.looks:
         words = " ".join(look.words.split())
         x1, y1, x2, y2 = (round(edge) for edge in look.box)
         made.append(
-            TraceLook(
+            RegionLook(
                 major=_majors_of_look(look)[0],
                 regions=sort_regions(n for name in look.regions for n in xray_regions().find(name)),
                 box=(x1, y1, x2, y2),
@@ -157,7 +157,7 @@ def _majors_of_look(look: LookReply) -> list[str]:
     return (said if len(said) == 1 and len(told) > 1 else None) or list(told)
 
 
-def format_looks(looks: Sequence[TraceLook]) -> str:
+def format_looks(looks: Sequence[RegionLook]) -> str:
     """A trace as a model is shown it: numbered looks as JSON."""
     rows = [
         {"number": n, "regions": list(one.regions), "box": list(one.box), "words": one.text}

@@ -20,20 +20,20 @@ from overread.build.item import Change, Data, Drop, Item, Keep, Question, StepRe
 from overread.build.mmrad.model_verdicts import ask_audit, ask_reflection
 from overread.build.mmrad.pairs import boxes_of, pairs_of
 from overread.build.mmrad.rule_verdicts import TraceVerdict, audit_by_rules, reflect_by_rules
-from overread.build.mmrad.trace_looks import TraceLook, ask_revision, looks_of, looks_of_pairs
+from overread.build.mmrad.trace_looks import RegionLook, ask_revision, looks_of, looks_of_pairs
 from overread.build.step import StepContext, answer_or_note
 from overread.errors import BadReply, UsageError
 
 KIND = "verify-trace"
 
-Judge = Callable[[Sequence[TraceLook], int], Awaitable[list[TraceVerdict]]]
+Judge = Callable[[Sequence[RegionLook], int], Awaitable[list[TraceVerdict]]]
 
 
 @dataclass
 class _StageResult:
     """What came of one stage."""
 
-    looks: list[TraceLook]
+    looks: list[RegionLook]
     verdicts: list[TraceVerdict] = field(default_factory=list)
     standing: list[TraceVerdict] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -43,7 +43,7 @@ async def reflect(item: Item, desk: StepContext) -> StepResult:
     """Stage 1: each sentence is traced back to the report, by rules and by the generator itself."""
     pairs = pairs_of(item)
 
-    async def judge(looks: Sequence[TraceLook], attempt: int) -> list[TraceVerdict]:
+    async def judge(looks: Sequence[RegionLook], attempt: int) -> list[TraceVerdict]:
         found = reflect_by_rules(pairs, looks, attempt)
         if desk.has("reader"):
             try:
@@ -61,7 +61,7 @@ async def audit(item: Item, desk: StepContext) -> StepResult:
     pairs, boxes, size = pairs_of(item), boxes_of(item), size_of(item)
     before = looks_of(item)
 
-    async def judge(looks: Sequence[TraceLook], attempt: int) -> list[TraceVerdict]:
+    async def judge(looks: Sequence[RegionLook], attempt: int) -> list[TraceVerdict]:
         found = audit_by_rules(pairs, looks, boxes, size, attempt)
         if desk.has("auditor"):
             try:
@@ -151,7 +151,7 @@ def max_revisions(desk: StepContext) -> int:
 
 
 async def _judge_and_revise(
-    item: Item, looks: list[TraceLook], judge: Judge, desk: StepContext
+    item: Item, looks: list[RegionLook], judge: Judge, desk: StepContext
 ) -> _StageResult:
     """Judge a trace; where there are objections let the generator mend it, and judge again."""
     done = _StageResult(looks)
@@ -233,7 +233,7 @@ def _unjudged_verdict(stage: Literal[1, 2], attempt: int, error: BadReply, by: s
 
 
 def _make_questions(
-    item: Item, looks: Sequence[TraceLook], disputed: Sequence[TraceVerdict]
+    item: Item, looks: Sequence[RegionLook], disputed: Sequence[TraceVerdict]
 ) -> list[tuple[Question, TraceVerdict]]:
     """A question for each thing objected to, whoever objects, with the first objection to it."""
     made: dict[str, tuple[Question, TraceVerdict]] = {}
@@ -255,7 +255,7 @@ def _make_questions(
     return list(made.values())
 
 
-def _question_text(one: TraceVerdict, look: TraceLook | None) -> str:
+def _question_text(one: TraceVerdict, look: RegionLook | None) -> str:
     """The question in words; it tells neither who objects nor how the others judge."""
     if one.problem == "left-out":
         return f'May the trace do without this sentence of the report? "{one.sentence}"'
@@ -283,8 +283,8 @@ def _people_verdict(one: TraceVerdict, asked: Question, said: str | None) -> Tra
 
 
 def _apply_rejections(
-    item: Item, looks: list[TraceLook], rejected: Sequence[TraceVerdict]
-) -> list[TraceLook] | None:
+    item: Item, looks: list[RegionLook], rejected: Sequence[TraceVerdict]
+) -> list[RegionLook] | None:
     """The trace in the report's own words where people rejected it; None where that is no help."""
     if not rejected:
         return looks
@@ -303,7 +303,7 @@ def _apply_rejections(
     return kept + [look for look in own if look.major in majors]
 
 
-def _looks_as_json(looks: Sequence[TraceLook]) -> list[JsonValue]:
+def _looks_as_json(looks: Sequence[RegionLook]) -> list[JsonValue]:
     return [one.model_dump(mode="json") for one in looks]
 
 

@@ -12,7 +12,7 @@ from overread.build.rexgroundingct import (
 )
 from overread.build.rexgroundingct.release import write_release
 from overread.build.rexgroundingct.settings import SETTINGS
-from overread.build.step import BatchStep, Recipe, Step
+from overread.build.step import BatchStep, ItemStep, Recipe
 
 _FILES = ("cts", "masks")
 
@@ -22,7 +22,7 @@ RECIPE = Recipe(
     items=reports.items,
     settings=SETTINGS,
     steps=(
-        Step(
+        ItemStep(
             "split",
             sentences.split_report,
             about="cut the report into sentences F0 … and I0 …",
@@ -30,7 +30,7 @@ RECIPE = Recipe(
             roles=(),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "sort",
             regions.sort_sentences,
             about="rewrite, and sort into seven regions; no sentence and no number may be lost",
@@ -38,7 +38,7 @@ RECIPE = Recipe(
             prompts=(regions.PROMPT,),
             settings=("wording",),
         ),
-        Step(
+        ItemStep(
             "extract",
             phrase_step.extract_phrases,
             about="take out one phrase a finding, with its sentences and flags",
@@ -46,7 +46,7 @@ RECIPE = Recipe(
             prompts=(phrase_step.PROMPT,),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "positives",
             phrase_step.keep_positives,
             about="keep the phrases that are abnormal",
@@ -54,7 +54,7 @@ RECIPE = Recipe(
             roles=(),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "categorise",
             categories.categorise,
             about="give each phrase a category of the ontology",
@@ -62,7 +62,7 @@ RECIPE = Recipe(
             prompts=(categories.PROMPT,),
             settings=(),
         ),
-        Step(
+        ItemStep(
             "choose",
             categories.select_scan,
             about="keep scans by the categories they have",
@@ -70,7 +70,7 @@ RECIPE = Recipe(
             roles=(),
             settings=("scope", "others", "annotate"),
         ),
-        Step(
+        ItemStep(
             "assign-split",
             categories.assign_split,
             about="train, val or test, by patient",
@@ -87,7 +87,7 @@ RECIPE = Recipe(
             settings=("cts", "task-formats", "protocol"),
             external_state=tasks.scan_state,
         ),
-        Step(
+        ItemStep(
             "masks",
             mask_step.collect_masks,
             about="take masks back and check them against the CT",
@@ -96,7 +96,7 @@ RECIPE = Recipe(
             settings=_FILES,
             external_state=mask_step.files_state,
         ),
-        Step(
+        ItemStep(
             "chain",
             chain_step.make_chains,
             about="scan → lung → lobe → segment → lesion, with boxes",

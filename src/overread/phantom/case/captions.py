@@ -17,7 +17,7 @@ from overread.phantom.film.lexicon import Stance
 from overread.phantom.film.sign import FRONTAL, FilmContents, Sign
 from overread.phantom.film.sign_sentences import write_sign_sentence
 from overread.phantom.illness.draft import Draft, PictureSpec
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.visit import Visit
 from overread.phantom.words.place_phrases import pick
 from overread.phantom.words.sentences import write_sentence
@@ -139,7 +139,9 @@ def _time_phrase(draft: Draft, look: PictureSpec, rng: np.random.Generator) -> s
     return pick(rng, (f", {draft.interval} later", f" at follow-up after {draft.interval}"))
 
 
-def _finding_sentence(statement: Statement, rng: np.random.Generator, *, held_out: bool) -> str:
+def _finding_sentence(
+    statement: FindingStatement, rng: np.random.Generator, *, held_out: bool
+) -> str:
     """One finding as a sentence that names its place."""
     return to_sentence(write_sentence(statement, rng, held_out=held_out, name_place=True).text)
 

@@ -10,7 +10,7 @@ import numpy as np
 from overread.phantom.case.days import FindingChange
 from overread.phantom.illness.draft import Turn
 from overread.phantom.illness.finding_phrases import describe_place, finding_noun
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.place_phrases import pick
 
 _SIZE_CHANGES: dict[Turn, tuple[str, ...]] = {
@@ -102,7 +102,7 @@ def _follow_up_phrase(interval: str, rng: np.random.Generator) -> str:
 
 
 def _choose_template(
-    change: FindingChange, statement: Statement, rng: np.random.Generator, *, plural: bool
+    change: FindingChange, statement: FindingStatement, rng: np.random.Generator, *, plural: bool
 ) -> str:
     if change.turn == "new":
         return pick(rng, _NEW_FINDINGS)

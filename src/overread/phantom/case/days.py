@@ -18,7 +18,7 @@ from overread.phantom.findings.extrapulmonary import CONSPICUOUS_NAMES
 from overread.phantom.findings.scan import DrawnFinding, EarlierFinding
 from overread.phantom.illness.draft import Draft, Turn
 from overread.phantom.population import FindingPlan, seed_for
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.visit import PatientBody, Visit
 from overread.phantom.words.lexicon import Style
 
@@ -46,15 +46,15 @@ class FindingChange(Record):
     plan: int | None = None
     """Number of the draft's plan; absent for a finding beyond the lung."""
     turn: Turn
-    before: Statement | None = None
+    before: FindingStatement | None = None
     """The finding on the first day; absent where it is new."""
-    after: Statement | None = None
+    after: FindingStatement | None = None
     """The finding on the second day; absent where it is gone."""
     ratio: float | None = None
     """Its volume on the second day over that on the first; absent where it has no mask twice."""
 
     @property
-    def statement(self) -> Statement:
+    def statement(self) -> FindingStatement:
         """The finding as it was last seen."""
         found = self.after or self.before
         assert found is not None
@@ -165,19 +165,21 @@ def _extrapulmonary_of_day(draft: Draft, day: int) -> list[str]:
     return both + some
 
 
-def _finding_of_plan(visit: Visit, plan: int) -> tuple[DrawnFinding | None, Statement | None]:
+def _finding_of_plan(
+    visit: Visit, plan: int
+) -> tuple[DrawnFinding | None, FindingStatement | None]:
     for drawn, finding in zip(visit.drawn_findings, visit.findings, strict=True):
         if drawn.plan == plan:
             return drawn, finding.statement
     return None, None
 
 
-def _extrapulmonary_statement(visit: Visit, name: str) -> Statement | None:
+def _extrapulmonary_statement(visit: Visit, name: str) -> FindingStatement | None:
     return next((one.statement for one in visit.extrapulmonary if one.statement.kind == name), None)
 
 
 def _classify_change(
-    before: Statement | None, after: Statement | None, ratio: float | None
+    before: FindingStatement | None, after: FindingStatement | None, ratio: float | None
 ) -> Turn:
     if before is None or after is None:
         return "new" if before is None else "gone"

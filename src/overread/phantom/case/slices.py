@@ -41,7 +41,7 @@ from overread.phantom.findings.measure import measure_finding
 from overread.phantom.findings.scan import DrawnFinding, Entity
 from overread.phantom.illness.draft import Draft, PictureSpec
 from overread.phantom.illness.model import load_diseases
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.visit import Visit
 from overread.pixels.planes import extract_slice, resample_square
 from overread.pixels.windows import apply_window
@@ -80,7 +80,7 @@ class ShownFinding(Record):
 
     key: str
     """'plan-0', as the draft numbers its plans, or 'beyond-lymph nodes'."""
-    statement: Statement
+    statement: FindingStatement
     """What is true of the part that lies in the slice."""
 
 
@@ -307,7 +307,7 @@ def _make_slice(
 
 def _statement_in_slice(
     visit: Visit, what: DrawnFinding | ExtrapulmonaryFinding, plane: Plane, index: int
-) -> Statement:
+) -> FindingStatement:
     """What is true of the part of a finding that a slice holds."""
     if isinstance(what, ExtrapulmonaryFinding):
         return what.statement.model_copy(update={"count": 1})

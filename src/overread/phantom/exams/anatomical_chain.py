@@ -26,7 +26,7 @@ from overread.phantom.body.canvas import ORGAN_NUMBERS, Cut
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.findings.scan import Entity, bounding_box
 from overread.phantom.patient import Patient, PatientFinding
-from overread.phantom.statement import KINDS, Statement
+from overread.phantom.statement import KINDS, FindingStatement
 
 VoxelBox = tuple[int, int, int, int, int, int]
 Level = Literal["scan", "pleura", "lung", "lobe", "segment", "lesion"]
@@ -149,7 +149,7 @@ def segment_name(code: str) -> str:
     return f"{lung_names().segments[code].name} segment of the {lung_names().by_code[code].name}"
 
 
-def _scan_step(statement: Statement, where: StructureBoxes, searched: str) -> ChainStep:
+def _scan_step(statement: FindingStatement, where: StructureBoxes, searched: str) -> ChainStep:
     text = f"Looked for: {_finding_noun(statement)}, so in the {searched}."
     return ChainStep(level="scan", structure="whole scan", text=text, box=where.scan)
 
@@ -246,7 +246,7 @@ def _to_scan_box(entity: Entity, part: Cut) -> VoxelBox:
     return to_voxel_box((z, y, x))
 
 
-def _sides(statement: Statement) -> tuple[str, ...]:
+def _sides(statement: FindingStatement) -> tuple[str, ...]:
     return ("right", "left") if statement.side == "both" else (str(statement.side),)
 
 
@@ -254,7 +254,7 @@ def _boxes_by_name(names: Sequence[str], boxes: Sequence[VoxelBox | None]) -> di
     return {name: box for name, box in zip(names, boxes, strict=True) if box is not None}
 
 
-def _finding_noun(statement: Statement) -> str:
+def _finding_noun(statement: FindingStatement) -> str:
     """Category and kind in words."""
     if statement.category in _NAMED_BY_KIND:
         return statement.kind
@@ -262,7 +262,7 @@ def _finding_noun(statement: Statement) -> str:
     return name if len(KINDS[statement.category]) == 1 else f"{name} ({statement.kind})"
 
 
-def _describe_finding(statement: Statement) -> str:
+def _describe_finding(statement: FindingStatement) -> str:
     """Everything that is stated of a finding besides its place."""
     parts = [_finding_noun(statement)]
     if statement.countable:

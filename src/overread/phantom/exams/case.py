@@ -52,8 +52,8 @@ from overread.phantom.illness.entries import case_split, make_case, make_truth, 
 from overread.phantom.illness.raw_cases import make_raw_case
 from overread.phantom.population import seed_for
 from overread.phantom.scanner import add_noise
-from overread.phantom.statement import Statement
-from overread.phantom.visit import Settings, Visit
+from overread.phantom.statement import FindingStatement
+from overread.phantom.visit import PatientSettings, Visit
 from overread.pixels.encode import encode
 from overread.storage.atomic import open_atomic
 
@@ -255,7 +255,7 @@ def _make_record(
 
 def _findings_of_all_days(
     visits: Sequence[Visit], found: Sequence[FindingChange]
-) -> list[Statement]:
+) -> list[FindingStatement]:
     """Statements of the findings of all days, each as measured on the first day that had it."""
     if found:
         return [one for change in found if (one := change.before or change.after) is not None]
@@ -336,5 +336,5 @@ def _picture_to_json(
     return known
 
 
-def _case_rng(settings: Settings, draft: Draft, *purpose: str) -> np.random.Generator:
+def _case_rng(settings: PatientSettings, draft: Draft, *purpose: str) -> np.random.Generator:
     return np.random.default_rng(seed_for(settings.seed, draft.patient, "case", *purpose))

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from overread import __version__
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
 Counts = Sequence[tuple[str, str, Mapping[str, int]]]
 """Rows of the table of counts: what is counted, its name, split → how many."""
@@ -15,7 +15,7 @@ Counts = Sequence[tuple[str, str, Mapping[str, int]]]
 
 def format_dataset_card(
     exam: str,
-    settings: Settings,
+    settings: PatientSettings,
     patients: int,
     counts: Counts,
     *,
@@ -28,12 +28,12 @@ def format_dataset_card(
     return page.replace("{made}", made).replace("{counts}", _format_counts(counts, splits))
 
 
-def _format_settings(settings: Settings, patients: int, exams: Sequence[str]) -> str:
+def _format_settings(settings: PatientSettings, patients: int, exams: Sequence[str]) -> str:
     """The settings, and the command that makes the same again."""
     given = settings.model_dump(mode="json")
     options = " ".join(f"--{name} {value}" for name, value in given.items())
     rows = "".join(
-        f"| {name} | {value} | {Settings.model_fields[name].description} |\n"
+        f"| {name} | {value} | {PatientSettings.model_fields[name].description} |\n"
         for name, value in given.items()
     )
     return (

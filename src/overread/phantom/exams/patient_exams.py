@@ -22,7 +22,7 @@ from overread.phantom.film.visibility import find_signs
 from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.patient import Patient, draw_case_days, make_patient, scan_visit
 from overread.phantom.population import draw_views
-from overread.phantom.visit import Settings, Visit
+from overread.phantom.visit import PatientSettings, Visit
 
 EXAMS = {module.NAME: module for module in (case_exam, ct, xray)}
 """Benchmark → the module that writes its exam: SPLITS, counts, write_lists."""
@@ -47,7 +47,9 @@ class PatientRecord(Record):
         return {case_exam.NAME: self.case, ct.NAME: self.scan, xray.NAME: self.film}[exam]
 
 
-def write_exams(number: int, settings: Settings, exams: Sequence[str], out: Path) -> PatientRecord:
+def write_exams(
+    number: int, settings: PatientSettings, exams: Sequence[str], out: Path
+) -> PatientRecord:
     """Make a patient and write the exams that are asked for, all but their lists."""
     days: tuple[Visit, ...] = ()
     if settings.mix == "illness":

@@ -11,11 +11,11 @@ from overread.phantom.exams.case import NAME
 from overread.phantom.exams.list_files import write_entries
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.sampler import draw_draft
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
 
 def write_text_cases(
-    out: Path, patients: int, settings: Settings, *, progress: Progress | None = None
+    out: Path, patients: int, settings: PatientSettings, *, progress: Progress | None = None
 ) -> dict[str, int]:
     """Write the cases of patients 1 to `patients` as MedThinkVQA rows whose pictures are not made.
 

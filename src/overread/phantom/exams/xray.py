@@ -41,7 +41,7 @@ from overread.phantom.film.trace import (
     read_trace_entry,
 )
 from overread.phantom.population import draw_views, seed_for, split_of
-from overread.phantom.visit import Settings, draw_style
+from overread.phantom.visit import PatientSettings, draw_style
 from overread.pixels.draw import crop
 from overread.pixels.encode import encode
 from overread.storage.atomic import open_atomic
@@ -78,7 +78,7 @@ class FilmedPatient(Protocol):
         """The patient's number."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> PatientSettings:
         """What he was made with."""
 
 
@@ -135,7 +135,7 @@ def list_film_files(number: int) -> list[str]:
 
 
 def write_film_texts(
-    number: int, settings: Settings, sight: FilmContents, *, lateral: bool
+    number: int, settings: PatientSettings, sight: FilmContents, *, lateral: bool
 ) -> FilmTexts:
     """Report, record and questions of a film; no pixel is needed."""
     words = np.random.default_rng(seed_for(settings.seed, number, "film words"))
@@ -244,7 +244,7 @@ def _nonempty_splits(splits: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
 
 def _make_record(
     number: int,
-    settings: Settings,
+    settings: PatientSettings,
     sight: FilmContents,
     texts: FilmTexts,
     folder: str,

@@ -16,7 +16,7 @@ from pydantic import Field
 from overread.core import Record
 from overread.errors import UnknownName
 from overread.phantom.film.sign import View
-from overread.phantom.statement import EXTRAPULMONARY, Statement
+from overread.phantom.statement import EXTRAPULMONARY, FindingStatement
 from overread.phantom.words.lexicon import (
     STYLES,
     Noun,
@@ -166,7 +166,7 @@ class FilmWording(Record):
         return "{within}" in self.template or "{place}" in self.template
 
 
-def sign_kind(statement: Statement) -> str:
+def sign_kind(statement: FindingStatement) -> str:
     """What a sign is called in the files: its category and kind, or its kind beyond the lung.
 
     >>> sign_kind(Statement(category="2g", kind="pneumothorax")), sign_kind(

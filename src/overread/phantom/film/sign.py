@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from overread.core import Record
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 
 View = Literal["PA", "AP supine", "lateral"]
 """How a film was taken; AP supine is the bedside film of a patient who lies on the back."""
@@ -26,7 +26,7 @@ class Sign(Record):
 
     key: str
     """'finding-0', as the scan numbers them, or 'beyond-cardiomegaly'."""
-    statement: Statement
+    statement: FindingStatement
     """What is true of it, as the voxels bear it out."""
     seen: Visibility
     """Whether it stands out."""

@@ -19,7 +19,7 @@ from overread.phantom.film.lexicon import (
 )
 from overread.phantom.film.sign import FilmContents, Sign
 from overread.phantom.film.zones import side_word, sign_sides, write_half_place, write_zone_place
-from overread.phantom.statement import PLEURAL, Statement
+from overread.phantom.statement import PLEURAL, FindingStatement
 from overread.phantom.words.lexicon import Noun, Style, grade_words, load_common_words
 from overread.phantom.words.noun_phrases import (
     fill_articles,
@@ -103,7 +103,7 @@ def write_sign_place(sign: Sign, rng: np.random.Generator) -> PlacePhrase | None
     return None
 
 
-def limit_to_film(sign: Sign, *, stance: Stance) -> Statement:
+def limit_to_film(sign: Sign, *, stance: Stance) -> FindingStatement:
     """What of a statement a film bears out: no lobes, no numbers, the size as it is on the film."""
     told = sign.statement
     sides = len(sign_sides(sign))
@@ -111,7 +111,7 @@ def limit_to_film(sign: Sign, *, stance: Stance) -> Statement:
     if told.side == "both" and sides == 1:
         count -= 1
     graded = stance == "positive" and told.kind not in _UNGRADED
-    return Statement(
+    return FindingStatement(
         category=told.category,
         kind=told.kind,
         side=told.side,
@@ -124,7 +124,7 @@ def limit_to_film(sign: Sign, *, stance: Stance) -> Statement:
 
 def fill_wording(
     wording: FilmWording,
-    statement: Statement,
+    statement: FindingStatement,
     sign: Sign,
     sight: FilmContents,
     where: PlacePhrase | None,
@@ -188,7 +188,7 @@ def wording_fits(wording: FilmWording, sign: Sign, sight: FilmContents) -> bool:
 
 
 def _size_slot(
-    statement: Statement, noun: Noun, rng: np.random.Generator, style: Style
+    statement: FindingStatement, noun: Noun, rng: np.random.Generator, style: Style
 ) -> dict[str, str]:
     """The slot for a size that the noun did not already take."""
     if statement.size_mm is None or rng.random() > 0.7:
@@ -197,7 +197,7 @@ def _size_slot(
     return {"sized": ", " + size_participle(statement, noun, size, rng)}
 
 
-def _severity_slots(statement: Statement, rng: np.random.Generator) -> dict[str, str]:
+def _severity_slots(statement: FindingStatement, rng: np.random.Generator) -> dict[str, str]:
     """Severity as adjective and as adverb, where a phrase has slots for them."""
     grade = statement.severity
     if grade is None:

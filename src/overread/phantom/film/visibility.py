@@ -43,7 +43,7 @@ from overread.phantom.film.sign import FRONTAL, FilmBox, FilmContents, Sign, Vie
 from overread.phantom.findings.extrapulmonary import ExtrapulmonaryFinding
 from overread.phantom.findings.measure import longest_axis
 from overread.phantom.findings.scan import BoolArray, Entity
-from overread.phantom.statement import EXTRAPULMONARY, Statement
+from overread.phantom.statement import EXTRAPULMONARY, FindingStatement
 from overread.phantom.visit import PatientFinding, Visit
 
 
@@ -107,7 +107,7 @@ _EXTRAPULMONARY_REGIONS: Mapping[str, tuple[str, ...]] = {
 """Regions in which each finding beyond the lung can lie."""
 
 
-def find_limits(statement: Statement, view: View) -> VisibilityLimits:
+def find_limits(statement: FindingStatement, view: View) -> VisibilityLimits:
     """The visibility limits for a finding in a view."""
     if statement.kind in EXTRAPULMONARY:
         return _COMPACT_LIMITS
@@ -141,7 +141,7 @@ class _SignFinder:
         """All signs, those of the lung first."""
         signs = [self._finding_sign(n, one) for n, one in enumerate(self.visit.findings)]
         signs += [self._extrapulmonary_sign(one) for one in self.visit.extrapulmonary]
-        large = Statement(category=EXTRAPULMONARY["cardiomegaly"], kind="cardiomegaly")
+        large = FindingStatement(category=EXTRAPULMONARY["cardiomegaly"], kind="cardiomegaly")
         named = any(one.statement.kind == large.kind for one in self.visit.extrapulmonary)
         if not named and heart_visibility(self.ratio, self.view, named=False) is not None:
             signs.append(
@@ -196,7 +196,7 @@ class _SignFinder:
         )
 
     def _angle_weight(
-        self, statement: Statement, shown: BoolArray, side: str, weight: float
+        self, statement: FindingStatement, shown: BoolArray, side: str, weight: float
     ) -> dict[str, float]:
         """The costophrenic angle of a side, where fluid or a rind fills a part of it."""
         name = f"{side} costophrenic angle"
@@ -243,7 +243,7 @@ class _SignFinder:
         )
 
     def _build_sign(
-        self, statement: Statement, seen: Visibility, measure: float, box: FilmBox | None
+        self, statement: FindingStatement, seen: Visibility, measure: float, box: FilmBox | None
     ) -> Sign:
         """A sign of the body's own build; its strength is the measure that the rule looks at."""
         zones = [name for name in _EXTRAPULMONARY_REGIONS[statement.kind] if name in self.regions]

@@ -12,7 +12,7 @@ from overread.phantom.body.canvas import ORGAN_NUMBERS
 from overread.phantom.body.lungs import HEART_AXIS
 from overread.phantom.body.shapes import Coordinates, Point, ellipsoid_depth, to_point
 from overread.phantom.findings.scan import Scan
-from overread.phantom.statement import EXTRAPULMONARY, Severity, Statement
+from overread.phantom.statement import EXTRAPULMONARY, FindingStatement, Severity
 
 _NODE_STATIONS: tuple[Point, ...] = (
     (15, 2, 28),
@@ -38,7 +38,7 @@ _USUAL_NAMES = {plain: name for name, plain in CONSPICUOUS_NAMES.items()}
 class ExtrapulmonaryFinding:
     """One finding beyond the lung: what is true of it, and where its middle lies."""
 
-    statement: Statement
+    statement: FindingStatement
     centre: Point
     """RAS+ millimetres."""
 
@@ -94,7 +94,7 @@ def draw_extrapulmonary(
         elif name == "steatosis":
             centre = (70.0, 0.0, -150.0)
             severity = "mild" if scan.body.habitus.liver > 24 else "moderate"
-        statement = Statement(
+        statement = FindingStatement(
             category=EXTRAPULMONARY[name], kind=name, side=side, count=count, severity=severity
         )
         made.append(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.lungs import LOBES, SEGMENTS
 from overread.phantom.findings.scan import DrawnFinding, Entity, Scan
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 
 NAMED_SHARE = 0.97
 """The share of a finding that the places named for it must hold."""
@@ -18,14 +18,14 @@ MAX_SEGMENTS = 2
 """More segments than these are called by their lobe."""
 
 
-def measure_finding(scan: Scan, drawn: DrawnFinding) -> Statement:
+def measure_finding(scan: Scan, drawn: DrawnFinding) -> FindingStatement:
     """What may be said of a finding."""
     side, lobes, segments = _find_location(scan, drawn)
     size = None
     if drawn.sized:
         longest = max(longest_axis(entity, scan.canvas.grid.step) for entity in drawn.entities)
         size = round(longest)
-    return Statement(
+    return FindingStatement(
         category=drawn.category,
         kind=drawn.kind,
         side=side,

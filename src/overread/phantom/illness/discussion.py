@@ -25,7 +25,7 @@ from overread.phantom.illness.model import (
     load_presentations,
     read_tables,
 )
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.text_forms import join_phrases
 
 _FILES = ("infections", "interstitial", "airways", "tumours", "chest")
@@ -82,7 +82,7 @@ def case_title(draft: Draft) -> str:
 
 def write_discussion(
     draft: Draft,
-    found: Sequence[Statement],
+    found: Sequence[FindingStatement],
     changes: str | None,
     rng: np.random.Generator,
     others: Sequence[tuple[str, str]] | None = None,
@@ -124,7 +124,7 @@ def write_discussion(
     )
 
 
-def _describe_found(draft: Draft, found: Sequence[Statement]) -> list[str]:
+def _describe_found(draft: Draft, found: Sequence[FindingStatement]) -> list[str]:
     """What belongs to the illness, and then the rest."""
     disease = load_diseases()[draft.disease]
     own = describe_findings([one for one in found if finding_name(one) in disease.possible])
@@ -135,7 +135,7 @@ def _describe_found(draft: Draft, found: Sequence[Statement]) -> list[str]:
 
 
 def _exclusion_sentence(
-    draft: Draft, found: Sequence[Statement], code: str, name: str, rng: np.random.Generator
+    draft: Draft, found: Sequence[FindingStatement], code: str, name: str, rng: np.random.Generator
 ) -> str:
     """Why it is not another diagnosis: what that would show, or what it would not explain."""
     other, lesson = load_diseases()[code], load_teaching_texts()[code]

@@ -23,8 +23,8 @@ from overread.phantom.illness.finding_phrases import (
 )
 from overread.phantom.illness.model import find_icd, load_diseases
 from overread.phantom.population import FindingPlan, seed_for, split_of
-from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, Side, Statement
-from overread.phantom.visit import Settings
+from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, FindingStatement, Side
+from overread.phantom.visit import PatientSettings
 from overread.phantom.words.text_forms import lower_first
 
 _MEDIASTINAL_CATEGORIES = ("2b", "2e", "2f", "2g", "2h")
@@ -122,7 +122,7 @@ def sub_modality(look: PictureSpec) -> str:
     return "HRCT / Thin-slice CT" if look.window == "lung" else "Non-contrast CT"
 
 
-def make_text_entry(draft: Draft, settings: Settings) -> Entry:
+def make_text_entry(draft: Draft, settings: PatientSettings) -> Entry:
     """The whole entry of a draft, without a pixel."""
     rng = np.random.default_rng(seed_for(settings.seed, draft.patient, "case", "discussion"))
     days = [list_planned(draft, time) for time in range(2 if draft.longitudinal else 1)]
@@ -136,7 +136,7 @@ def make_text_entry(draft: Draft, settings: Settings) -> Entry:
     return Entry(case=make_case(draft, case_split(draft.patient)), truth=truth)
 
 
-def list_planned(draft: Draft, time: int = 0) -> list[Statement]:
+def list_planned(draft: Draft, time: int = 0) -> list[FindingStatement]:
     """What is planned for a time point, as statements that say no more than is certain."""
     absent = "gone" if time else "new"
     inside = zip(draft.plans, draft.turns or ("same",) * len(draft.plans), strict=True)
@@ -147,27 +147,27 @@ def list_planned(draft: Draft, time: int = 0) -> list[Statement]:
     )
     found = [make_statement(plan) for plan, turn in inside if turn != absent]
     found += [
-        Statement(category=EXTRAPULMONARY[name], kind=name)
+        FindingStatement(category=EXTRAPULMONARY[name], kind=name)
         for name, turn in outside
         if turn != absent
     ]
     return found
 
 
-def list_planned_ever(draft: Draft) -> list[Statement]:
+def list_planned_ever(draft: Draft) -> list[FindingStatement]:
     """What is planned for any of the days, each finding once."""
     found = [make_statement(plan) for plan in draft.plans]
     return found + [
-        Statement(category=EXTRAPULMONARY[name], kind=name) for name in draft.extrapulmonary
+        FindingStatement(category=EXTRAPULMONARY[name], kind=name) for name in draft.extrapulmonary
     ]
 
 
-def make_statement(plan: FindingPlan) -> Statement:
+def make_statement(plan: FindingPlan) -> FindingStatement:
     """A plan as a statement: its place where there is only one, several where there are several."""
     lobes, side = _certain_place(plan)
     several = plan.count is not None and plan.count[0] > 1
     pleural = plan.category in PLEURAL
-    return Statement(
+    return FindingStatement(
         category=plan.category,
         kind=plan.kind,
         side=side,
@@ -215,7 +215,7 @@ def _certain_place(plan: FindingPlan) -> tuple[tuple[str, ...], Side | None]:
     return (), None
 
 
-def _write_caption(look: PictureSpec, day: Sequence[Statement]) -> str:
+def _write_caption(look: PictureSpec, day: Sequence[FindingStatement]) -> str:
     """What one picture is, and what is planned to be seen on it."""
     marks = [f"{one.category} {one.kind}" for one in day]
     if look.view is not None:

@@ -9,7 +9,7 @@ from itertools import groupby
 from overread.core import Record
 from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.illness.model import FindingName, read_tables
-from overread.phantom.statement import KINDS, PLEURAL, Statement
+from overread.phantom.statement import KINDS, PLEURAL, FindingStatement
 from overread.phantom.words.text_forms import join_phrases
 
 _LOBE_PAIRS = {
@@ -37,7 +37,7 @@ def find_words(mark: FindingName) -> FindingWords:
     return FindingWords.model_validate(read_tables("signs.toml")[mark])
 
 
-def finding_name(statement: Statement) -> FindingName:
+def finding_name(statement: FindingStatement) -> FindingName:
     """The mark of the disease model that a statement is.
 
     >>> finding_name(Statement(category="2b", kind="consolidation"))
@@ -48,7 +48,7 @@ def finding_name(statement: Statement) -> FindingName:
     return statement.kind
 
 
-def finding_noun(statement: Statement) -> tuple[str, bool]:
+def finding_noun(statement: FindingStatement) -> tuple[str, bool]:
     """What it is called, and whether that is in the plural."""
     words = find_words(finding_name(statement))
     if statement.count > 1 and words.many:
@@ -56,7 +56,7 @@ def finding_noun(statement: Statement) -> tuple[str, bool]:
     return words.one, words.plural
 
 
-def describe_place(statement: Statement) -> str:
+def describe_place(statement: FindingStatement) -> str:
     """Its place in words; empty where the statement has none.
 
     >>> describe_place(Statement(category="2b", kind="consolidation", side="right", lobes=("RLL",)))
@@ -75,7 +75,7 @@ def describe_place(statement: Statement) -> str:
     return "in both lungs" if len(sides) > 1 else f"in the {next(iter(sides))} lung"
 
 
-def describe_finding(statement: Statement) -> str:
+def describe_finding(statement: FindingStatement) -> str:
     """A finding as a phrase: what it is, how large where that was measured, and where."""
     name, _ = finding_noun(statement)
     parts = [name]
@@ -86,7 +86,7 @@ def describe_finding(statement: Statement) -> str:
     return " ".join([*parts, place] if place else parts)
 
 
-def describe_findings(statements: Sequence[Statement]) -> str:
+def describe_findings(statements: Sequence[FindingStatement]) -> str:
     """Several findings in a row; those at one place that have no size share the words for it."""
     phrases: list[str] = []
     for place, group in groupby(
@@ -103,7 +103,7 @@ def describe_findings(statements: Sequence[Statement]) -> str:
     return join_phrases(phrases)
 
 
-def findings_sentence(statements: Sequence[Statement]) -> str:
+def findings_sentence(statements: Sequence[FindingStatement]) -> str:
     """All findings as one sentence; empty where there are none."""
     text = describe_findings(statements)
     return f"{text[0].upper()}{text[1:]}." if text else ""

@@ -30,8 +30,8 @@ from overread.phantom.illness.model import (
 )
 from overread.phantom.illness.sampler import plausible_diseases
 from overread.phantom.population import seed_for
-from overread.phantom.statement import Statement
-from overread.phantom.visit import Settings
+from overread.phantom.statement import FindingStatement
+from overread.phantom.visit import PatientSettings
 
 RawCaseKind = Literal["clean", "few", "L1", "L2", "L3", "clue"]
 
@@ -93,8 +93,8 @@ class PlantedHint(Record):
 def make_raw_case(
     draft: Draft,
     entry: Entry,
-    settings: Settings,
-    found: list[Statement] | None = None,
+    settings: PatientSettings,
+    found: list[FindingStatement] | None = None,
     changes: str | None = None,
 ) -> tuple[dict[str, Any], PlantedHint]:
     """The raw case of a draft and what is planted in it.

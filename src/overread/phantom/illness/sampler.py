@@ -30,7 +30,7 @@ from overread.phantom.illness.model import (
 from overread.phantom.illness.pictures import draw_pictures
 from overread.phantom.illness.progression import draw_course
 from overread.phantom.population import FindingPlan, draw_extrapulmonary_names, draw_views, seed_for
-from overread.phantom.visit import Settings
+from overread.phantom.visit import PatientSettings
 
 OPTION_COUNT = 5
 LETTERS = "ABCDE"
@@ -54,7 +54,7 @@ def draw_patient_habitus(number: int, seed: int) -> Habitus:
     return draw_habitus(np.random.default_rng(first))
 
 
-def draw_draft(number: int, settings: Settings) -> Draft:
+def draw_draft(number: int, settings: PatientSettings) -> Draft:
     """Draw the case of patient `number`: text, pictures to be shown, and what is to be drawn."""
     seed = settings.seed
     who = draw_patient_habitus(number, seed)

@@ -11,7 +11,7 @@ from pydantic import Field
 from overread.core import Record
 from overread.errors import UsageError
 from overread.ontology import report_regions
-from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, Statement
+from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, FindingStatement
 from overread.phantom.words.lexicon import (
     STYLES,
     NounWords,
@@ -119,7 +119,7 @@ def _load_report_words() -> _ReportWords:
 
 
 def write_ct_report(
-    statements: Sequence[Statement],
+    statements: Sequence[FindingStatement],
     sentences: Sequence[str],
     rng: np.random.Generator,
     *,
@@ -164,7 +164,7 @@ def write_ct_report(
     )
 
 
-def _present_keys(statement: Statement) -> frozenset[str]:
+def _present_keys(statement: FindingStatement) -> frozenset[str]:
     """The words of `unless` that a statement answers to."""
     if statement.kind in EXTRAPULMONARY:
         return frozenset({statement.kind})
@@ -184,7 +184,7 @@ def _normal_sentence(
 
 
 def _write_impression(
-    statements: Sequence[Statement], rng: np.random.Generator, style: Style
+    statements: Sequence[FindingStatement], rng: np.random.Generator, style: Style
 ) -> str:
     """The important findings, and some of the others, in other words than above."""
     words = _load_report_words()
@@ -208,11 +208,11 @@ def _write_impression(
     return "\n".join(lines)
 
 
-def _rank_of(ranked: tuple[int, Statement]) -> int:
+def _rank_of(ranked: tuple[int, FindingStatement]) -> int:
     return ranked[0]
 
 
-def _rank(statement: Statement) -> int:
+def _rank(statement: FindingStatement) -> int:
     """How important a finding is: its place among the impressions."""
     beyond = statement.kind in EXTRAPULMONARY
     name = statement.kind if beyond else f"{statement.category}:{statement.kind}"
@@ -224,7 +224,7 @@ def _rank(statement: Statement) -> int:
 
 def _impression_line(
     group: _ImpressionNouns,
-    statement: Statement,
+    statement: FindingStatement,
     rng: np.random.Generator,
     style: Style,
     *,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.lexicon import Noun, Style, grade_words, trait_words
 from overread.phantom.words.place_phrases import pick
 
@@ -48,7 +48,7 @@ def format_length(size_mm: int, rng: np.random.Generator, *, style: Style) -> st
 
 
 def size_participle(
-    statement: Statement, noun: Noun | None, size: str, rng: np.random.Generator
+    statement: FindingStatement, noun: Noun | None, size: str, rng: np.random.Generator
 ) -> str:
     """How a size is said behind the noun: of one thing its own, of several the largest one's."""
     if noun is not None and noun.form == "counted":
@@ -59,12 +59,12 @@ def size_participle(
     return f"measuring {size}" if statement.count == 1 else f"measuring up to {size}"
 
 
-def size_verb(statement: Statement, size: str) -> str:
+def size_verb(statement: FindingStatement, size: str) -> str:
     """The same as a verb: 'measures 12 mm', 'measure up to 12 mm'."""
     return f"measures {size}" if statement.count == 1 else f"measure up to {size}"
 
 
-def format_spread(statement: Statement) -> str:
+def format_spread(statement: FindingStatement) -> str:
     """The spread as adjectives: 'basal subpleural', 'apical and basal'."""
     inner = [word for word in statement.spread if word in _DEPTH_SPREADS]
     outer = [word for word in statement.spread if word not in _DEPTH_SPREADS]
@@ -72,7 +72,7 @@ def format_spread(statement: Statement) -> str:
 
 
 def write_noun_phrase(
-    statement: Statement,
+    statement: FindingStatement,
     noun: Noun,
     rng: np.random.Generator,
     *,
@@ -132,7 +132,9 @@ def _choose_article(match: re.Match[str]) -> str:
     return f"{'an' if vowel else 'a'} {first}{rest}"
 
 
-def _number_word(statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str]) -> str:
+def _number_word(
+    statement: FindingStatement, noun: Noun, rng: np.random.Generator, said: set[str]
+) -> str:
     """How many, in a word; empty for one thing, for what is not counted, and now and then."""
     count = statement.count
     if not statement.countable or noun.form != "counted":
@@ -149,7 +151,12 @@ def _number_word(statement: Statement, noun: Noun, rng: np.random.Generator, sai
 
 
 def _size_adjective(
-    statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str], *, style: Style
+    statement: FindingStatement,
+    noun: Noun,
+    rng: np.random.Generator,
+    said: set[str],
+    *,
+    style: Style,
 ) -> str:
     """A size before the noun; only one thing can have its size there, many can be small."""
     if statement.size_mm is None or noun.form != "counted":
@@ -165,7 +172,7 @@ def _size_adjective(
 
 
 def _choose_traits(
-    statement: Statement, noun: Noun, rng: np.random.Generator, said: set[str], full: float
+    statement: FindingStatement, noun: Noun, rng: np.random.Generator, said: set[str], full: float
 ) -> tuple[list[str], list[str]]:
     """Traits before the noun, and behind it after 'with'; all of them or none."""
     words = noun.form_for(statement.count)

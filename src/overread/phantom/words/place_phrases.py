@@ -15,7 +15,7 @@ import numpy as np
 
 from overread.ontology import lung_anatomy
 from overread.ontology.lungs import Lobe
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.lexicon import Family, Style
 from overread.phantom.words.text_forms import join_phrases
 
@@ -66,7 +66,7 @@ def pick(rng: np.random.Generator, items: Sequence[T]) -> T:
     return items[int(rng.integers(len(items)))]
 
 
-def side_of(statement: Statement) -> str | None:
+def side_of(statement: FindingStatement) -> str | None:
     """The side that a statement names, or that its lobes are on."""
     sides = {lung_anatomy().by_code[code].side for code in statement.lobes}
     if statement.side is not None or not sides:
@@ -75,7 +75,7 @@ def side_of(statement: Statement) -> str | None:
 
 
 def write_place(
-    statement: Statement,
+    statement: FindingStatement,
     rng: np.random.Generator,
     *,
     family: Family,
@@ -183,7 +183,7 @@ def _lobes_of(side: str, levels: list[str], rng: np.random.Generator, style: Sty
     return f"the {side} {joined} {lobes}"
 
 
-def _segments_can_be_named(statement: Statement) -> bool:
+def _segments_can_be_named(statement: FindingStatement) -> bool:
     """Few enough, and none of the lobes left out."""
     held = {lung_anatomy().by_code[code].code for code in statement.segments}
     few = 0 < len(statement.segments) <= _MAX_SEGMENTS
@@ -238,7 +238,7 @@ def _segments_of(lobe: Lobe, names: list[str], *, style: Style, lobe_first: bool
 
 
 def _narrow_to_part(
-    found: PlacePhrase, side: str, statement: Statement, rng: np.random.Generator
+    found: PlacePhrase, side: str, statement: FindingStatement, rng: np.random.Generator
 ) -> PlacePhrase:
     """The part of the place that the spread means, now and then; else the place as it is."""
     if len(statement.spread) != 1 or "segments" in found.stated or rng.random() < 0.7:

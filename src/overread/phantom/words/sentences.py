@@ -10,7 +10,7 @@ import numpy as np
 
 from overread.core import Record
 from overread.errors import UsageError
-from overread.phantom.statement import Statement
+from overread.phantom.statement import FindingStatement
 from overread.phantom.words.lexicon import (
     STYLES,
     Style,
@@ -71,7 +71,7 @@ class FindingSentence(Record):
 
 
 def write_sentence(
-    statement: Statement,
+    statement: FindingStatement,
     rng: np.random.Generator,
     *,
     style: Style = "radiologist",
@@ -115,7 +115,7 @@ def write_sentence(
 
 
 def _choose_wording(
-    statement: Statement,
+    statement: FindingStatement,
     rng: np.random.Generator,
     *,
     style: Style,
@@ -145,7 +145,7 @@ def _choose_wording(
 
 
 def _fill_wording(
-    statement: Statement,
+    statement: FindingStatement,
     wording: Wording,
     where: PlacePhrase | None,
     rng: np.random.Generator,
@@ -190,7 +190,7 @@ def _fill_wording(
     text = re.sub(r"\{(\w+)\}", lambda m: slots.get(m[1], "{a}" if m[1] == "a" else ""), template)
     text = fill_articles(" ".join(text.split()).replace(" ,", ","))
     text = text[0].upper() + text[1:]
-    order = tuple(name for name in Statement.model_fields if name in said)
+    order = tuple(name for name in FindingStatement.model_fields if name in said)
     return FindingSentence(text=text, wording=wording.text, said=order)
 
 
@@ -199,7 +199,7 @@ def _is_plural(where: PlacePhrase | None) -> bool:
 
 
 def _size_slots(
-    statement: Statement,
+    statement: FindingStatement,
     wording: Wording,
     named: NounPhrase,
     rng: np.random.Generator,
@@ -223,7 +223,7 @@ def _size_slots(
 
 
 def _severity_and_spread_slots(
-    statement: Statement, template: str, rng: np.random.Generator, said: set[str]
+    statement: FindingStatement, template: str, rng: np.random.Generator, said: set[str]
 ) -> dict[str, str]:
     """Severity and spread of a phrase that has slots for them."""
     slots: dict[str, str] = {}

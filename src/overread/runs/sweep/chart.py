@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from overread.pixels.charts import (
-    Canvas,
+    ChartCanvas,
     SeriesStyle,
     fit_text,
     round_ticks,
@@ -65,7 +65,7 @@ class Chart:
 def draw_chart(chart: Chart) -> tuple[bytes, bytes]:
     """The chart as SVG and as PNG."""
     rows = _legend_rows(chart)
-    sheet = Canvas(_WIDE, _HIGH + 20 * len(rows))
+    sheet = ChartCanvas(_WIDE, _HIGH + 20 * len(rows))
     frame = _Scales(chart, bottom=_HIGH - _BOTTOM)
     room = _WIDE - _LEFT - _RIGHT
     sheet.text((_LEFT, 24), fit_text(chart.title, 18, room), size=18, colour=_INK, bold=True)
@@ -113,7 +113,7 @@ class _Scales:
         return self.bottom - (value - low) / (high - low) * (self.bottom - _TOP)
 
 
-def _draw_axes(sheet: Canvas, chart: Chart, frame: _Scales) -> None:
+def _draw_axes(sheet: ChartCanvas, chart: Chart, frame: _Scales) -> None:
     right = _WIDE - _RIGHT
     places = max(_decimal_places(up) for up in frame.y_ticks)
     for up in frame.y_ticks:
@@ -165,7 +165,7 @@ def _shift(place: int, many: int, chart: Chart) -> float:
 
 
 def _draw_interval(
-    sheet: Canvas, curve: Curve, frame: _Scales, style: SeriesStyle, *, shift: float
+    sheet: ChartCanvas, curve: Curve, frame: _Scales, style: SeriesStyle, *, shift: float
 ) -> None:
     """A band along a curve; whiskers where there is nothing between the points."""
     known = [
@@ -184,7 +184,7 @@ def _draw_interval(
 
 
 def _draw_curve(
-    sheet: Canvas, curve: Curve, frame: _Scales, style: SeriesStyle, *, shift: float
+    sheet: ChartCanvas, curve: Curve, frame: _Scales, style: SeriesStyle, *, shift: float
 ) -> None:
     spots = [(frame.x(dot.x) + shift, frame.y(dot.y)) for dot in curve.dots]
     if len(spots) > 1 and not frame.has_word_ticks:
@@ -209,7 +209,9 @@ def _legend_rows(chart: Chart) -> list[list[tuple[float, int]]]:
     return rows
 
 
-def _draw_legend(sheet: Canvas, spot: tuple[float, float], name: str, style: SeriesStyle) -> None:
+def _draw_legend(
+    sheet: ChartCanvas, spot: tuple[float, float], name: str, style: SeriesStyle
+) -> None:
     x, y = spot
     sheet.line([(x, y), (x + 26, y)], style.colour, wide=2.2, dash=style.dash)
     sheet.mark((x + 13, y), style.shape, style.colour, size=5.0)

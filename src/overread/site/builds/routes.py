@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from overread.build.ledger.queries import BuildSummary, Spending, StepFlow, load_summary
+from overread.build.ledger.queries import BuildSummary, LedgerSpending, StepFlow, load_summary
 from overread.build.ledger.tables import LEDGER_FILE
 from overread.core import Record
 from overread.site.builds import adjudication, histories, judge_checks, queue_status
@@ -135,7 +135,7 @@ def _step(step: StepFlow) -> BuildStep:
     )
 
 
-def _spending(spent: Spending) -> BuildSpending:
+def _spending(spent: LedgerSpending) -> BuildSpending:
     return BuildSpending(
         reader=spent.reader,
         answers=spent.replies,

@@ -27,7 +27,7 @@ class ArmResult(StoredModel):
     far_beyond: PairedDifference | None = None
 
 
-class AuditShares(StoredModel):
+class SharesOfAudit(StoredModel):
     """The numbers of an audit."""
 
     arms: dict[str, ArmResult]
@@ -85,8 +85,8 @@ class _AuditNumbers(StoredModel):
     null_equal: int | None = None
     """Null readings that say the same word for word."""
     arms_failed: dict[str, int] = Field(default={})
-    shares: AuditShares | None = None
-    shares_uncited: AuditShares | None = None
+    shares: SharesOfAudit | None = None
+    shares_uncited: SharesOfAudit | None = None
 
 
 class _AuditFile(_AuditNumbers):

@@ -30,7 +30,7 @@ class SweepAxis(Record):
     """The values as numbers, where they are."""
 
 
-class SweepPoint(StoredModel):
+class PointOfSweep(StoredModel):
     """One run of a sweep."""
 
     name: str
@@ -61,7 +61,7 @@ class _SweepNumbers(StoredModel):
     """How many points there are to be."""
     first: str | None = None
     """The point that the others are set against."""
-    points: list[SweepPoint]
+    points: list[PointOfSweep]
     not_compared: dict[str, str] = Field(default={})
     intervals: dict[str, JsonValue] = Field(default={})
 
@@ -70,7 +70,7 @@ class _SweepFile(_SweepNumbers):
     axes: dict[str, list[str]]
 
 
-class SweepResult(_SweepNumbers):
+class SweepTable(_SweepNumbers):
     """What a sweep found."""
 
     id: str
@@ -83,7 +83,7 @@ def _sweep(sweep: PathId, shelf: ShelfDep) -> SweepFolder:
 
 
 @router.get("/sweeps/{sweep}")
-def get_sweep(sweep: Annotated[SweepFolder, Depends(_sweep)], shelf: ShelfDep) -> SweepResult:
+def get_sweep(sweep: Annotated[SweepFolder, Depends(_sweep)], shelf: ShelfDep) -> SweepTable:
     """A sweep, as `overread sweep` wrote it."""
     found = read_marked_json(
         sweep.folder / "sweep.json", MARK, _SweepFile, what="table of this sweep"
@@ -97,10 +97,10 @@ def get_sweep(sweep: Annotated[SweepFolder, Depends(_sweep)], shelf: ShelfDep) -
         one.model_copy(update={"run": _run_id(one, sweep, shelf)}) for one in found.points
     ]
     own["intervals"] = strip_paths_in_json(found.intervals)
-    return SweepResult(id=sweep.id, name=sweep.name, **own)
+    return SweepTable(id=sweep.id, name=sweep.name, **own)
 
 
-def _run_id(one: SweepPoint, sweep: SweepFolder, shelf: Shelf) -> str | None:
+def _run_id(one: PointOfSweep, sweep: SweepFolder, shelf: Shelf) -> str | None:
     folder = (sweep.folder / (one.run or "")).resolve()
     return next((run.id for run in shelf.runs.values() if run.folder == folder), None)
 

@@ -13,7 +13,7 @@ from scipy import ndimage
 import overread
 from overread.core import Case, Geometry, Mask, Query, Reading, Slices, Volume
 from overread.phantom.baseline import baseline_mask
-from overread.phantom.patient import Patient, Settings, make_patient
+from overread.phantom.patient import Patient, PatientSettings, make_patient
 from overread.pixels.geometry import from_ras, make_geometry, to_ras
 from overread.pixels.masks import read_channel
 from overread.readers.atlas import make
@@ -206,7 +206,7 @@ def test_an_empty_lung_is_left_alone(plain: tuple[NDArray[np.int16], Geometry]) 
 @pytest.fixture(scope="module")
 def patients() -> list[Patient]:
     """Two patients that nothing was set by."""
-    settings = Settings(seed=4242, mix="real")
+    settings = PatientSettings(seed=4242, mix="real")
     return [make_patient(number, settings) for number in (1, 2)]
 
 
