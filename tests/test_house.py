@@ -49,8 +49,7 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "code",
-    ["import overread", "import sys; sys.argv[1:] = ['--help']; from overread.cli.main import app"],
+    "code", ["import overread", "import sys; sys.argv[1:] = ['--help']; from overread.cli.main import app"]
 )
 def test_start_up_loads_no_heavy_package(code: str) -> None:
     """Importing overread, or its command line, loads none of the heavy packages."""
@@ -105,10 +104,7 @@ def test_the_package_tests_is_ours() -> None:
 def test_every_package_that_is_imported_is_declared() -> None:
     """No import rests on what another package happens to bring along."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    needed = [
-        *told["dependencies"],
-        *(n for g in told["optional-dependencies"].values() for n in g),
-    ]
+    needed = [*told["dependencies"], *(n for g in told["optional-dependencies"].values() for n in g)]
     declared = {re.split(r"[^\w.-]", need)[0].lower().replace("_", "-") for need in needed}
     owners = importlib.metadata.packages_distributions()
     imported = {
@@ -126,9 +122,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
     others = {name for name in imported if name in owners} - {"overread"}
     assert len(others) > 10
     undeclared = {
-        name
-        for name in others
-        if not {owner.lower().replace("_", "-") for owner in owners[name]} & declared
+        name for name in others if not {owner.lower().replace("_", "-") for owner in owners[name]} & declared
     }
     assert not undeclared
 
@@ -152,11 +146,7 @@ def test_public_functions_have_docstrings(name: str) -> None:
     assert module.__doc__
     for word, value in vars(module).items():
         own = getattr(value, "__module__", None) == name
-        if (
-            own
-            and not word.startswith("_")
-            and (inspect.isclass(value) or inspect.isfunction(value))
-        ):
+        if own and not word.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
             assert value.__doc__, f"{name}.{word}"
 
 

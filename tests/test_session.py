@@ -97,8 +97,7 @@ def test_pictures_of_many_cases_are_opened_in_their_order() -> None:
         pictures = Waiting()
         pictures.said.set()
         cases = [
-            CASE.model_copy(update={"pictures": (Image(name=f"image-{n}", file="x"),)})
-            for n in range(10)
+            CASE.model_copy(update={"pictures": (Image(name=f"image-{n}", file="x"),)}) for n in range(10)
         ]
         await asyncio.gather(*(session(pictures, case).show_async() for case in cases))
         return pictures.opened

@@ -25,9 +25,7 @@ def main() -> None:
     for number in range(ROUNDS):
         population._category_weights.cache_clear()
         rng = np.random.default_rng(number)
-        seen = Counter(
-            plan.category for _ in range(PATIENTS) for plan in population.draw_plans(rng)
-        )
+        seen = Counter(plan.category for _ in range(PATIENTS) for plan in population.draw_plans(rng))
         count = sum(seen.values())
         off = sum(abs(seen[name] / count - share) for name, share in wanted.items()) / 2
         print(f"# round {number + 1}: {off:.4f} of the findings in the wrong category")

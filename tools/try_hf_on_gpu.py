@@ -33,18 +33,14 @@ from typing import Any, cast
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-_WORDS = (
-    "patient with cough and a small nodule in the right upper lobe which diagnosis is it ".split()
-)
+_WORDS = "patient with cough and a small nodule in the right upper lobe which diagnosis is it ".split()
 
 
 def main() -> int:
     """Try everything that was asked for; the exit code says whether all of it held."""
     told = _arguments()
     missing = [
-        name
-        for name in ("torch", "transformers", "pydantic", "PIL", "numpy")
-        if not _is_installed(name)
+        name for name in ("torch", "transformers", "pydantic", "PIL", "numpy") if not _is_installed(name)
     ]
     if missing:
         print(f"not installed here: {', '.join(missing)} (see the top of {Path(__file__).name})")
@@ -213,12 +209,7 @@ def _reader(told: argparse.Namespace, model: Path | str, **arguments: str) -> An
 
 
 def _read(
-    told: argparse.Namespace,
-    model: Path | str,
-    questions: Sequence[Any],
-    *,
-    warm: str = "",
-    **arguments: str,
+    told: argparse.Namespace, model: Path | str, questions: Sequence[Any], *, warm: str = "", **arguments: str
 ) -> tuple[list[Any], float, Any]:
     """The replies, the seconds they took (without loading), and the reader, closed."""
 

@@ -48,9 +48,7 @@ def system_node() -> str | None:
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return None
-    version = subprocess.run(
-        [node, "--version"], capture_output=True, text=True, check=False
-    ).stdout
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
     try:
         major, minor = (int(n) for n in version.strip().lstrip("v").split(".")[:2])
     except ValueError:

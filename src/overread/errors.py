@@ -118,9 +118,7 @@ class AccessError(OverreadError):
     """A download that needs a network, a licence or a login."""
 
 
-def first_error(
-    error: BaseException, prefer: type[BaseException] | tuple[()] = ()
-) -> BaseException:
+def first_error(error: BaseException, prefer: type[BaseException] | tuple[()] = ()) -> BaseException:
     """The error itself; of a group that several tasks ended in the first, or the preferred kind.
 
     One thing went wrong first, and the others only followed it.

@@ -247,9 +247,7 @@ class Session:
         for left in range(self.settings.repairs, -1, -1):
             reply = await self._send_request(tuple(messages), task, schema, query)
             if isinstance(reply, DrawnMask):
-                raise UsageError(
-                    f"the reader '{self.reader.name}' returns masks but was asked for text"
-                )
+                raise UsageError(f"the reader '{self.reader.name}' returns masks but was asked for text")
             where = f"{prompt} {wording.digest}"
             try:
                 found = parse(_reply_text(reply))
@@ -286,9 +284,7 @@ class Session:
         from overread.pixels.sparse_masks import to_sparse_mask
 
         # Millions of voxels: aside, so that other cases go on.
-        return self.keep_mask(
-            query, await asyncio.to_thread(to_sparse_mask, drawn.mask), drawn.note
-        )
+        return self.keep_mask(query, await asyncio.to_thread(to_sparse_mask, drawn.mask), drawn.note)
 
     def keep_mask(self, query: Query, mask: Any, note: str = "") -> Mask:
         """Keep the mask for one query; the run will write it.
@@ -341,9 +337,7 @@ class Session:
         exchange: int | None = None,
     ) -> None:
         """Record a step; `exchange` is the one it came from, where somebody was asked."""
-        self.steps.append(
-            Step(kind=kind, text=text, regions=tuple(regions), crop=crop, exchange=exchange)
-        )
+        self.steps.append(Step(kind=kind, text=text, regions=tuple(regions), crop=crop, exchange=exchange))
 
     def _record_exchange(
         self,

@@ -69,10 +69,7 @@ def test_a_sound_zip_gives_its_bytes(zipped: Path) -> None:
 
 def test_zip64_is_read(tmp_path: Path) -> None:
     """A zip written with 64-bit sizes is a zip like any other."""
-    with (
-        zipfile.ZipFile(tmp_path / "z.zip", "w") as out,
-        out.open("a.nii", "w", force_zip64=True) as to,
-    ):
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as out, out.open("a.nii", "w", force_zip64=True) as to:
         to.write(b"abc")
     assert ZipFiles(tmp_path / "z.zip").source("a.nii") == b"abc"
 
@@ -124,9 +121,7 @@ def test_encrypted_and_strange_methods_are_refused(tmp_path: Path, zipped: Path)
         assert member.refusal == f"it is packed by method {method}"
 
 
-def test_a_bomb_is_refused_by_what_it_claims(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_refused_by_what_it_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry over the limit is not inflated, and the sum of the claims is bounded too."""
     monkeypatch.setattr(submitted_files, "MAX_MEMBER", 1 << 20)
     files = packed(tmp_path / "a.zip", ("a", b"\0" * (50 << 20)), ("b", b"1"))

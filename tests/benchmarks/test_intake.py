@@ -46,9 +46,7 @@ def test_ways_to_store_the_same_rows(release: Release, good: list[Row], tmp_path
     parquet.write_table(pa.Table.from_pylist(packed), tmp_path / "mine.parquet")
     (tmp_path / "mine.jsonl").write_bytes(b"\xef\xbb\xbf" + lines.replace(b"\n", b"\r\n\r\n"))
     (tmp_path / "mine.json").write_text(json.dumps(good))
-    (tmp_path / "mine.jsonl.gz").write_bytes(
-        gzip.compress(lines[:700]) + gzip.compress(lines[700:])
-    )
+    (tmp_path / "mine.jsonl.gz").write_bytes(gzip.compress(lines[:700]) + gzip.compress(lines[700:]))
     (tmp_path / "mine.json.gz").write_bytes(gzip.compress(json.dumps(good).encode()))
     (tmp_path / "away").mkdir()
     (tmp_path / "away" / "mine.jsonl").symlink_to(tmp_path / "mine.jsonl")
@@ -61,9 +59,7 @@ def test_ways_to_store_the_same_rows(release: Release, good: list[Row], tmp_path
         assert submission == first
 
 
-def test_broken_rows_cost_only_themselves(
-    release: Release, good: list[Row], tmp_path: Path
-) -> None:
+def test_broken_rows_cost_only_themselves(release: Release, good: list[Row], tmp_path: Path) -> None:
     """A line that is no JSON, a number, a cut gzip: told, and the rest is read."""
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps(good[0]) + "\n7\n{broken\n")
@@ -108,9 +104,7 @@ def test_a_packed_file_has_a_limit(
         (b'{"id": 5}', "neither the original fields nor an id"),
     ],
 )
-def test_files_that_cannot_be_graded(
-    release: Release, tmp_path: Path, content: bytes, words: str
-) -> None:
+def test_files_that_cannot_be_graded(release: Release, tmp_path: Path, content: bytes, words: str) -> None:
     """A file in which nothing is about any case raises one sentence that names it."""
     path = tmp_path / "mine.jsonl"
     path.write_bytes(content)

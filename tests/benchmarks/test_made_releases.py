@@ -43,11 +43,7 @@ def swapped_channels(entry: Entry) -> Entry:
     swapped = tuple(
         finding.model_copy(
             update={
-                "regions": (
-                    Mask(
-                        picture="ct", file=finding.regions[0].file, channel=1 - number, channels=2
-                    ),
-                )
+                "regions": (Mask(picture="ct", file=finding.regions[0].file, channel=1 - number, channels=2),)
             }
         )
         for number, finding in enumerate(entry.truth.findings)
@@ -94,9 +90,7 @@ def test_what_a_layout_cannot_hold_is_refused(
 
 
 @pytest.mark.parametrize("benchmark", ["medthinkvqa", "rexgroundingct", "mmrad"])
-def test_made_cases_can_be_made_as_they_are_asked_for(
-    sketch: Path, tmp_path: Path, benchmark: str
-) -> None:
+def test_made_cases_can_be_made_as_they_are_asked_for(sketch: Path, tmp_path: Path, benchmark: str) -> None:
     """Entries may be a lazy thing that is gone through more than once; they come out equal."""
     source = overread.load(benchmark, sketch / benchmark)
 
@@ -157,9 +151,7 @@ def test_two_writers_in_one_folder_lose_nothing(sketch: Path, tmp_path: Path) ->
         again = overread.load("rexgroundingct", tmp_path / "a", split)
         assert list(again.entries()) == list(overread.load("rexgroundingct", root, split).entries())
     same = [
-        subprocess.Popen(
-            [*words, "mmrad", sketch / "mmrad", tmp_path / "b"], stderr=subprocess.DEVNULL
-        )
+        subprocess.Popen([*words, "mmrad", sketch / "mmrad", tmp_path / "b"], stderr=subprocess.DEVNULL)
         for _ in range(2)
     ]
     assert sorted(process.wait(300) for process in same) == [0, 2]
@@ -188,11 +180,7 @@ def test_a_blank_line_is_no_row(copy: Callable[[str], Path], tmp_path: Path) -> 
     """Ids count rows, so a copy without the blank line has the same ones."""
     root = copy("mmrad")
     rows = [
-        {
-            "image_path": row["images"][0],
-            "question": "What is seen?",
-            "response": "<answer>x</answer>",
-        }
+        {"image_path": row["images"][0], "question": "What is seen?", "response": "<answer>x</answer>"}
         for row in read_rows(root / "test.jsonl")
     ]
     write_rows(root / "test.jsonl", rows)

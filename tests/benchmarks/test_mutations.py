@@ -126,9 +126,7 @@ STRUCTURAL: dict[str, tuple[str, ...]] = {
 
 @settings(max_examples=80)
 @given(seed=st.integers(0, 10**9))
-def test_odd_texts_in_structural_places(
-    mutable: tuple[str, Path, list[Any], list[Case]], seed: int
-) -> None:
+def test_odd_texts_in_structural_places(mutable: tuple[str, Path, list[Any], list[Case]], seed: int) -> None:
     """Paths, letters, codes and keys replaced by texts that cannot be theirs."""
     benchmark, root, rows, before = mutable
     rng = random.Random(seed)
@@ -153,18 +151,14 @@ HARMLESS: dict[str, Callable[[bytes], bytes]] = {
     "blank lines": lambda raw: raw.replace(b"\n", b"\n \n\n"),
     "no last line end": lambda raw: raw.rstrip(b"\n"),
     "unpacked letters": lambda raw: (
-        json.dumps(json.loads(raw.splitlines()[0])).encode()
-        + b"\n"
-        + b"\n".join(raw.splitlines()[1:])
+        json.dumps(json.loads(raw.splitlines()[0])).encode() + b"\n" + b"\n".join(raw.splitlines()[1:])
     ),
 }
 
 
 @pytest.mark.parametrize("name", HARMLESS)
 @pytest.mark.parametrize("benchmark", ["medthinkvqa", "mmrad"])
-def test_ways_to_write_the_same_rows(
-    sketch: Path, tmp_path: Path, benchmark: str, name: str
-) -> None:
+def test_ways_to_write_the_same_rows(sketch: Path, tmp_path: Path, benchmark: str, name: str) -> None:
     """Line ends, marks and blank lines change nothing."""
     root = tmp_path / benchmark
     shutil.copytree(sketch / benchmark, root)

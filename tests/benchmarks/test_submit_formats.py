@@ -17,14 +17,7 @@ from overread.core import Box, Finding, Reading, Step, Trace, Whole
 from overread.errors import ReleaseError, UsageError
 from overread.runs.submission_export import export_submission
 from tests.jsonl_rows import read_rows, write_rows
-from tests.runs.sketch_runs import (
-    ran,
-    readings_in,
-    rewritten,
-    run_scores,
-    same_scores,
-    submitted_scores,
-)
+from tests.runs.sketch_runs import ran, readings_in, rewritten, run_scores, same_scores, submitted_scores
 
 ONE, TWO = "test_3_a_1.nii.gz", "test_4_a_1.nii.gz"
 
@@ -35,8 +28,7 @@ ONE, TWO = "test_3_a_1.nii.gz", "test_4_a_1.nii.gz"
 def twi(reading: Reading) -> Reading:
     """A reading with everything that the format holds."""
     findings = tuple(
-        Finding(text=f"Seen in picture {n}.", regions=(Whole(picture=f"image-{n}"),))
-        for n in (1, 3)
+        Finding(text=f"Seen in picture {n}.", regions=(Whole(picture=f"image-{n}"),)) for n in (1, 3)
     )
     return reading.model_copy(
         update={
@@ -75,9 +67,7 @@ def test_rows_of_parquet_go_out_as_the_layout_has_them(sketch: Path, tmp_path: P
     overread.write(release, tmp_path / "parquet", form="parquet")
     ran("oracle", "medthinkvqa", tmp_path / "parquet", tmp_path / "run")
     export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
-    found, submission = submitted_scores(
-        "medthinkvqa", sketch / "medthinkvqa", tmp_path / "mine.jsonl"
-    )
+    found, submission = submitted_scores("medthinkvqa", sketch / "medthinkvqa", tmp_path / "mine.jsonl")
     assert submission.problems == []
     assert found["accuracy"] == 1
 
@@ -269,9 +259,7 @@ def test_oracle_rows_are_the_release_again(sketch: Path, tmp_path: Path) -> None
     root = sketch / "mmrad"
     ran("oracle", "mmrad", root, tmp_path / "run")
     export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
-    for row, sent in zip(
-        read_rows(root / "test.jsonl"), read_rows(tmp_path / "mine.jsonl"), strict=True
-    ):
+    for row, sent in zip(read_rows(root / "test.jsonl"), read_rows(tmp_path / "mine.jsonl"), strict=True):
         assert (sent["prompt"], sent["response"]) == (row["prompt"], row["response"])
         assert "report" not in sent
         film, *crops = sent["images"]
@@ -313,9 +301,7 @@ def test_looks_in_ones_own_words(sketch: Path, tmp_path: Path) -> None:
         assert back.report == mine.report
         assert mine.trace is not None
         assert back.trace is not None
-        ours, theirs = (
-            [s for s in trace.steps if s.kind == "look"] for trace in (mine.trace, back.trace)
-        )
+        ours, theirs = ([s for s in trace.steps if s.kind == "look"] for trace in (mine.trace, back.trace))
         assert [s.regions for s in ours] == [s.regions for s in theirs]
         assert [bool(s.crop) for s in ours] == [bool(s.crop) for s in theirs] == [False, True]
     direct = run_scores("mmrad", root, test=run)

@@ -15,13 +15,7 @@ from typing import Any
 
 import pytest
 
-from overread.bridges.eval_task import (
-    Answers,
-    EvalTask,
-    combine_scores,
-    question_key,
-    replay_answers,
-)
+from overread.bridges.eval_task import Answers, EvalTask, combine_scores, question_key, replay_answers
 from overread.core import Case, DrawnMask, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError, ReaderError, Unavailable, UsageError
 from overread.runs.engine import RunPlan, run
@@ -163,9 +157,7 @@ def test_wording_opens_no_picture_and_tells_no_truth(
             assert text not in told
 
 
-def test_pictures_are_encoded_once_under_a_key(
-    sketch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pictures_are_encoded_once_under_a_key(sketch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Question, reading and scoring share what was encoded; a closed key is forgotten."""
     from overread.pixels import sent_images
 
@@ -211,11 +203,7 @@ def test_answers_belong_to_their_questions() -> None:
         return iter([await ask(request(words)) for words in ("one", "two", "two")])
 
     replies = list(asyncio.run(all_of_them()))
-    assert [(r.text, r.finish) for r in replies] == [
-        ("1", "length"),
-        ("2", "stop"),
-        ("3", "refused"),
-    ]
+    assert [(r.text, r.finish) for r in replies] == [("1", "length"), ("2", "stop"), ("3", "refused")]
     with pytest.raises(ReaderError):
         asyncio.run(ask(request("one")))  # type: ignore[arg-type]
 
@@ -230,24 +218,15 @@ def test_a_failed_case_is_worst_and_what_concerns_all_is_raised(tmp_path: Path) 
 
     reading, masks = asyncio.run(exam.read(case, nonsense))
     assert reading.error
-    assert exam.score_reading(case.id, reading, masks).values == {
-        "accuracy": 0.0,
-        "answer_rate": 0.0,
-    }
+    assert exam.score_reading(case.id, reading, masks).values == {"accuracy": 0.0, "answer_rate": 0.0}
 
     (tmp_path / "choose.md").write_text("Mine.\n---\nChoose from {{options}} and {{colour}}.\n")
-    own = exam_of(
-        "medthinkvqa",
-        tmp_path / "release",
-        settings=SessionSettings(prompts=str(tmp_path)),
-    )
+    own = exam_of("medthinkvqa", tmp_path / "release", settings=SessionSettings(prompts=str(tmp_path)))
     with pytest.raises(UsageError, match="colour"):
         asyncio.run(own.read(case, nonsense))
 
 
-def test_a_case_with_nothing_to_ask_fails_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_case_with_nothing_to_ask_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its question has no words, and it is worst; the others are asked about."""
     exam = exam_of("medthinkvqa", write_cases(tmp_path / "release", 2))
     real = exam._workflow
@@ -328,6 +307,4 @@ def test_entry_point_leads_to_the_tasks() -> None:
     """Inspect looks for an entry point of the package's own name; it names the module of tasks."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["entry-points"]["inspect_ai"] == {"overread": "overread.bridges.inspect_tasks"}
-    assert any(
-        need.startswith("inspect_ai") for need in project["optional-dependencies"]["inspect"]
-    )
+    assert any(need.startswith("inspect_ai") for need in project["optional-dependencies"]["inspect"])

@@ -91,9 +91,7 @@ def parts(content: str | list[dict[str, Any]]) -> list[str]:
     """Words and pictures of a message, whatever the client wrapped them in."""
     if isinstance(content, str):
         return [content]
-    return [
-        part["text"] if part["type"] == "text" else part["image_url"]["url"] for part in content
-    ]
+    return [part["text"] if part["type"] == "text" else part["image_url"]["url"] for part in content]
 
 
 def answer(messages: list[Any]) -> tuple[int, str]:
@@ -153,9 +151,7 @@ class Inspect:
 
     def __call__(self, *words: str | Path, code: int = 0) -> str:
         command = [str(PYTHON), "-m", "inspect_ai", *map(str, words)]
-        done = subprocess.run(
-            command, env=self.env, capture_output=True, text=True, check=False, timeout=900
-        )
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, check=False, timeout=900)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -169,15 +165,7 @@ class Inspect:
         return log | {"path": path}
 
 
-MODEL = (
-    "--model",
-    "openai-api/local/served",
-    "--log-format",
-    "json",
-    "--display",
-    "none",
-    "--log-dir",
-)
+MODEL = ("--model", "openai-api/local/served", "--log-format", "json", "--display", "none", "--log-dir")
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ from overread.build.plan import BuildOutcome
 from overread.build.runner import run_build
 from overread.build.step import Recipe
 from overread.session import SessionSettings
-from tests.build.demo_recipe import (
-    DEMO,
-    write_prompts,
-)
+from tests.build.demo_recipe import DEMO, write_prompts
 
 ROWS = ("b one", "  a   two ", "", "raise", {"id": "r1", "text": "again"}, {"id": "lost"}, "c six")
 

@@ -141,8 +141,7 @@ def write_reports(folder: Path, *rows: str | Mapping[str, Any]) -> Path:
     """A source: texts, or whole rows."""
     folder.mkdir(parents=True, exist_ok=True)
     full = [
-        {"id": f"r{n}", "text": row} if isinstance(row, str) else dict(row)
-        for n, row in enumerate(rows, 1)
+        {"id": f"r{n}", "text": row} if isinstance(row, str) else dict(row) for n, row in enumerate(rows, 1)
     ]
     (folder / "reports.jsonl").write_text("".join(json.dumps(row) + "\n" for row in full))
     return folder
@@ -217,9 +216,7 @@ def scripted_build(
     async def building() -> BuildOutcome:
         async with serving(behave, file=socket) as server:
             hired = {
-                role: RoleSpec(
-                    "openai", {"model": (models or {}).get(role, role), "base_url": server.url}
-                )
+                role: RoleSpec("openai", {"model": (models or {}).get(role, role), "base_url": server.url})
                 for role in roles
             }
             plan = BuildPlan(

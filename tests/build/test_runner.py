@@ -14,13 +14,7 @@ from overread.build.item import Drop, Item, Keep, StepResult
 from overread.build.step import BatchStep, ItemStep, Recipe, StepContext
 from overread.errors import UsageError
 from tests.build.demo_builds import ROWS, built
-from tests.build.demo_recipe import (
-    DEMO,
-    standing,
-    table,
-    with_step,
-    write_reports,
-)
+from tests.build.demo_recipe import DEMO, standing, table, with_step, write_reports
 
 
 @pytest.fixture
@@ -29,9 +23,7 @@ def source(tmp_path: Path) -> Path:
     return write_reports(tmp_path / "source", *ROWS)
 
 
-def test_every_item_ends_in_the_ledger_and_what_is_left_is_released(
-    source: Path, tmp_path: Path
-) -> None:
+def test_every_item_ends_in_the_ledger_and_what_is_left_is_released(source: Path, tmp_path: Path) -> None:
     """Kept, dropped with a reason, failed with a bug; defects of the source are rows too."""
     out = tmp_path / "out"
     found = built(source, out)
@@ -46,10 +38,7 @@ def test_every_item_ends_in_the_ledger_and_what_is_left_is_released(
         ("r2", "A", 1),
         ("r7", "C", 3),
     ]
-    assert table(out, "SELECT code FROM defects ORDER BY place") == [
-        ("duplicate-id",),
-        ("missing-field",),
-    ]
+    assert table(out, "SELECT code FROM defects ORDER BY place") == [("duplicate-id",), ("missing-field",)]
     failed = table(out, "SELECT item, reason, why FROM entries WHERE outcome = 'failed'")
     assert failed == [("r4", "bug", "a bug ended this step (ValueError: a planted bug)")]
     assert found.written
@@ -70,9 +59,7 @@ def test_the_same_again_does_nothing_and_keeps_the_release(source: Path, tmp_pat
     assert (out / "release/items.jsonl").stat().st_ino == file.st_ino
 
 
-def test_a_changed_report_is_built_anew_and_the_others_are_not(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_changed_report_is_built_anew_and_the_others_are_not(source: Path, tmp_path: Path) -> None:
     """Only the changed item is decided again, and what takes all items together."""
     out = tmp_path / "out"
     built(source, out)
@@ -97,10 +84,7 @@ def test_a_field_that_a_step_does_not_read_may_change(tmp_path: Path) -> None:
         async def wide(item: Item, desk: StepContext) -> StepResult:
             return Keep(data={"extra": extra})
 
-        steps = (
-            ItemStep("wide", wide, version=len(extra)),
-            ItemStep("narrow", narrow, reads=("text",)),
-        )
+        steps = (ItemStep("wide", wide, version=len(extra)), ItemStep("narrow", narrow, reads=("text",)))
         return replace(DEMO, steps=steps)
 
     source = write_reports(tmp_path / "source", "one")
@@ -113,11 +97,7 @@ def test_a_field_that_a_step_does_not_read_may_change(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"settings": {"tone": "loud"}},
-        {"seed": 7},
-        {"recipe": with_step("tidy", version=2)},
-    ],
+    [{"settings": {"tone": "loud"}}, {"seed": 7}, {"recipe": with_step("tidy", version=2)}],
     ids=["setting", "seed", "version"],
 )
 def test_settings_seed_and_version_are_part_of_a_key(

@@ -46,9 +46,7 @@ def check_killed(folder: Path, *, reports: int, kills: int, seed: int) -> None:
     with server.start() as address:
         words = command(source, folder / "out", address)
         # Every fourth dies wherever it is; the others once they have begun to ask.
-        times = [
-            server.kill_client(words, dice, anywhere=number % 4 == 3) for number in range(kills)
-        ]
+        times = [server.kill_client(words, dice, anywhere=number % 4 == 3) for number in range(kills)]
         server.allow(100 * reports)
         last = finished(words)
         disturbed = logged(server.log)

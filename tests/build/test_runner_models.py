@@ -45,9 +45,7 @@ def letters(asked: Asked) -> str:
     return js(answer="B")
 
 
-def test_a_question_is_hashed_once(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_is_hashed_once(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its key serves the look into the ledger, the reply's row and the attempt's."""
     hashed: list[bytes] = []
     key = ReplyKeys.key
@@ -61,9 +59,7 @@ def test_a_question_is_hashed_once(
     assert len(hashed) == len(built.asked) == 4
     for rows in ("replies", "attempts"):
         column = "key" if rows == "replies" else "reply"
-        assert {
-            bytes(row[0]) for row in table(built.folder, f"SELECT {column} FROM {rows}")
-        } == set(hashed)
+        assert {bytes(row[0]) for row in table(built.folder, f"SELECT {column} FROM {rows}")} == set(hashed)
 
 
 def test_what_a_model_says_is_kept_with_who_said_it(source: Path, tmp_path: Path) -> None:
@@ -75,9 +71,7 @@ def test_what_a_model_says_is_kept_with_who_said_it(source: Path, tmp_path: Path
         table(built.folder, "SELECT changes FROM entries WHERE step = 'sort' LIMIT 1")[0][0]
     )
     assert (change["after"], change["by"]) == ("B", "openai reader")
-    replies = table(
-        built.folder, "SELECT reader, asked, reply, input_tokens, cost, currency FROM replies"
-    )
+    replies = table(built.folder, "SELECT reader, asked, reply, input_tokens, cost, currency FROM replies")
     assert {row[0] for row in replies} == {"openai reader"}
     assert any("Sort this report: a nodule" in row[1] for row in replies)
     assert json.loads(replies[0][2])["text"] == js(answer="B")
@@ -91,9 +85,7 @@ def test_bad_answers_are_asked_for_again_with_the_reason(tmp_path: Path) -> None
     """What is no JSON, and what the check refuses, is told; the third answer is taken."""
     source = write_reports(tmp_path / "source", "a nodule")
     script = in_turn("I think it is a B.", js(answer="E"), js(answer="B"))
-    built = scripted_build(
-        source, tmp_path / "out", script, recipe=replace(DEMO, steps=DEMO.steps[:2])
-    )
+    built = scripted_build(source, tmp_path / "out", script, recipe=replace(DEMO, steps=DEMO.steps[:2]))
     assert [asked.turns for asked in built.asked] == [1, 3, 5]
     assert "no JSON object" in built.asked[1].last
     assert "E is no category" in built.asked[2].last
@@ -138,9 +130,7 @@ def test_a_failed_item_that_is_tried_again_is_asked_again(source: Path, tmp_path
 
 def test_a_broken_connection_is_a_failed_row(source: Path, tmp_path: Path) -> None:
     """An endpoint that hangs up fails its item, with what it was, and no other."""
-    built = scripted_build(
-        source, tmp_path / "out", letters, fails=lambda asked: "nodule" in asked.words
-    )
+    built = scripted_build(source, tmp_path / "out", letters, fails=lambda asked: "nodule" in asked.words)
     assert built.outcome.steps[1].failed == {"reader-error": 1}
     assert [row["id"] for row in built.rows] == ["r2"]
 
@@ -277,12 +267,8 @@ def test_an_endpoint_without_the_model_ends_the_build(source: Path, tmp_path: Pa
     assert len(built.rows) == 2
 
 
-@pytest.mark.parametrize(
-    "error", [UsageError("colour=7 is no colour"), Unavailable("no credit is left")]
-)
-def test_what_is_wrong_for_every_item_ends_the_build(
-    source: Path, tmp_path: Path, error: Exception
-) -> None:
+@pytest.mark.parametrize("error", [UsageError("colour=7 is no colour"), Unavailable("no credit is left")])
+def test_what_is_wrong_for_every_item_ends_the_build(source: Path, tmp_path: Path, error: Exception) -> None:
     """Also out of a task group of a step; a name that a reply made up fails its item only."""
 
     async def grouped(item: Item, desk: StepContext) -> StepResult:
@@ -354,9 +340,7 @@ def test_readers_that_cannot_be_meant_are_refused(source: Path, tmp_path: Path) 
     far = {"model": "m", "base_url": "https://models.example.org/v1"}
     with pytest.raises(UsageError, match="--allow-remote"):
         run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", far)})
-    with pytest.raises(
-        UsageError, match=r"does not answer in text, so it cannot take the role .auditor."
-    ):
+    with pytest.raises(UsageError, match=r"does not answer in text, so it cannot take the role .auditor."):
         run_build(DEMO, source, out, readers={"auditor": RoleSpec("nothing")})
     with pytest.raises(UsageError, match="looks like a key"):
         run_build(DEMO, source, out, readers={"reader": RoleSpec("openai", {"api_key": "x"})})

@@ -13,13 +13,7 @@ from overread.build.ledger.store import Ledger
 from overread.build.step import ItemStep, StepContext
 from overread.errors import UnknownName, UsageError
 from tests.build.demo_builds import ROWS, built
-from tests.build.demo_recipe import (
-    DEMO,
-    STEPS,
-    standing,
-    table,
-    write_reports,
-)
+from tests.build.demo_recipe import DEMO, STEPS, standing, table, write_reports
 
 
 @pytest.fixture
@@ -132,9 +126,7 @@ def test_folders_and_names_that_cannot_be_meant_are_refused(source: Path, tmp_pa
         built(source, out, twice)
 
 
-def test_a_step_that_uses_what_it_does_not_declare_ends_the_build(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_step_that_uses_what_it_does_not_declare_ends_the_build(source: Path, tmp_path: Path) -> None:
     """Its key would not tell when the prompt or the model changes."""
 
     async def sly(item: Item, desk: StepContext) -> StepResult:

@@ -19,12 +19,7 @@ import pytest
 
 from overread.build.adjudication import Queue, final_verdicts, write_questions
 from overread.build.adjudication.terminal_ui import TerminalSummary, run_terminal
-from overread.build.adjudication.typed_lines import (
-    keys_for,
-    parse_command,
-    parse_correction,
-    parse_verdict,
-)
+from overread.build.adjudication.typed_lines import keys_for, parse_command, parse_correction, parse_verdict
 from overread.errors import UsageError
 from overread.readers.terminal import Terminal
 from tests.build.adjudication.sample_questions import question, queue_of
@@ -190,9 +185,7 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
     write_questions(tmp_path, QUESTIONS)
     main, seat = pty.openpty()
     words = [sys.executable, "-c", COMMAND, "adjudicate", str(tmp_path)]
-    with subprocess.Popen(
-        words, stdin=seat, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as done:
+    with subprocess.Popen(words, stdin=seat, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
         os.close(seat)
         os.write(main, b"Ann B.\nr 2: too large\n\x04")
         out, err = done.communicate(timeout=300)

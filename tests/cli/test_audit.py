@@ -14,14 +14,7 @@ import pytest
 
 from overread.runs.store import last_readings
 from tests.readers.openai.misbehaving_server import Behaviour, Seen, completion, packed, serving
-from tests.runs.audit.looking_readers import (
-    Eye,
-    said,
-    sees_nothing,
-    sees_square,
-    sent_pictures,
-    write_marked,
-)
+from tests.runs.audit.looking_readers import Eye, said, sees_nothing, sees_square, sent_pictures, write_marked
 
 COMMAND = (sys.executable, str(Path(__file__).parent / "audit_command.py"))
 CASES = 8
@@ -109,9 +102,7 @@ def test_a_reader_that_computes_in_workers(sketch: Path, tmp_path: Path) -> None
     root, out = sketch / "rexgroundingct", tmp_path / "run"
 
     async def talk() -> Any:
-        await commanded(
-            "run", "rexgroundingct", root, "--reader", "test-threshold", "-j", "2", "--out", out
-        )
+        await commanded("run", "rexgroundingct", root, "--reader", "test-threshold", "-j", "2", "--out", out)
         return json.loads(await commanded("audit", out, "-j", "2", "--json"))
 
     told = asyncio.run(talk())
@@ -138,9 +129,7 @@ def test_refusals(copy: Callable[[str], Path], tmp_path: Path) -> None:
         return [*found, await commanded("audit", out, code=2)]
 
     for told, words in zip(
-        asyncio.run(talk()),
-        ("this folder is not a run", "cannot be asked again", "--root"),
-        strict=True,
+        asyncio.run(talk()), ("this folder is not a run", "cannot be asked again", "--root"), strict=True
     ):
         assert told.startswith("overread: ")
         assert words in told

@@ -140,9 +140,7 @@ def test_models_and_probes_by_arguments(words: list[str], tmp_path: Path) -> Non
         "print(sqlite3.connect(sys.argv[1]).execute('SELECT told FROM sittings').fetchone()[0])"
     )
     ledger = str(tmp_path / "out" / "ledger.sqlite")
-    done = subprocess.run(
-        [sys.executable, "-c", code, ledger], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code, ledger], capture_output=True, text=True, check=True)
     readers = json.loads(done.stdout)["readers"]
     models = {role: one["identity"]["model"] for role, one in readers.items()}
     assert models == {"reader": "big", "probe-1": "small", "probe-2": "tiny"}

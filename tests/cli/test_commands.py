@@ -136,10 +136,7 @@ def test_show_hides_the_truth_until_asked(sketch: Path, tmp_path: Path, benchmar
 def test_show_of_a_withheld_truth(copy: Copy) -> None:
     """Where there is none, --truth says so."""
     root = copy("mmrad")
-    rows = [
-        {"prompt": row["prompt"], "images": row["images"][:1]}
-        for row in read_rows(root / "test.jsonl")
-    ]
+    rows = [{"prompt": row["prompt"], "images": row["images"][:1]} for row in read_rows(root / "test.jsonl")]
     write_rows(root / "test.jsonl", rows)
     assert "withheld" in run("show", "mmrad", root, "#1", "--truth")[1]
 
@@ -152,11 +149,7 @@ def test_list_in_words_and_json() -> None:
     assert {line.split()[0] for line in out.splitlines()} == set(kinds)
     assert len(kinds["regions"]) == 35
     assert len(kinds["categories"]) == 62
-    assert [row["name"] for row in kinds["benchmarks"]] == [
-        "medthinkvqa",
-        "rexgroundingct",
-        "mmrad",
-    ]
+    assert [row["name"] for row in kinds["benchmarks"]] == ["medthinkvqa", "rexgroundingct", "mmrad"]
     assert "pulmonary nodules or masses" in run("list", "categories")[1]
     assert json.loads(run("list", "regions", "--json")[1]) == kinds["regions"]
 
@@ -231,9 +224,7 @@ def test_write_brings_a_copy_out_again(sketch: Path, tmp_path: Path) -> None:
         (["get", "medthinkvqa"], 1, "add --yes"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(
-    tmp_path: Path, words: list[str], code: int, said: str
-) -> None:
+def test_what_cannot_be_done_is_one_sentence(tmp_path: Path, words: list[str], code: int, said: str) -> None:
     """No traceback: what, where, and what to do instead, with the exit code that says whose fault."""
     got, out, err = run(*words, cwd=tmp_path)
     assert got == code
@@ -291,11 +282,7 @@ def test_a_pipe_that_closes_is_no_error(sketch: Path, words: str) -> None:
     """`overread … | head -c 1` ends quietly, and not with the code of a broken release."""
     command_line = words.format(root=sketch / "medthinkvqa")
     done = subprocess.run(
-        [
-            "bash",
-            "-c",
-            f"{sys.executable} -m overread {command_line} | head -c 0; exit ${{PIPESTATUS[0]}}",
-        ],
+        ["bash", "-c", f"{sys.executable} -m overread {command_line} | head -c 0; exit ${{PIPESTATUS[0]}}"],
         capture_output=True,
         text=True,
         check=False,
@@ -310,10 +297,7 @@ def test_a_closed_pipe_hides_no_errors(copy: Copy, how: str) -> None:
     write_rows(root / "test.jsonl", read_rows(root / "test.jsonl")[:1] * 500)
     line = f"{sys.executable} -m overread check medthinkvqa {root} {how} --limit 5000 | head -c 0"
     done = subprocess.run(
-        ["bash", "-c", line + "; exit ${PIPESTATUS[0]}"],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["bash", "-c", line + "; exit ${PIPESTATUS[0]}"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (1, "")
 

@@ -122,9 +122,7 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
         os.close(handle)
 
 
-def test_a_broken_row_is_named_and_the_rest_goes_on(
-    copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_broken_row_is_named_and_the_rest_goes_on(copy: Callable[[str], Path], tmp_path: Path) -> None:
     """A row that is no case and a picture that is none are left out, each with its reason."""
     root = copy("medthinkvqa")
     rows = read_rows(root / "train.jsonl")

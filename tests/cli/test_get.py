@@ -162,8 +162,8 @@ def hub(sketch: Path) -> Iterator[Hub]:
     hub.server.server_close()
 
 
-def settings(address: str, home: Path) -> dict[str, str]:
-    """The environment of a command: this hub, no login, no proxy, a home of its own."""
+def settings(address: str, home: Path, patience: str = "300") -> dict[str, str]:
+    """The environment of a command: this hub, no login, no proxy, a home, seconds for an answer."""
     ours = ("HF_", "HUGGING", "OVERREAD_")
     kept = {
         name: value
@@ -175,8 +175,8 @@ def settings(address: str, home: Path) -> dict[str, str]:
         "HF_HOME": str(home / "hub-home"),
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_UPDATE_CHECK": "1",
-        "HF_HUB_ETAG_TIMEOUT": "300",
-        "HF_HUB_DOWNLOAD_TIMEOUT": "300",
+        "HF_HUB_ETAG_TIMEOUT": patience,
+        "HF_HUB_DOWNLOAD_TIMEOUT": patience,
     }
 
 
@@ -185,7 +185,7 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "overread", *words]
 
 
-def get(address: str, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def get(address: str, home: Path, *words: str, patience: str = "300") -> subprocess.CompletedProcess[str]:
     """`overread get medthinkvqa --out HOME/release WORDS`, with nobody at the terminal."""
     return subprocess.run(
         command("get", "medthinkvqa", "--out", str(home / "release"), *words),
@@ -194,7 +194,7 @@ def get(address: str, home: Path, *words: str) -> subprocess.CompletedProcess[st
         text=True,
         check=False,
         timeout=300,
-        env=settings(address, home),
+        env=settings(address, home, patience),
     )
 
 
@@ -304,9 +304,7 @@ def test_a_release_arrives_whole_and_only_once(hub: Hub, tmp_path: Path) -> None
         (Refusal(INFO, 503), "could not be fetched (the hub answered 503): try again later"),
     ],
 )
-def test_a_refusal_is_one_sentence(
-    hub: Hub, tmp_path: Path, refusal: Refusal, expected: str
-) -> None:
+def test_a_refusal_is_one_sentence(hub: Hub, tmp_path: Path, refusal: Refusal, expected: str) -> None:
     """Gated, missing, unknown revision, bad login, hub in trouble: each has its own sentence."""
     hub.refusal = refusal
     done = get(hub.address, tmp_path, "--yes", "--revision", "v9")
@@ -325,7 +323,7 @@ def test_a_closed_port_is_one_sentence(tmp_path: Path) -> None:
 def test_a_hub_that_never_answers_is_one_sentence(hub: Hub, tmp_path: Path) -> None:
     """A hub that takes the question and stays silent is given up, in the client's own time."""
     hub.ready.clear()
-    done = get(hub.address, tmp_path, "--yes")
+    done = get(hub.address, tmp_path, "--yes", patience="2")
     assert "could not be fetched (ReadTimeout): check the network" in sentence(done)
 
 

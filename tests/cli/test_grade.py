@@ -79,9 +79,7 @@ def test_a_perfect_choice(sketch: Path, tmp_path: Path) -> None:
 
 def test_an_answer_f_is_named_and_wrong(sketch: Path, tmp_path: Path) -> None:
     """A letter that is none costs its case and is told with file, row and remedy."""
-    said = run(
-        "grade", "medthinkvqa", sketch / "medthinkvqa", answers(sketch, tmp_path / "p.jsonl", "F")
-    )
+    said = run("grade", "medthinkvqa", sketch / "medthinkvqa", answers(sketch, tmp_path / "p.jsonl", "F"))
     assert "'F' is none of A, B, C, D, E (in p.jsonl, row 1" in " ".join(said.split())
     assert "2 failed" in said
     run("grade", "medthinkvqa", sketch / "medthinkvqa", tmp_path / "p.jsonl", "--strict", code=1)
@@ -146,9 +144,7 @@ def test_a_zip_is_graded_like_its_folder(sketch: Path, tmp_path: Path) -> None:
     assert said.startswith("overread: there is nothing in it")
 
 
-def test_what_was_measured_is_not_measured_again(
-    sketch: Path, tmp_path: Path, own_cache: Path
-) -> None:
+def test_what_was_measured_is_not_measured_again(sketch: Path, tmp_path: Path, own_cache: Path) -> None:
     """A second grading adds no line to what is kept; a changed file is measured again."""
     folder = masks(sketch, tmp_path / "m")
     root = sketch / "rexgroundingct"
@@ -214,14 +210,10 @@ def test_what_cannot_be_compared_is_refused(sketch: Path, tmp_path: Path) -> Non
     other = tmp_path / "other.json"
     run("grade", "mmrad", sketch / "mmrad", sketch / "mmrad/test.jsonl", "--out", other)
     assert "compare readers of one split" in run("compare", one, other, code=2)
-    assert "this is not a scorecard" in run(
-        "compare", one, sketch / "rexgroundingct/dataset.json", code=1
-    )
+    assert "this is not a scorecard" in run("compare", one, sketch / "rexgroundingct/dataset.json", code=1)
 
 
-def test_a_comparison_shows_honest_numbers_where_something_is_missing(
-    sketch: Path, tmp_path: Path
-) -> None:
+def test_a_comparison_shows_honest_numbers_where_something_is_missing(sketch: Path, tmp_path: Path) -> None:
     """Whoever leaves out a scan is set beside the others with that scan as the worst, too."""
     root = sketch / "rexgroundingct"
     folder = masks(sketch, tmp_path / "m")

@@ -55,9 +55,7 @@ def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (summary["patients"], summary["made"], summary["there"]) == (2, 2, 0)
     assert summary["splits"] == {"test": 1, "train": 1}
     assert summary["categories"] == {"2d": 2}
-    assert (
-        summary["settings"] == PatientSettings(seed=5, difficulty="hard", mix="even").model_dump()
-    )
+    assert summary["settings"] == PatientSettings(seed=5, difficulty="hard", mix="even").model_dump()
 
 
 @pytest.mark.parametrize(

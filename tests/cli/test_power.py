@@ -105,9 +105,7 @@ def test_numbers_without_a_pilot() -> None:
         ({"cards": ["steady", "rash"], "metric": "acuracy"}, "did you mean 'accuracy'"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(
-    folder: Path, settings: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_planned_is_refused(folder: Path, settings: dict[str, Any], message: str) -> None:
     """Nothing to plan with, two pilots at once, or readers that do not differ."""
     if "cards" in settings:
         settings["cards"] = [folder / f"{name}.json" for name in settings["cards"]]

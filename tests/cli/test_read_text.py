@@ -66,12 +66,7 @@ def test_marks_and_table(capsys: pytest.CaptureFixture[str], report: Path) -> No
     """The text with signs that need no colour, and a line for each statement."""
     code, out, err = run(capsys, report)
     assert (code, err) == (0, "")
-    for mark in (
-        "[+nodule]",
-        "No [-pleural effusion]",
-        "Possible [?pneumonia]",
-        "[<rib fractures]",
-    ):
+    for mark in ("[+nodule]", "No [-pleural effusion]", "Possible [?pneumonia]", "[<rib fractures]"):
         assert mark in out
     lines = {line.split("  ")[0]: line for line in out.splitlines()}
     assert "5 × 4 mm" in lines["nodule"]
@@ -87,18 +82,12 @@ def test_json(capsys: pytest.CaptureFixture[str], report: Path) -> None:
     told = json.loads(out)
     assert (code, err, told["characters"]) == (0, "", len(REPORT))
     first = told["statements"][0]
-    assert (first["observation"], first["presence"], first["side"]) == (
-        "nodule",
-        "present",
-        "right",
-    )
+    assert (first["observation"], first["presence"], first["side"]) == ("nodule", "present", "right")
     for one in told["statements"]:
         assert REPORT[one["span"]["start"] : one["span"]["end"]] == one["text"]
 
 
-def test_standard_input(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """'-' reads it; what is no UTF-8 is read with a warning, never refused."""
     data = "Small effusion at the left base \xe4.".encode("latin-1")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -188,21 +177,13 @@ def test_bad_arguments(
 
 @pytest.mark.parametrize(
     ("labels", "names"),
-    [
-        ("ctrate", CTRATE),
-        ("chexpert", CHEXPERT),
-        ("rexgroundingct", tuple(finding_tree().categories)),
-    ],
+    [("ctrate", CTRATE), ("chexpert", CHEXPERT), ("rexgroundingct", tuple(finding_tree().categories))],
 )
 def test_label_a_table(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, labels: str, names: tuple[str, ...]
 ) -> None:
     """One row for one row: the id under its own name, then every label under its own."""
-    texts = [
-        "A nodule in the lung.",
-        "No nodule.\nPleural effusion, cardiomegaly.",
-        "Good morning.",
-    ]
+    texts = ["A nodule in the lung.", "No nodule.\nPleural effusion, cardiomegaly.", "Good morning."]
     rows = [["Accession No", "report"], *([f"r{n}", text] for n, text in enumerate(texts))]
     source, out = table(tmp_path / "in.csv", rows), tmp_path / "deep" / "out.csv"
     words = ("--csv", source, "--column", "report", "--id", "Accession No", "--labels", labels)
@@ -212,9 +193,7 @@ def test_label_a_table(
     header, *written = rows_of(out)
     assert header == ["Accession No", *names]
     assert [row[0] for row in written] == ["r0", "r1", "r2"]
-    marks = [
-        {name for name, mark in zip(names, row[1:], strict=True) if mark == "1"} for row in written
-    ]
+    marks = [{name for name, mark in zip(names, row[1:], strict=True) if mark == "1"} for row in written]
     assert (
         marks
         == {
@@ -243,23 +222,14 @@ def test_odd_rows_are_kept_and_told(capsys: pytest.CaptureFixture[str], tmp_path
         b"c,Emphysema, and a nodule.,x\r\n"
         b'd,"A ""nodule"" \xff and \x00.",x\r\n'
     )
-    code, told, err = run(
-        capsys, "--csv", source, "--column", "text", "--id", "id", "--out", out, "--json"
-    )
+    code, told, err = run(capsys, "--csv", source, "--column", "text", "--id", "id", "--out", out, "--json")
     summary = json.loads(told)
     assert (code, summary["reports"]) == (0, 6)
     assert [row[0] for row in rows_of(out)] == ["id", "a", "a", "", "b", "c", "d"]
     assert summary["positive"]["Emphysema"] == 3
     assert summary["positive"]["Lung nodule"] == 1
     assert len(summary["notes"]) == 5
-    for note in (
-        "not UTF-8",
-        "stood there before",
-        "no id",
-        "no text",
-        "fewer fields",
-        "more fields",
-    ):
+    for note in ("not UTF-8", "stood there before", "no id", "no text", "fewer fields", "more fields"):
         assert note in err
 
 
@@ -275,12 +245,7 @@ def test_odd_rows_are_kept_and_told(capsys: pytest.CaptureFixture[str], tmp_path
     ],
 )
 def test_bad_tables(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    data: bytes,
-    column: str,
-    code: int,
-    told: str,
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes, column: str, code: int, told: str
 ) -> None:
     """One sentence, and nothing is written."""
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
@@ -291,9 +256,7 @@ def test_bad_tables(
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_unknown_labels_and_an_id_like_a_label(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_unknown_labels_and_an_id_like_a_label(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The nearest name is offered; two columns of one name are not written."""
     source = table(tmp_path / "in.csv", [["Emphysema", "text"], ["1", "x"]])
     words = ("--csv", source, "--column", "text", "--id", "Emphysema", "--out", tmp_path / "o")
@@ -319,12 +282,7 @@ def test_other_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
         written = [dict(zip(rows_of(out)[0], row, strict=True)) for row in rows_of(out)[1:]]
         assert [row["Lung nodule"] for row in written] == ["1", "0"]
     packed = tmp_path / "out.csv.gz"
-    assert (
-        run(capsys, "--csv", tmp_path / "0.csv", "--column", "text", "--id", "id", "--out", packed)[
-            0
-        ]
-        == 0
-    )
+    assert run(capsys, "--csv", tmp_path / "0.csv", "--column", "text", "--id", "id", "--out", packed)[0] == 0
     assert packed.read_bytes()[:2] == b"\x1f\x8b"
 
 

@@ -87,9 +87,7 @@ def test_failures_are_told_and_strict_minds_them(root: Path) -> None:
     assert "failed: case7: it would not: ask nicely" in done.stdout
     assert "--retry-failed" in done.stdout
     done = commanded(*failing, "--strict", "--json", code=1)
-    assert json.loads(done.stdout)["reasons"] == [
-        {"case": "case7", "why": "it would not: ask nicely"}
-    ]
+    assert json.loads(done.stdout)["reasons"] == [{"case": "case7", "why": "it would not: ask nicely"}]
     told = json.loads(commanded(*words(root), "--retry-failed", "--strict", "--json").stdout)
     assert (told["read_now"], told["failed"], told["readings"]) == (1, 0, 30)
 

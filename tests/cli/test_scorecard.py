@@ -27,10 +27,7 @@ def printed(width: int, columns: list[Column]) -> list[str]:
 
 def test_names_are_broken_at_underscores() -> None:
     """A heading is folded between its words; a word is cut only where it does not fit at all."""
-    assert fold_name("mean_global_dice_per_finding", 20).split("\n") == [
-        "mean_global_dice_",
-        "per_finding",
-    ]
+    assert fold_name("mean_global_dice_per_finding", 20).split("\n") == ["mean_global_dice_", "per_finding"]
     assert fold_name("hit_rate", 5) == "hit_\nrate"
     assert fold_name("accuracy", 5) == "accur\nacy"
     assert fold_name("__a_", 8) == "__a_"

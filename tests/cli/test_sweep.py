@@ -53,9 +53,7 @@ def test_a_sweep_prints_a_table_and_leaves_its_files(root: Path, tmp_path: Path)
         (("--vary", "image_ratio"), "lacks its '='"),
     ],
 )
-def test_mistakes_are_one_sentence(
-    root: Path, tmp_path: Path, words: tuple[str, ...], told: str
-) -> None:
+def test_mistakes_are_one_sentence(root: Path, tmp_path: Path, words: tuple[str, ...], told: str) -> None:
     """Exit code 2, the nearest name, and no folder."""
     done = swept(root, tmp_path / "out", *words, code=2)
     assert told in done.stderr

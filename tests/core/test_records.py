@@ -12,18 +12,7 @@ from pydantic import ValidationError
 
 import overread
 from overread.benchmarks.release import clean_id
-from overread.core import (
-    WITH_HANDLES,
-    Box,
-    Case,
-    Defect,
-    Entry,
-    Image,
-    Option,
-    Record,
-    Truth,
-    Volume,
-)
+from overread.core import WITH_HANDLES, Box, Case, Defect, Entry, Image, Option, Record, Truth, Volume
 from overread.errors import OverreadError, Refused, UnknownName, UsageError
 from overread.ontology import finding_tree
 
@@ -113,11 +102,7 @@ def test_the_pictures_of_a_release_open_no_mask(sketch: Path, benchmark: str) ->
     pictures = release.pictures
     case = next(iter(release))
     assert pictures.pixels(case.pictures[0]).size > 1000
-    assert {name for name in dir(pictures) if not name.startswith("_")} == {
-        "data",
-        "pixels",
-        "geometry",
-    }
+    assert {name for name in dir(pictures) if not name.startswith("_")} == {"data", "pixels", "geometry"}
     with pytest.raises(OverreadError):
         pictures.data(Volume(name="ct", file="segmentations/test_3_a_1.nii.gz"))
 

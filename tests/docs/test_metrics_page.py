@@ -20,9 +20,7 @@ def test_every_metric_is_on_the_page() -> None:
     missing = [
         name
         for name in catalog.names("metrics")
-        if name not in JUDGED
-        and f"`{name}`" not in PAGE
-        and f"`{_PREFIX.sub('', name)}`" not in PAGE
+        if name not in JUDGED and f"`{name}`" not in PAGE and f"`{_PREFIX.sub('', name)}`" not in PAGE
     ]
     assert missing == []
 

@@ -119,14 +119,10 @@ def test_no_conflicts(reference: str, other: str) -> None:
 
 def test_another_observation_of_the_category_is_a_conflict() -> None:
     """It is shown side by side and counts as not found; at another place it is no partner."""
-    told = compare_reports(
-        "Consolidation in the right lower lobe.", "Atelectasis in the right lower lobe."
-    )
+    told = compare_reports("Consolidation in the right lower lobe.", "Atelectasis in the right lower lobe.")
     assert names(told)["conflicts"] == ["consolidation: observation"]
     assert told.f1 == 0
-    told = compare_reports(
-        "Consolidation in the right lower lobe.", "Atelectasis in the left lower lobe."
-    )
+    told = compare_reports("Consolidation in the right lower lobe.", "Atelectasis in the left lower lobe.")
     assert (len(told.omissions), len(told.additions)) == (1, 1)
 
 
@@ -210,9 +206,7 @@ def test_comparing_costs_little_beside_reading() -> None:
 def test_more_findings_than_any_report_has() -> None:
     """Hundreds of nodules that cannot be merged find their own; twice as many take no ages."""
     places = [
-        (lobe, zone)
-        for lobe in ("RUL", "RML", "RLL", "LUL", "LLL")
-        for zone in ("upper", "mid", "lower")
+        (lobe, zone) for lobe in ("RUL", "RML", "RLL", "LUL", "LLL") for zone in ("upper", "mid", "lower")
     ]
     found = [
         Statement(
@@ -223,7 +217,5 @@ def test_more_findings_than_any_report_has() -> None:
         for n in range(450)
     ]  # fmt: skip
     assert len(compare_statements(found, found).agreements) == 450
-    half, whole = (
-        cpu_seconds(partial(compare_statements, found[:n], found[:n])) for n in (225, 450)
-    )
+    half, whole = (cpu_seconds(partial(compare_statements, found[:n], found[:n])) for n in (225, 450))
     assert whole < 10 * half + 0.1

@@ -27,10 +27,7 @@ READ: list[tuple[str, dict[str, Any]]] = [
     ("Pleural effusion on the right, none on the left.", {"pleural effusion": {"side": "right"}}),
     ("Right lung clear, left effusion.", {"pleural effusion": {"side": "left"}}),
     ("All lobes except the lingula show GGO.", {"ground-glass opacity": {"lobes": ()}}),
-    (
-        "No interval growth of the nodule.",
-        {"nodule": {"presence": "present", "comparison": "stable"}},
-    ),
+    ("No interval growth of the nodule.", {"nodule": {"presence": "present", "comparison": "stable"}}),
     ("3 x 2 cm mass abutting the left hilum.", {"lung mass": {"size_mm": 30.0, "side": "left"}}),
     ("Nodule without calcification in the RUL.", {"nodule": {"traits": ()}}),
     ("Left pneumothorax is slightly larger.", {"pneumothorax": {"comparison": "increased"}}),

@@ -131,9 +131,7 @@ class Score:
         return 2 * self.right / max(1, 2 * self.right + self.invented + self.missed)
 
 
-def values(
-    name: str, truth: FindingStatement, made: FindingSentence, read: Read | None
-) -> tuple[Any, Any]:
+def values(name: str, truth: FindingStatement, made: FindingSentence, read: Read | None) -> tuple[Any, Any]:
     """What is so, and what was read, as sets."""
     if name == "category":
         return {truth.category}, {read.category} if read else set()
@@ -181,9 +179,7 @@ def made_sentences(
         yield truth, write_sentence(truth, rng, style=style, held_out=held_out)
 
 
-def measured(
-    style: Style, *, held_out: bool, number: int = SENTENCES, seed: int = 7
-) -> dict[str, Score]:
+def measured(style: Style, *, held_out: bool, number: int = SENTENCES, seed: int = 7) -> dict[str, Score]:
     """Every attribute's score over so many sentences."""
     scores = {name: Score() for name in ATTRIBUTES}
     for truth, made in made_sentences(style, held_out=held_out, number=number, seed=seed):
@@ -205,9 +201,7 @@ def test_every_attribute_of_a_phantom_sentence_is_read(style: Style, held_out: b
 def test_the_measure_sees_what_is_wrong() -> None:
     """A claim that is not so counts against it, one that is so and not said does not."""
     truth = FindingStatement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
-    made = FindingSentence(
-        text="A nodule in the left lung, 9 mm", wording="", said=("side", "size_mm")
-    )
+    made = FindingSentence(text="A nodule in the left lung, 9 mm", wording="", said=("side", "size_mm"))
     (read,) = find_statements(made.text)
     counts: Counter[str] = Counter()
     for name in ("side", "size_mm", "lobes", "category"):

@@ -53,9 +53,7 @@ PLACES: list[tuple[str, str | None, tuple[str, ...], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("words", "side", "lobes", "segments"), PLACES)
-def test_places(
-    words: str, side: str | None, lobes: tuple[str, ...], segments: tuple[str, ...]
-) -> None:
+def test_places(words: str, side: str | None, lobes: tuple[str, ...], segments: tuple[str, ...]) -> None:
     """In every order, before and behind the thing, with its characters."""
     for text in (f"There is a nodule in {words}.", f"In {words}, a nodule is observed."):
         (one,) = find_statements(text)
@@ -206,7 +204,5 @@ def test_only_known_regions_in_their_order() -> None:
     """Names are those of the list, whatever is said."""
     names = xray_regions().names
     for text, _ in REGIONS:
-        found = [
-            names.index(name) for one in find_statements(text) for name in xray_regions_of(one)
-        ]
+        found = [names.index(name) for one in find_statements(text) for name in xray_regions_of(one)]
         assert found == sorted(found)

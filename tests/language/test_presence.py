@@ -81,13 +81,9 @@ def wrong(case: dict[str, Any]) -> list[str]:
             # Nothing said of it is as good as absent only where absence was to be told.
             problems.append(f"{expected['words']}: nothing, not {expected['presence']}")
         elif statement.presence != expected["presence"]:
-            problems.append(
-                f"{expected['words']}: {statement.presence}, not {expected['presence']}"
-            )
+            problems.append(f"{expected['words']}: {statement.presence}, not {expected['presence']}")
         elif expected.get("comparison") not in (None, statement.comparison):
-            problems.append(
-                f"{expected['words']}: {statement.comparison}, not {expected['comparison']}"
-            )
+            problems.append(f"{expected['words']}: {statement.comparison}, not {expected['comparison']}")
     return problems
 
 

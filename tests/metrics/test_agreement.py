@@ -41,9 +41,7 @@ OBSERVERS = """
 
 def krippendorff() -> list[list[int | None]]:
     lines = [line.split() for line in OBSERVERS.strip().splitlines()]
-    return [
-        [None if mark == "." else int(mark) for mark in unit] for unit in zip(*lines, strict=True)
-    ]
+    return [[None if mark == "." else int(mark) for mark in unit] for unit in zip(*lines, strict=True)]
 
 
 def distance(one: float, two: float, level: Level, flat: list[float]) -> float:
@@ -70,9 +68,7 @@ def plain_alpha(table: list[list[Any]], level: Level) -> float:
         for j in range(len(unit))
         if i != j
     )
-    expected = sum(
-        distance(flat[i], flat[j], level, flat) for i in range(n) for j in range(n) if i != j
-    )
+    expected = sum(distance(flat[i], flat[j], level, flat) for i in range(n) for j in range(n) if i != j)
     return 1 - (n - 1) * observed / expected if expected else math.nan
 
 
@@ -120,9 +116,7 @@ def test_labels_that_nobody_gave_keep_their_place() -> None:
     second = ["none", "mild", "mild", "mild", "severe", "severe"]
     found = agree(first, second, labels=order, draws=0)
     assert found.labels == tuple(order)
-    assert (
-        np.array(found.confusion).tolist() == confusion_matrix(first, second, labels=order).tolist()
-    )
+    assert np.array(found.confusion).tolist() == confusion_matrix(first, second, labels=order).tolist()
     for ours, weights in [(found.kappa_linear, "linear"), (found.kappa_quadratic, "quadratic")]:
         assert ours is not None
         theirs = cohen_kappa_score(first, second, labels=order, weights=weights)
@@ -158,9 +152,7 @@ def test_draws_of_two_raters_are_items_really_repeated() -> None:
         one, two = np.repeat(first, line), np.repeat(second, line)
         assert shares[draw] == pytest.approx(np.mean(one == two))
         for name, values in kappas.items():
-            theirs = cohen_kappa_score(
-                one, two, labels=[0, 1, 2], weights=None if name == "none" else name
-            )
+            theirs = cohen_kappa_score(one, two, labels=[0, 1, 2], weights=None if name == "none" else name)
             assert values[draw] == pytest.approx(theirs, nan_ok=True)
         if len(set(one)) > 1 and len(set(two)) > 1:
             assert correlations[draw] == pytest.approx(matthews_corrcoef(one, two))
@@ -168,9 +160,7 @@ def test_draws_of_two_raters_are_items_really_repeated() -> None:
             assert np.isnan(correlations[draw])
     found = agree(first, second, clusters=clusters, draws=60, seed=3)
     known = kappas["none"][~np.isnan(kappas["none"])]
-    assert (found.kappa.low, found.kappa.high) == pytest.approx(
-        tuple(np.quantile(known, [0.025, 0.975]))
-    )
+    assert (found.kappa.low, found.kappa.high) == pytest.approx(tuple(np.quantile(known, [0.025, 0.975])))
     assert (found.kappa.clusters, found.kappa.n) == (6, 15)
 
 
@@ -248,9 +238,7 @@ def test_arrays_are_taken_and_stored_plainly() -> None:
     assert "kappa" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
-)
+@pytest.mark.parametrize(("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_krippendorffs_own_example(level: Level, value: float) -> None:
     """The four observers of Krippendorff (2011): .743, .815 and .849."""
     found = alpha(krippendorff(), level)
@@ -258,9 +246,7 @@ def test_krippendorffs_own_example(level: Level, value: float) -> None:
     assert (found.items, found.pairable) == (12, 40)
 
 
-RATINGS = st.lists(
-    st.lists(st.none() | st.integers(-2, 3), min_size=0, max_size=4), min_size=1, max_size=12
-)
+RATINGS = st.lists(st.lists(st.none() | st.integers(-2, 3), min_size=0, max_size=4), min_size=1, max_size=12)
 
 
 @given(RATINGS, st.sampled_from(LEVELS))
@@ -278,11 +264,7 @@ def test_alpha_is_nltks(seed: int) -> None:
     truth = random.integers(0, 5, 25)
     table: list[list[int | None]] = [
         [
-            None
-            if random.random() < 0.2
-            else int(t)
-            if random.random() < 0.6
-            else int(random.integers(0, 5))
+            None if random.random() < 0.2 else int(t) if random.random() < 0.6 else int(random.integers(0, 5))
             for _ in range(3)
         ]
         for t in truth
@@ -305,17 +287,12 @@ def test_draws_of_alpha_are_items_really_repeated(level: Level) -> None:
     clusters = [f"p{i % 5}" for i in range(12)]
     weights = draw_weights(clusters, 40, 1).astype(int)
     rows = [
-        {
-            "ratings": [v - 1 for v in line if v is not None],
-            "values": [v for v in line if v is not None],
-        }
+        {"ratings": [v - 1 for v in line if v is not None], "values": [v for v in line if v is not None]}
         for line in table
     ]
     values = krippendorff_alpha(Sample(rows, weights), level=level)
     plain = [
-        plain_alpha(
-            [line for line, count in zip(table, counts, strict=True) for _ in range(count)], level
-        )
+        plain_alpha([line for line, count in zip(table, counts, strict=True) for _ in range(count)], level)
         for counts in weights
     ]
     assert values == pytest.approx(plain, nan_ok=True)

@@ -72,9 +72,7 @@ def test_brier_and_log_loss_are_scikit_learns(seed: int) -> None:
     ours = value(c.BRIER, cases)
     theirs = brier_score_loss(keys, table, labels=list(LETTERS), scale_by_half=False)
     assert ours == pytest.approx(theirs)
-    assert value(c.LOG_LOSS, cases) == pytest.approx(
-        sklearn_log_loss(keys, table, labels=list(LETTERS))
-    )
+    assert value(c.LOG_LOSS, cases) == pytest.approx(sklearn_log_loss(keys, table, labels=list(LETTERS)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -109,9 +107,7 @@ def test_without_probabilities_calibration_is_worst() -> None:
 
 
 @pytest.mark.parametrize(
-    "metric",
-    [m for m in c.METRICS.values() if m is not c.ANSWER_ACCURACY],
-    ids=lambda metric: metric.name,
+    "metric", [m for m in c.METRICS.values() if m is not c.ANSWER_ACCURACY], ids=lambda metric: metric.name
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_a_case_more_that_is_missing_never_helps(metric: Metric, seed: int) -> None:
@@ -156,8 +152,7 @@ def test_always_the_first_position_is_seen() -> None:
     """A reader that always says A on keys spread evenly is four fifths biased."""
     dice = random.Random(0)
     cases: list[tuple[Entry, Reading | None]] = [
-        (entry(n, LETTERS[n % 5], dice), Reading(case_id="c", reader="r", choice="A"))
-        for n in range(50)
+        (entry(n, LETTERS[n % 5], dice), Reading(case_id="c", reader="r", choice="A")) for n in range(50)
     ]
     assert value(c.POSITION_BIAS, cases) == pytest.approx(0.8)
     assert value(c.ACCURACY, cases) == pytest.approx(0.2)
@@ -186,10 +181,7 @@ def test_groups_of_a_case() -> None:
         options=options,
         pictures=tuple(Image(name=f"image-{n}") for n in range(1, 5)),
     )
-    notes = [
-        PictureNote(picture="image-1", modality="ct"),
-        PictureNote(picture="image-2", modality="MRI"),
-    ]
+    notes = [PictureNote(picture="image-1", modality="ct"), PictureNote(picture="image-2", modality="MRI")]
     truth = Truth(answer="E", notes=tuple(notes), longitudinal=True, icd_chapter="X")
     one = Entry(case=case, truth=truth)
     assert find_groups(one, "") == {

@@ -64,9 +64,7 @@ def _questions() -> list[dict[str, str]]:
 _ROWS: dict[tuple[str, str], list[Statistics]] = {}
 
 
-def rows_of(
-    metric: Metric, releases: list[tuple[Release, list[Entry]]], kind: str
-) -> list[Statistics]:
+def rows_of(metric: Metric, releases: list[tuple[Release, list[Entry]]], kind: str) -> list[Statistics]:
     """Statistics of all cases under perfect, missing or failed readings; measured once."""
     key = (measure_key(metric), kind)
     if key not in _ROWS:

@@ -56,9 +56,7 @@ def discussion_verdicts(one: Reading, *said: SentenceVerdict, **marks: int) -> D
     )
 
 
-def rows(
-    metric: Metric, *subjects: tuple[Entry, Reading | None, tuple[Verdicts, ...]]
-) -> list[Statistics]:
+def rows(metric: Metric, *subjects: tuple[Entry, Reading | None, tuple[Verdicts, ...]]) -> list[Statistics]:
     return [
         row
         for one, made, told in subjects
@@ -134,9 +132,7 @@ def test_a_case_without_verdicts_is_an_average_case_at_its_worst() -> None:
         ({"steps": ()}, 0.0),
     ],
 )
-def test_verdicts_on_something_else_are_none(
-    change: dict[str, Any], beside_good_ones: float
-) -> None:
+def test_verdicts_on_something_else_are_none(change: dict[str, Any], beside_good_ones: float) -> None:
     """Of another case, another sample, other words, or of no step: as if nobody had judged."""
     one = reading()
     good = step_verdicts(one, step())

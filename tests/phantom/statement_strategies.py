@@ -9,12 +9,7 @@ from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, FindingSt
 
 THINGS = ("2d", "2h")
 PLEURA = ("2e", "2g")
-COUNTABLE_TOO = {
-    ("1c", "bullous"),
-    ("1e", "centrilobular"),
-    ("2a", "band"),
-    ("1f", "mucus plugging"),
-}
+COUNTABLE_TOO = {("1c", "bullous"), ("1e", "centrilobular"), ("2a", "band"), ("1f", "mucus plugging")}
 TRAITS = {
     "1d": ("smooth",),
     "2b": ("air bronchograms",),
@@ -43,9 +38,7 @@ def statements(draw: st.DrawFn, kinds: tuple[tuple[str, str], ...] = ()) -> Find
     if category in PLEURA:
         side = draw(st.sampled_from(("right", "left", "both")))
         count = draw(st.integers(2 if side == "both" else 1, 3))
-        return FindingStatement(
-            side=side, count=count, severity=draw(st.sampled_from(GRADES)), **shared
-        )
+        return FindingStatement(side=side, count=count, severity=draw(st.sampled_from(GRADES)), **shared)
     order = [lobe.code for lobe in lung_anatomy().lobes]
     chosen = draw(st.sets(st.sampled_from(order), min_size=1))
     lobes = tuple(code for code in order if code in chosen)

@@ -88,9 +88,7 @@ def test_the_report_says_what_shows(patients: Path) -> None:
 
 
 @pytest.mark.slow
-def test_any_number_of_workers_and_any_order_give_the_same_bytes(
-    patients: Path, tmp_path: Path
-) -> None:
+def test_any_number_of_workers_and_any_order_give_the_same_bytes(patients: Path, tmp_path: Path) -> None:
     """One process, the first patient alone and the others later: the very same tree."""
     make_population(tmp_path / "a", 1, ILLNESS, workers=1)
     make_population(tmp_path / "a", sorted(PATIENTS), ILLNESS, workers=1)
@@ -115,8 +113,7 @@ def test_with_another_mix_the_case_is_another_occasion(tmp_path: Path) -> None:
     settings = PatientSettings(seed=5, mix="real")
     make_population(tmp_path / "out", 1, settings, workers=1)
     (scan,), (film,), (case,) = (
-        lines(tmp_path / "out", exam).values()
-        for exam in ("rexgroundingct", "mmrad", "medthinkvqa")
+        lines(tmp_path / "out", exam).values() for exam in ("rexgroundingct", "mmrad", "medthinkvqa")
     )
     keys = {sign["key"] for sign in film["signs"] if sign["key"].startswith("finding")}
     assert len(keys) == len(scan["findings"])
@@ -128,9 +125,7 @@ def test_with_another_mix_the_case_is_another_occasion(tmp_path: Path) -> None:
         assert list(overread.check(exam, tmp_path / "out" / exam, "train")) == []
 
 
-def test_cases_as_text_are_what_readers_see_of_the_drawn_ones(
-    patients: Path, tmp_path: Path
-) -> None:
+def test_cases_as_text_are_what_readers_see_of_the_drawn_ones(patients: Path, tmp_path: Path) -> None:
     """History, options, answer and picture names are the same word for word, without a pixel."""
     splits = write_text_cases(tmp_path / "text", max(PATIENTS), ILLNESS)
     assert sum(splits.values()) == max(PATIENTS)

@@ -40,11 +40,7 @@ def test_medium_is_as_hard_as_it_is_frozen_to_be() -> None:
         patient = make_patient(number, PatientSettings(seed=2026))
         for n, finding in enumerate(patient.findings):
             guess = baseline_mask(
-                patient.hu,
-                patient.lobes,
-                patient.organs,
-                finding.statement,
-                finding.sentence.said,
+                patient.hu, patient.lobes, patient.organs, finding.statement, finding.sentence.said
             )
             scores.append(dice_score(guess, patient.labels(n) > 0))
     assert 0.15 < np.mean(scores) < 0.30

@@ -65,9 +65,7 @@ def test_a_nodule_in_a_segment() -> None:
 
 def test_both_lungs_have_a_step_each() -> None:
     """Lungs, then lobes, each within its own lung; the lesion within all of the lobes."""
-    statement = FindingStatement(
-        category="1c", kind="centrilobular", side="both", lobes=("RUL", "LUL")
-    )
+    statement = FindingStatement(category="1c", kind="centrilobular", side="both", lobes=("RUL", "LUL"))
     steps = made(statement, entity((22, 25), (6, 9), (6, 9)), entity((22, 25), (6, 9), (28, 31)))
     assert [(step.level, step.within) for step in steps] == [
         ("scan", ()),
@@ -109,9 +107,7 @@ def test_pleura(side: str, count: int) -> None:
 
 def test_words_come_from_the_statement_alone() -> None:
     """Another place of the voxels leaves the words as they are; another statement does not."""
-    statement = FindingStatement(
-        category="2h", kind="cavity", side="right", lobes=("RUL",), size_mm=21
-    )
+    statement = FindingStatement(category="2h", kind="cavity", side="right", lobes=("RUL",), size_mm=21)
     here, there = (made(statement, entity((22, 25), (6, 9), (x, x + 3))) for x in (5, 9))
     assert [step.text for step in here] == [step.text for step in there]
     assert here[-1].box != there[-1].box

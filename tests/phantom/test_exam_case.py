@@ -50,9 +50,7 @@ def chosen() -> list[Draft]:
     drafts = [draw_draft(number, SETTINGS) for number in range(1, 60)]
     views = [[look.view for look in draft.pictures] for draft in drafts]
     single = next(d for d, v in zip(drafts, views, strict=True) if not d.longitudinal and "PA" in v)
-    double = next(
-        d for d in drafts if d.longitudinal and {"gone", "smaller", "larger"} & set(d.turns)
-    )
+    double = next(d for d in drafts if d.longitudinal and {"gone", "smaller", "larger"} & set(d.turns))
     return [single, double]
 
 
@@ -208,9 +206,7 @@ def test_a_case_without_what_it_needs_is_not_written(cases: list[Made], tmp_path
         check_all_pictured(draft, [])
 
 
-def test_two_time_points_without_a_change_are_not_written(
-    cases: list[Made], tmp_path: Path
-) -> None:
+def test_two_time_points_without_a_change_are_not_written(cases: list[Made], tmp_path: Path) -> None:
     """The first day shown twice is no course."""
     one = cases[1]
     present = {drawn.plan for drawn in one.days[0].drawn_findings}

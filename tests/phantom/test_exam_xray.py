@@ -151,9 +151,7 @@ def test_all_that_is_known_is_told(exam: tuple[Path, list[FilmRecord]]) -> None:
         assert "finding-" not in json.dumps(row)
 
 
-def test_a_patient_hangs_on_nobody_else(
-    exam: tuple[Path, list[FilmRecord]], tmp_path: Path
-) -> None:
+def test_a_patient_hangs_on_nobody_else(exam: tuple[Path, list[FilmRecord]], tmp_path: Path) -> None:
     """Made alone he has the same record and the same bytes, and a record survives storage."""
     out, records = exam
     again = write_films(Visitor(4), Room(4), look(4), tmp_path)

@@ -72,9 +72,7 @@ def make(out: Path, patients: int, seed: int = 0) -> PopulationResult:
 
 
 @pytest.mark.slow
-def test_any_number_of_workers_and_any_order_give_the_same_bytes(
-    population: Path, tmp_path: Path
-) -> None:
+def test_any_number_of_workers_and_any_order_give_the_same_bytes(population: Path, tmp_path: Path) -> None:
     """One process, the first patient alone and the others later: the very same tree."""
     make(tmp_path / "a", 1, SEED)
     outcome = make(tmp_path / "a", PATIENTS, SEED)

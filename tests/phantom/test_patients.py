@@ -62,9 +62,7 @@ def _place(patient: Patient, finding: PatientFinding, inside: NDArray[np.bool_])
             + np.asarray(patient.geometry.affine)[0, 0] * (np.nonzero(inside)[2])
         )
         right = float((x > 0).mean())
-        assert {"right": right > 0.95, "left": right < 0.05, "both": 0.02 < right < 0.98}[
-            str(statement.side)
-        ]
+        assert {"right": right > 0.95, "left": right < 0.05, "both": 0.02 < right < 0.98}[str(statement.side)]
     if statement.segments:
         named = [SEGMENTS.index(code) + 1 for code in statement.segments]
         assert np.isin(patient.segments[inside], named).mean() >= 0.95, statement
@@ -106,8 +104,7 @@ def _words(finding: PatientFinding) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "number"),
-    [QUICK[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in QUICK[1:])],
+    ("seed", "number"), [QUICK[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in QUICK[1:])]
 )
 def test_words_and_voxels_agree(seed: int, number: int) -> None:
     agree(make_patient(number, PatientSettings(seed=seed, mix="even")))
@@ -119,9 +116,7 @@ def test_words_and_voxels_agree(seed: int, number: int) -> None:
 def test_words_and_voxels_agree_in_many(block: int, difficulty: str) -> None:
     seen: set[str] = set()
     for seed, number in MANY[block * 5 : (block + 1) * 5]:
-        patient = make_patient(
-            number, PatientSettings(seed=seed, mix="even", difficulty=difficulty)
-        )
+        patient = make_patient(number, PatientSettings(seed=seed, mix="even", difficulty=difficulty))
         agree(patient)
         seen |= {finding.statement.category for finding in patient.findings}
     assert len(seen) >= 6, f"of {len(KINDS)} categories"

@@ -8,11 +8,7 @@ import pytest
 from overread.errors import OverreadError
 from overread.ontology import lung_anatomy
 from overread.phantom.body.lungs import LOBES
-from overread.phantom.case.slice_areas import (
-    CONSPICUOUS_FACTOR,
-    measure_slice_areas,
-    min_visible_mm2,
-)
+from overread.phantom.case.slice_areas import CONSPICUOUS_FACTOR, measure_slice_areas, min_visible_mm2
 from overread.phantom.findings.dispatch import draw_findings, find_drawing_function
 from overread.phantom.findings.scan import DrawnFinding, Scan, Target
 from overread.phantom.population import FindingPlan, draw_target, seed_for
@@ -63,9 +59,7 @@ def test_places_and_lobes_are_kept_to() -> None:
 
 def test_lobes_choose_the_lung() -> None:
     """A lung is one of those that the lobes belong to."""
-    assert {t.sides for t in targets(FindingPlan("2e", "effusion", ("lung",), ("LLL",)))} == {
-        ("left",)
-    }
+    assert {t.sides for t in targets(FindingPlan("2e", "effusion", ("lung",), ("LLL",)))} == {("left",)}
     both = targets(FindingPlan("2e", "effusion", ("lung",), ("LLL", "RUL")))
     assert {t.sides for t in both} == {("left",), ("right",)}
 
@@ -79,9 +73,7 @@ def test_a_larger_scale_draws_more(blank: Blank, plan: FindingPlan) -> None:
         for seed in (1, 2):
             scan = fresh(blank)
             target = Target(("RLL", "LUL"), scale=scale, span=(0.6, 1.6))
-            found = find_drawing_function(plan)(
-                scan, np.random.default_rng(seed), plan.kind, target
-            )
+            found = find_drawing_function(plan)(scan, np.random.default_rng(seed), plan.kind, target)
             total += 0 if found is None else found.voxels
         volumes.append(total)
     assert volumes[0] < volumes[1] < volumes[2]

@@ -35,9 +35,7 @@ def population(mix: str = "real") -> list[list[str]]:
 
 
 def test_the_stated_shares_are_the_published_ones() -> None:
-    assert load_population_tables()["shares"] == {
-        code: sum(counts) for code, counts in REAL.items()
-    }
+    assert load_population_tables()["shares"] == {code: sum(counts) for code, counts in REAL.items()}
 
 
 def test_the_default_mix_follows_the_real_shares() -> None:
@@ -86,8 +84,7 @@ def test_targets_are_real_places() -> None:
 def test_age_brings_calcium() -> None:
     rng = np.random.default_rng(4)
     young, old = (
-        Counter(n for _ in range(800) for n in draw_extrapulmonary_names(rng, age))
-        for age in (30, 80)
+        Counter(n for _ in range(800) for n in draw_extrapulmonary_names(rng, age)) for age in (30, 80)
     )
     assert old["coronary calcification"] > 10 * young["coronary calcification"]
     assert set(old) == set(EXTRAPULMONARY)

@@ -36,9 +36,7 @@ DENIED = {
 }  # fmt: skip
 """Whatever is there (category and kind), and what a report must then not say."""
 CLEAR = r"lungs are clear|lung parenchyma is (unremarkable|natural)|no pathology was observed in the lung parenchyma"
-ABSENT = (
-    r"\b[Nn]o \w+|\bnot (observed|detected|enlarged)|normal|natural|unremarkable|clear|patent|open"
-)
+ABSENT = r"\b[Nn]o \w+|\bnot (observed|detected|enlarged)|normal|natural|unremarkable|clear|patent|open"
 
 
 def make(
@@ -70,18 +68,14 @@ def test_a_report_contradicts_nothing(
         around = around.replace(text, "", 1)
     for statement in listed:
         mark = (
-            statement.kind
-            if statement.kind in EXTRAPULMONARY
-            else f"{statement.category}:{statement.kind}"
+            statement.kind if statement.kind in EXTRAPULMONARY else f"{statement.category}:{statement.kind}"
         )
         for there, denied in DENIED.items():
             if mark.startswith(there):
                 assert not re.search(denied, around, re.IGNORECASE), (mark, around)
         if statement.category in KINDS and statement.category not in ("2e", "2g"):
             assert not re.search(CLEAR, around, re.IGNORECASE), (mark, around)
-            assert not re.search(
-                "Normal CT|normal limits|No pathology|No significant", made.impression
-            )
+            assert not re.search("Normal CT|normal limits|No pathology|No significant", made.impression)
         assert not re.search("Normal CT|normal limits", made.impression)
 
 
@@ -118,9 +112,7 @@ def test_an_impression_keeps_to_the_statements(
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize(
-    ("category", "kind"), [*ALL_KINDS, *((c, k) for k, c in EXTRAPULMONARY.items())]
-)
+@pytest.mark.parametrize(("category", "kind"), [*ALL_KINDS, *((c, k) for k, c in EXTRAPULMONARY.items())])
 def test_every_kind_can_be_reported(category: str, kind: str, style: Style) -> None:
     """Alone, each kind is in the findings; what is important is in the impression."""
     statement = FindingStatement(

@@ -14,38 +14,17 @@ from overread.errors import UnknownName, UsageError
 from overread.ontology import lung_anatomy
 from overread.phantom.statement import EXTRAPULMONARY, KINDS, SPREADS, FindingStatement
 from overread.phantom.words.lexicon import list_wordings
-from overread.phantom.words.sentences import (
-    STYLES,
-    Style,
-    is_held_out,
-    list_wording_texts,
-    write_sentence,
-)
-from tests.phantom.statement_strategies import (
-    ALL_KINDS,
-    GRADES,
-    side_of,
-    statements,
-    statements_beyond,
-)
+from overread.phantom.words.sentences import STYLES, Style, is_held_out, list_wording_texts, write_sentence
+from tests.phantom.statement_strategies import ALL_KINDS, GRADES, side_of, statements, statements_beyond
 
 EVERY_KIND = ALL_KINDS + [(category, kind) for kind, category in EXTRAPULMONARY.items()]
 SEEDS = st.integers(0, 2**32 - 1)
 STYLE = st.sampled_from(STYLES)
 
 NUMBERS = dict(
-    zip(
-        ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-        range(2, 11),
-        strict=True,
-    )
+    zip(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), range(2, 11), strict=True)
 )
-VAGUE = {
-    "a few": range(3, 5),
-    "several": range(5, 10),
-    "multiple": range(3, 99),
-    "numerous": range(10, 99),
-}
+VAGUE = {"a few": range(3, 5), "several": range(5, 10), "multiple": range(3, 99), "numerous": range(10, 99)}
 GRADE_WORDS = {
     "mild": r"mild|minimal|slight|small|mildly|minimally|slightly",
     "moderate": r"moderate|moderately|moderate-sized",
@@ -65,9 +44,7 @@ LATIN = {
     "laterobasal": "lateral basal",
     "posterobasal": "posterior basal",
 }
-NAMES = sorted(
-    {part.name for part in lung_anatomy().segments.values()} | set(LATIN), key=len, reverse=True
-)
+NAMES = sorted({part.name for part in lung_anatomy().segments.values()} | set(LATIN), key=len, reverse=True)
 SEGMENT = re.compile(r"\b((?:{0})(?:(?:, | and )(?:{0}))*) segments?\b".format("|".join(NAMES)))
 LEVELS = r"(?:upper|middle|lower)"
 LOBES = re.compile(
@@ -173,13 +150,7 @@ def test_what_has_no_words_is_refused() -> None:
     assert set(get_args(Style)) == set(STYLES)
 
 
-@given(
-    statements() | statements_beyond(),
-    SEEDS,
-    STYLE,
-    st.booleans(),
-    st.sampled_from((None, True, False)),
-)
+@given(statements() | statements_beyond(), SEEDS, STYLE, st.booleans(), st.sampled_from((None, True, False)))
 def test_a_sentence_says_nothing_but_its_statement(
     statement: FindingStatement, seed: int, style: Style, held: bool, place: bool | None
 ) -> None:
@@ -253,9 +224,7 @@ def test_a_sentence_says_nothing_but_its_statement(
 
 
 @given(statements() | statements_beyond(), SEEDS, STYLE, st.booleans())
-def test_a_sentence_is_well_formed(
-    statement: FindingStatement, seed: int, style: Style, held: bool
-) -> None:
+def test_a_sentence_is_well_formed(statement: FindingStatement, seed: int, style: Style, held: bool) -> None:
     """One capital, single spaces, right articles, right numbers of nouns and verbs, not too long."""
     text = write_sentence(statement, np.random.default_rng(seed), style=style, held_out=held).text
     assert re.fullmatch(r"[A-Z0-9][a-z0-9 ,.()\-]*[a-z)]", text), text
@@ -264,12 +233,8 @@ def test_a_sentence_is_well_formed(
     low = text.lower()
     assert not re.search(r"\ba ([aeiou]|8|11 |18 )", low), text
     assert not re.search(r"\ban ([^aeiou18]|1[0-79]|1\.|1 )", low), text
-    assert not re.search(r"\b(a|an) (areas|foci|bands|changes|\w+odules|effusions|scars)\b", low), (
-        text
-    )
-    assert not re.search(
-        r"\bboth \w+ lobe\b|\bthe both\b|\bin in\b|\bsegment and (?!the\b)", low
-    ), text
+    assert not re.search(r"\b(a|an) (areas|foci|bands|changes|\w+odules|effusions|scars)\b", low), text
+    assert not re.search(r"\bboth \w+ lobe\b|\bthe both\b|\bin in\b|\bsegment and (?!the\b)", low), text
     if statement.category in ("2d", "2h"):
         nouns = re.sub(
             r"\bmass (lesions?)",
@@ -281,8 +246,7 @@ def test_a_sentence_is_well_formed(
         assert bool(one) is (statement.count == 1) or "cavitation area" in low, text
         assert bool(many) is (statement.count > 1) or "cavitation area" in low, text
         verbs = re.findall(
-            r"\b(is|are|was|were|lies|lie|attracts|attract|measures|measure)\b",
-            low.removeprefix("note is"),
+            r"\b(is|are|was|were|lies|lie|attracts|attract|measures|measure)\b", low.removeprefix("note is")
         )
         plural = {"are", "were", "lie", "attract", "measure"}
         assert all((verb in plural) is (statement.count > 1) for verb in verbs), text
@@ -293,9 +257,7 @@ def test_the_same_chance_gives_the_same_sentence(
     statement: FindingStatement, seed: int, style: Style
 ) -> None:
     """Nothing but the generator decides."""
-    first, second = (
-        write_sentence(statement, np.random.default_rng(seed), style=style) for _ in range(2)
-    )
+    first, second = (write_sentence(statement, np.random.default_rng(seed), style=style) for _ in range(2))
     assert first == second
 
 
@@ -316,9 +278,7 @@ def some_statements(count: int, seed: int) -> list[FindingStatement]:
                 kind=kind,
                 side=side_of(lobes),
                 lobes=() if pleura else lobes,
-                segments=(inside[0].code,)
-                if len(lobes) == 1 and not pleura and rng.random() < 0.7
-                else (),
+                segments=(inside[0].code,) if len(lobes) == 1 and not pleura and rng.random() < 0.7 else (),
                 count=len(lobes) + int(rng.integers(3)),
                 countable=things,
                 size_mm=int(rng.integers(4, 40)) if things else None,
@@ -343,22 +303,13 @@ def test_translated_sentences_sound_otherwise() -> None:
     """The manner of a machine: observed, of the right lung, millimetric; and never the other way."""
     listed = some_statements(1500, 3)
     texts = {
-        style: [
-            write_sentence(s, np.random.default_rng(n), style=style).text
-            for n, s in enumerate(listed)
-        ]
+        style: [write_sentence(s, np.random.default_rng(n), style=style).text for n, s in enumerate(listed)]
         for style in STYLES
     }
     same = [a == b for a, b in zip(texts["radiologist"], texts["translated"], strict=True)]
     assert np.mean(same) < 0.05
     ours, theirs = (" ".join(texts[style]) for style in STYLES)
-    for phrase in (
-        "millimetric",
-        "lobe of the right lung",
-        "sequela",
-        "space-occupying",
-        "attract",
-    ):
+    for phrase in ("millimetric", "lobe of the right lung", "sequela", "space-occupying", "attract"):
         assert phrase in theirs
         assert phrase not in ours
     assert theirs.count("observed") > 3 * ours.count("observed")
@@ -393,17 +344,13 @@ def test_lobes_are_added_up(lobes: tuple[str, ...], words: set[str]) -> None:
         text = write_sentence(statement, np.random.default_rng(seed), name_place=True).text.lower()
         side = {"both lungs", "bilateral", "bilaterally", f"{statement.side} lung"}
         assert any(word in text for word in words | side), text
-    said = {
-        write_sentence(statement, np.random.default_rng(n), name_place=True).said for n in range(60)
-    }
+    said = {write_sentence(statement, np.random.default_rng(n), name_place=True).said for n in range(60)}
     assert any("lobes" in one for one in said) is any("lobe" in word for word in words)
 
 
 def test_the_lingula_has_its_name() -> None:
     """Both of its segments are the lingula; one may be called so too, without naming the segment."""
-    both = FindingStatement(
-        category="2a", kind="scar", side="left", lobes=("LUL",), segments=("LS4", "LS5")
-    )
+    both = FindingStatement(category="2a", kind="scar", side="left", lobes=("LUL",), segments=("LS4", "LS5"))
     texts = [write_sentence(both, np.random.default_rng(n), name_place=True) for n in range(200)]
     assert any("the lingula" in one.text and "segments" in one.said for one in texts)
     one = both.model_copy(update={"segments": ("LS5",)})

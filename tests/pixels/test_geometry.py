@@ -58,11 +58,7 @@ def test_ras_is_what_nibabel_calls_closest_canonical(code: str) -> None:
     np.testing.assert_array_equal(from_ras(to_ras(volume, space), space), volume)
 
 
-@given(
-    st.sampled_from(CODES),
-    st.tuples(*[st.integers(1, 6)] * 3),
-    st.integers(0, 1000),
-)
+@given(st.sampled_from(CODES), st.tuples(*[st.integers(1, 6)] * 3), st.integers(0, 1000))
 def test_there_and_back_is_the_identity(code: str, shape: tuple[int, int, int], seed: int) -> None:
     """Any shape, any orientation: from_ras(to_ras(v)) is v, and points map back to indices."""
     space = placed(code, shape, seed)
@@ -111,7 +107,5 @@ def test_pixels_become_square() -> None:
     """A coronal slice of thick slices is stretched to its true height."""
     space = make_geometry((10, 8, 4), np.diag([1.0, 1.0, 5.0, 1.0]), where="test")
     assert slice_count(space, "axial") == 4
-    picture = resample_square(
-        np.zeros((4, 10), np.uint8), space, "coronal", longest=40, smooth=True
-    )
+    picture = resample_square(np.zeros((4, 10), np.uint8), space, "coronal", longest=40, smooth=True)
     assert picture.shape == (40, 20)

@@ -18,15 +18,7 @@ from PIL import Image as Pillow
 
 from overread.core import Box
 from overread.errors import NotThere, OverreadError, PictureError, Refused, Truncated, UnknownName
-from overread.pixels.draw import (
-    COLOURS,
-    crop,
-    draw_boxes,
-    draw_outline,
-    draw_title,
-    make_montage,
-    to_rgb,
-)
+from overread.pixels.draw import COLOURS, crop, draw_boxes, draw_outline, draw_title, make_montage, to_rgb
 from overread.pixels.encode import data_uri, encode
 from overread.pixels.formats import read_picture, sniff_format
 from overread.pixels.image_files import image_size, read_image, verify_image, write_image
@@ -78,9 +70,7 @@ def bomb(width: int, height: int) -> bytes:
     """A PNG of a few kilobytes that claims, and would unpack to, a giant picture."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-        )
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(1_000_000), 9))
@@ -106,9 +96,7 @@ class Evil:
         return (Path.touch, (Path("unpickled"),))
 
 
-def test_a_pickle_in_disguise_is_no_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pickle_in_disguise_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it is called, it is told by its content and never unpickled."""
     monkeypatch.chdir(tmp_path)
     for name in ("a.png", "a.jpg", "a.nii.gz", "a.dcm", "a.npy"):

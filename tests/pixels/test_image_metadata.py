@@ -220,9 +220,7 @@ DRAWN_ANEW: dict[str, Callable[[], bytes]] = {
         b"\xff\xc0\x00\x11\x08\x00\x30", b"\xff\xc0\x00\x11\x08\x00\x00"
     ),
     "rubbish in a JPEG": lambda: JPEG[:20] + CANARY + JPEG[20:],
-    "two frames in a JPEG": lambda: with_segment(
-        JPEG, 0xC0, b"\x08\x00\x30\x00\x40\x01\x01\x11\x00", at=20
-    ),
+    "two frames in a JPEG": lambda: with_segment(JPEG, 0xC0, b"\x08\x00\x30\x00\x40\x01\x01\x11\x00", at=20),
     "DICOM": lambda: bytes(128) + b"DICM",
     "nothing": lambda: b"",
 }

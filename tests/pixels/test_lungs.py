@@ -24,16 +24,12 @@ Point = Sequence[float]
 class Chest:
     """A chest of ellipsoids, 340 × 260 × 300 mm, in RAS, the world's origin at its middle."""
 
-    def __init__(
-        self, spacing: tuple[float, float, float], extent: Point = (340, 260, 300)
-    ) -> None:
+    def __init__(self, spacing: tuple[float, float, float], extent: Point = (340, 260, 300)) -> None:
         shape = [round(mm / step) for mm, step in zip(extent, spacing, strict=True)]
         affine = np.diag([*spacing, 1.0])
         affine[:3, 3] = [-(n - 1) / 2 * mm for n, mm in zip(shape, spacing, strict=True)]
         self.space = make_geometry((shape[0], shape[1], shape[2]), affine, where="a test")
-        axes = [
-            np.arange(n) * mm + at for n, mm, at in zip(shape, spacing, affine[:3, 3], strict=True)
-        ]
+        axes = [np.arange(n) * mm + at for n, mm, at in zip(shape, spacing, affine[:3, 3], strict=True)]
         self.grid = np.meshgrid(*axes, indexing="ij", sparse=True)
         self.hu = np.full(shape, -1000, np.float32)
         x, y, _ = self.grid
@@ -49,9 +45,7 @@ class Chest:
         inside: NDArray[np.bool_] = parts[0] + parts[1] + parts[2] < 1
         return inside
 
-    def lungs(
-        self, right: Point = RIGHT, left: Point = LEFT, size: Point = SIZE, hu: float = -850
-    ) -> Chest:
+    def lungs(self, right: Point = RIGHT, left: Point = LEFT, size: Point = SIZE, hu: float = -850) -> Chest:
         self.right, self.left = self.ellipsoid(right, size), self.ellipsoid(left, size)
         self.paint(self.right | self.left, hu)
         return self
@@ -71,9 +65,7 @@ def held(found: LungMasks, chest: Chest, least: float = 0.95) -> None:
     assert not (found.right & found.left).any()
 
 
-@pytest.mark.parametrize(
-    "spacing", [(1.0, 1.0, 1.5), (0.8, 0.8, 5.0), (3.0, 3.0, 3.0), (2.0, 2.0, 10.0)]
-)
+@pytest.mark.parametrize("spacing", [(1.0, 1.0, 1.5), (0.8, 0.8, 5.0), (3.0, 3.0, 3.0), (2.0, 2.0, 10.0)])
 def test_two_lungs_in_thick_and_thin_slices(spacing: tuple[float, float, float]) -> None:
     """The air outside is not lung, and each lung is on its side, to a voxel of its border."""
     chest = Chest(spacing).lungs()
@@ -214,9 +206,7 @@ def test_real_lungs(shared: Path) -> None:
             continue
         found = find_lungs(release.pictures.pixels(volume), release.pictures.geometry(volume))
         for words, mask in drawn.items():
-            side = (
-                found.right if "right" in words else found.left if "left" in words else found.both
-            )
+            side = found.right if "right" in words else found.left if "left" in words else found.both
             if "lobe" in words:
                 assert (side & mask).sum() > 0.95 * mask.sum(), (entry.case.id, words)
             else:

@@ -15,13 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.errors import OverreadError, PictureError, Refused, Truncated
-from overread.pixels.nifti import (
-    read_geometry,
-    read_header,
-    read_slices,
-    read_volume,
-    write_volume,
-)
+from overread.pixels.nifti import read_geometry, read_header, read_slices, read_volume, write_volume
 
 AFFINE = np.array([[-0.7, 0, 0, 180], [0, -0.7, 0, 170], [0, 0, 1.5, -200], [0, 0, 0, 1.0]])
 

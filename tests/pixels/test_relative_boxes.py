@@ -18,13 +18,7 @@ from overread.pixels import image_files
 from overread.pixels.draw import crop
 from overread.pixels.geometry import make_geometry
 from overread.pixels.montages import encode_closeup, slice_montage, spread_evenly
-from overread.pixels.relative_boxes import (
-    FULL_BOX,
-    OrientedImage,
-    RelativeBox,
-    enclosing_box,
-    oriented_image,
-)
+from overread.pixels.relative_boxes import FULL_BOX, OrientedImage, RelativeBox, enclosing_box, oriented_image
 from overread.pixels.sent_images import apply_orientation
 
 SHARE = st.floats(0, 1)

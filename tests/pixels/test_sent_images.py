@@ -178,9 +178,7 @@ def test_a_volume_is_a_montage_from_the_feet_up(scan: Path) -> None:
     sheet, _, media = shown(scan, picture=CT, windows=("lung",), count=4, longest=4000)
     assert media == "image/png"
     # HU -1000, -870, -740, -610 in the lung window: (hu + 1350) * 255 / 1500.
-    assert greys(sheet, 2, 4) == [
-        round((hu + 1350) * 255 / 1500) for hu in (-1000, -870, -740, -610)
-    ]
+    assert greys(sheet, 2, 4) == [round((hu + 1350) * 255 / 1500) for hu in (-1000, -870, -740, -610)]
     both = shown(scan, picture=CT, windows=("lung", "mediastinum"), count=2, longest=4000)[0]
     assert greys(both, 2, 4)[2:] == [0, 0]  # air is black in the mediastinal window
     for longest in (500, 1024):

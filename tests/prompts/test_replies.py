@@ -14,13 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from overread.core import Option
 from overread.errors import BadReply
 from overread.prompts.json_repair import find_objects
-from overread.prompts.replies import (
-    json_parser,
-    letter_parser,
-    normalise_text,
-    strip_thoughts,
-    text_parser,
-)
+from overread.prompts.replies import json_parser, letter_parser, normalise_text, strip_thoughts, text_parser
 
 OPTIONS = (
     Option(letter="A", text="Sarcoidosis"),
@@ -188,9 +182,7 @@ def test_an_option_that_is_a_letter_itself() -> None:
 
 @given(
     st.sampled_from(OPTIONS),
-    st.sampled_from(
-        ['{"answer": "%s"}', "<answer>%s</answer>", "%s", "Final answer: %s", "**%s**"]
-    ),
+    st.sampled_from(['{"answer": "%s"}', "<answer>%s</answer>", "%s", "Final answer: %s", "**%s**"]),
     st.booleans(),
 )
 def test_letters_and_texts_in_every_dress(option: Option, dress: str, by_letter: bool) -> None:
@@ -304,9 +296,7 @@ def test_a_number_that_was_cut_is_not_believed() -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
-        lambda inner: (
-            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
-        ),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
         max_leaves=12,
     ),
     st.integers(0, 200),

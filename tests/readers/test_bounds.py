@@ -133,11 +133,7 @@ def test_random_letters(sketch: Path, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         ran("random", "medthinkvqa", root, tmp_path / name, seed=seed, repeat=40)
     lines = [(tmp_path / name / "readings.jsonl").read_text() for name in "abc"]
-    assert (
-        sorted(lines[0].splitlines())
-        == sorted(lines[1].splitlines())
-        != sorted(lines[2].splitlines())
-    )
+    assert sorted(lines[0].splitlines()) == sorted(lines[1].splitlines()) != sorted(lines[2].splitlines())
     read = [json.loads(line) for line in lines[0].splitlines()]
     assert {row["choice"] for row in read} == set("ABCDE")
     assert all(row["probabilities"] == dict.fromkeys("ABCDE", 0.2) for row in read)
@@ -306,9 +302,7 @@ def test_masks_are_drawn_when_they_are_asked_for(sketch: Path) -> None:
     place = ReleaseRef("rexgroundingct", sketch / "rexgroundingct", "test")
     reader, release = made("random", place), place.open()
     cases: list[Case] = list(release)
-    made_of = [
-        asyncio.run(reader.reading(c, release.pictures, seed=n)) for n, c in enumerate(cases)
-    ]
+    made_of = [asyncio.run(reader.reading(c, release.pictures, seed=n)) for n, c in enumerate(cases)]
     sizes = [v for pair in reader._drawings.values() for v in pair if isinstance(v, np.ndarray)]
     assert sum(array.nbytes for array in sizes) < 1000
     file = made_of[0].findings[0].regions[0].file
@@ -317,9 +311,7 @@ def test_masks_are_drawn_when_they_are_asked_for(sketch: Path) -> None:
         reader.source(file)
 
 
-def test_the_oracle_holds_few_entries(
-    copy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oracle_holds_few_entries(copy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases in any order, again and again, give their own truth, and few are held."""
     from overread.readers import oracle
 

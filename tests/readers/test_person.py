@@ -75,9 +75,7 @@ def question(case: Case, release: Release, **more: Any) -> Request:
 
 
 @pytest.mark.parametrize("end", [".\n", " . \n", ""], ids=["dot", "spaced dot", "end of input"])
-def test_a_text_of_several_lines(
-    case: Case, release: Release, seat: Callable[..., Seat], end: str
-) -> None:
+def test_a_text_of_several_lines(case: Case, release: Release, seat: Callable[..., Seat], end: str) -> None:
     """Lines up to a dot, or to the end of the input, are the answer, blank ones inside kept."""
     here = seat(f"No nodule.\n\nÜber alles: «normal».\r\n{end}")
     here.leave()
@@ -89,9 +87,7 @@ def test_a_text_of_several_lines(
     assert "single dot" in printed
 
 
-def test_a_last_line_without_an_end(
-    case: Case, release: Release, seat: Callable[..., Seat]
-) -> None:
+def test_a_last_line_without_an_end(case: Case, release: Release, seat: Callable[..., Seat]) -> None:
     """Input that ends within a line has that line in the answer."""
     here = seat("one\ntwo")
     here.leave()
@@ -106,8 +102,7 @@ def test_control_characters_do_not_reach_the_screen(
     messages = (Message(role="user", parts=("red \x1b[31malert\x07\tand\nmore",)),)
     asked(here, question(case, release, messages=messages))
     assert (
-        "red \N{REPLACEMENT CHARACTER}[31malert\N{REPLACEMENT CHARACTER}\tand\nmore"
-        in here.screen.getvalue()
+        "red \N{REPLACEMENT CHARACTER}[31malert\N{REPLACEMENT CHARACTER}\tand\nmore" in here.screen.getvalue()
     )
     assert "\x1b" not in here.screen.getvalue()
 
@@ -134,9 +129,7 @@ def test_a_letter(
     assert here.screen.getvalue().count("Please try again.") == again
 
 
-def test_the_text_of_an_option_is_its_letter(
-    case: Case, release: Release, seat: Callable[..., Seat]
-) -> None:
+def test_the_text_of_an_option_is_its_letter(case: Case, release: Release, seat: Callable[..., Seat]) -> None:
     """An option may be written out, or answered in a sentence that the parser understands."""
     schema = Choice.model_json_schema()
     third = case.options[2]
@@ -166,9 +159,7 @@ def test_rows_of_numbers(
     assert "first_slice left" in here.screen.getvalue()
 
 
-def test_json_where_json_is_asked_for(
-    case: Case, release: Release, seat: Callable[..., Seat]
-) -> None:
+def test_json_where_json_is_asked_for(case: Case, release: Release, seat: Callable[..., Seat]) -> None:
     """Any other schema takes JSON only, and says so."""
     here = seat('yes\n.\n{"answer": "yes"}\n.\n')
     request = question(case, release, task="judge", schema=Choice.model_json_schema())
@@ -247,12 +238,7 @@ async def choosing(room: Session) -> str:
     """One question with all pictures."""
     parse: Any = letter_parser(room.case.options)
     found: str = await room.ask(
-        "choose",
-        VALUES,
-        parse,
-        task="choose",
-        show=room.show_all(),
-        schema=Choice.model_json_schema(),
+        "choose", VALUES, parse, task="choose", show=room.show_all(), schema=Choice.model_json_schema()
     )
     return found
 
@@ -283,9 +269,7 @@ def test_a_whole_case_in_a_session(
     assert reading.usage.pictures == len(case.pictures)
 
 
-def test_pictures_go_with_the_question(
-    release: Release, seat: Callable[..., Seat], tmp_path: Path
-) -> None:
+def test_pictures_go_with_the_question(release: Release, seat: Callable[..., Seat], tmp_path: Path) -> None:
     """Without a folder of one's own the files go at the end; with one, the next case's remain."""
     here = seat("A\n.\nB\n.\n")
     first, second = release
@@ -294,9 +278,7 @@ def test_pictures_go_with_the_question(
     async def go(one: Seat) -> None:
         for case in (first, second):
             await choosing(session(one, case, release))
-            seen.append(
-                [Path(f) for f in re.findall(r"\] (\S+\.(?:jpg|png))", one.screen.getvalue())]
-            )
+            seen.append([Path(f) for f in re.findall(r"\] (\S+\.(?:jpg|png))", one.screen.getvalue())])
             assert all(path.exists() for path in seen[-1][-len(case.pictures) :])
             assert seen[-1][0].parent.stat().st_mode & 0o77 == 0
         await one.person.close()

@@ -108,9 +108,7 @@ def test_traces_and_crops(sketch: Path, tmp_path: Path) -> None:
     assert found["trace_crop_agreement"] == found["ceiling_trace_crop_agreement"]
 
 
-def test_the_identity_tells_submissions_apart(
-    sketch: Path, predictions: Path, tmp_path: Path
-) -> None:
+def test_the_identity_tells_submissions_apart(sketch: Path, predictions: Path, tmp_path: Path) -> None:
     """Another content under the same name is another reader; a run of it does not go on."""
     root = sketch / "medthinkvqa"
     reader = replayed("medthinkvqa", root, predictions, tmp_path / "run")

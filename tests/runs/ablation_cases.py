@@ -21,14 +21,7 @@ from overread.prompts.replies import text_parser
 from overread.runs.engine import RunOutcome, RunPlan, run_async
 from overread.session import Session
 from tests.jsonl_rows import read_rows, write_rows
-from tests.readers.openai.misbehaving_server import (
-    Behaviour,
-    Seen,
-    Server,
-    completion,
-    packed,
-    serving,
-)
+from tests.readers.openai.misbehaving_server import Behaviour, Seen, Server, completion, packed, serving
 from tests.runs.medthinkvqa_cases import write_cases
 
 
@@ -185,7 +178,5 @@ async def telling(case: Case, session: Session) -> Reading:
     told = [f"{name}: {text}" for name, text in session.hints.captions.items()]
     told += [session.hints.summary] if session.hints.summary else []
     values = {"history": case.history or "", "options": "\n".join(["options", *told])}
-    said = await session.ask(
-        "choose", values, text_parser(), task="choose", show=await session.show_async()
-    )
+    said = await session.ask("choose", values, text_parser(), task="choose", show=await session.show_async())
     return session.reading(choice=json.loads(said)["answer"])

@@ -46,9 +46,7 @@ class Echo(Reader):
     at_once: int | None = None
     name: str = "echo"
     skills: frozenset[str] = frozenset(("words", "pictures"))
-    identity: Mapping[str, JsonValue] = field(
-        default_factory=lambda: {"model": "echo", "endpoint": "here"}
-    )
+    identity: Mapping[str, JsonValue] = field(default_factory=lambda: {"model": "echo", "endpoint": "here"})
     asked: list[Request] = field(default_factory=list)
     most: int = 0
     closed: bool = False
@@ -119,9 +117,7 @@ class WithFiles(WholeReader):
         findings = tuple(
             Finding(text=query.text, query=query.id, regions=(mask,))
             for number, query in enumerate(case.queries)
-            for mask in [
-                Mask(picture="ct", file="mine.nii.gz", channel=number, channels=len(case.queries))
-            ]
+            for mask in [Mask(picture="ct", file="mine.nii.gz", channel=number, channels=len(case.queries))]
         )
         return Reading(case_id=case.id, reader=self.name, findings=findings)
 

@@ -25,10 +25,7 @@ SERVER = Path(__file__).parent / "reading_server.py"
 def served(*words: str) -> Iterator[str]:
     """The base URL of a server in a process of its own; it ends with the block."""
     with subprocess.Popen(
-        [sys.executable, str(SERVER), *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, str(SERVER), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
@@ -94,10 +91,7 @@ class HeldServer:
 
 
 def check_asked(
-    disturbed: list[dict[str, Any]],
-    calm: list[dict[str, Any]],
-    kills: list[float],
-    at_once: int,
+    disturbed: list[dict[str, Any]], calm: list[dict[str, Any]], kills: list[float], at_once: int
 ) -> None:
     """The same was asked, and nothing twice but what was in flight at a kill."""
     assert len({row["key"] for row in calm}) == len(calm) / 2

@@ -44,22 +44,13 @@ class Server:
             "created": 0,
             "model": "served",
             "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": said},
-                    "finish_reason": "stop",
-                }
+                {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
             ],
-            "usage": {
-                "prompt_tokens": size // 4,
-                "completion_tokens": 12,
-                "total_tokens": size // 4 + 12,
-            },
+            "usage": {"prompt_tokens": size // 4, "completion_tokens": 12, "total_tokens": size // 4 + 12},
         }
         data = json.dumps(body).encode()
         return (
-            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-            % len(data)
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(data)
         ) + data
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -15,12 +15,7 @@ from overread.core import Case, Image, Option, Reading, Release
 from overread.core.case import captions_of
 from overread.errors import UsageError
 from overread.pixels.edits.altered_pictures import AlteredPictures, Edit
-from overread.runs.ablations import (
-    Presenter,
-    sample_order,
-    subset_pictures,
-    undo_nothing,
-)
+from overread.runs.ablations import Presenter, sample_order, subset_pictures, undo_nothing
 from overread.runs.engine import RunPlan, run
 from overread.runs.spec import read_spec
 from overread.runs.store import last_readings
@@ -75,9 +70,7 @@ def test_edits_concern_their_case_alone(root: Path) -> None:
     """The case with edits gets altered pictures; the others the plain ones."""
     edit = Edit(picture="image-1", how="hide")
     cases = list(opened(root))
-    handing = Presenter(
-        SessionSettings(), seed=0, release=opened(root), edits={cases[1].id: (edit,)}
-    )
+    handing = Presenter(SessionSettings(), seed=0, release=opened(root), edits={cases[1].id: (edit,)})
     found = [handing.present(case, 0) for case in cases]
     altered = [isinstance(one.pictures, AlteredPictures) for one in found]
     assert altered == [False, True, False, False]
@@ -237,12 +230,8 @@ def without(root: Path, tmp_path: Path, *columns: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize(
-    ("column", "reveal"), [("_caption", "captions"), ("IMAGING_FINDINGS", "summary")]
-)
-def test_what_is_withheld_cannot_be_revealed(
-    root: Path, tmp_path: Path, column: str, reveal: str
-) -> None:
+@pytest.mark.parametrize(("column", "reveal"), [("_caption", "captions"), ("IMAGING_FINDINGS", "summary")])
+def test_what_is_withheld_cannot_be_revealed(root: Path, tmp_path: Path, column: str, reveal: str) -> None:
     """One sentence before anything is read, and no folder of a run."""
     plan = RunPlan(
         "medthinkvqa",
@@ -262,9 +251,7 @@ def test_a_workflow_that_does_not_tell_is_refused(root: Path, tmp_path: Path) ->
     settings = SessionSettings(reveal=("summary",))
     with pytest.raises(UsageError, match="does not pass an expert summary on"):
         run(
-            RunPlan(
-                "medthinkvqa", root, Echo(), workflow=plain, settings=settings, use_cache=False
-            ),
+            RunPlan("medthinkvqa", root, Echo(), workflow=plain, settings=settings, use_cache=False),
             tmp_path / "run",
         )
 

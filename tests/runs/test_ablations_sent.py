@@ -140,9 +140,7 @@ def test_revealing_adds_the_experts_words_and_nothing_else(root: Path, tmp_path:
     assert not any("Expert" in one.text or "All pictures" in one.text for one in plain.values())
     for case, one in plain.items():
         summary = f"All pictures of case {case} together show it."
-        captions = [
-            f"image-{n}: Expert on picture {n} of case {case}." for n in range(1, PICTURES + 1)
-        ]
+        captions = [f"image-{n}: Expert on picture {n} of case {case}." for n in range(1, PICTURES + 1)]
         for other, words in ((summed[case], [summary]), (captioned[case], captions)):
             added = json.dumps("\n" + "\n".join(words))[1:-1]
             assert added in other.rest
@@ -197,9 +195,7 @@ def test_a_model_that_loves_a_letter_is_found_out(root: Path, tmp_path: Path) ->
     """It says A whatever stands there: it agrees with itself as its texts do, and is biased."""
     card = scored(root, tmp_path / "run", lambda _: "A")
     readings = last_readings(tmp_path / "run")
-    right = sum(
-        r.choice == ("B" if int(case[-1]) % 2 else "D") for (case, _), r in readings.items()
-    )
+    right = sum(r.choice == ("B" if int(case[-1]) % 2 else "D") for (case, _), r in readings.items())
     assert card.scores["accuracy"].value == pytest.approx(right / len(readings))
     # By place: always the first, where the key is as often as it is chosen rightly.
     assert card.scores["position_bias"].value == pytest.approx(1 - right / len(readings))

@@ -257,8 +257,7 @@ def test_a_failed_reading_keeps_what_was_said(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [UsageError("set up wrong"), MissingPart("no such package"), Unavailable("a wrong key")],
+    "error", [UsageError("set up wrong"), MissingPart("no such package"), Unavailable("a wrong key")]
 )
 def test_what_is_wrong_for_every_case_ends_the_run(root: Path, error: Exception) -> None:
     """A set-up error is raised once, and no case is written as failed."""

@@ -53,8 +53,7 @@ def test_killed_twenty_times_a_run_ends_as_an_undisturbed_one(tmp_path: Path) ->
         told = command(root, tmp_path / "run", tmp_path / "c.sqlite", address)
         # Every fifth dies wherever it is; the others once they have begun to ask.
         kills = [
-            server.kill_client([*COMMAND, *told], dice, anywhere=number % 5 == 4)
-            for number in range(KILLS)
+            server.kill_client([*COMMAND, *told], dice, anywhere=number % 5 == 4) for number in range(KILLS)
         ]
         server.allow(10 * QUESTIONS)
         last = json.loads(commanded(*told).stdout)

@@ -86,9 +86,7 @@ def test_a_mask_of_another_shape_fails_its_case(sketch: Path, tmp_path: Path) ->
         async def read(self, request: Any) -> Any:
             return DrawnMask(np.ones((3, 3, 3), bool))
 
-    outcome = run(
-        RunPlan("rexgroundingct", root, Careless({}), workflow=draw_all), tmp_path / "run"
-    )
+    outcome = run(RunPlan("rexgroundingct", root, Careless({}), workflow=draw_all), tmp_path / "run")
     assert outcome.tally.failed == outcome.tally.done > 0
     assert "a mask of shape (3, 3, 3)" in outcome.tally.reasons[0][1]
 
@@ -106,6 +104,4 @@ def test_files_of_whole_readers_are_copied_into_the_run(sketch: Path, tmp_path: 
     run(plan, tmp_path / "run")
     [reading] = last_readings(tmp_path / "run").values()
     assert {mask.sum() for mask in masks(tmp_path / "run", reading)} == {8}
-    assert [path.name for path in (tmp_path / "run" / "arrays").iterdir()] == [
-        f"{cases[-1].id}.nii.gz"
-    ]
+    assert [path.name for path in (tmp_path / "run" / "arrays").iterdir()] == [f"{cases[-1].id}.nii.gz"]

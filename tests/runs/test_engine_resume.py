@@ -57,9 +57,7 @@ def identity(**more: Any) -> Mapping[str, Any]:
         ),
     ],
 )
-def test_another_setting_in_the_same_folder_is_refused(
-    root: Path, change: dict[str, Any], told: str
-) -> None:
+def test_another_setting_in_the_same_folder_is_refused(root: Path, change: dict[str, Any], told: str) -> None:
     """What differs is named, with what to do, and nothing is written."""
     ran(root, Echo(), limit=4, repeat=2)
     before = lines(root)

@@ -36,9 +36,7 @@ async def run_and_judge(key: str, status: int, root: Path, out: Path) -> dict[st
             "--reader", "openai", "--reader-arg", f"base_url={server.url}",
             "--reader-arg", "model=m", "--cache", str(cache), "--max-retries", "0",
         ]  # fmt: skip
-        found = {
-            "run": await commanded(key, "run", "medthinkvqa", str(root), *asked, "--out", str(out))
-        }
+        found = {"run": await commanded(key, "run", "medthinkvqa", str(root), *asked, "--out", str(out))}
         # Something to judge, in the place of what the endpoint said.
         own = await commanded(key, "run", "medthinkvqa", str(root), "--reader", "oracle",
                               "--out", str(out / "oracle"))  # fmt: skip
@@ -54,9 +52,7 @@ async def run_and_judge(key: str, status: int, root: Path, out: Path) -> dict[st
 
 @pytest.mark.parametrize("status", [200, 401, 500])
 @pytest.mark.parametrize("key", KEYS)
-def test_no_file_and_no_word_holds_the_key(
-    key: str, status: int, sketch: Path, tmp_path: Path
-) -> None:
+def test_no_file_and_no_word_holds_the_key(key: str, status: int, sketch: Path, tmp_path: Path) -> None:
     """Neither the key nor a longer piece of it, though the endpoint repeats it everywhere."""
     out = tmp_path / "run"
     found = asyncio.run(run_and_judge(key, status, sketch / "medthinkvqa", out))

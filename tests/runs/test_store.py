@@ -18,9 +18,7 @@ from overread.runs.store import (
     to_line,
 )
 
-SHOWN = SentImage(
-    region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8
-)
+SHOWN = SentImage(region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8)
 
 
 def reading(case: str, sample: int = 0, **more: object) -> Reading:
@@ -50,9 +48,7 @@ def test_what_is_stored_comes_back(tmp_path: Path) -> None:
 
 def test_the_last_line_of_a_case_counts(tmp_path: Path) -> None:
     """A reading that failed and was tried again is a reading."""
-    stored(
-        tmp_path, reading("a", error="no"), reading("b"), reading("a", 1), reading("a", choice="C")
-    )
+    stored(tmp_path, reading("a", error="no"), reading("b"), reading("a", 1), reading("a", choice="C"))
     found = last_readings(tmp_path)
     assert {key: one.choice for key, one in found.items()} == {
         ("a", 0): "C", ("b", 0): "A", ("a", 1): "A",
@@ -111,10 +107,7 @@ def test_half_a_mask_is_taken_away(tmp_path: Path) -> None:
 
 def test_two_cannot_write_one_run(tmp_path: Path) -> None:
     """The second is refused with the remedy; afterwards the folder is free."""
-    with (
-        ReadingStore(tmp_path),
-        pytest.raises(UsageError, match="another process is writing this run"),
-    ):
+    with ReadingStore(tmp_path), pytest.raises(UsageError, match="another process is writing this run"):
         ReadingStore(tmp_path)
     ReadingStore(tmp_path).close()
 

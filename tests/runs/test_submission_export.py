@@ -69,9 +69,7 @@ def test_there_and_back(
         assert score.value == pytest.approx(direct[name], abs=1e-12), name
 
 
-def test_oracle_submissions_have_nothing_to_tell(
-    exam: tuple[str, Path, Path], tmp_path: Path
-) -> None:
+def test_oracle_submissions_have_nothing_to_tell(exam: tuple[str, Path, Path], tmp_path: Path) -> None:
     """A perfect run comes back without a single problem, warnings included."""
     benchmark, root, out = exam
     ran("oracle", benchmark, root, tmp_path / "run")
@@ -146,9 +144,7 @@ def test_missing_cases_stay_missing_and_failed_ones_are_left_out(
     same_scores(run_scores(benchmark, root, test=run), found)
 
 
-def test_a_reader_that_says_nothing_cannot_hand_in(
-    exam: tuple[str, Path, Path], tmp_path: Path
-) -> None:
+def test_a_reader_that_says_nothing_cannot_hand_in(exam: tuple[str, Path, Path], tmp_path: Path) -> None:
     """A run without any answer is refused in one sentence, and nothing is left behind."""
     benchmark, root, out = exam
     ran("nothing", benchmark, root, tmp_path / "run")
@@ -180,9 +176,7 @@ def test_the_last_line_of_a_case_counts(sketch: Path, tmp_path: Path) -> None:
     case = json.loads(lines[0])["case_id"]
     later = json.dumps({**json.loads(lines[0]), "choice": "E"}) + "\n"
     torn = json.dumps({**json.loads(lines[0]), "choice": "A"})
-    (run / "readings.jsonl").write_text(
-        "".join([*lines, "{}\n", "[]\n", later, "nonsense\n", torn])
-    )
+    (run / "readings.jsonl").write_text("".join([*lines, "{}\n", "[]\n", later, "nonsense\n", torn]))
     with RunReadings(run) as readings:
         found = readings.get(case)
         assert found is not None
@@ -198,12 +192,7 @@ def test_a_release_that_moved(copy: Any, tmp_path: Path) -> None:
     root.rename(tmp_path / "moved")
     with pytest.raises(UsageError):
         export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
-    assert (
-        export_submission(
-            tmp_path / "run", tmp_path / "mine.jsonl", root=tmp_path / "moved"
-        ).written
-        == 2
-    )
+    assert export_submission(tmp_path / "run", tmp_path / "mine.jsonl", root=tmp_path / "moved").written == 2
 
 
 @pytest.fixture
@@ -219,9 +208,7 @@ def test_the_command(sketch: Path, tmp_path: Path, invoke: Callable[..., Any]) -
     run, out = tmp_path / "run", tmp_path / "mine.jsonl"
     ran("oracle", "medthinkvqa", sketch / "medthinkvqa", run)
     first = next(iter(readings_in(run)))
-    rewritten(
-        run, lambda r: r.model_copy(update={"error": "no [power]" if r.case_id == first else None})
-    )
+    rewritten(run, lambda r: r.model_copy(update={"error": "no [power]" if r.case_id == first else None}))
     words = ("--name", "Ours 7B", "--organisation", "Us", "--link", "https://example.org")
     told = invoke(run, "--out", out, "--open-source", *words)
     assert told.exit_code == 0, told.output

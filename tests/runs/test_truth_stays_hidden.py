@@ -197,9 +197,7 @@ def test_no_canary_reaches_a_model(exam: str, workflow: str, copy: Any, tmp_path
     visible = plant(root)
     place = (benchmark, root, tmp_path / "run")
     plain = workflow == "direct"
-    server, told = asyncio.run(
-        read_by_a_model(*place) if plain else read_in_steps(*place, workflow)
-    )
+    server, told = asyncio.run(read_by_a_model(*place) if plain else read_in_steps(*place, workflow))
     assert (told["failed"], told["bugs"]) == (0, [])
     assert told["readings"] >= 2
     assert told["pictures"] >= len(server.seen) > 0

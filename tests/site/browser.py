@@ -39,11 +39,7 @@ expect.set_options(timeout=TIMEOUT)
 @contextmanager
 def launch_browser() -> Iterator[Browser]:
     """A headless Chromium, the system's."""
-    found = (
-        os.environ.get("OVERREAD_CHROMIUM")
-        or shutil.which("chromium")
-        or shutil.which("google-chrome")
-    )
+    found = os.environ.get("OVERREAD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if found is None:
         pytest.fail("there is no Chromium: apt-get install chromium, or set OVERREAD_CHROMIUM")
     with sync_playwright() as playwright:
@@ -105,9 +101,7 @@ class PageWindow:
             self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             if not self.page.evaluate("() => 'axe' in window"):
                 self.page.evaluate(AXE.read_text("utf-8"))  # the page's own policy forbids a tag
-            found: dict[str, Any] = self.page.evaluate(
-                "() => axe.run({resultTypes: ['violations']})"
-            )
+            found: dict[str, Any] = self.page.evaluate("() => axe.run({resultTypes: ['violations']})")
             bad = [
                 (rule["id"], rule["help"], [node["html"][:160] for node in rule["nodes"][:3]])
                 for rule in found["violations"]
@@ -126,8 +120,6 @@ class PageWindow:
             for scheme in ("light", "dark"):
                 self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
                 self.page.wait_for_timeout(250)
-                self.page.screenshot(
-                    path=Path(folder) / f"{name}-{width}-{scheme}.png", full_page=full
-                )
+                self.page.screenshot(path=Path(folder) / f"{name}-{width}-{scheme}.png", full_page=full)
         self.page.set_viewport_size({"width": WIDTHS[0], "height": 900})
         self.page.emulate_media(color_scheme="light")

@@ -70,12 +70,7 @@ class Site:
         return self.address.partition("/?")[0].rstrip("/")
 
     def ask(
-        self,
-        path: str,
-        *,
-        method: str = "GET",
-        body: Any = None,
-        headers: dict[str, str] | None = None,
+        self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
     ) -> Answer:
         """One request, let in by the token; a body is sent as JSON."""
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._jar))
@@ -90,14 +85,10 @@ class Site:
             request.add_header(name, value)
         try:
             with opener.open(request, timeout=300) as answer:
-                return Answer(
-                    answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
-                )
+                return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read())
         except urllib.error.HTTPError as error:
             with error:
-                return Answer(
-                    error.code, {k.lower(): v for k, v in error.headers.items()}, error.read()
-                )
+                return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
 
     def get(self, path: str) -> Any:
         """The JSON behind an address, which must be answered."""

@@ -89,9 +89,7 @@ def test_every_answer_forbids_scripts_from_elsewhere(site: Site) -> None:
     for path, headers in (("/", {"cookie": cookie}), ("/api/shelf", {"cookie": cookie}), ("/", {})):
         _, told, _ = raw(site, path, headers=headers)
         assert "default-src 'self'" in told["content-security-policy"]
-        assert "unsafe-eval'" not in told["content-security-policy"].replace(
-            "wasm-unsafe-eval'", ""
-        )
+        assert "unsafe-eval'" not in told["content-security-policy"].replace("wasm-unsafe-eval'", "")
         assert told["x-content-type-options"] == "nosniff"
         assert told["referrer-policy"] == "same-origin"
 
@@ -257,9 +255,7 @@ def test_a_short_password_is_refused(tmp_path: Path) -> None:
         ("-ada", "long enough"),
     ):
         words = [sys.executable, "-m", "overread", "password", str(tmp_path / "users"), name]
-        done = subprocess.run(
-            words, input=password + "\n", text=True, check=False, capture_output=True
-        )
+        done = subprocess.run(words, input=password + "\n", text=True, check=False, capture_output=True)
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "users").exists()

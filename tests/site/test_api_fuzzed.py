@@ -62,12 +62,7 @@ def known(fuzzed: Site) -> dict[str, str]:
 
 
 @SCHEMA.parametrize()
-@settings(
-    max_examples=12,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+@settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_request_is_a_server_error(case: Any, fuzzed: Site, known: dict[str, str]) -> None:
     """Neither what is wrong nor what is right makes the server fail."""
     cookie = "; ".join(f"{one.name}={one.value}" for one in fuzzed._jar)

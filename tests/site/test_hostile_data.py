@@ -14,9 +14,7 @@ from overread import RunPlan
 from tests.site.browser import PageWindow
 from tests.site.served_site import Site, serve_site
 
-SCRIPT = (
-    "<img src=x onerror=\"window.pwned='%s'\"><script>window.pwned='%s'</script>\"'`${alert(1)}"
-)
+SCRIPT = "<img src=x onerror=\"window.pwned='%s'\"><script>window.pwned='%s'</script>\"'`${alert(1)}"
 SECRET = "a secret that lies outside the dataset"
 
 

@@ -125,9 +125,7 @@ def test_a_guess_cannot_be_scored(withheld: Site) -> None:
     assert withheld.ask(f"/api/runs/{run}/score", method="POST").status == 403
 
 
-def test_nothing_can_be_written_where_the_page_is_read_only(
-    folder: Path, shelf_folder: Path
-) -> None:
+def test_nothing_can_be_written_where_the_page_is_read_only(folder: Path, shelf_folder: Path) -> None:
     """Every operation that is no GET is refused, whatever is sent, and no file changes."""
 
     def files() -> dict[str, int]:

@@ -38,13 +38,7 @@ def test_types_are_not_waved_through(file: Path) -> None:
     assert "@ts-nocheck" not in text
     if ".test." in file.name:
         return
-    for door in (
-        "dangerouslySetInnerHTML",
-        ".innerHTML",
-        ".outerHTML",
-        "insertAdjacentHTML",
-        "eval(",
-    ):
+    for door in ("dangerouslySetInnerHTML", ".innerHTML", ".outerHTML", "insertAdjacentHTML", "eval("):
         assert door not in text, door
 
 
@@ -67,9 +61,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
 
 def test_the_built_page_is_current() -> None:
     """What is served was built from what stands in web/."""
-    words = (
-        "import build_page as b; from pathlib import Path; assert b.is_built(Path('.').resolve())"
-    )
+    words = "import build_page as b; from pathlib import Path; assert b.is_built(Path('.').resolve())"
     done = subprocess.run([sys.executable, "-c", words], cwd=WEB, capture_output=True, check=False)
     assert done.returncode == 0, "make page"
 

@@ -49,8 +49,7 @@ class Chest:
         self.lesions = lesions
         self._grow = float(self._rng.uniform(0.94, 1.04))
         axes = [
-            (np.arange(count) - (count - 1) / 2) * step
-            for count, step in zip(SHAPE, SPACING, strict=True)
+            (np.arange(count) - (count - 1) / 2) * step for count, step in zip(SHAPE, SPACING, strict=True)
         ]
         self._x, self._y, self._z = np.meshgrid(*axes, indexing="ij", sparse=True)
         self._noise = self._rng.normal(0, 12, SHAPE)
@@ -102,9 +101,7 @@ class Chest:
                 hu = _mix(hu, self._lesion(blob), blob.hu)
         # Noise in the patient, less of it in air, as a reconstruction has.
         hu = hu + self._noise * (0.35 + 0.65 * skin)
-        return np.ascontiguousarray(from_ras(np.rint(hu).clip(-1024, 3071), self.space)).astype(
-            np.int16
-        )
+        return np.ascontiguousarray(from_ras(np.rint(hu).clip(-1024, 3071), self.space)).astype(np.int16)
 
     def mask(self, lesion: Lesion) -> NDArray[np.uint8]:
         """Entity labels of one lesion in the stored order: one number a blob."""
@@ -146,9 +143,7 @@ class Chest:
     def _lesion(self, blob: Blob) -> Floats:
         return self._inside(blob.centre, blob.radii) * (self.lungs > 0.3)
 
-    def _inside(
-        self, centre: tuple[float, float, float], radii: tuple[float, float, float]
-    ) -> Floats:
+    def _inside(self, centre: tuple[float, float, float], radii: tuple[float, float, float]) -> Floats:
         """How much of each voxel lies in an ellipsoid: a soft edge one voxel wide."""
         r = np.sqrt(
             ((self._x - centre[0]) / radii[0]) ** 2

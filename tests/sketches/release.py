@@ -45,25 +45,15 @@ _SPLITS = {"train": 2, "test": 2}
 
 _LESIONS = (
     Lesion(
-        "Solid nodule of about 25 mm in the right upper lobe",
-        "2d",
-        (Blob((72, 8, 52), (13, 13, 13), 35),),
+        "Solid nodule of about 25 mm in the right upper lobe", "2d", (Blob((72, 8, 52), (13, 13, 13), 35),)
     ),
     Lesion(
         "Two solid nodules in the left lung, the larger one in the lower lobe",
         "2d",
         (Blob((-76, -14, -36), (14, 14, 14), 40), Blob((-70, 18, 40), (10, 10, 10), 35)),
     ),
-    Lesion(
-        "Pleural effusion at the base of the right lung",
-        "2e",
-        (Blob((74, -46, -62), (48, 34, 40), 10),),
-    ),
-    Lesion(
-        "Consolidation in the left upper lobe",
-        "2b",
-        (Blob((-70, 16, 44), (26, 24, 24), 20),),
-    ),
+    Lesion("Pleural effusion at the base of the right lung", "2e", (Blob((74, -46, -62), (48, 34, 40), 10),)),
+    Lesion("Consolidation in the left upper lobe", "2b", (Blob((-70, 16, 44), (26, 24, 24), 20),)),
 )
 _DIAGNOSES = (
     "Primary lung cancer",
@@ -75,10 +65,7 @@ _DIAGNOSES = (
 
 
 def write_sketch(
-    out: Path,
-    *,
-    seed: int = 0,
-    exams: Sequence[str] = ("medthinkvqa", "rexgroundingct", "mmrad"),
+    out: Path, *, seed: int = 0, exams: Sequence[str] = ("medthinkvqa", "rexgroundingct", "mmrad")
 ) -> None:
     """Write the exams under `out`, each as a release with two cases a split."""
     number = 0
@@ -123,9 +110,7 @@ def _diagnosis_case(
         images.append(Image(name=name, file=file))
         findings.append(Finding(text=caption, regions=(Whole(picture=name),)))
         sub = "Conventional CT" if modality == "CT" else "Chest radiography"
-        notes.append(
-            PictureNote(picture=name, id=Path(file).stem, modality=modality, sub_modality=sub)
-        )
+        notes.append(PictureNote(picture=name, id=Path(file).stem, modality=modality, sub_modality=sub))
     right = {"2d": 0 if len(chest.lesions[0].blobs) == 1 else 1, "2e": 2, "2b": 3}
     answer = right[chest.lesions[0].category]
     letters = np.random.default_rng(number).permutation(5)
@@ -195,9 +180,7 @@ def _grounding_case(
     return entry, {name: scan, file: mask}
 
 
-def _trace_case(
-    chest: Chest, patient: str, split: str, number: int, scratch: Path
-) -> tuple[Entry, Files]:
+def _trace_case(chest: Chest, patient: str, split: str, number: int, scratch: Path) -> tuple[Entry, Files]:
     """The radiograph, a look at the heart and one at the lungs, and the report."""
     folder = f"IVLImage/sketch{patient}"
     film = f"{folder}/problem_image_1.jpg"
@@ -231,11 +214,7 @@ def _trace_case(
         pictures=(Image(name="xray", file=film),),
         instruction="Write the report of this chest X-ray, with its significant findings.",
     )
-    truth = Truth(
-        findings=tuple(findings),
-        trace=Trace(steps=tuple(steps)),
-        report=f"{heart} {lungs}",
-    )
+    truth = Truth(findings=tuple(findings), trace=Trace(steps=tuple(steps)), report=f"{heart} {lungs}")
     return Entry(case=case, truth=truth), files
 
 

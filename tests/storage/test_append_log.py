@@ -32,9 +32,7 @@ def open_log(path: Path, torn: Literal["cut", "end"] = "cut") -> AppendLog:
     ],
     ids=["new", "whole", "torn", "torn only", "long"],
 )
-def test_a_torn_line_is_cut_or_ended(
-    tmp_path: Path, before: bytes, cut: bytes, ended: bytes
-) -> None:
+def test_a_torn_line_is_cut_or_ended(tmp_path: Path, before: bytes, cut: bytes, ended: bytes) -> None:
     """By what the format says; the next line stands on its own either way."""
     for torn, whole in (("cut", cut), ("end", ended)):
         path = tmp_path / torn

@@ -84,9 +84,7 @@ def test_what_is_no_file_is_refused(root: Path) -> None:
             Fence(root).path(file)
 
 
-def test_a_snapshot_of_the_hubs_cache_is_one_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_snapshot_of_the_hubs_cache_is_one_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache keeps files as links into `blobs`; that is inside, anything else is not."""
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / ("0" * 40)
     blobs.mkdir()

@@ -43,10 +43,7 @@ def test_it_is_made_private_with_its_mark(path: Path) -> None:
     base = NOTES.open(path)
     for pragma, value in (("application_id", 77), ("user_version", 2), ("journal_mode", "wal")):
         assert base.execute(f"PRAGMA {pragma}").fetchone() == (value,)
-    assert base.execute("SELECT name FROM sqlite_master ORDER BY name").fetchall() == [
-        ("notes",),
-        ("words",),
-    ]
+    assert base.execute("SELECT name FROM sqlite_master ORDER BY name").fetchall() == [("notes",), ("words",)]
     base.close()
 
 

@@ -125,10 +125,7 @@ def test_what_is_no_csv_ends_with_its_line() -> None:
     assert [next(rows)[0], next(rows)[0]] == [1, 2]
     with pytest.raises(OverreadError, match=r"not CSV \(.*\) \(in my table, line 3\)"):
         next(rows)
-    assert [cells for _, cells in read_csv(text, "x", strict=False)][2:] == [
-        ["3", "x y"],
-        ["4", "5"],
-    ]
+    assert [cells for _, cells in read_csv(text, "x", strict=False)][2:] == [["3", "x y"], ["4", "5"]]
 
 
 def test_long_cells_are_read_and_the_limit_of_others_stays() -> None:

@@ -14,8 +14,7 @@ from tools.bench.word_metrics import measure_all_metrics, phantom_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = sorted(
-    ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for path in (ROOT / "tools").rglob("*.py")
+    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "tools").rglob("*.py")
 )
 
 
@@ -31,9 +30,7 @@ def test_a_tool_starts_as_a_program_and_a_job_of_it_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tools.bench.mask_scores", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "--peers" in done.stdout
-    made = start_job(
-        "loading", "--seed", "1", "--job", "ours", "CT, geometry alone", str(scan(tmp_path))
-    )
+    made = start_job("loading", "--seed", "1", "--job", "ours", "CT, geometry alone", str(scan(tmp_path)))
     assert made >= 0
 
 

@@ -194,9 +194,7 @@ def split(steps: Sequence[str] = STEPS) -> str:
     return json.dumps({"steps": list(steps)})
 
 
-def verdict(
-    step: int, factual: bool = True, errors: Sequence[str] = (), **more: Any
-) -> dict[str, Any]:
+def verdict(step: int, factual: bool = True, errors: Sequence[str] = (), **more: Any) -> dict[str, Any]:
     """One verdict of a judge's answer."""
     told = {"critical": False, "explanation": f"why {step}", **more}
     return {"step": step, "factual": factual, "errors": list(errors), **told}
@@ -222,13 +220,9 @@ def perfect_verdicts(one: Reading) -> tuple[Verdicts, ...]:
     """What the friendliest judge would say of a reading."""
     steps = (StepVerdict(text="All of it.", factual=True, critical=True),)
     said = tuple(SentenceVerdict(text="It.", section=name, correct=True) for name in SECTIONS)
-    given = tuple(
-        EducationMark(dimension=term.code, mark=2) for term in education_dimensions().item
-    )
+    given = tuple(EducationMark(dimension=term.code, mark=2) for term in education_dimensions().item)
     own = {"case_id": one.case_id, "sample": one.sample, "judge": "friend"}
     return (
         StepVerdicts(**own, about=text_digest(explanation_of(one)), steps=steps),
-        DiscussionVerdicts(
-            **own, about=text_digest(discussion_of(one)), sentences=said, education=given
-        ),
+        DiscussionVerdicts(**own, about=text_digest(discussion_of(one)), sentences=said, education=given),
     )

@@ -70,9 +70,7 @@ def in_turn(*answers: str) -> Script:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
-def scripted(
-    benchmark: str, root: Path, out: Path, script: Script, workflow: str, **more: Any
-) -> Record:
+def scripted(benchmark: str, root: Path, out: Path, script: Script, workflow: str, **more: Any) -> Record:
     """A run of the reader `openai` against a server that follows the script, one case at a time."""
     settings = SessionSettings(**more.pop("settings", {}))
     asked: list[Asked] = []

@@ -98,9 +98,7 @@ def test_a_report(sketch: Path, tmp_path: Path) -> None:
 def test_a_question_is_answered(tmp_path: Path, said: str, choice: str, why: str | None) -> None:
     """Question rows get an answer in words, not a report, however the model puts it."""
     reader, found = read(with_films(tmp_path), tmp_path / "run", "mmrad", said)
-    assert {(r.choice, r.rationale, r.report, r.error) for r in found.values()} == {
-        (choice, why, None, None)
-    }
+    assert {(r.choice, r.rationale, r.report, r.error) for r in found.values()} == {(choice, why, None, None)}
     assert len(found) == 3
     assert {request.task for request in reader.asked} == {"answer"}
     assert "Is there an effusion on the right?" in words(reader.asked[0])
@@ -132,9 +130,7 @@ def with_films(folder: Path) -> Path:
     root = questions(folder / "asked")
     (root / "films").mkdir()
     for number in range(3):
-        Pillow.fromarray(np.full((40, 30), 60 * number, np.uint8)).save(
-            root / f"films/{number}.jpg"
-        )
+        Pillow.fromarray(np.full((40, 30), 60 * number, np.uint8)).save(root / f"films/{number}.jpg")
     return root
 
 
@@ -161,9 +157,7 @@ def test_slices_that_are_not_there_are_no_answer(sketch: Path, tmp_path: Path) -
     """A box beyond the CT is told and asked for again; it is not taken for an empty mask."""
     beyond, within = ({"first_slice": 3, "last_slice": n} for n in (64, 63))
     root = sketch / "rexgroundingct"
-    reader, found = read(
-        root, tmp_path / "run", "rexgroundingct", blocks(beyond), blocks(within), limit=1
-    )
+    reader, found = read(root, tmp_path / "run", "rexgroundingct", blocks(beyond), blocks(within), limit=1)
     assert all(reading.error is None for reading in found.values())
     assert "0 to 63" in words(reader.asked[1])
     _, found = read(root, tmp_path / "not", "rexgroundingct", blocks(beyond), limit=1)
@@ -253,9 +247,7 @@ def test_an_answer_needs_a_question() -> None:
 def test_a_refusal_is_a_bad_reply() -> None:
     """A reader that will not answer is asked once more, and then the case fails."""
     reader = Echo(lambda _: Reply(text="I cannot help with that.", finish="refused"))
-    case = Case(
-        id="c", benchmark="x", split="t", options=(Option(letter="A", text="Gout"),), history="h"
-    )
+    case = Case(id="c", benchmark="x", split="t", options=(Option(letter="A", text="Gout"),), history="h")
     with pytest.raises(BadReply):
         finished(case, reader)
     assert len(reader.asked) == 2

@@ -101,9 +101,7 @@ def test_what_the_reader_is_told(copy: Callable[[str], Path], tmp_path: Path) ->
     write_rows(root / "test.jsonl", rows)
     case = next(iter(overread.load("medthinkvqa", root)))
     script = in_turn(look("image-2", place="heart", **QUARTER), DONE, LETTER)
-    first, second, last = read(
-        "medthinkvqa", root, tmp_path / "run", script, settings={"looks": 3}
-    ).asked
+    first, second, last = read("medthinkvqa", root, tmp_path / "run", script, settings={"looks": 3}).asked
     for asked in (first, second, last):
         assert case.history is not None
         assert case.history in asked.words
@@ -123,9 +121,7 @@ def test_what_the_reader_is_told(copy: Callable[[str], Path], tmp_path: Path) ->
 def test_looks_are_used_up(sketch: Path, tmp_path: Path) -> None:
     """After so many looks it is asked for the answer, whatever it still wants to see."""
     script = in_turn(look("image-1"), look("image-2"), LETTER)
-    done = read(
-        "medthinkvqa", sketch / "medthinkvqa", tmp_path / "run", script, settings={"looks": 2}
-    )
+    done = read("medthinkvqa", sketch / "medthinkvqa", tmp_path / "run", script, settings={"looks": 2})
     assert done.reading.choice == "C"
     assert [len(asked.pictures) for asked in done.asked] == [0, 1, 2]
 
@@ -139,9 +135,7 @@ def test_slices_of_a_ct(sketch: Path, tmp_path: Path) -> None:
     space = release.pictures.geometry(case.pictures[0])
 
     def sheet(region: Any, count: int, **more: Any) -> Any:
-        return slice_montage(
-            volume, space, region, windows=WINDOWS, count=count, longest=512, **more
-        )
+        return slice_montage(volume, space, region, windows=WINDOWS, count=count, longest=512, **more)
 
     block = {"first_slice": 3, "last_slice": 4, "left": 0, "top": 0, "right": 1, "bottom": 1}
     script = in_turn(
@@ -220,9 +214,7 @@ def test_a_question_is_answered(tmp_path: Path) -> None:
     root = questions(tmp_path / "asked")
     (root / "films").mkdir()
     for number in range(3):
-        Pillow.fromarray(np.full((40, 30), 60 * number, np.uint8)).save(
-            root / f"films/{number}.jpg"
-        )
+        Pillow.fromarray(np.full((40, 30), 60 * number, np.uint8)).save(root / f"films/{number}.jpg")
     script = in_turn(look(""), DONE, js(answer="No", explanation="None."))
     done = read("mmrad", root, tmp_path / "run", script)
     assert (done.reading.choice, done.reading.rationale) == ("No", "None.")

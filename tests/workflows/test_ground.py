@@ -69,13 +69,7 @@ def test_two_looks_and_a_mask(sketch: Path, tmp_path: Path) -> None:
     first, last = widen_spans([(20, 24)], 63, 8)[0]
     near = Slices(picture="ct", first=first, last=last)
     close = slice_montage(
-        volume,
-        space,
-        near,
-        windows=("lung", "mediastinum"),
-        count=4,
-        longest=512,
-        largest=512,
+        volume, space, near, windows=("lung", "mediastinum"), count=4, longest=512, largest=512
     )
     assert (first, last) == (11, 33)  # one gap between shown slices on either side
     assert [len(asked.pictures) for asked in done.asked] == [1, 1]
@@ -150,9 +144,7 @@ def test_one_sentence_at_a_time(sketch: Path, tmp_path: Path) -> None:
         (1, js(blocks=[BLOCK | {"right": 120}]), "less than or equal to 1"),
     ],
 )
-def test_a_bad_answer_is_asked_for_again(
-    sketch: Path, tmp_path: Path, step: int, bad: str, why: str
-) -> None:
+def test_a_bad_answer_is_asked_for_again(sketch: Path, tmp_path: Path, step: int, bad: str, why: str) -> None:
     """Slices that are not there and edges in pixels are told, with the same picture."""
     good = [RANGES, BLOCKS]
     root = sketch / "rexgroundingct"
@@ -188,16 +180,12 @@ def test_cases_of_another_kind_fail_alone(sketch: Path, tmp_path: Path) -> None:
     assert {r.error for r in done.readings.values()} == {"the case has no sentences to locate"}
 
 
-@pytest.mark.parametrize(
-    ("workflow", "calls"), [("ground", 6), ("ground-cot", 12), ("explore", 39)]
-)
+@pytest.mark.parametrize(("workflow", "calls"), [("ground", 6), ("ground-cot", 12), ("explore", 39)])
 def test_what_it_would_take(sketch: Path, workflow: str, calls: int) -> None:
     """A dry run follows each way to its end: the most that it can take for three sentences."""
     arguments = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
     root = sketch / "rexgroundingct"
-    plan = RunPlan(
-        "rexgroundingct", root, "openai", arguments=arguments, workflow=workflow, use_cache=False
-    )
+    plan = RunPlan("rexgroundingct", root, "openai", arguments=arguments, workflow=workflow, use_cache=False)
     found = estimate(plan)
     assert (found.calls, found.at_least, found.failing) == (calls, False, [])
 

@@ -16,15 +16,7 @@ from overread.pixels.masks import read_channel
 from overread.pixels.montages import slice_montage
 from overread.pixels.relative_boxes import RelativeBox
 from overread.workflows.ground_cot import structure_names
-from tests.workflows.scripted_model import (
-    Asked,
-    Record,
-    js,
-    kinds,
-    same_pixels,
-    scripted,
-    shown_regions,
-)
+from tests.workflows.scripted_model import Asked, Record, js, kinds, same_pixels, scripted, shown_regions
 
 WINDOWS = ("lung", "mediastinum")
 LUNG = {"structure": "right lung", "first_slice": 10, "last_slice": 49}
@@ -79,9 +71,7 @@ def test_the_chain(sketch: Path, tmp_path: Path) -> None:
     shown = RelativeBox(0.0, 0.2, 0.5, 0.8).widen(0.1)
     quarter = RelativeBox(0, 0, 0.5, 0.5).within(shown)
     x1, y1, x2, y2 = quarter.to_pixels(width, height)
-    assert lobe.regions[1] == Box(
-        picture="ct", x1=x1, y1=y1, x2=x2, y2=y2, label="right upper lobe"
-    )
+    assert lobe.regions[1] == Box(picture="ct", x1=x1, y1=y1, x2=x2, y2=y2, label="right upper lobe")
     boxes = [step.regions[1] for step in (lung, lobe, segment, lesion)]
     areas = [(b.x2 - b.x1) * (b.y2 - b.y1) for b in boxes if isinstance(b, Box)]
     assert areas == sorted(areas, reverse=True)

@@ -141,8 +141,7 @@ def test_arms_differ_in_the_evidence_and_in_nothing_else(sketch: Path, tmp_path:
     """The same words but for the evidence; boxes are told in two arms and cut out in one."""
     root = sketch / "mmrad"
     runs = {
-        arm: read(root, tmp_path / arm, settings={"evidence": arm})
-        for arm in ("multimodal", "boxes", "text")
+        arm: read(root, tmp_path / arm, settings={"evidence": arm}) for arm in ("multimodal", "boxes", "text")
     }
     say = {arm: [a for a in run.asked if task_of(a) == "say"] for arm, run in runs.items()}
     for one, two, three in zip(*say.values(), strict=True):
@@ -197,9 +196,7 @@ def test_score_and_submit_read_it(sketch: Path, tmp_path: Path, arm: str) -> Non
     assert values.get("trace_crop_agreement", 0.0) == (1 if arm == "multimodal" else 0)
     export_submission(tmp_path / "run", tmp_path / "mine.jsonl")
     release = overread.load("mmrad", root)
-    submission = catalog.find("benchmarks", "mmrad").read_submission(
-        release, tmp_path / "mine.jsonl"
-    )
+    submission = catalog.find("benchmarks", "mmrad").read_submission(release, tmp_path / "mine.jsonl")
     for case, reading in done.readings.items():
         again: Reading = submission.readings[case]
         assert again.report == "Normal chest."

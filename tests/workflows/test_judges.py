@@ -37,15 +37,11 @@ from tests.workflows.scripted_judges import (
 )
 
 GOOD = verdicts(
-    verdict(1, critical=True),
-    verdict(2),
-    verdict(3, False, ["reasoning", "Medical Knowledge error"]),
+    verdict(1, critical=True), verdict(2), verdict(3, False, ["reasoning", "Medical Knowledge error"])
 )
 
 
-def steps_by(
-    reader: Scripted, one: Reading | None = None, about: Entry | None = None
-) -> StepVerdicts:
+def steps_by(reader: Scripted, one: Reading | None = None, about: Entry | None = None) -> StepVerdicts:
     case = about or entry()
     return asyncio.run(judge_steps(case, one or reading(), session(reader, case)))
 
@@ -137,9 +133,7 @@ def test_counting_from_zero_is_understood_where_it_is_plain() -> None:
 
 def test_a_judge_that_contradicts_itself_gave_no_verdict() -> None:
     """Two different verdicts on one step are none; the same one twice is one."""
-    told = steps_by(
-        judge(verdicts(verdict(1), verdict(1, False, ["reasoning"]), verdict(2), verdict(3)))
-    )
+    told = steps_by(judge(verdicts(verdict(1), verdict(1, False, ["reasoning"]), verdict(2), verdict(3))))
     assert [step.judged for step in told.steps] == [False, True, True]
     told = steps_by(judge(verdicts(verdict(1), verdict(1), verdict(2), verdict(3))))
     assert told.missing == 0
@@ -154,9 +148,7 @@ def test_invalid_json_then_good() -> None:
     assert told.exchanges[2].problem is None
 
 
-@pytest.mark.parametrize(
-    "answer", ["no JSON", '{"verdicts": "all fine"}', '{"verdicts": [1, null]}', "[]"]
-)
+@pytest.mark.parametrize("answer", ["no JSON", '{"verdicts": "all fine"}', '{"verdicts": [1, null]}', "[]"])
 def test_a_judge_without_a_single_verdict_failed(answer: str) -> None:
     """The record has every step, none judged, and says why."""
     told = steps_by(judge(answer))
@@ -175,11 +167,7 @@ def test_one_broken_verdict_costs_only_itself() -> None:
 def test_errors_are_held_to_the_four_kinds() -> None:
     """A false step needs a kind of error, and is asked for again; a true one loses its errors."""
     reader = judge(
-        verdicts(
-            verdict(1, True, ["reasoning"]),
-            verdict(2, False),
-            verdict(3, False, ["typo", "reasoning"]),
-        )
+        verdicts(verdict(1, True, ["reasoning"]), verdict(2, False), verdict(3, False, ["typo", "reasoning"]))
     )
     told = steps_by(reader)
     assert [step.errors for step in told.steps] == [(), (), ("reasoning",)]
@@ -321,9 +309,7 @@ def test_sentences_are_judged_in_their_sections() -> None:
 
 def test_missing_verdicts_and_marks_count_against() -> None:
     """A sentence without a verdict is not correct, a dimension without a mark is 0."""
-    reader = writer(
-        sentences(True, True, True), education=marks(definition=2, imaging=3, learning=1)
-    )
+    reader = writer(sentences(True, True, True), education=marks(definition=2, imaging=3, learning=1))
     told = discussion_by(reader)
     assert [s.correct for s in told.sentences] == [True, True, True, False]
     assert {m.dimension: (m.mark, m.judged) for m in told.education} == {
@@ -356,8 +342,7 @@ def test_long_discussions_are_judged_in_parts() -> None:
     """Sentences after the thirtieth are asked about with a question of their own, numbered on."""
     text = " ".join(f"Sentence {n} is here." for n in range(SENTENCES_PER_QUESTION + 5))
     reader = writer(
-        sentences(*[True] * SENTENCES_PER_QUESTION),
-        sentences(*[False] * 5, first=SENTENCES_PER_QUESTION + 1),
+        sentences(*[True] * SENTENCES_PER_QUESTION), sentences(*[False] * 5, first=SENTENCES_PER_QUESTION + 1)
     )
     told = discussion_by(reader, reading(discussion=text))
     assert sum(s.correct for s in told.sentences) == SENTENCES_PER_QUESTION

@@ -19,15 +19,7 @@ from overread.runs.engine import RunPlan
 from overread.runs.estimate import estimate
 from overread.workflows.twi import differential_parser, parse_discussion
 from tests.jsonl_rows import read_rows, write_rows
-from tests.workflows.scripted_model import (
-    Asked,
-    Record,
-    js,
-    kinds,
-    same_pixels,
-    scripted,
-    shown_regions,
-)
+from tests.workflows.scripted_model import Asked, Record, js, kinds, same_pixels, scripted, shown_regions
 
 DISCUSSION = {
     name: f"This is the {name.replace('_', ' ')}."
@@ -97,10 +89,7 @@ def test_every_step_with_its_pictures(sketch: Path, tmp_path: Path, case: Case) 
     wholes = [Whole(picture=picture.name) for picture in case.pictures]
     assert shown_regions(reading) == [[w] for w in wholes] + [[], wholes, []]
     assert reading.trace is not None
-    assert [list(step.regions) for step in reading.trace.steps] == [
-        *([w] for w in wholes),
-        *[wholes] * 3,
-    ]
+    assert [list(step.regions) for step in reading.trace.steps] == [*([w] for w in wholes), *[wholes] * 3]
     assert [step.exchange for step in reading.trace.steps] == list(range(6))
 
 
@@ -113,9 +102,9 @@ def test_what_is_kept(sketch: Path, tmp_path: Path, case: Case) -> None:
     assert reading.report == "All in all, a mass."
     assert (reading.choice, reading.rationale) == ("B", "A round mass; the others do not fit.")
     assert reading.probabilities == {"A": 0.1, "B": 0.5, "C": 0.2, "D": 0.1, "E": 0.1}
-    assert list(
-        dict.fromkeys(name for name, _ in split_discussion(reading.discussion or ""))
-    ) == list(SECTIONS)
+    assert list(dict.fromkeys(name for name, _ in split_discussion(reading.discussion or ""))) == list(
+        SECTIONS
+    )
     assert "Look twice.\nCompare." in (reading.discussion or "")
 
 
@@ -139,18 +128,12 @@ def test_each_step_is_told_the_steps_before(sketch: Path, tmp_path: Path, case: 
 def test_the_submission_takes_all_of_it(sketch: Path, tmp_path: Path, case: Case) -> None:
     """Step 1, the summary, and each option weighed with the reasons are what is handed in."""
     row = prediction_fields(case, read(sketch / "medthinkvqa", tmp_path / "run").reading)
-    assert (row["prediction"], row["prediction_rationale"]) == (
-        "B",
-        "A round mass; the others do not fit.",
-    )
+    assert (row["prediction"], row["prediction_rationale"]) == ("B", "A round mass; the others do not fit.")
     steps = row["prediction_twi"]
     assert steps["step1_per_image_findings"] == ["Seen: 1.", "Seen: 2.", "Seen: 3."]
     assert steps["step2_integrated_summary"] == "All in all, a mass."
     for option in case.options:
-        assert (
-            f"{option.text} – supported by: for {option.letter}"
-            in (steps["step3_differential_reasoning"])
-        )
+        assert f"{option.text} – supported by: for {option.letter}" in (steps["step3_differential_reasoning"])
     assert steps["step3_differential_reasoning"].endswith("the others do not fit.")
     assert row["prediction_probabilities"]["B"] == 0.5
     assert "Take-home points" in row["prediction_discussion"]
@@ -197,9 +180,7 @@ def test_time_points_are_told(copy: Callable[[str], Path], tmp_path: Path) -> No
     times = {"image_01_timepoint": 2, "image_02_timepoint": 1}
     write_rows(root / "test.jsonl", [row | times for row in rows])
     asked = read(root, tmp_path / "run").asked
-    assert (
-        "picture 1 of 3 of one patient, of examination 2, 1 being the earliest." in asked[0].words
-    )
+    assert "picture 1 of 3 of one patient, of examination 2, 1 being the earliest." in asked[0].words
     assert "picture 3 of 3 of one patient.\n" in asked[2].words
     for words in (asked[3].words, asked[4].words, asked[5].words):
         assert "Picture 1 (examination 2): Seen" in words
@@ -248,9 +229,7 @@ def test_an_answer_without_its_differential_counts() -> None:
     told = differential_parser(options)("The answer is C.")
     assert (told.value.choice, told.value.probabilities) == ("C", None)
     assert "not weighed" in (told.repaired or "")
-    some = js(
-        differential=[{"candidate": "A"}, {"candidate": "banana"}], answer="C", explanation=""
-    )
+    some = js(differential=[{"candidate": "A"}, {"candidate": "banana"}], answer="C", explanation="")
     told = differential_parser(options)(some)
     assert told.repaired == "B, C, D, E not weighed"
     with pytest.raises(BadReply):
@@ -272,8 +251,7 @@ def test_probabilities_are_of_all_options_or_none(shares: Any, wanted: Any) -> N
     """They add up to 1, whatever they were given in."""
     options = _options()
     weights = [
-        {"candidate": o.letter, "probability": share}
-        for o, share in zip(options, shares, strict=True)
+        {"candidate": o.letter, "probability": share} for o, share in zip(options, shares, strict=True)
     ]
     told = differential_parser(options)(json.dumps({"differential": weights, "answer": "A"}))
     found = told.value.probabilities
@@ -316,8 +294,6 @@ def test_what_it_would_take(sketch: Path) -> None:
     """A dry run follows it to its end: six questions and six pictures a case."""
     arguments = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
     root = sketch / "medthinkvqa"
-    plan = RunPlan(
-        "medthinkvqa", root, "openai", arguments=arguments, workflow="twi", use_cache=False
-    )
+    plan = RunPlan("medthinkvqa", root, "openai", arguments=arguments, workflow="twi", use_cache=False)
     found = estimate(plan)
     assert (found.calls, found.pictures, found.at_least) == (12, 12, False)

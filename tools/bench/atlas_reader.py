@@ -143,9 +143,7 @@ def print_by_category(populations: dict[str, dict[str, Card]]) -> None:
             values = [own[category].scores[DICE].value or 0.0 for own in groups.values()]
             print(f"| {category} | {many} | {' | '.join(f'{v:.3f}' for v in values)} |")
     few = [name for name, many in met.items() if many < MIN_FINDINGS]
-    print(
-        f"\n{len(met)} categories; fewer than {MIN_FINDINGS} findings: {', '.join(few) or 'none'}"
-    )
+    print(f"\n{len(met)} categories; fewer than {MIN_FINDINGS} findings: {', '.join(few) or 'none'}")
 
 
 def compare_ct(out: Path, given: argparse.Namespace) -> bool:
@@ -168,9 +166,7 @@ def compare_ct(out: Path, given: argparse.Namespace) -> bool:
 
 def compare_films(out: Path, given: argparse.Namespace) -> bool:
     """The reports of the radiographs of the real mix."""
-    root = make_patients(
-        out / "real", given.patients, "real", given.seed, ("rexgroundingct", "mmrad")
-    )
+    root = make_patients(out / "real", given.patients, "real", given.seed, ("rexgroundingct", "mmrad"))
     cards = run_readers("mmrad", root / "mmrad", out / "film-runs", BOUNDS)
     return beats(print_comparison("Radiographs", cards, "clinical_f1"), "clinical_f1")
 
@@ -178,9 +174,7 @@ def compare_films(out: Path, given: argparse.Namespace) -> bool:
 def compare_cases(out: Path, given: argparse.Namespace) -> bool:
     """The choices among diagnoses."""
     root = make_patients(out / "cases", given.cases, "illness", given.seed, ("medthinkvqa",))
-    cards = run_readers(
-        "medthinkvqa", root / "medthinkvqa", out / "case-runs", (*BOUNDS, "longest")
-    )
+    cards = run_readers("medthinkvqa", root / "medthinkvqa", out / "case-runs", (*BOUNDS, "longest"))
     return beats(print_comparison("Cases", cards, "accuracy"), "accuracy")
 
 

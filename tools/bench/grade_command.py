@@ -24,9 +24,7 @@ def make_files(folder: Path, seed: int) -> Path:
     with out.open("w", encoding="utf-8") as lines:
         for line in (folder / "test.jsonl").open(encoding="utf-8"):
             row = json.loads(line)
-            row["prediction"] = (
-                row["correct_answer"] if dice.random() < 0.5 else dice.choice("ACDE")
-            )
+            row["prediction"] = row["correct_answer"] if dice.random() < 0.5 else dice.choice("ACDE")
             lines.write(json.dumps(row) + "\n")
     return out
 

@@ -211,10 +211,7 @@ def make_pairs(folder: Path) -> dict[str, tuple[Work, Work]]:
         (our_geometry, geometry),
         (lambda: nifti.read_slices(ct, 0, 9), lambda: np.asarray(nib.load(ct).dataobj[..., :10])),
         (lambda: masks.count_voxels(mask, CT, FINDINGS), tally),
-        (
-            lambda: masks.read_channel(mask, 1, CT, FINDINGS),
-            lambda: np.asarray(nib.load(mask).dataobj[1]),
-        ),
+        (lambda: masks.read_channel(mask, 1, CT, FINDINGS), lambda: np.asarray(nib.load(mask).dataobj[1])),
         (lambda: series.read_series(slices).volume, stack),
     ]
     return dict(zip(PEERS, works, strict=True))
@@ -250,11 +247,7 @@ def run_job(kind: str, name: str, folder: Path, seed: int) -> Any:
         return make_pixels(folder, seed)
     if kind in ("ours", "peer", "pair"):
         ours, peer = make_pairs(folder)[name]
-        return (
-            time_pair(ours, peer)
-            if kind == "pair"
-            else memory_growth(ours if kind == "ours" else peer)
-        )
+        return time_pair(ours, peer) if kind == "pair" else memory_growth(ours if kind == "ours" else peer)
     # What the packages themselves take is not what is measured.
     importlib.import_module("overread.benchmarks.medthinkvqa")
     how = {"growth": memory_growth, "traced": traced_memory}.get(name)
@@ -275,9 +268,7 @@ def measure(folder: Path, seed: int) -> Iterator[Line]:
         return start_job("loading", "--seed", str(seed), "--job", kind, name, str(folder))
 
     overread = str(Path(sys.executable).with_name("overread"))
-    yield Line(
-        "start-up: python -c pass (the floor)", time_process(sys.executable, "-c", "pass"), "s"
-    )
+    yield Line("start-up: python -c pass (the floor)", time_process(sys.executable, "-c", "pass"), "s")
     started = time_process(sys.executable, "-c", "import overread")
     yield Line("start-up: import overread", started, "s", limit=0.3)
     yield Line("start-up: overread --help", time_process(overread, "--help"), "s", limit=0.3)

@@ -122,8 +122,7 @@ def nibabel_dice(folder: Path) -> Work:
 
     def work() -> list[float]:
         truth, predicted = (
-            np.asarray(nib.load(folder / name).dataobj)
-            for name in ("truth.nii.gz", "predicted.nii.gz")
+            np.asarray(nib.load(folder / name).dataobj) for name in ("truth.nii.gz", "predicted.nii.gz")
         )
         scores = []
         for n in range(len(truth)):
@@ -150,15 +149,12 @@ def panoptica_scores(folder: Path) -> Work:
 
     def work() -> None:
         truth, predicted = (
-            np.asarray(nib.load(folder / name).dataobj)
-            for name in ("truth.nii.gz", "predicted.nii.gz")
+            np.asarray(nib.load(folder / name).dataobj) for name in ("truth.nii.gz", "predicted.nii.gz")
         )
         evaluator = Panoptica_Evaluator(
             expected_input=InputType.SEMANTIC,
             instance_approximator=ConnectedComponentsInstanceApproximator(),
-            instance_matcher=NaiveThresholdMatching(
-                matching_metric=Metric.DSC, matching_threshold=0.2
-            ),
+            instance_matcher=NaiveThresholdMatching(matching_metric=Metric.DSC, matching_threshold=0.2),
             instance_metrics=[Metric.DSC],
             global_metrics=[Metric.DSC],
             log_times=False,

@@ -56,9 +56,7 @@ def launch_browser() -> Iterator[Browser]:
     """A Chromium that draws by itself: an emulated graphics card would be measured instead."""
     found = os.environ.get("OVERREAD_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 
@@ -106,10 +104,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["OVERREAD_CACHE"] = str(Path(scratch) / "cache")
         make_many(Path(scratch) / "many", CASES)
-        with (
-            serve_site([Path(scratch) / "many"], "--read-only") as site,
-            launch_browser() as browser,
-        ):
+        with serve_site([Path(scratch) / "many"], "--read-only") as site, launch_browser() as browser:
             begin = time.perf_counter()
             name = site.shelf_id("datasets", "many")
             address = f"/datasets/{name}/test"

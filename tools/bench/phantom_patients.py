@@ -19,11 +19,7 @@ from pathlib import Path
 from tools.bench.harness import start_job
 
 PATIENTS = 5
-LIMITS = {
-    ("small", "ct"): (3.0, 1.0),
-    ("full", "ct"): (60.0, 3.0),
-    ("small", "all"): (6.0, 1.2),
-}
+LIMITS = {("small", "ct"): (3.0, 1.0), ("full", "ct"): (60.0, 3.0), ("small", "all"): (6.0, 1.2)}
 """Seconds and GB a patient, by size and exams: the CT alone, or all three."""
 
 

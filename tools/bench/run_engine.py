@@ -92,9 +92,7 @@ def run_bare_sdk(root: Path, address: str, count: int, folder: Path) -> dict[str
             content: list[dict[str, Any]] = []
             for path in picture_files(root, row):
                 data = base64.b64encode(path.read_bytes()).decode()
-                content.append(
-                    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
-                )
+                content.append({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}})
             content.append({"type": "text", "text": format_question(row)})
             reply = await client.chat.completions.create(
                 model="served", messages=[{"role": "user", "content": content}]
@@ -145,12 +143,7 @@ def run_inspect(root: Path, address: str, count: int, folder: Path) -> dict[str,
     os.environ |= {"OPENAI_API_KEY": "none", "INSPECT_LOG_LEVEL": "error"}
     from inspect_ai import Task, eval  # noqa: A004
     from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.model import (
-        ChatMessageUser,
-        ContentImage,
-        ContentText,
-        get_model,
-    )
+    from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, get_model
     from inspect_ai.scorer import includes
     from inspect_ai.solver import generate
 
@@ -203,12 +196,7 @@ def measure_memory(root: Path, address: str, count: int, folder: Path) -> dict[s
             return Reply(text=ANSWER, model="instant")
 
     plan = RunPlan(
-        "medthinkvqa",
-        root,
-        Instant(),
-        limit=count,
-        concurrency=AT_ONCE,
-        cache=folder / "replies.sqlite",
+        "medthinkvqa", root, Instant(), limit=count, concurrency=AT_ONCE, cache=folder / "replies.sqlite"
     )
     outcome = run(plan, folder / "run")
     assert (outcome.tally.done, outcome.tally.failed) == (count, 0), outcome.tally.reasons

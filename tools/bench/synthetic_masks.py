@@ -41,11 +41,7 @@ DIFFUSE = (FindingPlan(300, 0.0015, "1e"),)
 
 
 def make_pair(
-    folder: Path,
-    seed: int,
-    plans: tuple[FindingPlan, ...] = USUAL,
-    *,
-    shape: tuple[int, int, int] = SHAPE,
+    folder: Path, seed: int, plans: tuple[FindingPlan, ...] = USUAL, *, shape: tuple[int, int, int] = SHAPE
 ) -> tuple[Path, Path]:
     """Write truth.nii.gz and predicted.nii.gz, both (findings, H, W, D) uint8, with nibabel."""
     import nibabel as nib
@@ -62,9 +58,7 @@ def make_pair(
     return paths
 
 
-def draw_finding(
-    truth: Labels, predicted: Labels, plan: FindingPlan, dice: np.random.Generator
-) -> None:
+def draw_finding(truth: Labels, predicted: Labels, plan: FindingPlan, dice: np.random.Generator) -> None:
     """Draw the lesions of one finding, and what a reader makes of them."""
     voxels = plan.chest_part * CHEST * truth.size
     sizes = dice.dirichlet(np.full(plan.instances, 2.0)) * voxels
@@ -78,9 +72,7 @@ def draw_finding(
         if not missed:
             # Off by one to four voxels, inwards here and outwards there, and a little all over.
             off = min(dice.uniform(1, 4) / radius, 0.5)
-            error = _smooth_noise(field.shape, float(dice.uniform(3, 6)), dice) + dice.normal(
-                0, 0.5
-            )
+            error = _smooth_noise(field.shape, float(dice.uniform(3, 6)), dice) + dice.normal(0, 0.5)
             slip = np.rint(dice.normal(0, 0.6, 3)).astype(int)
             _paint(predicted, field + off * error, corner, centre + slip, 1)
         if dice.random() < 0.15:
@@ -98,9 +90,7 @@ def _random_voxel(shape: tuple[int, ...], dice: np.random.Generator) -> NDArray[
     return (np.array([*place, dice.uniform(0.1, 0.9)]) * shape).astype(int)
 
 
-def _make_field(
-    size: float, dice: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[np.int_], float]:
+def _make_field(size: float, dice: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int_], float]:
     """A field that is positive in about `size` voxels; its corner from its centre; its radius."""
     axes = dice.uniform(0.7, 1.5, 3) * np.array([1.0, 1.0, 0.7])
     axes *= (max(size, 6.0) / (4 / 3 * np.pi * axes.prod())) ** (1 / 3)
@@ -120,11 +110,7 @@ def _smooth_noise(shape: tuple[int, ...], width: float, dice: np.random.Generato
 
 
 def _paint(
-    mask: Labels,
-    field: NDArray[Any],
-    corner: NDArray[np.int_],
-    centre: NDArray[np.int_],
-    label: int,
+    mask: Labels, field: NDArray[Any], corner: NDArray[np.int_], centre: NDArray[np.int_], label: int
 ) -> None:
     """Write the label where the field is positive, as far as it lies in the scan."""
     low = centre + corner

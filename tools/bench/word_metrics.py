@@ -64,9 +64,7 @@ def _statement(rng: np.random.Generator) -> FindingStatement:
     kind = str(rng.choice(KINDS[category]))
     lobe = str(rng.choice(list(LOBES)))
     if category in ("2e", "2g"):
-        return FindingStatement.model_validate(
-            {"category": category, "kind": kind, "side": LOBES[lobe]}
-        )
+        return FindingStatement.model_validate({"category": category, "kind": kind, "side": LOBES[lobe]})
     size = int(rng.integers(4, 40)) if category in ("2d", "2h") else None
     where = {"side": LOBES[lobe], "lobes": (lobe,), "size_mm": size}
     return FindingStatement.model_validate({"category": category, "kind": kind, **where})
@@ -149,9 +147,7 @@ def compare_peers(pairs: Pairs) -> Iterator[Line]:
         "nltk",
         lambda: [radcliq_bleu2(*pair) for pair in pairs],
         lambda: [
-            nltk_bleu(
-                [radcliq_words(a)], radcliq_words(b), weights=(0.5, 0.5), smoothing_function=method
-            )
+            nltk_bleu([radcliq_words(a)], radcliq_words(b), weights=(0.5, 0.5), smoothing_function=method)
             for a, b in pairs
         ],
     )

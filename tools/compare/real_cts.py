@@ -173,13 +173,7 @@ def measure(release: Release, entry: Entry) -> CTMeasurement:
             seen[tissue].append(slab[mask])
         for lag, found in steps.items():
             found.extend(noise_differences(slab, masks["muscle"], lag))
-    out = CTMeasurement(
-        entry.case.id,
-        float(lungs.sum() * np.prod(spacing) / 1e6),
-        width,
-        depth,
-        cropped,
-    )
+    out = CTMeasurement(entry.case.id, float(lungs.sum() * np.prod(spacing) / 1e6), width, depth, cropped)
     for tissue, parts in seen.items():
         values = np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
         if len(values) < MIN_VOXELS:
@@ -234,8 +228,7 @@ def summary(real: list[CTMeasurement], phantom: list[CTMeasurement]) -> dict[str
             histogram_overlap(row.shares[tissue], others)
             for row in real
             if tissue in row.shares
-            and (others := mean_histogram([one for one in real if one is not row], tissue))
-            is not None
+            and (others := mean_histogram([one for one in real if one is not row], tissue)) is not None
         ]
         if alone:
             line["overlap_one_real_with_the_others"] = [min(alone), max(alone)]
@@ -332,9 +325,7 @@ def main() -> int:
         return 1
     if given.json:
         sides = {"real": real, "phantom": phantom}
-        told: dict[str, Any] = {
-            side: [to_json(row) for row in rows] for side, rows in sides.items()
-        }
+        told: dict[str, Any] = {side: [to_json(row) for row in rows] for side, rows in sides.items()}
         print(json.dumps({**told, "summary": summary(real, phantom)}, indent=2))
     else:
         print_tables(real, phantom)

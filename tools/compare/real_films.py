@@ -244,8 +244,7 @@ def comparison_table(
         ours = np.mean([m.shares[region] for m in made], axis=0)
         theirs = [m.shares[region] for m in real]
         alone = [
-            histogram_overlap(one, np.mean([o for o in theirs if o is not one], axis=0))
-            for one in theirs
+            histogram_overlap(one, np.mean([o for o in theirs if o is not one], axis=0)) for one in theirs
         ]
         singles = [histogram_overlap(m.shares[region], np.mean(theirs, axis=0)) for m in made]
         middles = [

@@ -99,14 +99,7 @@ def contact_sheet(
     places = list(choose_planes(volume, space))
     tiles = [
         draw_tile(
-            volume,
-            space,
-            plane,
-            index,
-            setting=setting,
-            numbers=numbers,
-            pixels_per_mm=scale,
-            title=title,
+            volume, space, plane, index, setting=setting, numbers=numbers, pixels_per_mm=scale, title=title
         )
         for setting in SETTINGS
         for plane, index in places

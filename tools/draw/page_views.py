@@ -29,9 +29,7 @@ def views(site: Site) -> list[tuple[str, str, bool]]:
     """(address, key to press, dark) of each view."""
     ct = site.shelf_id("runs", "rexgroundingct/atlas")
     film = site.shelf_id("runs", "mmrad/atlas")
-    others = [
-        site.shelf_id("runs", f"medthinkvqa/{who}") for who in ("atlas", "random", "majority")
-    ]
+    others = [site.shelf_id("runs", f"medthinkvqa/{who}") for who in ("atlas", "random", "majority")]
     scan = f"/cases/{site.shelf_id('datasets', 'rexgroundingct')}/test/{first_case(site, ct)}"
     cases = f"/cases/{site.shelf_id('datasets', 'medthinkvqa')}/test/{first_case(site, others[0])}"
     return [
@@ -56,9 +54,7 @@ def main() -> None:
                 if key:
                     window.page.keyboard.press(key)
                 window.page.wait_for_load_state("networkidle")
-                window.page.wait_for_timeout(
-                    2500
-                )  # a picture for people: fonts and masks have settled
+                window.page.wait_for_timeout(2500)  # a picture for people: fonts and masks have settled
                 shots.append(Image.open(io.BytesIO(window.page.screenshot())).convert("RGB"))
     sheet = Image.new("RGB", (2 * THUMBNAIL[0] + 12, 2 * THUMBNAIL[1] + 12), (128, 136, 144))
     for place, shot in enumerate(shots):

@@ -79,9 +79,7 @@ def patient_sheet() -> NDArray[np.uint8]:
     for name in ("lung", "mediastinum"):
         ras = to_ras(volume, patient.geometry).shape
         for plane, axis, share in VIEWS:
-            grey = apply_window(
-                extract_slice(volume, patient.geometry, plane, int(ras[axis] * share)), name
-            )
+            grey = apply_window(extract_slice(volume, patient.geometry, plane, int(ras[axis] * share)), name)
             shots.append(resample_square(grey, patient.geometry, plane, longest=380, smooth=True))
     return make_montage(shots, columns=4)
 
@@ -130,12 +128,8 @@ def main(folder: Path) -> None:
     Pillow.fromarray(patient_sheet()).save(folder / "phantom-patient.png", optimize=True)
     body = Body(np.random.SeedSequence([11, 3]))
     clean = body.draw(body.make_grid(STEP))
-    tiles = [
-        draw_tile(body, clean, category, kind) for category in KINDS for kind in KINDS[category]
-    ]
-    Pillow.fromarray(make_montage(tiles, columns=8)).save(
-        folder / "phantom-findings.png", optimize=True
-    )
+    tiles = [draw_tile(body, clean, category, kind) for category in KINDS for kind in KINDS[category]]
+    Pillow.fromarray(make_montage(tiles, columns=8)).save(folder / "phantom-findings.png", optimize=True)
     Pillow.fromarray(film_sheet()).save(folder / "phantom-films.png", optimize=True)
     Pillow.fromarray(case_sheet()).save(folder / "phantom-case.png", optimize=True)
 

@@ -88,18 +88,14 @@ def looking(root: Path) -> tuple[NDArray[Any], list[Line]]:
     """The film with the first looks of the trace, and what is said of them."""
     release, entry = open_exam(root, "mmrad")
     truth = entry.truth or Truth()
-    looks = [
-        (one.text, box) for one in truth.findings[:3] for box in one.regions if isinstance(box, Box)
-    ]
+    looks = [(one.text, box) for one in truth.findings[:3] for box in one.regions if isinstance(box, Box)]
     boxes = [box.model_copy(update={"label": None}) for _, box in looks]
     film = draw_boxes(release.pictures.pixels(entry.case.pictures[0]), boxes, width=5)
     lines = [(f"{box.label}: {text}", COLOURS[n]) for n, (text, box) in enumerate(looks)]
     return fit(film, WIDTH, HEIGHT), lines
 
 
-def draw_panel(
-    title: str, question: str, picture: NDArray[Any], lines: Sequence[Line]
-) -> Pillow.Image:
+def draw_panel(title: str, question: str, picture: NDArray[Any], lines: Sequence[Line]) -> Pillow.Image:
     """One exam: its name, what it asks, its pictures, its words."""
     sheet = Pillow.new("RGB", (WIDTH + 2 * MARGIN, HEIGHT + 68 + WORDS), PAPER)
     pen = ImageDraw.Draw(sheet)

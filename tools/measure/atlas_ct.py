@@ -83,9 +83,7 @@ def patient_scores(number: int, settings: PatientSettings) -> tuple[list[Finding
         own = np.zeros(truth.shape, bool) if mask is None else np.asarray(mask).transpose(2, 1, 0)
         state = finding.statement
         scores.append(
-            FindingScore(
-                number, state.category, state.kind, dice_score(own, truth), dice_score(plain, truth)
-            )
+            FindingScore(number, state.category, state.kind, dice_score(own, truth), dice_score(plain, truth))
         )
     return scores, spent
 
@@ -115,8 +113,7 @@ def print_table(scores: list[FindingScore]) -> None:
         plain = np.mean([score.baseline for score in group])
         mean, low, high = interval(group)
         print(
-            f"{name:8s} {len(group):4d}  {atlas:.3f}  {plain:.3f}     "
-            f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            f"{name:8s} {len(group):4d}  {atlas:.3f}  {plain:.3f}     {mean:+.3f} ({low:+.3f} to {high:+.3f})"
         )
 
 
@@ -132,11 +129,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
     settings = PatientSettings(
-        seed=args.seed,
-        difficulty=args.difficulty,
-        mix=args.mix,
-        size=args.size,
-        wordings=args.wordings,
+        seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size, wordings=args.wordings
     )
     scores: list[FindingScore] = []
     seconds: list[float] = []
@@ -145,10 +138,7 @@ def main() -> None:
         for found, spent in pool.map(partial(patient_scores, settings=settings), numbers):
             scores += found
             seconds.append(spent)
-    print(
-        f"{args.size}, {args.difficulty}, mix {args.mix}, {args.patients} patients, "
-        f"seed {args.seed}"
-    )
+    print(f"{args.size}, {args.difficulty}, mix {args.mix}, {args.patients} patients, seed {args.seed}")
     print_table(scores)
     print(f"seconds of a core a CT: median {np.median(seconds):.2f}, most {max(seconds):.2f}")
 

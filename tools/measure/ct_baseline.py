@@ -39,9 +39,7 @@ def main() -> None:
     parser.add_argument("--size", default="small")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    settings = PatientSettings(
-        seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size
-    )
+    settings = PatientSettings(seed=args.seed, difficulty=args.difficulty, mix=args.mix, size=args.size)
     by_category: dict[str, list[float]] = defaultdict(list)
     volume: dict[str, list[int]] = defaultdict(list)
     with ProcessPoolExecutor(args.workers) as pool:

@@ -47,9 +47,7 @@ def measure(number: int, seed: int, names: DiagnosisNames) -> dict[str, float]:
     """Shares: recall by level, how often level and diagnosis are right, precision, clues."""
     counts: Counter[str] = Counter()
     for row, planted in raw_cases(number, seed):
-        listed = DifferentialDiagnoses(
-            key=row["final_diagnosis"], listed=tuple(row["differential"])
-        )
+        listed = DifferentialDiagnoses(key=row["final_diagnosis"], listed=tuple(row["differential"]))
         leaks = find_leaks(row["history"], listed, names)
         clues = find_clues(row["history"], listed, names)
         answer, _ = answer_by_rules(row["history"], listed, clues)

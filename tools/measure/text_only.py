@@ -49,8 +49,7 @@ def leak_diagnosis(draft: Draft) -> Draft:
     lots = np.random.default_rng([zlib.crc32(draft.disease.encode())])
     # Each diagnosis has sentences of its own, half of those that there are.
     own = {
-        part: tuple(text for text in getattr(whole, part) if lots.random() < 0.5)
-        or getattr(whole, part)[:1]
+        part: tuple(text for text in getattr(whole, part) if lots.random() < 0.5) or getattr(whole, part)[:1]
         for part in ("opening", "symptom", "risk", "exam", "laboratory", "closing")
     }
     rng = np.random.default_rng([draft.patient])

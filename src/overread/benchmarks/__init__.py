@@ -48,12 +48,7 @@ def check(
     folder = Path(pictures) if pictures is not None else None
     try:
         yield from part.check(
-            Path(root),
-            split,
-            form=form,
-            pictures=folder,
-            open_pictures=open_pictures,
-            progress=progress,
+            Path(root), split, form=form, pictures=folder, open_pictures=open_pictures, progress=progress
         )
     except ReleaseError as error:
         yield unopened_defect(error)
@@ -90,9 +85,7 @@ def splits_of(benchmark: str, root: str | Path) -> list[str]:
             there.append(split)
     if not there:
         raise ReleaseError(
-            f"no split of {part.title} is there",
-            where=str(root),
-            remedy="is this the folder of the release?",
+            f"no split of {part.title} is there", where=str(root), remedy="is this the folder of the release?"
         )
     return there
 
@@ -106,8 +99,5 @@ def unopened_defect(error: ReleaseError) -> Defect:
 def _find_benchmark(benchmark: str, split: str) -> Benchmark:
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
     if split not in part.splits:
-        raise UsageError(
-            f"{part.title} has no split '{split}'",
-            remedy=f"it has {', '.join(part.splits)}",
-        )
+        raise UsageError(f"{part.title} has no split '{split}'", remedy=f"it has {', '.join(part.splits)}")
     return part

@@ -17,9 +17,7 @@ def fetch(benchmark: Benchmark, out: Path, *, revision: str = "main") -> Path:
     try:
         from huggingface_hub import HfApi, constants, snapshot_download
     except ImportError:
-        raise MissingPart(
-            "huggingface_hub is not installed", remedy="pip install huggingface_hub"
-        ) from None
+        raise MissingPart("huggingface_hub is not installed", remedy="pip install huggingface_hub") from None
     repo = benchmark.hub.repo
     try:
         with _silence_client():
@@ -95,9 +93,7 @@ def _explain_error(error: Exception, *, repo: str, out: Path, revision: str) -> 
     if isinstance(cause, errors.HfHubHTTPError):
         status = cause.response.status_code
         if status in (401, 403):
-            return AccessError(
-                f"the hub refused access ({status})", remedy="log in with `hf auth login`"
-            )
+            return AccessError(f"the hub refused access ({status})", remedy="log in with `hf auth login`")
         return AccessError(
             f"{repo} could not be fetched (the hub answered {status})",
             remedy="try again later; files that arrived are kept",

@@ -50,9 +50,7 @@ class EmbeddedPictures:
             raise NotThere(f"there is no file {file}, and none of that name is embedded")
         if len(found) > 1:
             # Rows may share a picture; a name for several different ones tells nothing.
-            raise PictureError(
-                f"{len(found)} different embedded pictures have this name", where=file
-            )
+            raise PictureError(f"{len(found)} different embedded pictures have this name", where=file)
         return found.pop()
 
     def _index_cells(self) -> dict[str, list[_CellAddress]]:
@@ -102,12 +100,7 @@ class EmbeddedPictures:
 
 def _list_pictures(number: int, path: Path) -> Iterator[tuple[str, _CellAddress]]:
     """(file name, place) of every picture of one parquet file."""
-    from overread.benchmarks.parquet_rows import (
-        UNREADABLE,
-        embedded_columns,
-        open_parquet,
-        read_parquet_rows,
-    )
+    from overread.benchmarks.parquet_rows import UNREADABLE, embedded_columns, open_parquet, read_parquet_rows
 
     try:
         with open_parquet(path) as table:

@@ -139,9 +139,7 @@ class Intake:
         if not self._predictions:
             raise self._empty_error()
         self._note_unknown_cases()
-        readings = {
-            case: self._settle_case(case) for case in self._cases if case in self._predictions
-        }
+        readings = {case: self._settle_case(case) for case in self._cases if case in self._predictions}
         missing = [case for case in self._cases if case not in readings]
         if missing:
             self.errors.append(
@@ -191,9 +189,7 @@ class Intake:
                 continue
             number = f"{kind.count:,} {self._unit}s: {format_few(kind.places, kind.count)}"
             what = f"{kind.first.what} ({number})"
-            yield kind.first.model_copy(
-                update={"what": what, "row": None, "case": None, "file": self.file}
-            )
+            yield kind.first.model_copy(update={"what": what, "row": None, "case": None, "file": self.file})
 
     def _empty_error(self) -> SubmissionError:
         """The error for a submission in which nothing is about a case of the release."""
@@ -211,12 +207,7 @@ class Intake:
         return SubmissionError(what, where=self.file, remedy=remedy)
 
     def _problem(
-        self,
-        what: str,
-        remedy: str,
-        file: str | None = None,
-        row: int | None = None,
-        case: str | None = None,
+        self, what: str, remedy: str, file: str | None = None, row: int | None = None, case: str | None = None
     ) -> Problem:
         name = self.file if file is None else file
         return Problem(file=name, row=row, case=case, what=what, remedy=remedy)

@@ -19,9 +19,7 @@ from overread.storage.fence import Fence
 def require_free(path: Path) -> Path:
     """The path, if nothing stands there: a release is never written over another one."""
     if path.exists():
-        raise UsageError(
-            f"{path} already exists", remedy="choose another folder, or remove it first"
-        )
+        raise UsageError(f"{path} already exists", remedy="choose another folder, or remove it first")
     return path
 
 
@@ -69,9 +67,7 @@ def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) 
     if not target.exists():
         copy_bytes(source, target)
     elif not _same_bytes(source, target):
-        raise UsageError(
-            f"{target} already exists and is another file", remedy="choose another folder"
-        )
+        raise UsageError(f"{target} already exists and is another file", remedy="choose another folder")
 
 
 def copy_bytes(source: Path | bytes, target: Path) -> None:
@@ -93,9 +89,7 @@ def write_once(target: Path, write: Callable[[Path], None]) -> None:
     try:
         write(probe)
         if not filecmp.cmp(probe, target, shallow=False):
-            raise UsageError(
-                f"{target} already exists and is another file", remedy="choose another folder"
-            )
+            raise UsageError(f"{target} already exists and is another file", remedy="choose another folder")
     finally:
         probe.unlink(missing_ok=True)
 

@@ -32,9 +32,7 @@ _MAX_BATCH = 256 << 20
 
 def open_parquet(path: Path) -> Any:
     """A parquet file, read as a stream, its page checksums verified where it has them."""
-    return parquet.ParquetFile(
-        path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
-    )
+    return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True)
 
 
 def count_rows(path: Path) -> int:
@@ -163,9 +161,7 @@ def write_rows(
     packed = {name for name, kind in extras.items() if kind is None}
     for name, kind in extras.items():
         fields.append(
-            pa.field(name, pa.string(), metadata=_JSON_METADATA)
-            if kind is None
-            else pa.field(name, kind)
+            pa.field(name, pa.string(), metadata=_JSON_METADATA) if kind is None else pa.field(name, kind)
         )
     schema = pa.schema(fields)
     with (
@@ -192,8 +188,7 @@ def extra_types(extras: Iterable[dict[str, Any]]) -> dict[str, Any]:
             kinds.setdefault(column, set()).add(_exact_type(value))
     exact = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
     return {
-        column: exact.get(next(iter(found))) if len(found) == 1 else None
-        for column, found in kinds.items()
+        column: exact.get(next(iter(found))) if len(found) == 1 else None for column, found in kinds.items()
     }
 
 

@@ -105,9 +105,7 @@ def _first_bytes(path: Path, name: str) -> bytes:
     try:
         if path.is_dir():
             inside = sorted(p.name for p in path.iterdir() if SUFFIXES.search(p.name))
-            remedy = (
-                f"give the file, for instance {make_printable(inside[0])}" if inside else "give it"
-            )
+            remedy = f"give the file, for instance {make_printable(inside[0])}" if inside else "give it"
             raise SubmissionError(
                 "this is a folder, and predictions of this benchmark are one file of rows",
                 where=name,

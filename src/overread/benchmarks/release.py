@@ -81,8 +81,7 @@ def _hide_file_name(picture: Picture) -> Iterator[None]:
     except PictureError as error:
         said = _FILE_PROBLEMS.get(type(error), "cannot be read")
         raise type(error)(
-            f"the file of {picture.name} {said}",
-            remedy=error.remedy or "`overread check` says more",
+            f"the file of {picture.name} {said}", remedy=error.remedy or "`overread check` says more"
         ) from error
 
 
@@ -126,9 +125,7 @@ class BaseRelease(ABC):
         rows = self.count()
         note = f"The first {len(first)} of {rows:,} rows." if rows and rows > len(first) else ""
         title = f"{self.benchmark}, split {self.split}"
-        return html_table(
-            title, first, head=("case", "pictures", "history or task", "sentences"), note=note
-        )
+        return html_table(title, first, head=("case", "pictures", "history or task", "sentences"), note=note)
 
     def __iter__(self) -> Iterator[Case]:
         """The cases, one by one, without their truth."""
@@ -197,9 +194,7 @@ class FolderRelease(BaseRelease):
             except (OSError, ValueError):
                 there, what = False, "cannot be a folder"
             if not there:
-                raise UsageError(
-                    f"{folder} {what}", remedy="give the folder that holds the release"
-                )
+                raise UsageError(f"{folder} {what}", remedy="give the folder that holds the release")
         self.root = root
         self.split = split
         self.form = form

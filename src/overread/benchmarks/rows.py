@@ -92,9 +92,7 @@ def read_rows(fence: Fence, file: str) -> Iterator[Row]:
     except PictureError as error:
         yield Row(0, None, _defect("refused-file", file, "a file of the release", str(error)))
         return
-    reader = {".parquet": _read_parquet, ".json": _read_json_list}.get(
-        path_suffix(file), _read_jsonl
-    )
+    reader = {".parquet": _read_parquet, ".json": _read_json_list}.get(path_suffix(file), _read_jsonl)
     yield from reader(path, file)
 
 

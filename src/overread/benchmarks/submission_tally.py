@@ -12,9 +12,7 @@ from overread.errors import SubmissionError
 class SubmissionTally:
     """Counts what goes out, and says of everything else why it does not."""
 
-    def __init__(
-        self, release: Release, readings: FindReading, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, release: Release, readings: FindReading, progress: Progress | None = None) -> None:
         """`readings` gives what there is of a case."""
         self._total = release.count()
         self._readings = readings
@@ -58,6 +56,4 @@ class SubmissionTally:
 
     def to_result(self, path: Path) -> WrittenSubmission:
         """The result: path, counts, notes."""
-        return WrittenSubmission(
-            path, self._written, self._missing, self._failed, tuple(self._notes)
-        )
+        return WrittenSubmission(path, self._written, self._missing, self._failed, tuple(self._notes))

@@ -117,9 +117,7 @@ class FolderFiles:
         """The path of a file; raises `PictureError` where there is none inside the folder."""
         return Fence(self.root).path(file)
 
-    def read_headers(
-        self, names: Iterable[str]
-    ) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
+    def read_headers(self, names: Iterable[str]) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
         """The NIfTI header of each file, or what is wrong with it."""
         from overread.pixels.nifti import read_header
 
@@ -160,9 +158,7 @@ class ZipFiles:
         if len(entries) > MAX_ENTRIES:
             raise _too_many_error(self.path)
         if packed > stored:
-            raise self._refusal_error(
-                "the entries of the zip overlap: it is a zip bomb, or damaged"
-            )
+            raise self._refusal_error("the entries of the zip overlap: it is a zip bomb, or damaged")
         if claimed > MAX_TOTAL:
             raise self._refusal_error(f"the zip claims to unpack to {claimed:,} bytes")
         return [_member(entry) for entry in entries if not entry.filename.endswith("/")]
@@ -184,9 +180,7 @@ class ZipFiles:
                 raise Truncated(what, remedy=_REPACK)
             return b"".join(parts)
 
-    def read_headers(
-        self, names: Iterable[str]
-    ) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
+    def read_headers(self, names: Iterable[str]) -> Iterator[tuple[str, NiftiHeader | PictureError]]:
         """The NIfTI header of each file, or what is wrong with it; the zip is opened once."""
         from overread.pixels.nifti import read_stream_header
 
@@ -247,9 +241,7 @@ def _zip_errors(name: str) -> Iterator[None]:
     except _DAMAGE_ERRORS as error:
         what = " ".join(str(error).split())[:200] or type(error).__name__
         raise PictureError(
-            f"the zip is damaged there ({make_printable(what)})",
-            where=make_printable(name),
-            remedy=_REPACK,
+            f"the zip is damaged there ({make_printable(what)})", where=make_printable(name), remedy=_REPACK
         ) from None
 
 

@@ -88,9 +88,7 @@ class EvalTask:
         self.release = place.open()
         self.settings = settings or SessionSettings()
         if asked := spec_settings(self.settings, whole=True):
-            raise UsageError(
-                f"{' and '.join(asked)} cannot be set here", remedy="use `overread run` for it"
-            )
+            raise UsageError(f"{' and '.join(asked)} cannot be set here", remedy="use `overread run` for it")
         self.metrics: list[Metric] = select_metrics(metrics or place.definition.metrics, {})
         self._workflow = cast(Workflow, catalog.find("workflows", workflow))
         self._sessions: dict[str, Session] = {}
@@ -107,17 +105,13 @@ class EvalTask:
 
     # ---- questions -------------------------------------------------------------------------
 
-    def make_session(
-        self, case: Case, ask: Ask, *, sample: int = 0, key: str | None = None
-    ) -> Session:
+    def make_session(self, case: Case, ask: Ask, *, sample: int = 0, key: str | None = None) -> Session:
         """A session at its beginning; under the same `key` pictures are encoded only once."""
         before = self._sessions.get(key) if key else None
         if before is None:
             seed = hash_seed(0, case.id, sample)
             pictures, settings = self.release.pictures, self.settings
-            before = Session(
-                ask, ExternalReader(), case, pictures, settings, sample=sample, seed=seed
-            )
+            before = Session(ask, ExternalReader(), case, pictures, settings, sample=sample, seed=seed)
             if key:
                 self._sessions[key] = before
         fresh: dict[str, Any] = {"steps": [], "exchanges": [], "masks": {}, "files": {}}
@@ -127,9 +121,7 @@ class EvalTask:
         """Forget the pictures that were encoded under this key."""
         self._sessions.pop(key, None)
 
-    async def first_request(
-        self, case: Case, *, sample: int = 0, key: str | None = None
-    ) -> Request:
+    async def first_request(self, case: Case, *, sample: int = 0, key: str | None = None) -> Request:
         """The first question about a case, with its pictures."""
         return await self._run_to_first_request(
             self.make_session(case, _stop_at_request, sample=sample, key=key)
@@ -198,9 +190,7 @@ class EvalTask:
         return CaseScore(reading, combine_scores(self.metrics, {case_id: [named]}), named)
 
 
-def combine_scores(
-    metrics: Sequence[Metric], rows: Mapping[str, Sequence[Rows]]
-) -> dict[str, float]:
+def combine_scores(metrics: Sequence[Metric], rows: Mapping[str, Sequence[Rows]]) -> dict[str, float]:
     """Metric → its value over all cases; `rows` has those of each reading of each case.
 
     They are taken in the order of case ids, as in a run of ours, so that not even the last digit

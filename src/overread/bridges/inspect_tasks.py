@@ -19,13 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from overread import __version__, catalog
-from overread.bridges.eval_task import (
-    Answers,
-    EvalTask,
-    combine_scores,
-    question_key,
-    replay_answers,
-)
+from overread.bridges.eval_task import Answers, EvalTask, combine_scores, question_key, replay_answers
 from overread.core import Case, Message, ReleaseRef, Reply, Request
 from overread.errors import MissingPart, OverreadError
 from overread.runs.scoring.metric_selection import select_metrics
@@ -214,11 +208,7 @@ def run_workflow(**exam: Any) -> Solver:
             output = await get_model().generate(messages)
             reply = _to_reply(output)
             answers.append(
-                {
-                    "question": question_key(request.messages),
-                    "text": reply.text,
-                    "finish": reply.finish,
-                }
+                {"question": question_key(request.messages), "text": reply.text, "finish": reply.finish}
             )
             state.store.set(_ANSWERS_KEY, answers)
             state.messages = [*messages, output.message]

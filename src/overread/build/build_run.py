@@ -15,14 +15,7 @@ from overread.build.decision_keys import batch_key, item_key, release_key, restr
 from overread.build.item import Item
 from overread.build.ledger.store import Ledger, LedgerEntry
 from overread.build.ledger.tables import LedgerUnusable
-from overread.build.plan import (
-    RELEASE,
-    BuildOutcome,
-    BuildPlan,
-    ItemPreview,
-    StepCount,
-    group_steps,
-)
+from overread.build.plan import RELEASE, BuildOutcome, BuildPlan, ItemPreview, StepCount, group_steps
 from overread.build.reader_pool import ReaderPool
 from overread.build.sources import load_items
 from overread.build.step import BatchStep, ItemStep, Recipe
@@ -97,10 +90,7 @@ class BuildRun:
             outcome.previews = list(self._previews.values())
         outcome.tally.total = len(items) * len(self._names)
         self.reader_pool.start(
-            self.ledger,
-            concurrency=plan.concurrency,
-            prices=plan.prices,
-            max_retries=plan.max_retries,
+            self.ledger, concurrency=plan.concurrency, prices=plan.prices, max_retries=plan.max_retries
         )
         self._report_progress()
         left = {item.id: item for item in items}
@@ -207,9 +197,7 @@ class BuildRun:
         if not self._is_chosen(step.name):
             return None
         if problem is not None:
-            decision: StepDecision | None = self.step_runner.make_failure(
-                step, item.id, key, problem
-            )
+            decision: StepDecision | None = self.step_runner.make_failure(step, item.id, key, problem)
         else:
             anew = self._unusable_replies(known)
             decision = await self.step_runner.decide(step, shown, key, anew, count)
@@ -263,9 +251,7 @@ class BuildRun:
             return self._skip_batch(step, left)
         else:
             if problem is not None:
-                decisions = [
-                    self.step_runner.make_failure(step, item, key, problem) for item in left
-                ]
+                decisions = [self.step_runner.make_failure(step, item, key, problem) for item in left]
             else:
                 anew = self._unusable_replies(next((e for e in known if e is not None), None))
                 found = await self.step_runner.decide_batch(step, shown, key, anew, count)
@@ -340,9 +326,7 @@ class BuildRun:
         if plan.begin is None and key == self.ledger.current_release_key() and place.is_dir():
             outcome.release = place
             return
-        await replace_release(
-            self.recipe, outcome, self.step_runner.make_context(), self.ledger, key
-        )
+        await replace_release(self.recipe, outcome, self.step_runner.make_context(), self.ledger, key)
 
     # ---- progress ------------------------------------------------------------------------------
 

@@ -29,11 +29,7 @@ def restrict_item(step: ItemStep | BatchStep, item: Item) -> Item:
 
 def restrict_settings(step: ItemStep | BatchStep, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that a step looks at."""
-    return {
-        name: value
-        for name, value in settings.items()
-        if step.settings is None or name in step.settings
-    }
+    return {name: value for name, value in settings.items() if step.settings is None or name in step.settings}
 
 
 def declares_role(step: ItemStep | BatchStep, role: str) -> bool:
@@ -78,9 +74,7 @@ def batch_key(rule: str, shown: Iterable[tuple[Item, JsonValue]]) -> str:
     return _hash(rule, [item_key("", item, outside) for item, outside in shown])
 
 
-def release_key(
-    recipe: Recipe, items: Sequence[Item], settings: Mapping[str, str], seed: int
-) -> str:
+def release_key(recipe: Recipe, items: Sequence[Item], settings: Mapping[str, str], seed: int) -> str:
     """The key of a release: the hash of everything that its content depends on."""
     return _hash(
         "overread release 1",

@@ -168,9 +168,7 @@ class BuildOutcome:
         return sum(step.failed.total() for step in self.steps)
 
 
-def group_steps(
-    steps: Iterable[ItemStep | BatchStep],
-) -> list[list[ItemStep] | BatchStep]:
+def group_steps(steps: Iterable[ItemStep | BatchStep]) -> list[list[ItemStep] | BatchStep]:
     """Group the steps between two batch steps: an item can pass such a group on its own."""
     found: list[list[ItemStep] | BatchStep] = []
     for step in steps:

@@ -61,8 +61,7 @@ class ReaderPool:
             made = make_reader(hired.reader, hired.arguments, None)
             if "words" not in made.skills:
                 raise UsageError(
-                    f"the reader '{made.name}' does not answer in text, "
-                    f"so it cannot take the role '{role}'",
+                    f"the reader '{made.name}' does not answer in text, so it cannot take the role '{role}'",
                     remedy="use a reader that answers in text, such as openai",
                 )
             kept = {k: v for k, v in hired.arguments.items() if k != PERMISSION}
@@ -82,8 +81,7 @@ class ReaderPool:
     def identities(self) -> dict[str, dict[str, JsonValue]]:
         """Role → everything that changes its reader's answers."""
         return {
-            role: {"reader": post.reader.name, **post.reader.identity}
-            for role, post in self._posts.items()
+            role: {"reader": post.reader.name, **post.reader.identity} for role, post in self._posts.items()
         }
 
     def as_json(self) -> dict[str, JsonValue]:

@@ -67,9 +67,7 @@ async def build_async(
             watch = None  # a bar would be in the way of who talks to the terminal
         with Ledger(folder, forgetful=dry_run) as ledger:
             verdicts = final_verdicts(folder)
-            build = BuildRun(
-                plan, recipe, staff, ledger, Path(aside or folder), verdicts, watch, dry=dry_run
-            )
+            build = BuildRun(plan, recipe, staff, ledger, Path(aside or folder), verdicts, watch, dry=dry_run)
             with stop_on_signal(enabled=signals) as stop:
                 try:
                     await build.run()

@@ -143,13 +143,4 @@ class Recipe:
     """In whose layout `release` writes: the folder then gets its card, Croissant and checksums."""
 
 
-__all__ = [
-    "BatchStep",
-    "Change",
-    "Item",
-    "ItemStep",
-    "JsonValue",
-    "Recipe",
-    "StepContext",
-    "StepResult",
-]
+__all__ = ["BatchStep", "Change", "Item", "ItemStep", "JsonValue", "Recipe", "StepContext", "StepResult"]

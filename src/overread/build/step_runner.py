@@ -122,12 +122,7 @@ class StepRunner:
             return self.make_failure(step, shown.id, key, first, desk)
 
     async def decide_batch(
-        self,
-        step: BatchStep,
-        shown: Sequence[Item],
-        key: str,
-        unusable: frozenset[bytes],
-        count: StepCount,
+        self, step: BatchStep, shown: Sequence[Item], key: str, unusable: frozenset[bytes], count: StepCount
     ) -> list[StepDecision] | None:
         """Run a batch step on all items; if it fails, every item gets a failure row."""
         desk = self.make_context(step, None, unusable, count)
@@ -198,9 +193,7 @@ class StepRunner:
             if question.item != item:
                 raise ValueError(f"its question '{question.id}' is about '{question.item}'")
             if self._asked.setdefault(question.id, item) != item:
-                raise ValueError(
-                    f"its question '{question.id}' has the id of one about another item"
-                )
+                raise ValueError(f"its question '{question.id}' has the id of one about another item")
         return found.questions
 
     def make_failure(

@@ -23,33 +23,25 @@ def adjudicate(
             metavar="DIR", help="Folder of `overread build`, or a run that `overread judge` judged."
         ),
     ],
-    person: Annotated[
-        str | None, typer.Option("--as", help="Your name or initials.", metavar="NAME")
-    ] = None,
+    person: Annotated[str | None, typer.Option("--as", help="Your name or initials.", metavar="NAME")] = None,
     kind: Annotated[str | None, typer.Option(help="Only questions of this kind.")] = None,
     export: Annotated[
         Path | None,
         typer.Option(
-            help="Write the verdicts to a new .csv or .jsonl; with --as, that person's sheet.",
-            metavar="FILE",
+            help="Write the verdicts to a new .csv or .jsonl; with --as, that person's sheet.", metavar="FILE"
         ),
     ] = None,
     import_: Annotated[
         Path | None,
-        typer.Option(
-            "--import", help="Import verdicts from a .csv or .jsonl, all or none.", metavar="FILE"
-        ),
+        typer.Option("--import", help="Import verdicts from a .csv or .jsonl, all or none.", metavar="FILE"),
     ] = None,
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Print the agreement of the two readings.")
     ] = False,
     progress: Annotated[bool, typer.Option("--progress", help="Print the progress.")] = False,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Verify that the log is unchanged.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify that the log is unchanged.")] = False,
     head: Annotated[
-        str | None,
-        typer.Option(help="With --verify: the last hash as noted earlier.", metavar="HASH"),
+        str | None, typer.Option(help="With --verify: the last hash as noted earlier.", metavar="HASH")
     ] = None,
     draws: Draws = 1000,
     level: Level = 0.95,
@@ -115,9 +107,7 @@ def _judge_questions_folder(run: Path, root: Path | None, *, sits: bool) -> Path
         rows = place.open().scan()
         about = judge_questions.describe_cases(row.entry for row in rows if row.entry is not None)
     except OverreadError as error:
-        stderr_console().print(
-            f"note: new sentences are shown without their cases: {safe(error.what)}"
-        )
+        stderr_console().print(f"note: new sentences are shown without their cases: {safe(error.what)}")
     judge_questions.write_judge_questions(run, folder, about)
     return folder
 
@@ -140,9 +130,7 @@ def _ask_person(folder: Path, person: str | None, kind: str | None, *, as_json: 
     for note in queue.progress().notes:
         stdout_console().print(f"note: {safe(note)}", style="dim")
     undone = f", {found.undone:,} taken back" if found.undone else ""
-    stdout_console().print(
-        f"{safe(found.person)}: {found.given:,} given{undone}, {found.left:,} left"
-    )
+    stdout_console().print(f"{safe(found.person)}: {found.given:,} given{undone}, {found.left:,} left")
 
 
 def _export(folder: Path, path: Path, person: str | None, *, as_json: bool) -> None:
@@ -184,9 +172,7 @@ def _verify(folder: Path, head: str | None, *, as_json: bool) -> None:
     else:
         if found.broken is not None:
             stdout_console().print(f"line {found.broken:,} does not fit: {safe(found.why)}")
-        stdout_console().print(
-            f"{found.lines:,} lines fit; the last has the hash {found.head or '(none)'}"
-        )
+        stdout_console().print(f"{found.lines:,} lines fit; the last has the hash {found.head or '(none)'}")
         if found.torn:
             stdout_console().print(f"note: {safe(found.torn)}")
     if not found.intact:

@@ -7,22 +7,17 @@ from typing import Annotated
 
 import typer
 
-Benchmark = Annotated[
-    str, typer.Argument(metavar="BENCHMARK", help="One of `overread list benchmarks`.")
-]
+Benchmark = Annotated[str, typer.Argument(metavar="BENCHMARK", help="One of `overread list benchmarks`.")]
 Root = Annotated[Path, typer.Argument(metavar="ROOT", help="The folder that holds the release.")]
 Split = Annotated[str, typer.Option("--split", "-s", help="Which split.")]
 AnySplit = Annotated[str, typer.Option("--split", "-s", help="Which split, or 'all'.")]
 Form = Annotated[str | None, typer.Option(help="Which form, where a split is stored in several.")]
 Pictures = Annotated[
-    Path | None,
-    typer.Option(help="Folder of the pictures, where they do not lie in ROOT.", metavar="DIR"),
+    Path | None, typer.Option(help="Folder of the pictures, where they do not lie in ROOT.", metavar="DIR")
 ]
 NewRoot = Annotated[
     Path | None,
-    typer.Option(
-        "--root", help="Folder of the release, if it has moved since the run.", metavar="DIR"
-    ),
+    typer.Option("--root", help="Folder of the release, if it has moved since the run.", metavar="DIR"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Metrics = Annotated[
@@ -43,13 +38,9 @@ Settings = Annotated[
     ),
 ]
 Draws = Annotated[int, typer.Option(help="Bootstrap draws; 0 for no intervals.", min=0)]
-Level = Annotated[
-    float, typer.Option(help="Confidence level of the intervals.", min=0.5, max=0.9999)
-]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.", min=0.5, max=0.9999)]
 Seed = Annotated[int, typer.Option(help="Random seed of the bootstrap draws.", min=0)]
-Workers = Annotated[
-    int | None, typer.Option(help="Processes for masks; default: one per core.", min=1)
-]
+Workers = Annotated[int | None, typer.Option(help="Processes for masks; default: one per core.", min=1)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Ignore cached measurements.")]
 Limit = Annotated[int, typer.Option(help="Problems to print.", min=0)]
 
@@ -61,13 +52,9 @@ Cache = Annotated[
     Path | None, typer.Option(help="Reply cache file; default: the user's cache.", metavar="FILE")
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the reply cache.")]
-MaxRetries = Annotated[
-    int, typer.Option(help="How often a failed call is retried.", min=0, max=100)
-]
+MaxRetries = Annotated[int, typer.Option(help="How often a failed call is retried.", min=0, max=100)]
 
-ReaderName = Annotated[
-    str, typer.Option("--reader", "-r", help="Reader: one of `overread list readers`.")
-]
+ReaderName = Annotated[str, typer.Option("--reader", "-r", help="Reader: one of `overread list readers`.")]
 Workflow = Annotated[
     str, typer.Option("--workflow", "-w", help="Workflow: one of `overread list workflows`.")
 ]
@@ -92,25 +79,17 @@ SessionSetting = Annotated[
 ]
 PriceList = Annotated[
     Path | None,
-    typer.Option(
-        "--prices", help="Price list, TOML or JSON: input and output by model.", metavar="FILE"
-    ),
+    typer.Option("--prices", help="Price list, TOML or JSON: input and output by model.", metavar="FILE"),
 ]
-PriceIn = Annotated[
-    float | None, typer.Option("--price-in", help="Price per million input tokens.", min=0)
-]
+PriceIn = Annotated[float | None, typer.Option("--price-in", help="Price per million input tokens.", min=0)]
 PriceOut = Annotated[
     float | None, typer.Option("--price-out", help="Price per million output tokens.", min=0)
 ]
-RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Retry cases that failed before.")
-]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry cases that failed before.")]
 AllowRemote = Annotated[
     bool, typer.Option("--allow-remote", help="Allow sending the pictures to another machine.")
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Estimate calls and cost; ask and write nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate calls and cost; ask and write nothing.")]
 
 
 def reader_arguments(words: list[str] | None, *, allow_remote: bool) -> dict[str, str]:

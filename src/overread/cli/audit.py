@@ -40,23 +40,16 @@ _MAX_NAMED = 5
 
 
 def audit(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder that `overread run --out` wrote.")
-    ],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `overread run --out` wrote.")],
     arms: Annotated[
         str,
-        typer.Option(
-            help="Which of hidden, other, swapped, only, with commas; the null is always asked."
-        ),
+        typer.Option(help="Which of hidden, other, swapped, only, with commas; the null is always asked."),
     ] = "hidden,other,swapped,only",
     limit: Annotated[
         int | None, typer.Option(help="Only the first readings that cite something.", min=1)
     ] = None,
     seed: Annotated[
-        int,
-        typer.Option(
-            help="Random seed of other regions, other patients and bootstrap draws.", min=0
-        ),
+        int, typer.Option(help="Random seed of other regions, other patients and bootstrap draws.", min=0)
     ] = 0,
     reader_arg: ReaderArgs = None,
     allow_remote: AllowRemote = False,
@@ -211,14 +204,12 @@ def _print_shares(shares: AuditShares) -> None:
         )
     elif shares.rests_on_shown is not None:
         console.print(
-            "nothing was left to compare with, so that no answer can be said to rest on what it "
-            "cites"
+            "nothing was left to compare with, so that no answer can be said to rest on what it cites"
         )
     if shares.rests_on_shown is not None:
         moved = shares.rests_on_shown
         console.print(
-            f"answers that hiding it moves, beyond the null: {format_interval(moved)} "
-            f"of {moved.n:,}"
+            f"answers that hiding it moves, beyond the null: {format_interval(moved)} of {moved.n:,}"
         )
 
 
@@ -233,9 +224,7 @@ def _print_notes(found: Audit) -> None:
     for arm, outcome in found.outcomes.items():
         failed = outcome.tally.failed + outcome.tally.failed_before
         if failed:
-            console.print(
-                f"{failed:,} failed in '{arm}', which counts as moved; try --retry-failed"
-            )
+            console.print(f"{failed:,} failed in '{arm}', which counts as moved; try --retry-failed")
         for case, why in outcome.tally.reasons[:2]:
             console.print(f"  {safe(case)}: {safe(why)}")
 

@@ -25,37 +25,26 @@ if TYPE_CHECKING:
 
 
 def build(
-    recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help="One of `overread list recipes`.")
-    ],
-    source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="Folder of the reports and pictures.")
-    ],
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="One of `overread list recipes`.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Folder of the reports and pictures.")],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder of the build; an existing build is resumed."
-        ),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the build; an existing build is resumed."),
     ],
     reader: Annotated[
         str | None,
-        typer.Option(
-            "--reader", "-r", help="Reader that reads and writes; without one, rules only."
-        ),
+        typer.Option("--reader", "-r", help="Reader that reads and writes; without one, rules only."),
     ] = None,
     reader_arg: ReaderArgs = None,
     auditor: Annotated[
         str | None, typer.Option("--auditor", help="Reader that checks what the first one wrote.")
     ] = None,
     auditor_arg: Annotated[
-        list[str] | None,
-        typer.Option("--auditor-arg", help="An argument of the auditor.", metavar="K=V"),
+        list[str] | None, typer.Option("--auditor-arg", help="An argument of the auditor.", metavar="K=V")
     ] = None,
     probe: Annotated[
         list[str] | None,
-        typer.Option(
-            "--probe", help="Reader that tries to answer from the text alone; repeatable."
-        ),
+        typer.Option("--probe", help="Reader that tries to answer from the text alone; repeatable."),
     ] = None,
     probe_arg: Annotated[
         list[str] | None,
@@ -70,28 +59,21 @@ def build(
         typer.Option("--setting", help="A setting of the recipe; repeatable.", metavar="K=V"),
     ] = None,
     preview: Annotated[
-        int | None,
-        typer.Option(help="Try the steps on the first items and show what each does.", min=1),
+        int | None, typer.Option(help="Try the steps on the first items and show what each does.", min=1)
     ] = None,
     steps: Annotated[
-        str | None,
-        typer.Option(help="Run only these steps; take the others from the ledger.", metavar="A,B"),
+        str | None, typer.Option(help="Run only these steps; take the others from the ledger.", metavar="A,B")
     ] = None,
     begin: Annotated[
-        str | None,
-        typer.Option("--from", help="Redo this step and all later ones.", metavar="STEP"),
+        str | None, typer.Option("--from", help="Redo this step and all later ones.", metavar="STEP")
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", help="Only the first items of the source.", min=1)
     ] = None,
     seed: RunSeed = 0,
     concurrency: Concurrency = 16,
-    prompts: Annotated[
-        Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")
-    ] = None,
-    repairs: Annotated[
-        int, typer.Option(help="How often an unusable answer is asked for again.", min=0)
-    ] = 2,
+    prompts: Annotated[Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")] = None,
+    repairs: Annotated[int, typer.Option(help="How often an unusable answer is asked for again.", min=0)] = 2,
     prices: PriceList = None,
     price_in: PriceIn = None,
     price_out: PriceOut = None,
@@ -100,8 +82,7 @@ def build(
         bool, typer.Option("--retry-failed", help="Try again what failed before.")
     ] = False,
     allow_remote: Annotated[
-        bool,
-        typer.Option("--allow-remote", help="Reports and pictures may be sent to another machine."),
+        bool, typer.Option("--allow-remote", help="Reports and pictures may be sent to another machine.")
     ] = False,
     dry_run: DryRun = False,
     strict: Annotated[
@@ -142,9 +123,7 @@ def build(
             steps=chosen,
             begin=begin,
             concurrency=concurrency,
-            session=session_settings(
-                {"prompts": str(prompts) if prompts else None, "repairs": repairs}
-            ),
+            session=session_settings({"prompts": str(prompts) if prompts else None, "repairs": repairs}),
             prices=parse_prices(prices, price_in, price_out),
             max_retries=max_retries,
             retry_failed=retry_failed,
@@ -180,8 +159,7 @@ def _parse_probes(names: list[str], words: list[str], *, allow_remote: bool) -> 
         if dot and number.isdecimal():
             if not 1 <= int(number) <= len(names):
                 raise UsageError(
-                    f"--probe-arg {name}=… is for a probe that is not there",
-                    remedy=f"there are {len(names)}",
+                    f"--probe-arg {name}=… is for a probe that is not there", remedy=f"there are {len(names)}"
                 )
             own.setdefault(int(number), {})[rest] = value
         else:
@@ -189,9 +167,7 @@ def _parse_probes(names: list[str], words: list[str], *, allow_remote: bool) -> 
     if shared and not names:
         raise UsageError("--probe-arg was given and no --probe", remedy="add --probe")
     return {
-        f"probe-{number}": _make_role(
-            name, {**shared, **own.get(number, {})}, allow_remote=allow_remote
-        )
+        f"probe-{number}": _make_role(name, {**shared, **own.get(number, {})}, allow_remote=allow_remote)
         for number, name in enumerate(names, 1)
     }
 

@@ -57,9 +57,7 @@ def build_json(outcome: BuildOutcome) -> dict[str, Any]:
             for one in outcome.previews
         ],
         "reasons": [{"case": case, "why": why} for case, why in outcome.tally.reasons],
-        "bugs": [
-            {"what": b.what, "case": b.case, "count": b.count} for b in outcome.tally.bugs.values()
-        ],
+        "bugs": [{"what": b.what, "case": b.case, "count": b.count} for b in outcome.tally.bugs.values()],
         "calls": spent.calls,
         "retries": spent.retries,
         "known": spent.cached,
@@ -135,9 +133,7 @@ def format_reasons(counts: dict[str, int]) -> str:
 def _print_notes(console: Console, outcome: BuildOutcome) -> None:
     undone = sum(step.undone for step in outcome.steps)
     if undone and not outcome.dry:
-        console.print(
-            f"  not done: {undone:,} decisions, of steps that were skipped or follow a skipped one"
-        )
+        console.print(f"  not done: {undone:,} decisions, of steps that were skipped or follow a skipped one")
     if outcome.defects:
         console.print(f"  source: {len(outcome.defects):,} rows make no item, or none of their own")
         for defect in outcome.defects[:5]:
@@ -167,9 +163,7 @@ def _print_spending(console: Console, outcome: BuildOutcome) -> None:
     if spent.calls or spent.cached:
         again = f", {spent.retries:,} of them repeated" if spent.retries else ""
         console.print(f"  calls           {spent.calls:,}{again}; {spent.cached:,} from cache")
-        console.print(
-            f"  tokens          {spent.input_tokens:,} read, {spent.output_tokens:,} written"
-        )
+        console.print(f"  tokens          {spent.input_tokens:,} read, {spent.output_tokens:,} written")
     if spent.cost is not None:
         console.print(f"  cost            {format_money(spent.cost, spent.currency)}")
     console.print(f"  seconds         {outcome.tally.seconds:,.1f}")
@@ -180,8 +174,7 @@ def _print_next(console: Console, outcome: BuildOutcome) -> None:
     if outcome.release is not None:
         state = "written" if outcome.written else "unchanged"
         console.print(
-            f"release {state}: {safe(str(outcome.release))} ({len(outcome.items):,} items)",
-            soft_wrap=True,
+            f"release {state}: {safe(str(outcome.release))} ({len(outcome.items):,} items)", soft_wrap=True
         )
     if outcome.waiting:
         console.print(f"{outcome.waiting:,} wait for people: overread adjudicate {folder}")

@@ -29,9 +29,7 @@ def check(
     regions: Annotated[
         Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
     ] = None,
-    limit: Annotated[
-        int, typer.Option(help="Defects to print; --json gives all of them.", min=0)
-    ] = 60,
+    limit: Annotated[int, typer.Option(help="Defects to print; --json gives all of them.", min=0)] = 60,
 ) -> None:
     """Read a release and name every defect: file, row, field, what was expected and found.
 
@@ -89,8 +87,7 @@ def _summary(
         "errors": errors,
         "warnings": len(found) - errors,
         "defects": [
-            {"severity": defect.severity, **defect.model_dump(exclude_none=True)}
-            for defect in found
+            {"severity": defect.severity, **defect.model_dump(exclude_none=True)} for defect in found
         ],
     }
 
@@ -111,10 +108,7 @@ def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
             colour = "red" if defect.severity == "error" else "yellow"
             table.add_row(
                 f"[{colour}]{defect.severity}[/]",
-                *(
-                    safe(text)
-                    for text in (defect.code, defect.where, defect.expected, defect.found)
-                ),
+                *(safe(text) for text in (defect.code, defect.where, defect.expected, defect.found)),
             )
         console.print(table)
         if len(ordered) > limit:
@@ -131,6 +125,4 @@ def _print(found: list[Defect], *, errors: int, title: str, limit: int) -> None:
     empty = any(defect.code == "empty-split" for defect in found)
     verdict = "[green]is intact[/]" if not empty else "[yellow]has no cases[/]"
     verdict = "[red]has errors[/]" if errors else verdict
-    console.print(
-        f"{safe(title)} {verdict}: {errors:,} error(s), {len(found) - errors:,} warning(s)"
-    )
+    console.print(f"{safe(title)} {verdict}: {errors:,} error(s), {len(found) - errors:,} warning(s)")

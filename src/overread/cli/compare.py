@@ -24,20 +24,16 @@ def compare(
     ],
     as_json: AsJson = False,
     baseline: Annotated[
-        str | None,
-        typer.Option(help="Reader to compare the others with; default: the first."),
+        str | None, typer.Option(help="Reader to compare the others with; default: the first.")
     ] = None,
     name: Annotated[
-        list[str] | None,
-        typer.Option(help="What to call the readers, once for each card.", metavar="NAME"),
+        list[str] | None, typer.Option(help="What to call the readers, once for each card.", metavar="NAME")
     ] = None,
     metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Compare by this one only; repeat for several.", metavar="NAME"),
+        list[str] | None, typer.Option(help="Compare by this one only; repeat for several.", metavar="NAME")
     ] = None,
     common: Annotated[
-        bool,
-        typer.Option("--common", help="Use only cases that all of them were graded on."),
+        bool, typer.Option("--common", help="Use only cases that all of them were graded on.")
     ] = False,
     draws: Draws = 1000,
     level: Level = 0.95,
@@ -84,9 +80,7 @@ def _print(found: CardComparison, *, chosen: bool) -> None:
     # Where something is missing the official numbers are of different cases, and favour whoever
     # left out the hard ones: the honest ones belong beside them.
     lacking = any(card.missing or card.failed for card in found.cards.values())
-    shown = [
-        m for m in found.metrics if chosen or not is_twin(m) or (lacking and m.startswith(HONEST))
-    ]
+    shown = [m for m in found.metrics if chosen or not is_twin(m) or (lacking and m.startswith(HONEST))]
     _print_scores(console, found, shown)
     _print_differences(console, found, shown)
     if len(found.cards) > 2 and shown:
@@ -171,8 +165,6 @@ def _print_ranks(console: Console, compared: MetricComparison) -> None:
         share = "" if rank.first is None else f"{rank.first:.0%} of draws"
         tested = compared.significance
         left = "{} – {}".format(*tested.ranges[rank.reader]) if tested else ""
-        table.add_row(
-            f"{rank.rank:g}", safe(rank.reader), format_number(rank.value), between, share, left
-        )
+        table.add_row(f"{rank.rank:g}", safe(rank.reader), format_number(rank.value), between, share, left)
     console.print(table)
     console.print()

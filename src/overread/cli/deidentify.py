@@ -35,9 +35,7 @@ def deidentify(
     ] = False,
     day_first: Annotated[
         bool | None,
-        typer.Option(
-            "--day-first/--month-first", help="How ambiguous dates such as 03/04/2021 are read."
-        ),
+        typer.Option("--day-first/--month-first", help="How ambiguous dates such as 03/04/2021 are read."),
     ] = None,
     keep_side_markers: Annotated[
         bool, typer.Option("--keep-side-markers", help="Leave single R and L uncovered.")
@@ -52,9 +50,7 @@ def deidentify(
         Path | None,
         typer.Option(help="More names to look for, one a line: staff, hospitals.", metavar="FILE"),
     ] = None,
-    patient_column: Annotated[
-        str | None, typer.Option(help="Table column with the patient's id.")
-    ] = None,
+    patient_column: Annotated[str | None, typer.Option(help="Table column with the patient's id.")] = None,
     text_column: Annotated[
         list[str] | None, typer.Option(help="Clean this column as text; repeatable.")
     ] = None,
@@ -62,12 +58,10 @@ def deidentify(
         list[str] | None, typer.Option(help="Leave this column as it is; repeatable.")
     ] = None,
     keep_map: Annotated[
-        Path | None,
-        typer.Option(help="Write what was removed here; keep it safe.", metavar="FILE"),
+        Path | None, typer.Option(help="Write what was removed here; keep it safe.", metavar="FILE")
     ] = None,
     accept_unclean: Annotated[
-        bool,
-        typer.Option("--accept-unclean", help="Write files even if they could not be cleaned."),
+        bool, typer.Option("--accept-unclean", help="Write files even if they could not be cleaned.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -26,9 +26,7 @@ _TRAIN_PATIENTS = (1, 3, 4)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path(
-        "overread-demo"
-    ),
+    out: Annotated[Path, typer.Option(help="Where to write.", metavar="DIR")] = Path("overread-demo"),
     patients: Annotated[int, typer.Option(help="Number of test patients.", min=2, max=1000)] = 4,
     seed: Annotated[int, typer.Option(help="Random seed of the patients.", min=0)] = 0,
     serve: Annotated[
@@ -38,9 +36,7 @@ def demo(
             help="Serve the page on the results at the end; by default where there is a terminal.",
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option(help="Port of the page; 0 takes a free one.", min=0, max=65535)
-    ] = 0,
+    port: Annotated[int, typer.Option(help="Port of the page; 0 takes a free one.", min=0, max=65535)] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser on the page.")
     ] = True,
@@ -113,10 +109,7 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     test = islice((number for number in count(1) if split_of(number) == "test"), patients)
     with progress_bar("making patients") as making:
         outcome = make_population(
-            out,
-            [*test, *_TRAIN_PATIENTS],
-            PatientSettings(seed=seed, mix="illness"),
-            progress=making,
+            out, [*test, *_TRAIN_PATIENTS], PatientSettings(seed=seed, mix="illness"), progress=making
         )
     screen.print("[bold]Synthetic patients[/]: generated, not real people")
     for line in str(outcome).splitlines():
@@ -172,9 +165,7 @@ def _build_benchmarks(screen: Console, out: Path) -> None:
             outcome = run_build(name, out / "sources" / name, out / "builds" / name, watch=watch)
         title = catalog.find("benchmarks", name).title
         dropped = sum(count for step in outcome.steps for count in step.dropped.values())
-        screen.print(
-            f"{title} built from their reports: {len(outcome.items)} case(s), {dropped} dropped"
-        )
+        screen.print(f"{title} built from their reports: {len(outcome.items)} case(s), {dropped} dropped")
 
 
 def _save_first(name: str, out: Path) -> None:
@@ -204,10 +195,7 @@ def _score_table(cards: dict[str, dict[str, Card]]) -> object:
         part = catalog.find("benchmarks", name)
         metric, called = part.headline
         found = compare(
-            [own["atlas"], own["random"]],
-            names=["atlas", "random"],
-            baseline="random",
-            metrics=[metric],
+            [own["atlas"], own["random"]], names=["atlas", "random"], baseline="random", metrics=[metric]
         )
         more = found.metrics[metric].differences["atlas"].difference
         cells = [_format_interval(own[reader].scores[metric]) for reader in READERS]
@@ -233,9 +221,7 @@ def _audit_table(audits: dict[str, Audit]) -> object:
         arms = [_format_interval(moved.get(arm)) for arm in ("null", "hidden", "other")]
         answers = str(moved["hidden"].n) if "hidden" in moved else "–"
         compared = shares.rests.n if shares.rests is not None else 0
-        rests = (
-            _format_interval(shares.rests) if compared >= MIN_ANSWERS else f"too few ({compared})"
-        )
+        rests = _format_interval(shares.rests) if compared >= MIN_ANSWERS else f"too few ({compared})"
         table.add_row(catalog.find("benchmarks", name).title, answers, *arms, rests)
     return table
 

@@ -83,9 +83,7 @@ def find_requirements() -> list[Requirement]:
     parts.append(Requirement("the page", _page_state(), "overread view", remedy, needed=False))
     syntaxes = _decoders()
     able = [name for name, can in syntaxes.items() if can]
-    parts.append(
-        Requirement("DICOM syntaxes", f"{len(able)} can be decoded", "compressed pictures", "")
-    )
+    parts.append(Requirement("DICOM syntaxes", f"{len(able)} can be decoded", "compressed pictures", ""))
     for name in syntaxes.keys() - able:
         remedy = "decompress such files first, for example with dcmdjpeg or gdcmconv"
         parts.append(Requirement(name, None, "DICOM transfer syntax", remedy, needed=False))

@@ -19,15 +19,12 @@ def export(
     format_name: Annotated[
         str,
         typer.Argument(
-            metavar="FORMAT",
-            help="parquet, chat, anole, nnunet, nifti or dicom-seg; 'list' describes them.",
+            metavar="FORMAT", help="parquet, chat, anole, nnunet, nifti or dicom-seg; 'list' describes them."
         ),
     ],
     benchmark: Benchmark = "",
     root: Root = Path(),
-    out: Annotated[
-        Path | None, typer.Option(help="Output folder; must not exist.", metavar="DIR")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder; must not exist.", metavar="DIR")] = None,
     split: AnySplit = "all",
     limit: Annotated[int | None, typer.Option(help="Only the first cases a split.", min=1)] = None,
     style: Annotated[
@@ -37,8 +34,7 @@ def export(
         bool, typer.Option("--with-test-truth", help="The truth of the test split too.")
     ] = False,
     dicom: Annotated[
-        Path | None,
-        typer.Option(help="For dicom-seg: a DICOM series a case, by its id.", metavar="DIR"),
+        Path | None, typer.Option(help="For dicom-seg: a DICOM series a case, by its id.", metavar="DIR")
     ] = None,
     form: Form = None,
     pictures: Pictures = None,

@@ -43,9 +43,7 @@ def grade(
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the scorecard there; `overread compare` reads it.", metavar="FILE"
-        ),
+        typer.Option(help="Write the scorecard there; `overread compare` reads it.", metavar="FILE"),
     ] = None,
     metric: Metrics = None,
     setting: Settings = None,
@@ -53,8 +51,7 @@ def grade(
     level: Level = 0.95,
     seed: Seed = 0,
     reader: Annotated[
-        str | None,
-        typer.Option(help="Name of the reader; default: the file's name.", metavar="NAME"),
+        str | None, typer.Option(help="Name of the reader; default: the file's name.", metavar="NAME")
     ] = None,
     workers: Workers = None,
     form: Form = None,
@@ -68,9 +65,7 @@ def grade(
             "truth is private. Such a card cannot be compared.",
         ),
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 where anything was wrong.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where anything was wrong.")] = False,
     limit: Limit = 20,
 ) -> None:
     """Score predictions against a copy of a benchmark, with intervals.

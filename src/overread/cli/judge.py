@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 def judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `overread run` wrote.")],
     kind: Annotated[
-        str | None,
-        typer.Option("--judge", help="What is judged: steps (of explanations) or discussion."),
+        str | None, typer.Option("--judge", help="What is judged: steps (of explanations) or discussion.")
     ] = None,
     reader: Annotated[
-        str | None,
-        typer.Option("--reader", "-r", help="Reader that judges: one of `overread list readers`."),
+        str | None, typer.Option("--reader", "-r", help="Reader that judges: one of `overread list readers`.")
     ] = None,
     reader_arg: ReaderArgs = None,
     root: NewRoot = None,
@@ -45,9 +43,7 @@ def judge(
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-j", help="Readings at once.", min=1, max=4096)
     ] = 16,
-    prompts: Annotated[
-        Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")
-    ] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder of your own prompts.", metavar="DIR")] = None,
     cache: Cache = None,
     no_cache: NoCache = False,
     max_retries: MaxRetries = 5,
@@ -55,25 +51,19 @@ def judge(
         bool, typer.Option("--retry-failed", help="Retry readings that the judge failed on.")
     ] = False,
     allow_remote: Annotated[
-        bool,
-        typer.Option(
-            "--allow-remote", help="Readings and the truth may be sent to another machine."
-        ),
+        bool, typer.Option("--allow-remote", help="Readings and the truth may be sent to another machine.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print how much is left; ask and write nothing.")
     ] = False,
     agreement: Annotated[
-        Path | None,
-        typer.Option(help="Compare stored verdicts on steps with people's.", metavar="CSV"),
+        Path | None, typer.Option(help="Compare stored verdicts on steps with people's.", metavar="CSV")
     ] = None,
     sheet: Annotated[
-        Path | None,
-        typer.Option(help="Write the judged steps there, for people to rate.", metavar="CSV"),
+        Path | None, typer.Option(help="Write the judged steps there, for people to rate.", metavar="CSV")
     ] = None,
     by: Annotated[
-        str | None,
-        typer.Option(help="Whose verdicts, where several judged: name or rule.", metavar="JUDGE"),
+        str | None, typer.Option(help="Whose verdicts, where several judged: name or rule.", metavar="JUDGE")
     ] = None,
     draws: Draws = 1000,
     level: Level = 0.95,
@@ -94,9 +84,7 @@ def judge(
             remedy="give one of --judge steps, --judge discussion, --agreement CSV, --sheet CSV",
         )
     if agreement is not None:
-        _print_agreement(
-            run, agreement, by, {"draws": draws, "level": level, "seed": seed}, as_json=as_json
-        )
+        _print_agreement(run, agreement, by, {"draws": draws, "level": level, "seed": seed}, as_json=as_json)
         return
     if sheet is not None:
         _write_sheet(run, sheet, by)
@@ -140,9 +128,7 @@ def _prompts_folder(prompts: Path | None) -> str | None:
     return str(prompts.resolve()) if prompts is not None else None
 
 
-def _print_outcome(
-    run: Path, kind: str, found: JudgeOutcome, *, dry_run: bool, as_json: bool
-) -> None:
+def _print_outcome(run: Path, kind: str, found: JudgeOutcome, *, dry_run: bool, as_json: bool) -> None:
     from overread.cli.console import print_json, safe, stdout_console
 
     tally, spent = found.tally, found.tally.spent
@@ -229,16 +215,13 @@ def _write_sheet(run: Path, sheet: Path, by: str | None) -> None:
     verdicts, _ = _step_verdicts(run, by)
     if sheet.exists():
         raise UsageError(
-            f"there is a file {sheet} already, perhaps with somebody's verdicts",
-            remedy="give another name",
+            f"there is a file {sheet} already, perhaps with somebody's verdicts", remedy="give another name"
         )
     with open_atomic(sheet, compress=False) as file:
         # With a mark of order, without which spreadsheets take UTF-8 for something else.
         file.write(rating_sheet(verdicts).encode("utf-8-sig", "replace"))
     steps = sum(len(told.steps) for told in verdicts)
-    stdout_console().print(
-        f"{steps:,} steps of {len(verdicts):,} readings written to {safe(str(sheet))}"
-    )
+    stdout_console().print(f"{steps:,} steps of {len(verdicts):,} readings written to {safe(str(sheet))}")
 
 
 def _print_agreement(
@@ -271,15 +254,10 @@ def _print_pairs(pairs: list[PairAgreement]) -> None:
     for pair in pairs:
         names = (pair.first, pair.second)
         console.print(
-            f"[bold]{safe(names[0])} and {safe(names[1])}[/]: {pair.steps:,} steps of "
-            f"{pair.cases:,} cases"
+            f"[bold]{safe(names[0])} and {safe(names[1])}[/]: {pair.steps:,} steps of {pair.cases:,} cases"
         )
         parts = {"factual": pair.factual, "critical": pair.critical}
-        told = {
-            name: _agreement_cells(found, names)
-            for name, found in parts.items()
-            if found is not None
-        }
+        told = {name: _agreement_cells(found, names) for name, found in parts.items() if found is not None}
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
         for column in ("", *told):
             table.add_column(column, overflow="fold")

@@ -15,13 +15,7 @@ from overread.errors import OverreadError, UsageError
 
 
 def label_table(
-    table: Path,
-    column: str | None,
-    id_column: str | None,
-    labels: str,
-    out: Path | None,
-    *,
-    as_json: bool,
+    table: Path, column: str | None, id_column: str | None, labels: str, out: Path | None, *, as_json: bool
 ) -> None:
     """Label every report of a CSV file and write the labels as a CSV file."""
     from overread.catalog import unknown_name
@@ -34,9 +28,7 @@ def label_table(
 
     for option, value in (("--column", column), ("--id", id_column), ("--out", out)):
         if value is None:
-            raise UsageError(
-                f"{option} is missing", remedy="a table needs --column, --id and --out"
-            )
+            raise UsageError(f"{option} is missing", remedy="a table needs --column, --id and --out")
     assert column is not None
     assert id_column is not None
     assert out is not None
@@ -47,9 +39,7 @@ def label_table(
     text = decode_with_warning(read_bytes(table), str(table))
     rows = [cells for _, cells in read_csv(text, str(table), known=(column, id_column))]
     if not rows:
-        raise OverreadError(
-            "the table is empty", where=str(table), remedy="its first row is a header"
-        )
+        raise OverreadError("the table is empty", where=str(table), remedy="its first row is a header")
     header = [name.strip() for name in rows.pop(0)]
     at, id_at = (_column_index(name, header, table) for name in (column, id_column))
     names = list(LABELS[labels]([]))
@@ -60,10 +50,7 @@ def label_table(
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     seen: set[str] = set()
-    with (
-        progress_bar("reading reports", quiet=as_json) as told,
-        open_atomic(out, exclusive=True) as stream,
-    ):
+    with progress_bar("reading reports", quiet=as_json) as told, open_atomic(out, exclusive=True) as stream:
         writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
         writer.writerow([id_column, *names])
         for number, row in enumerate(rows, 1):
@@ -79,16 +66,12 @@ def label_table(
         warn(f"{times} row(s) of {table} {note}")
     if as_json:
         summary = {"table": str(table), "out": str(out), "labels": labels, "reports": len(rows)}
-        print_json(
-            summary | {"positive": {name: counts[name] for name in names}, "notes": dict(notes)}
-        )
+        print_json(summary | {"positive": {name: counts[name] for name in names}, "notes": dict(notes)})
     else:
         typer.echo(f"wrote {out}: {len(rows):,} report(s), {len(names)} labels of {labels}")
 
 
-def _oddities(
-    row: list[str], header: list[str], report: str, name: str, seen: set[str]
-) -> Iterator[str]:
+def _oddities(row: list[str], header: list[str], report: str, name: str, seen: set[str]) -> Iterator[str]:
     """What is odd about a row; it is written all the same."""
     if len(row) > len(header):
         yield "have more fields than the header: is a text with commas not in quotes?"

@@ -15,16 +15,12 @@ if TYPE_CHECKING:
 
 
 def ledger(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder that `overread build` wrote.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that `overread build` wrote.")],
     case: Annotated[
-        str | None,
-        typer.Argument(metavar="[CASE]", help="One case, by its id or its place '#3'."),
+        str | None, typer.Argument(metavar="[CASE]", help="One case, by its id or its place '#3'.")
     ] = None,
     export: Annotated[
-        Path | None,
-        typer.Option(help="Write every decision there, a row each.", metavar="FILE.parquet"),
+        Path | None, typer.Option(help="Write every decision there, a row each.", metavar="FILE.parquet")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,9 +35,7 @@ def ledger(
         if as_json:
             print_json({"file": str(export), "decisions": count})
         else:
-            stdout_console().print(
-                f"{count:,} decisions written to {safe(str(export))}", soft_wrap=True
-            )
+            stdout_console().print(f"{count:,} decisions written to {safe(str(export))}", soft_wrap=True)
         return
     if case is not None:
         found = load_history(folder, case)

@@ -14,9 +14,7 @@ Rows = list[dict[str, Any]]
 
 
 def list_kinds(
-    kind: Annotated[
-        str, typer.Argument(metavar="[KIND]", help="What to list; all kinds without it.")
-    ] = "",
+    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="What to list; all kinds without it.")] = "",
     as_json: AsJson = False,
     regions: Annotated[
         Path | None, typer.Option(help="Your own X-ray regions (TOML).", metavar="FILE")
@@ -114,9 +112,7 @@ def _prompts() -> Rows:
     from overread.prompts.templates import find_prompt, prompt_names
 
     found = [find_prompt(name) for name in prompt_names()]
-    return [
-        {"name": p.name, "digest": p.digest, "about": p.about.partition("\n")[0]} for p in found
-    ]
+    return [{"name": p.name, "digest": p.digest, "about": p.about.partition("\n")[0]} for p in found]
 
 
 def _recipes() -> Rows:
@@ -187,8 +183,7 @@ def _modalities() -> Rows:
     from overread.ontology import modalities
 
     return [
-        {"modality": item.name, "sub_modalities": [*item.published, *item.sub]}
-        for item in modalities().items
+        {"modality": item.name, "sub_modalities": [*item.published, *item.sub]} for item in modalities().items
     ]
 
 

@@ -22,9 +22,7 @@ def look(
         Path, typer.Argument(metavar="PATH", help="PNG, JPEG, DICOM, NIfTI, or a folder of slices.")
     ],
     save: Annotated[Path | None, typer.Option(help="Save the view as PNG.", metavar="FILE")] = None,
-    window: Annotated[
-        list[str] | None, typer.Option(help="HU window for a volume; repeatable.")
-    ] = None,
+    window: Annotated[list[str] | None, typer.Option(help="HU window for a volume; repeatable.")] = None,
     series: Annotated[
         str | None, typer.Option(help="Which series, where a folder has several.", metavar="UID")
     ] = None,

@@ -118,17 +118,14 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         _exit_with_error("stopped", 130, debug=False)
     except MemoryError:
-        _exit_with_error(
-            "out of memory: close other programs, or work on a smaller split", 1, debug=debug
-        )
+        _exit_with_error("out of memory: close other programs, or work on a smaller split", 1, debug=debug)
     except OSError as error:
         place = f" (in {error.filename})" if error.filename else ""
         _exit_with_error(f"{error.strerror or error}{place}", 1, debug=debug)
     except Exception as error:  # the last line of defence: a bug is told as one
         told = f"{type(error).__name__}: {error}"
         _exit_with_error(
-            f"this is a bug in overread ({told}): run it again with --debug and report what it "
-            "prints",
+            f"this is a bug in overread ({told}): run it again with --debug and report what it prints",
             70,
             debug=debug,
         )

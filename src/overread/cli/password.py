@@ -10,9 +10,7 @@ import typer
 
 
 def password(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Password file; created if missing.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Password file; created if missing.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user.")],
 ) -> None:
     """Give a user of the page a password: asked for twice, or read as one line from a pipe."""

@@ -22,9 +22,7 @@ def phantom(
         int, typer.Option(help="How many; more can be added later.", min=1, max=1_000_000)
     ] = 10,
     seed: Annotated[int, typer.Option(help="Random seed of the patients.", min=0)] = 0,
-    size: Annotated[
-        str, typer.Option(help="small: voxels of 2 mm; full: 512 × 512 × 300 voxels.")
-    ] = "small",
+    size: Annotated[str, typer.Option(help="small: voxels of 2 mm; full: 512 × 512 × 300 voxels.")] = "small",
     difficulty: Annotated[str, typer.Option(help="easy, medium or hard to see.")] = "medium",
     exams: Annotated[
         str, typer.Option(help="Which exams, with commas between them.", metavar="NAMES")
@@ -72,16 +70,13 @@ def phantom(
     if text_only:
         if "medthinkvqa" not in names:
             raise UsageError(
-                "only cases can be drawn as text",
-                remedy="add medthinkvqa to --exams, or leave it out",
+                "only cases can be drawn as text", remedy="add medthinkvqa to --exams, or leave it out"
             )
         _write_text_cases(out, patients, settings, as_json=as_json)
         return
     try:
         with progress_bar("making patients", quiet=as_json) as told:
-            outcome = make_population(
-                out, patients, settings, exams=names, workers=workers, progress=told
-            )
+            outcome = make_population(out, patients, settings, exams=names, workers=workers, progress=told)
     except KeyboardInterrupt:
         typer.echo("overread: stopped; resume with the same command", err=True)
         sys.exit(130)
@@ -138,9 +133,7 @@ def _print(out: Path, outcome: PopulationResult) -> None:
         screen.print(f"{lead}overread check {exam} {safe(root)}/{exam} --split all")
 
 
-def _write_text_cases(
-    out: Path, patients: int, settings: PatientSettings, *, as_json: bool
-) -> None:
+def _write_text_cases(out: Path, patients: int, settings: PatientSettings, *, as_json: bool) -> None:
     """Write the cases as text and say so."""
     from overread.cli.console import print_json, progress_bar, safe
     from overread.cli.console import stdout_console as console

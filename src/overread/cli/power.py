@@ -12,37 +12,27 @@ from overread.cli.arguments import AsJson
 
 def power(
     cards: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="CARD...", help="A pilot: two scorecards or scored runs."),
+        list[Path] | None, typer.Argument(metavar="CARD...", help="A pilot: two scorecards or scored runs.")
     ] = None,
     metric: Annotated[
-        str | None,
-        typer.Option(help="Plan by this metric of the pilot; default: its first.", metavar="NAME"),
+        str | None, typer.Option(help="Plan by this metric of the pilot; default: its first.", metavar="NAME")
     ] = None,
     discordant: Annotated[
-        float | None,
-        typer.Option(help="Without a pilot: share of cases on which one reader alone is right."),
+        float | None, typer.Option(help="Without a pilot: share of cases on which one reader alone is right.")
     ] = None,
     sd: Annotated[
-        float | None,
-        typer.Option(help="Without a pilot: standard deviation of the case-wise differences."),
+        float | None, typer.Option(help="Without a pilot: standard deviation of the case-wise differences.")
     ] = None,
     difference: Annotated[
-        float | None,
-        typer.Option(help="Difference to be found; default: that of the pilot."),
+        float | None, typer.Option(help="Difference to be found; default: that of the pilot.")
     ] = None,
-    cases: Annotated[
-        int | None, typer.Option(help="Number of cases: what can they show?", min=1)
-    ] = None,
+    cases: Annotated[int | None, typer.Option(help="Number of cases: what can they show?", min=1)] = None,
     wanted: Annotated[
         float, typer.Option("--power", help="Chance to find the difference where it is there.")
     ] = 0.8,
-    level: Annotated[
-        float, typer.Option(help="1 less the chance to find one where there is none.")
-    ] = 0.95,
+    level: Annotated[float, typer.Option(help="1 less the chance to find one where there is none.")] = 0.95,
     design_effect: Annotated[
-        float,
-        typer.Option(help="How many cases of the same patients are worth one of another's."),
+        float, typer.Option(help="How many cases of the same patients are worth one of another's.")
     ] = 1.0,
     as_json: AsJson = False,
 ) -> None:

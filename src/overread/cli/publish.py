@@ -18,8 +18,7 @@ def publish(
         typer.Option("--out", "-o", help="Public copy, without the withheld truth.", metavar="DIR"),
     ] = None,
     private: Annotated[
-        Path | None,
-        typer.Option(help="Where the withheld splits go, with all their truth.", metavar="DIR"),
+        Path | None, typer.Option(help="Where the withheld splits go, with all their truth.", metavar="DIR")
     ] = None,
     withhold: Annotated[
         str, typer.Option(help="Splits whose truth is withheld, with commas.", metavar="SPLITS")

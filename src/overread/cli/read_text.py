@@ -35,15 +35,11 @@ def read_text(
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Read a table of reports.", metavar="FILE")
     ] = None,
-    column: Annotated[
-        str | None, typer.Option(help="The column of the table that holds the text.")
-    ] = None,
+    column: Annotated[str | None, typer.Option(help="The column of the table that holds the text.")] = None,
     id_column: Annotated[
         str | None, typer.Option("--id", help="The column that holds the id of a report.")
     ] = None,
-    labels: Annotated[
-        str, typer.Option(help="Which labels: ctrate, chexpert or rexgroundingct.")
-    ] = "ctrate",
+    labels: Annotated[str, typer.Option(help="Which labels: ctrate, chexpert or rexgroundingct.")] = "ctrate",
     out: Annotated[
         Path | None, typer.Option(help="The table to write, one row per report.", metavar="FILE")
     ] = None,
@@ -80,9 +76,7 @@ def _read_one(file: str, *, as_json: bool) -> None:
 
     text = _read_input(file)
     if not text.strip():
-        raise OverreadError(
-            "there is no text", where=_input_name(file), remedy="give one with words"
-        )
+        raise OverreadError("there is no text", where=_input_name(file), remedy="give one with words")
     found = find_statements(text)
     if as_json:
         print_json(
@@ -119,9 +113,7 @@ def read_bytes(path: Path) -> bytes:
             raise UsageError("this is a folder", where=str(path), remedy="name a file in it")
         return path.read_bytes()
     except FileNotFoundError:
-        raise UsageError(
-            "there is no such file", where=str(path), remedy="look at the path again"
-        ) from None
+        raise UsageError("there is no such file", where=str(path), remedy="look at the path again") from None
     except ValueError:  # a NUL in the path
         raise UsageError("this cannot be a path", where=repr(str(path))) from None
 

@@ -21,14 +21,10 @@ def report(
     ] = None,
     worst: Annotated[int, typer.Option(help="Number of worst cases to show.", min=0, max=500)] = 0,
     best: Annotated[int, typer.Option(help="Number of best cases to show.", min=0, max=500)] = 0,
-    random: Annotated[
-        int, typer.Option(help="Number of random cases to show.", min=0, max=500)
-    ] = 0,
+    random: Annotated[int, typer.Option(help="Number of random cases to show.", min=0, max=500)] = 0,
     seed: Annotated[int, typer.Option(help="Random seed of the draw.", min=0)] = 0,
     title: Annotated[str | None, typer.Option(help="Title of the report.", metavar="TEXT")] = None,
-    no_truth: Annotated[
-        bool, typer.Option("--no-truth", help="Leave out the truth of the cases.")
-    ] = False,
+    no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out the truth of the cases.")] = False,
     no_pictures: Annotated[
         bool, typer.Option("--no-pictures", help="Leave out the pictures of the cases.")
     ] = False,
@@ -49,9 +45,7 @@ def report(
     if out.exists() and not force:
         raise UsageError(f"{out} already exists", remedy="give another --out, or --force")
     wanted = CaseSelection(tuple(case or ()), cases, worst, best, random, seed)
-    plan = ReportPlan(
-        runs, wanted, title=title, truth=not no_truth, pictures=not no_pictures, root=moved
-    )
+    plan = ReportPlan(runs, wanted, title=title, truth=not no_truth, pictures=not no_pictures, root=moved)
     made = make_report(plan)
     size = made.write(out, force=force)
     console = screen()

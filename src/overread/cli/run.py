@@ -49,9 +49,7 @@ def run(
     reader: ReaderName,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", "-o", metavar="RUN", help="Folder of the run; an existing run is resumed."
-        ),
+        typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; an existing run is resumed."),
     ],
     reader_arg: ReaderArgs = None,
     workflow: Workflow = "direct",
@@ -73,9 +71,7 @@ def run(
     retry_failed: RetryFailed = False,
     allow_remote: AllowRemote = False,
     dry_run: DryRun = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 where any case failed.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where any case failed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Have a reader read every case, and keep every question, answer and look.

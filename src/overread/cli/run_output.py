@@ -134,8 +134,7 @@ def print_failures(console: Console, tally: Tally, failed: int, unit: str) -> No
         console.print(f"  … {failed - len(named):,} more failed")
     for bug in tally.bugs.values():
         console.print(
-            f"  bug: {safe(bug.what)} in {bug.count} {unit}(s), first {safe(bug.case)}; "
-            "--debug shows where"
+            f"  bug: {safe(bug.what)} in {bug.count} {unit}(s), first {safe(bug.case)}; --debug shows where"
         )
         if is_debugging(sys.argv):
             sys.stderr.write(bug.trace)

@@ -27,14 +27,11 @@ if TYPE_CHECKING:
 
 
 def score(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder that `overread run --out` wrote.")
-    ],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `overread run --out` wrote.")],
     as_json: AsJson = False,
     metric: Metrics = None,
     judge: Annotated[
-        list[str] | None,
-        typer.Option(help="Whose verdicts count, where several judged.", metavar="NAME"),
+        list[str] | None, typer.Option(help="Whose verdicts count, where several judged.", metavar="NAME")
     ] = None,
     setting: Settings = None,
     draws: Draws = 1000,

@@ -42,9 +42,7 @@ def print_card(card: Card, *, limit: int, saved: Path | None) -> None:
 
     console = stdout_console()
     part = catalog.find("benchmarks", card.benchmark)
-    console.print(
-        f"[bold]{part.title} {card.split}[/], {safe(card.predictions)}: {_format_counts(card)}"
-    )
+    console.print(f"[bold]{part.title} {card.split}[/], {safe(card.predictions)}: {_format_counts(card)}")
     console.print()
     plain = {name: score for name, score in card.scores.items() if not is_twin(name)}
     official = {name: score for name, score in plain.items() if HONEST + name in card.scores}
@@ -103,9 +101,7 @@ def _score_columns(head: str, scores: Iterable[Score | None]) -> list[Column]:
 def _print_breakdown(console: Console, card: Card, name: str) -> None:
     """The groups of one breakdown, with the first few scores of the benchmark."""
     groups = card.breakdowns[name]
-    shown = _headline_scores(
-        [m for m in card.scores if any(m in g.scores for g in groups.values())], card
-    )
+    shown = _headline_scores([m for m in card.scores if any(m in g.scores for g in groups.values())], card)
     if not shown or len(groups) < 2:
         return
     columns = [
@@ -180,9 +176,7 @@ def print_columns(console: Console, columns: list[Column]) -> None:
 
     names, *others = columns
     longest = max(map(len, (names.head, *names.texts)))
-    while (room := console.width - sum(_width(c) + _GAP for c in others)) < min(
-        longest, _NAME_ROOM
-    ):
+    while (room := console.width - sum(_width(c) + _GAP for c in others)) < min(longest, _NAME_ROOM):
         least = max(others, key=lambda column: column.spare, default=names)
         if not least.spare:
             break

@@ -26,8 +26,7 @@ def show(
         Path | None, typer.Option(help="Also save the pictures as PNG there.", metavar="DIR")
     ] = None,
     run: Annotated[
-        Path | None,
-        typer.Option("--run", help="Show how a run read it, step by step.", metavar="RUN"),
+        Path | None, typer.Option("--run", help="Show how a run read it, step by step.", metavar="RUN")
     ] = None,
 ) -> None:
     """Show a case: history, options, pictures, sentences. The truth only with --truth.
@@ -215,16 +214,12 @@ def save_pictures(release: Release, entry: Entry, folder: Path, *, truth: bool) 
 
     saved = []
     for name, pixels in draw_case(release, entry, truth=truth):
-        saved.append(
-            Fence(folder).path_to_write(f"{entry.case.benchmark}-{entry.case.id}-{name}.png")
-        )
+        saved.append(Fence(folder).path_to_write(f"{entry.case.benchmark}-{entry.case.id}-{name}.png"))
         write_image(saved[-1], pixels)
     return saved
 
 
-def save_reading(
-    release: Release, entry: Entry, reading: Reading, run: Path, folder: Path
-) -> list[Path]:
+def save_reading(release: Release, entry: Entry, reading: Reading, run: Path, folder: Path) -> list[Path]:
     """Save the pictures of a case as PNG, with the marks of a reading drawn on them."""
     from overread.pixels.case_overlays import draw_reading
     from overread.pixels.image_files import write_image

@@ -20,9 +20,7 @@ def submit(
             "not end in .zip.",
         ),
     ],
-    sample: Annotated[
-        int, typer.Option(help="Which reading, where a case has several.", min=0)
-    ] = 0,
+    sample: Annotated[int, typer.Option(help="Which reading, where a case has several.", min=0)] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the model, for FILE.meta.json.", metavar="TEXT")
@@ -34,8 +32,7 @@ def submit(
         str | None, typer.Option(help="Where to read more, for FILE.meta.json.", metavar="URL")
     ] = None,
     open_source: Annotated[
-        bool | None,
-        typer.Option("--open-source/--closed-source", help="For FILE.meta.json."),
+        bool | None, typer.Option("--open-source/--closed-source", help="For FILE.meta.json.")
     ] = None,
     root: NewRoot = None,
     pictures: Pictures = None,
@@ -52,25 +49,13 @@ def submit(
     from overread.cli.console import print_json, progress_bar, safe, stderr_console
     from overread.runs.submission_export import export_submission
 
-    given = {
-        "model": name,
-        "organisation": organisation,
-        "open_source": open_source,
-        "link": link,
-    }
+    given = {"model": name, "organisation": organisation, "open_source": open_source, "link": link}
     about = None
     if any(value is not None for value in given.values()):
         about = {**given, "date": datetime.now(UTC).date().isoformat()}
     with progress_bar("writing the submission", quiet=as_json) as told:
         handed = export_submission(
-            run,
-            out,
-            sample=sample,
-            force=force,
-            about=about,
-            root=root,
-            pictures=pictures,
-            progress=told,
+            run, out, sample=sample, force=force, about=about, root=root, pictures=pictures, progress=told
         )
     if as_json:
         print_json(

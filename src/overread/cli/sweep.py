@@ -54,9 +54,7 @@ def sweep(
     reader: ReaderName,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder of the runs; an existing sweep is resumed."
-        ),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the runs; an existing sweep is resumed."),
     ],
     vary: Annotated[
         list[str],
@@ -201,9 +199,7 @@ def _print_metric(found: SweepResult, metric: str) -> None:
             why = points[0].card.not_attempted.get(metric, "there is nothing to score")
             stdout_console().print(f"{metric}: not scored ({why})")
         return
-    columns = [
-        Column(axis.name, [one.point.values[axis.name] for one in points]) for axis in found.axes
-    ]
+    columns = [Column(axis.name, [one.point.values[axis.name] for one in points]) for axis in found.axes]
     better = next(score.better for score in scores if score)
     columns.append(Column(f"{metric} {'↑' if better == 'higher' else '↓'}", format_scores(scores)))
     columns.append(Column("n", [f"{score.n:,}" if score else "" for score in scores], "right"))
@@ -211,9 +207,7 @@ def _print_metric(found: SweepResult, metric: str) -> None:
     if any(one.agreement for one in points):
         told = [one.agreement and f"{one.agreement.value:.3f}" for one in points]
         columns.append(Column("agreement", [text or "" for text in told], "right"))
-    columns.append(
-        Column("failed", [f"{one.failed_readings:,}" for one in points], "right", spare=1)
-    )
+    columns.append(Column("failed", [f"{one.failed_readings:,}" for one in points], "right", spare=1))
     print_columns(stdout_console(), columns)
 
 

@@ -16,27 +16,19 @@ if TYPE_CHECKING:
 
 def view(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH…", help="Datasets, runs, builds, or folders that hold such."),
+        list[Path], typer.Argument(metavar="PATH…", help="Datasets, runs, builds, or folders that hold such.")
     ],
-    port: Annotated[
-        int, typer.Option(help="Port to serve on; 0 takes a free one.", min=0, max=65535)
-    ] = 0,
+    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.", min=0, max=65535)] = 0,
     host: Annotated[
         str, typer.Option(help="Address to listen on; others than this machine need passwords.")
     ] = "127.0.0.1",
     password_file: Annotated[
-        Path | None,
-        typer.Option(help="Password file, written by `overread password`.", metavar="FILE"),
+        Path | None, typer.Option(help="Password file, written by `overread password`.", metavar="FILE")
     ] = None,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Do not save readings or verdicts.")
-    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Do not save readings or verdicts.")] = False,
     hide_truth: Annotated[bool, typer.Option("--hide-truth", help="Never send the truth.")] = False,
     moved: NewRoot = None,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open a browser on it.")
-    ] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on it.")] = True,
 ) -> None:
     """Open a page on datasets, runs and builds, with pictures, traces, scores and questions.
 
@@ -52,12 +44,7 @@ def view(
 
         users = read_passwords(password_file)
     opening = ServerSettings(
-        port=port,
-        host=host,
-        users=users,
-        read_only=read_only,
-        truth=not hide_truth,
-        browser=browser,
+        port=port, host=host, users=users, read_only=read_only, truth=not hide_truth, browser=browser
     )
     serve_page(Shelf(paths, datasets_root=moved), opening)
 

@@ -5,16 +5,7 @@ from overread.core.case import Case, Entry, Option, PictureNote, Query, Truth
 from overread.core.defects import Defect
 from overread.core.exchange import Exchange, Message, Reply, SentImage, Usage
 from overread.core.pictures import Geometry, Image, Picture, Volume
-from overread.core.reader import (
-    Ask,
-    DrawnMask,
-    Hints,
-    Masks,
-    Reader,
-    Request,
-    WrappedReader,
-    make_reader,
-)
+from overread.core.reader import Ask, DrawnMask, Hints, Masks, Reader, Request, WrappedReader, make_reader
 from overread.core.record import WITH_HANDLES, Record
 from overread.core.regions import Box, Mask, Region, Slices, Whole
 from overread.core.release_ref import ReleaseRef

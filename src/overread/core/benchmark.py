@@ -29,9 +29,7 @@ class ScannedRow:
     entry: Entry | None
     defects: list[Defect]
 
-    def defect(
-        self, code: str, field: str, expected: str, found: str, *, file: str | None = None
-    ) -> Defect:
+    def defect(self, code: str, field: str, expected: str, found: str, *, file: str | None = None) -> Defect:
         """A defect of this row, or of a file that belongs to it."""
         return Defect(
             code=code,

@@ -19,9 +19,7 @@ def html_table(
     lines = [f"<table><caption>{escape(title)}</caption>"]
     if head:
         lines.append("<tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>")
-    lines += [
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
-    ]
+    lines += ["<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows]
     lines.append("</table>")
     if note:
         lines.append(f"<p>{escape(note)}</p>")

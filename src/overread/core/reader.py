@@ -123,9 +123,7 @@ class Reader:
         """The reading of one whole case; `source` gives the files that it names."""
         raise ReaderError(f"the reader '{self.name}' answers questions and needs a workflow")
 
-    def compute_reading(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, Masks]:
+    def compute_reading(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, Masks]:
         """The reading of one whole case, here and now, and its masks.
 
         The first masks are those of the case's queries, in their order; more may follow, for
@@ -134,9 +132,7 @@ class Reader:
         """
         raise ReaderError(f"the reader '{self.name}' answers questions and needs a workflow")
 
-    async def read_whole(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, Masks | None]:
+    async def read_whole(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, Masks | None]:
         """What a run calls for a whole case: the reading, and masks where the run is to write them.
 
         A computing reader that was handed in ready-made, and so cannot be made again in a worker,
@@ -171,9 +167,7 @@ class WrappedReader(Reader):
         """Answer one question."""
         return await self._reader.read(request)
 
-    async def read_whole(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, Masks | None]:
+    async def read_whole(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, Masks | None]:
         """Read a whole case."""
         return await self._reader.read_whole(case, pictures, seed=seed)
 
@@ -186,9 +180,7 @@ class WrappedReader(Reader):
         await self._reader.close()
 
 
-def make_reader(
-    reader: str | Reader, arguments: Mapping[str, str], place: ReleaseRef | None
-) -> Reader:
+def make_reader(reader: str | Reader, arguments: Mapping[str, str], place: ReleaseRef | None) -> Reader:
     """A reader by its name in the catalog, or the one that was made already."""
     if isinstance(reader, str):
         reader = catalog.find("readers", reader)(dict(arguments), place=place)

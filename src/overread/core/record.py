@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import BaseModel, ConfigDict, SerializationInfo, SerializerFunctionWrapHandler, model_serializer
 
 from overread.core.notebook import html_table
 
@@ -21,12 +15,7 @@ WITH_HANDLES = {"whole": True}
 class Record(BaseModel):
     """Base of all records: frozen, unknown fields refused, every field documented."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        use_attribute_docstrings=True,
-        allow_inf_nan=False,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     def _repr_html_(self) -> str:
         """In a notebook: every field that is filled, as a row."""
@@ -45,9 +34,7 @@ class RecordWithHandles(Record):
     handles: ClassVar[tuple[str, ...]] = ()
 
     @model_serializer(mode="wrap")
-    def _hide_handles(
-        self, dump: SerializerFunctionWrapHandler, info: SerializationInfo
-    ) -> dict[str, Any]:
+    def _hide_handles(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         data: dict[str, Any] = dump(self)
         if not (isinstance(info.context, dict) and info.context.get("whole")):
             for name in self.handles:

@@ -31,7 +31,6 @@ class ReleaseRef:
         part = self.definition
         if self.split not in part.splits:
             raise UsageError(
-                f"{part.title} has no split '{self.split}'",
-                remedy=f"it has {', '.join(part.splits)}",
+                f"{part.title} has no split '{self.split}'", remedy=f"it has {', '.join(part.splits)}"
             )
         return part.load(self.root, self.split, form=self.form, pictures=self.pictures)

@@ -91,8 +91,7 @@ class Submission:
     def with_reader(self, reader: str) -> Submission:
         """The same submission under another reader's name."""
         readings = {
-            case: reading.model_copy(update={"reader": reader})
-            for case, reading in self.readings.items()
+            case: reading.model_copy(update={"reader": reader}) for case, reading in self.readings.items()
         }
         return replace(self, reader=reader, readings=readings)
 
@@ -100,9 +99,7 @@ class Submission:
 class ReadSubmission(Protocol):
     """Reads a submission in the format that the benchmark asks for; nothing in it is trusted."""
 
-    def __call__(
-        self, release: Release, path: Path, entries: Collection[Entry] | None = None
-    ) -> Submission:
+    def __call__(self, release: Release, path: Path, entries: Collection[Entry] | None = None) -> Submission:
         """Problems cost only the row or file they stand in.
 
         What cannot be graded at all raises `SubmissionError`. `entries` are those of the release

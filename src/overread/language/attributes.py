@@ -40,9 +40,7 @@ _NUMBERED = frozenset(
     "grade stage image section slice level type segment t l c station zone score"
     " category rads ct no number".split()
 )
-_BREAKS_NOUN = frozenset(
-    "with in at on to by for from than compatible consistent is are was".split()
-)
+_BREAKS_NOUN = frozenset("with in at on to by for from than compatible consistent is are was".split())
 _CONTINUES = frozenset(
     "formation area change airspace lesion opacity density space pattern appearance rib band view"
     " image".split()
@@ -171,9 +169,7 @@ def _is_earlier(reading: ParsedSentence, at: int) -> bool:
     return any(word in EARLIER for word in behind[:stop])
 
 
-def _add_modifiers(
-    reading: ParsedSentence, item: Observation, own: ThingWords, told: StatementDraft
-) -> None:
+def _add_modifiers(reading: ParsedSentence, item: Observation, own: ThingWords, told: StatementDraft) -> None:
     """Severity, distribution, traits and change."""
     found: dict[str, list[str]] = {"spread": [], "traits": [], "landmarks": []}
     for where in (own.before, own.inside, own.after):
@@ -224,9 +220,7 @@ def _add_severity(
         told.add("severity", value, reading.span(match.first, match.last))
 
 
-def _add_count(
-    reading: ParsedSentence, own: ThingWords, told: StatementDraft, *, there: bool
-) -> None:
+def _add_count(reading: ParsedSentence, own: ThingWords, told: StatementDraft, *, there: bool) -> None:
     """How many: a number ahead of the noun, or one, by its form."""
     words = reading.words
     start, end = _counted_noun(reading, own)

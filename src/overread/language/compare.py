@@ -134,9 +134,7 @@ def compare_reports(reference: str, other: str) -> ReportComparison:
     return compare_statements(find_statements(reference), find_statements(other))
 
 
-def compare_statements(
-    reference: Iterable[Statement], other: Iterable[Statement]
-) -> ReportComparison:
+def compare_statements(reference: Iterable[Statement], other: Iterable[Statement]) -> ReportComparison:
     """Compare what was read from two reports."""
     ours, theirs = merge_statements(reference), merge_statements(other)
     pairs = _pair_findings(ours, theirs)
@@ -158,9 +156,7 @@ def compare_statements(
     )
 
 
-def _pair_findings(
-    ours: Sequence[ReportFinding], theirs: Sequence[ReportFinding]
-) -> list[tuple[int, int]]:
+def _pair_findings(ours: Sequence[ReportFinding], theirs: Sequence[ReportFinding]) -> list[tuple[int, int]]:
     """The partners: indices of both, each at most once."""
     kinship = _kinships(
         {finding.statement.observation for finding in ours},
@@ -253,9 +249,7 @@ def _likeness(a: Statement, b: Statement, kin: int | None) -> int:
     score += 300 if a.presence == b.presence else 250 if there else 0
     score += _field_score(a.side, b.side, fit=a.side == b.side, worth=60)
     score += _field_score(a.lobes, b.lobes, fit=bool(set(a.lobes) & set(b.lobes)), worth=80)
-    score += _field_score(
-        a.segments, b.segments, fit=bool(set(a.segments) & set(b.segments)), worth=40
-    )
+    score += _field_score(a.segments, b.segments, fit=bool(set(a.segments) & set(b.segments)), worth=40)
     score += _field_score(a.size_mm, b.size_mm, fit=same_size(a.size_mm, b.size_mm), worth=50)
     score += _field_score(a.severity, b.severity, fit=a.severity == b.severity, worth=5)
     score += _field_score(a.comparison, b.comparison, fit=a.comparison == b.comparison, worth=5)
@@ -277,9 +271,7 @@ def _conflicts(ours: ReportFinding, theirs: ReportFinding) -> tuple[Conflict, ..
 
     def differ(name: str, one: object, two: object, *fields: str) -> None:
         spots = [
-            next(
-                (s.evidence[field] for field in (fields or (name,)) if field in s.evidence), s.span
-            )
+            next((s.evidence[field] for field in (fields or (name,)) if field in s.evidence), s.span)
             for s in (a, b)
         ]
         found.append(

@@ -26,13 +26,7 @@ CHEXPERT = (
 UNSPECIFIC = "lung opacity"
 """The observation that is no more than a change of density."""
 SPECIFIC = frozenset(
-    {
-        "fibrotic sequela",
-        "consolidation",
-        "centrilobular opacities",
-        "reticulation",
-        "interstitial disease",
-    }
+    {"fibrotic sequela", "consolidation", "centrilobular opacities", "reticulation", "interstitial disease"}
 )
 """What such a change is called where its sentence says what it is."""
 

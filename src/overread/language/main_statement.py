@@ -45,9 +45,7 @@ def find_main_statement(found: Iterable[Statement]) -> Statement | None:
 def _complete(main: Statement, other: Statement) -> Statement:
     """The main statement with what was said of the same finding under its other name."""
     missing = {
-        name: getattr(other, name)
-        for name in _ATTRIBUTES
-        if getattr(other, name) and not getattr(main, name)
+        name: getattr(other, name) for name in _ATTRIBUTES if getattr(other, name) and not getattr(main, name)
     }
     spots = {name: span for name, span in other.evidence.items() if name in missing}
     return main.model_copy(update={**missing, "evidence": {**main.evidence, **spots}})

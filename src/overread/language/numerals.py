@@ -86,11 +86,7 @@ class Numeral(Record):
         """
         if self.unit in ("series", "image", "slice", "frame"):
             return f"{self.unit} {self.value}"
-        return (
-            self.value
-            if self.unit in ("", "date", "time", "level")
-            else f"{self.value} {self.unit}"
-        )
+        return self.value if self.unit in ("", "date", "time", "level") else f"{self.value} {self.unit}"
 
 
 def find_numerals(text: str) -> list[Numeral]:
@@ -106,11 +102,7 @@ def find_numerals(text: str) -> list[Numeral]:
         between = text[one.span.end : two.span.start]
         if one.unit == "" and two.unit in ("mm", "ml", "HU", "%") and _SHARED.fullmatch(between):
             scale = _unit_factor(two)
-            value = (
-                _format_number(_parse_number(one.figure) * scale)
-                if len(one.figure) < 16
-                else one.figure
-            )
+            value = _format_number(_parse_number(one.figure) * scale) if len(one.figure) < 16 else one.figure
             found[n] = one.model_copy(update={"unit": two.unit, "value": value})
     return [one for one in found if (one.unit, one.value, one.figure) != ("", "1", "1")]
 

@@ -97,9 +97,7 @@ class ParsedSentence:
         """What is said of things; the name of a segment is none."""
         used = {n for place in self.places for n in place.segment_words}
         return [
-            match
-            for match in self.vocabulary.modifier_phrases.find(self.words)
-            if match.first not in used
+            match for match in self.vocabulary.modifier_phrases.find(self.words) if match.first not in used
         ]
 
     @cached_property

@@ -155,10 +155,7 @@ def split_place(
     behind = before - 1 in ends and words[before - 1].word in ("on", "in", "at")
     if not behind or words[joints[-1] + 1].word not in SIDES:
         return [place]
-    parts = (
-        _parse_place(words, place.first, joints[-1]),
-        _parse_place(words, joints[-1] + 1, place.last),
-    )
+    parts = (_parse_place(words, place.first, joints[-1]), _parse_place(words, joints[-1] + 1, place.last))
     return [part for part in parts if part is not None]
 
 

@@ -49,9 +49,7 @@ class PresenceDecision:
     cue: Cue | None = None
 
 
-def split_clauses(
-    words: Sequence[Token], ends: Sequence[PhraseMatch[str]]
-) -> list[tuple[int, int]]:
+def split_clauses(words: Sequence[Token], ends: Sequence[PhraseMatch[str]]) -> list[tuple[int, int]]:
     """Rows of words that belong together: a cue does not reach beyond them."""
     count = len(words)
     borders = {0, count}
@@ -146,9 +144,7 @@ def _is_number_sign(words: Sequence[Token], first: int, last: int) -> bool:
     return words[last].word == "." and words[last + 1].word[:1].isdigit()
 
 
-def decide_presence(
-    cues: Sequence[Cue], clause: tuple[int, int], first: int, last: int
-) -> PresenceDecision:
+def decide_presence(cues: Sequence[Cue], clause: tuple[int, int], first: int, last: int) -> PresenceDecision:
     """Whether the thing at words `first` to `last` is there; the nearest cue decides."""
     best: tuple[int, int, Cue] | None = None
     for cue in cues:
@@ -170,11 +166,7 @@ def decide_presence(
     if best is None:
         return PresenceDecision("present")
     chosen = best[2]
-    if (
-        chosen.kind == "absent"
-        and chosen.side == "before"
-        and _is_double_negation(cues, clause, chosen)
-    ):
+    if chosen.kind == "absent" and chosen.side == "before" and _is_double_negation(cues, clause, chosen):
         return PresenceDecision("present", chosen)
     if chosen.words.startswith("suggest"):
         # "No findings that suggest fibrosis": the doubt is denied.

@@ -90,9 +90,7 @@ def find_statements(text: str) -> list[Statement]:
     return found
 
 
-def sentence_statements(
-    text: str, sentence: Sentence, words: Vocabulary | None = None
-) -> list[Statement]:
+def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None = None) -> list[Statement]:
     """What one sentence of a text states."""
     known = words or vocabulary()
     row = drop_joiners(tokenise(text, sentence.start, sentence.end))
@@ -118,9 +116,7 @@ def _means_something(reading: ParsedSentence, thing: PhraseMatch[Observation | H
     return any(p.value in head.by for p in reading.anatomy if first <= p.first and p.last <= last)
 
 
-def _meanings(
-    reading: ParsedSentence, n: int, clause: tuple[int, int]
-) -> list[tuple[str, tuple[str, ...]]]:
+def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[tuple[str, tuple[str, ...]]]:
     """Names of the observations that a thing means, and the places that told so."""
     thing = reading.things[n]
     if isinstance(thing.value, Observation):

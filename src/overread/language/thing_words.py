@@ -41,9 +41,7 @@ _FILLERS = frozenset(
 )
 _LOOKS = frozenset("character appearance pattern distribution component type style form".split())
 _FEW = 3
-_FUNCTION = frozenset(
-    "and or , with in at on of is are was were has have no not without ( )".split()
-)
+_FUNCTION = frozenset("and or , with in at on of is are was were has have no not without ( )".split())
 _PARTS = frozenset({"calcification", "cavitation", "necrosis"})
 _ENDS = frozenset("in at on of is are was were".split())
 _VAGUE = frozenset("lesion nodule opacity density increase nodularity nodular change".split())

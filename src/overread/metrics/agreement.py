@@ -17,13 +17,7 @@ import numpy as np
 
 from overread.errors import UsageError
 from overread.metrics.sample import Numbers, Sample, safe_divide
-from overread.metrics.statistics.bootstrap import (
-    BootstrapDraws,
-    Combine,
-    Interval,
-    interval,
-    intervals,
-)
+from overread.metrics.statistics.bootstrap import BootstrapDraws, Combine, Interval, interval, intervals
 from overread.metrics.statistics.result import Result, format_number
 
 Label: TypeAlias = str | int | float | bool
@@ -111,9 +105,7 @@ def agree(
         "quadratic": partial(kappa, weighting="quadratic"),
         "mcc": mcc,
     }
-    drawn = BootstrapDraws(
-        _own_clusters(len(rows)) if clusters is None else clusters, draws=draws, seed=seed
-    )
+    drawn = BootstrapDraws(_own_clusters(len(rows)) if clusters is None else clusters, draws=draws, seed=seed)
     found = intervals(combines, rows, drawn, level=level)
     return Agreement(
         n=len(rows),

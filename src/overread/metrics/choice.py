@@ -59,9 +59,7 @@ def measure_choice(subject: Subject) -> Measured:
         f"chose_length:{ranks.get(chosen, _NONE)}": 1,
         f"key_length:{ranks.get(truth.answer, _NONE)}": 1,
     }
-    return {
-        "": row | _calibration_row(reading, truth.answer, [option.letter for option in options])
-    }
+    return {"": row | _calibration_row(reading, truth.answer, [option.letter for option in options])}
 
 
 def _shown_letters(reading: Reading | None, options: tuple[Option, ...]) -> dict[str, str]:
@@ -254,12 +252,5 @@ LOG_LOSS = Metric(
 )
 
 METRICS = by_name(
-    ACCURACY,
-    ANSWER_ACCURACY,
-    ANSWER_RATE,
-    POSITION_BIAS,
-    LENGTH_BIAS,
-    CALIBRATION_ERROR,
-    BRIER,
-    LOG_LOSS,
+    ACCURACY, ANSWER_ACCURACY, ANSWER_RATE, POSITION_BIAS, LENGTH_BIAS, CALIBRATION_ERROR, BRIER, LOG_LOSS
 )

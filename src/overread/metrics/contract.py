@@ -135,9 +135,7 @@ def measure_key(metric: Metric) -> str:
     words = []
     while isinstance(measure, partial):
         words += [_stable_repr(value) for value in measure.args]
-        words += [
-            f"{name}={_stable_repr(value)}" for name, value in sorted(measure.keywords.items())
-        ]
+        words += [f"{name}={_stable_repr(value)}" for name, value in sorted(measure.keywords.items())]
         measure = measure.func
     name = getattr(measure, "stored_as", f"{measure.__module__}.{measure.__qualname__}")
     told = ", ".join(words)

@@ -101,9 +101,7 @@ def measure_discussion(subject: Subject) -> Measured:
     return {"": row}
 
 
-def _current_verdicts(
-    subject: Subject, kind: type[_V], words: Callable[[Reading], str]
-) -> _V | None:
+def _current_verdicts(subject: Subject, kind: type[_V], words: Callable[[Reading], str]) -> _V | None:
     """The last verdicts of a kind on the words of the reading as they are now."""
     reading = subject.usable_reading
     text = words(reading) if reading else ""

@@ -62,6 +62,4 @@ def diagnoses() -> tuple[Diagnosis, ...]:
     """All diagnoses of the house, file by file in order of their names."""
     folder = files("overread.ontology") / "data" / "diagnoses"
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
-    return tuple(
-        one for name in names for one in load_ontology(Diagnoses, f"diagnoses/{name}").diagnosis
-    )
+    return tuple(one for name in names for one in load_ontology(Diagnoses, f"diagnoses/{name}").diagnosis)

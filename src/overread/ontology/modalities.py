@@ -39,9 +39,7 @@ class Modalities(Record):
 
     @cached_property
     def _sub(self) -> frozenset[str]:
-        return frozenset(
-            word.casefold() for item in self.items for word in (*item.published, *item.sub)
-        )
+        return frozenset(word.casefold() for item in self.items for word in (*item.published, *item.sub))
 
     def find(self, name: str) -> Modality | None:
         """The level-1 modality of that name or alias.

@@ -135,8 +135,7 @@ def make_population(
         raise UsageError(f"{patients} is not a valid number of patients", remedy="give at least 1")
     _claim_own_folder(out)
     busy = UsageError(
-        f"another overread is making patients in {out}",
-        remedy="wait for it, or choose another folder",
+        f"another overread is making patients in {out}", remedy="wait for it, or choose another folder"
     )
     with lock_folder(out / _WORK_FOLDER, busy=busy):
         _check_settings(out, settings, exams)
@@ -171,10 +170,7 @@ def make_population(
 
 
 def _write_lists(
-    out: Path,
-    records: Sequence[PatientRecord],
-    settings: PatientSettings,
-    outcome: PopulationResult,
+    out: Path, records: Sequence[PatientRecord], settings: PatientSettings, outcome: PopulationResult
 ) -> None:
     """The lists and the card of every exam, from what is known of the patients."""
     outcome.splits.update(split_of(record.number) for record in records)
@@ -184,9 +180,7 @@ def _write_lists(
         own = [record.exam_record(exam) for record in records]
         module.write_lists(out, own)
         counts = outcome.counts[exam] = module.counts(own)
-        text = format_dataset_card(
-            exam, settings, len(records), counts, exams=exams, splits=module.SPLITS
-        )
+        text = format_dataset_card(exam, settings, len(records), counts, exams=exams, splits=module.SPLITS)
         with open_atomic(out / exam / "README.md") as stream:
             stream.write(text.encode("utf-8"))
 
@@ -234,9 +228,7 @@ def _claim_own_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder", remedy="choose another one")
     if out.is_dir() and any(out.iterdir()) and not (out / _WORK_FOLDER).is_dir():
-        raise UsageError(
-            f"{out} exists and was not made by overread phantom", remedy="choose another folder"
-        )
+        raise UsageError(f"{out} exists and was not made by overread phantom", remedy="choose another folder")
     claim_folder(out)
 
 

@@ -95,9 +95,7 @@ class Patient:
 def make_patient(number: int, settings: PatientSettings) -> Patient:
     """Draw patient `number` (from 1 on) of the population that the settings name."""
     if settings.mix == "illness":
-        return scan_visit(
-            draw_case_days(draw_draft(number, settings), settings, first_only=True)[0]
-        )
+        return scan_visit(draw_case_days(draw_draft(number, settings), settings, first_only=True)[0])
     seed = settings.seed
     root = seed_for(seed, number, "body")
     rng = np.random.default_rng(seed_for(seed, number, "beyond"))
@@ -109,9 +107,7 @@ def make_patient(number: int, settings: PatientSettings) -> Patient:
     return scan_visit(person.draw_visit(plans, names, rng, words, style), words, style)
 
 
-def draw_case_days(
-    draft: Draft, settings: PatientSettings, *, first_only: bool = False
-) -> tuple[Visit, ...]:
+def draw_case_days(draft: Draft, settings: PatientSettings, *, first_only: bool = False) -> tuple[Visit, ...]:
     """The patient of a case on its one or two days, or on the first of them only."""
     rng = np.random.default_rng(seed_for(settings.seed, draft.patient, "case", "build"))
     person = _make_person(draft.patient, settings, list(draft.extrapulmonary), rng)
@@ -119,9 +115,7 @@ def draw_case_days(
     return draw_days(person, draft, style=style, first_only=first_only)
 
 
-def scan_visit(
-    visit: Visit, words: np.random.Generator | None = None, style: Style | None = None
-) -> Patient:
+def scan_visit(visit: Visit, words: np.random.Generator | None = None, style: Style | None = None) -> Patient:
     """A patient with the CT of a day and its report."""
     seed, number, settings = visit.settings.seed, visit.number, visit.settings
     if words is None:

@@ -20,10 +20,7 @@ from overread.phantom.statement import KINDS
 Mix = Literal["real", "even", "illness"]
 
 _LOBES = tuple(lobe.code for lobe in lung_names().lobes)
-_SPLIT_PATTERN = (
-    *("train", "test", "val", "train", "train"),
-    *("train", "test", "train", "train", "train"),
-)
+_SPLIT_PATTERN = (*("train", "test", "val", "train", "train"), *("train", "test", "train", "train", "train"))
 
 
 @dataclass(frozen=True)
@@ -71,9 +68,7 @@ def load_population_tables() -> dict[str, Any]:
 
 def draw_plans(rng: np.random.Generator, mix: Mix = "real") -> list[FindingPlan]:
     """The findings of one patient, in the order in which they came up."""
-    count = 1 + int(
-        rng.choice(len(load_population_tables()["number"]), p=load_population_tables()["number"])
-    )
+    count = 1 + int(rng.choice(len(load_population_tables()["number"]), p=load_population_tables()["number"]))
     chosen: list[str] = []
     for _ in range(count):
         names, weights = _category_weights(tuple(sorted(set(chosen))), mix)
@@ -109,9 +104,7 @@ def draw_target(rng: np.random.Generator, plan: FindingPlan | str) -> Target:
     )
 
 
-def _draw_place(
-    rng: np.random.Generator, place: str, lobes: Sequence[str], *, given: bool
-) -> Target:
+def _draw_place(rng: np.random.Generator, place: str, lobes: Sequence[str], *, given: bool) -> Target:
     """A target of one kind of place."""
     if place in ("segment", "lobe"):
         lobe = str(rng.choice(lobes))

@@ -23,9 +23,7 @@ def add_noise(
     size = (61, 250, 250) if fine else (53, 120, 120)
     # A sharp kernel leaves little of the slowest waves: noise on CT is grainy, not cloudy.
     grain = NoiseTile(rng, size, steps, coarse=5.0 * grid.step[0], fine=1.1 * grid.step[0])
-    streaks = NoiseTile(
-        rng, (size[0], size[1], 16), (steps[0], steps[1], 40.0), coarse=4 * steps[1]
-    )
+    streaks = NoiseTile(rng, (size[0], size[1], 16), (steps[0], steps[1], 40.0), coarse=4 * steps[1])
     out = np.empty(grid.shape, np.int16)
     large = deviation * (0.75 + 0.012 * habitus.fat)
     for cut in grid.iterate_slabs():

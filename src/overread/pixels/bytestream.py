@@ -77,8 +77,7 @@ class ByteStream:
                 left += got
                 if left > MAX_TRAILING_BYTES:
                     raise Refused(
-                        f"the file goes on for over {MAX_TRAILING_BYTES:,} bytes after its "
-                        "last voxel",
+                        f"the file goes on for over {MAX_TRAILING_BYTES:,} bytes after its last voxel",
                         where=self.name,
                         remedy="write the file again",
                     )

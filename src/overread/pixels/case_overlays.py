@@ -124,19 +124,13 @@ def truth_labels(release: Release, entry: Entry, space: Geometry) -> NDArray[np.
     return _finding_labels(entry.truth.findings if entry.truth else (), space, release.source)
 
 
-def _finding_labels(
-    findings: Sequence[Finding], space: Geometry, find: FindFile
-) -> NDArray[np.uint8]:
+def _finding_labels(findings: Sequence[Finding], space: Geometry, find: FindFile) -> NDArray[np.uint8]:
     marked = np.zeros(space.shape, np.uint8)
     for number, finding in enumerate(findings, 1):
         for region in finding.regions:
             if isinstance(region, Mask):
                 labels = read_channel(
-                    find(region.file),
-                    region.channel,
-                    space.shape,
-                    region.channels,
-                    name=region.file,
+                    find(region.file), region.channel, space.shape, region.channels, name=region.file
                 )
                 marked[labels > 0] = number
     return marked

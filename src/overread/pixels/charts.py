@@ -108,9 +108,7 @@ class ChartCanvas:
     _paint: list[Paint] = field(default_factory=list)
     _words: list[Paint] = field(default_factory=list)
 
-    def line(
-        self, spots: Sequence[XY], colour: str, *, wide: float = 1.0, dash: XY | None = None
-    ) -> None:
+    def line(self, spots: Sequence[XY], colour: str, *, wide: float = 1.0, dash: XY | None = None) -> None:
         """A line through some spots."""
         dashed = f' stroke-dasharray="{dash[0]:g} {dash[1]:g}"' if dash else ""
         self._svg.append(
@@ -122,9 +120,7 @@ class ChartCanvas:
 
     def area(self, spots: Sequence[XY], colour: str, *, opacity: float) -> None:
         """A filled area that lets through what lies below."""
-        self._svg.append(
-            f'<polygon points="{_points(spots)}" fill="{colour}" fill-opacity="{opacity:g}"/>'
-        )
+        self._svg.append(f'<polygon points="{_points(spots)}" fill="{colour}" fill-opacity="{opacity:g}"/>')
         self._paint.append(partial(_draw_area, spots=spots, colour=colour, opacity=opacity))
 
     def mark(self, spot: XY, shape: Shape, colour: str, *, size: float = 4.0) -> None:
@@ -137,9 +133,7 @@ class ChartCanvas:
             x, y = spot
             told = f'cx="{x:.2f}" cy="{y:.2f}" r="{size:g}"'
             self._svg.append(f'<circle {told} fill="{colour}" {edge}/>')
-        self._paint.append(
-            partial(_draw_mark, spot=spot, corners=corners, colour=colour, size=size)
-        )
+        self._paint.append(partial(_draw_mark, spot=spot, corners=corners, colour=colour, size=size))
 
     def text(
         self,
@@ -161,9 +155,7 @@ class ChartCanvas:
             f'text-anchor="{anchor}"{weight}{turned}>{escape(words)}</text>'
         )
         write = _draw_text_upward if upward else partial(_draw_text, bold=bold)
-        self._words.append(
-            partial(write, spot=spot, words=words, size=size, colour=colour, anchor=anchor)
-        )
+        self._words.append(partial(write, spot=spot, words=words, size=size, colour=colour, anchor=anchor))
 
     def svg(self, title: str) -> bytes:
         """The sheet as SVG; the title is for those who cannot see it."""
@@ -277,14 +269,7 @@ def _draw_text(
 
 
 def _draw_text_upward(
-    image: Pillow.Image,
-    scale: int,
-    *,
-    spot: XY,
-    words: str,
-    size: float,
-    colour: str,
-    anchor: Anchor,
+    image: Pillow.Image, scale: int, *, spot: XY, words: str, size: float, colour: str, anchor: Anchor
 ) -> Pillow.Image:
     x, y = spot[0] * scale, spot[1] * scale
     long = round(text_width(words, size * scale)) + 4

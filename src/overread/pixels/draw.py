@@ -80,9 +80,7 @@ def draw_outline(
     return canvas.astype(np.uint8)
 
 
-def draw_boxes(
-    picture: NDArray[Any], places: Sequence[Box], *, width: int = 2
-) -> NDArray[np.uint8]:
+def draw_boxes(picture: NDArray[Any], places: Sequence[Box], *, width: int = 2) -> NDArray[np.uint8]:
     """The picture with each box drawn in its own colour, and its label above it."""
     canvas = Pillow.fromarray(to_rgb(picture))
     pen = ImageDraw.Draw(canvas)
@@ -97,9 +95,7 @@ def draw_boxes(
     return np.asarray(canvas)
 
 
-def draw_title(
-    picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255)
-) -> NDArray[Any]:
+def draw_title(picture: NDArray[Any], title: str, *, tint: Colour = (255, 255, 255)) -> NDArray[Any]:
     """The picture with one line of text in its upper left corner."""
     canvas = Pillow.fromarray(to_rgb(picture))
     pen = ImageDraw.Draw(canvas)
@@ -114,22 +110,16 @@ def draw_side_letters(picture: NDArray[Any], left: str, right: str) -> NDArray[A
     font = ImageFont.load_default(size=16)
     middle = canvas.height / 2 - 10
     _draw_text(pen, (5, middle), left, (255, 226, 90), font)
-    _draw_text(
-        pen, (canvas.width - 5 - pen.textlength(right, font), middle), right, (255, 226, 90), font
-    )
+    _draw_text(pen, (canvas.width - 5 - pen.textlength(right, font), middle), right, (255, 226, 90), font)
     return np.asarray(canvas)
 
 
-def _draw_text(
-    pen: ImageDraw.ImageDraw, at: tuple[float, float], text: str, tint: Colour, font: Any
-) -> None:
+def _draw_text(pen: ImageDraw.ImageDraw, at: tuple[float, float], text: str, tint: Colour, font: Any) -> None:
     """Words with a dark rim, which stay readable on white lungs and on black air."""
     pen.text(at, text, fill=tint, font=font, stroke_width=2, stroke_fill=(0, 0, 0))
 
 
-def make_montage(
-    pictures: Sequence[NDArray[Any]], *, columns: int, gap: int = 4
-) -> NDArray[np.uint8]:
+def make_montage(pictures: Sequence[NDArray[Any]], *, columns: int, gap: int = 4) -> NDArray[np.uint8]:
     """Pictures side by side on black, each centred in a cell as large as the largest."""
     if not pictures:
         raise PictureError("a montage needs at least one picture")

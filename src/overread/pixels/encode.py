@@ -26,11 +26,7 @@ class EncodedImage(NamedTuple):
 
 
 def encode(
-    picture: NDArray[Any],
-    *,
-    kind: ImageFormat = "png",
-    longest: int | None = None,
-    quality: int = 90,
+    picture: NDArray[Any], *, kind: ImageFormat = "png", longest: int | None = None, quality: int = 90
 ) -> bytes:
     """The picture's bytes, scaled down so that no side is longer than `longest`; never up.
 

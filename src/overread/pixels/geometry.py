@@ -22,9 +22,7 @@ Array = NDArray[np.generic]
 _LETTERS = (("L", "R"), ("P", "A"), ("I", "S"))
 
 
-def make_geometry(
-    shape: tuple[int, int, int], affine: NDArray[np.float64], *, where: str
-) -> Geometry:
+def make_geometry(shape: tuple[int, int, int], affine: NDArray[np.float64], *, where: str) -> Geometry:
     """The geometry record of a volume, after checking that its affine can be one."""
     matrix = np.asarray(affine, dtype=np.float64)
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
@@ -84,17 +82,13 @@ def ras_geometry(space: Geometry) -> Geometry:
     return make_geometry(shape, turned, where="a reoriented volume")
 
 
-def voxel_to_world(
-    space: Geometry, index: tuple[float, float, float]
-) -> tuple[float, float, float]:
+def voxel_to_world(space: Geometry, index: tuple[float, float, float]) -> tuple[float, float, float]:
     """RAS+ millimetres of a voxel index of the stored array."""
     point = np.asarray(space.affine) @ np.array([*index, 1.0])
     return (float(point[0]), float(point[1]), float(point[2]))
 
 
-def world_to_voxel(
-    space: Geometry, point: tuple[float, float, float]
-) -> tuple[float, float, float]:
+def world_to_voxel(space: Geometry, point: tuple[float, float, float]) -> tuple[float, float, float]:
     """Index in the stored array of a point in RAS+ millimetres; not rounded."""
     index = np.linalg.solve(np.asarray(space.affine), np.array([*point, 1.0]))
     return (float(index[0]), float(index[1]), float(index[2]))

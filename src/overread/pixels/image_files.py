@@ -158,9 +158,7 @@ def _open_image(source: Path | bytes, name: str) -> Iterator[Pillow.Image]:
     except FileNotFoundError:
         raise NotThere("there is no such file", where=where) from None
     except (*_DAMAGE, *_DAMAGE_MORE) as error:
-        raise PictureError(
-            f"the picture cannot be decoded ({error})", where=where, remedy=REFETCH
-        ) from None
+        raise PictureError(f"the picture cannot be decoded ({error})", where=where, remedy=REFETCH) from None
 
 
 def _decode(picture: Pillow.Image) -> None:

@@ -105,9 +105,7 @@ def _strip_jpeg(data: bytes) -> EncodedImage | None:
         mark = marker[0]
         if mark == 0xD9:
             whole = scans and size[0] and size[1]
-            return (
-                EncodedImage(b"".join((*kept, b"\xff\xd9")), "image/jpeg", size) if whole else None
-            )
+            return EncodedImage(b"".join((*kept, b"\xff\xd9")), "image/jpeg", size) if whole else None
         length = int.from_bytes(data[at + 2 : at + 4], "big")
         block = data[at : at + 2 + length]
         if length < 2 or len(block) < 2 + length:

@@ -69,11 +69,7 @@ def find_lungs(hu: Array, space: Geometry) -> LungMasks:
     placed = ras_geometry(space)
     steps = [max(1, round(COARSE / mm)) for mm in placed.spacing]
     small = _block_means(ras, steps)
-    near = (
-        placed.spacing[0] * steps[0],
-        placed.spacing[1] * steps[1],
-        placed.spacing[2] * steps[2],
-    )
+    near = (placed.spacing[0] * steps[0], placed.spacing[1] * steps[1], placed.spacing[2] * steps[2])
     air = small < AIR
     parts = _lung_parts(small, air, near)
     if not parts.any():
@@ -243,9 +239,7 @@ def _quantile_index(lung: Bools, share: float) -> float:
     return float(np.searchsorted(total, share * total[-1]))
 
 
-def _split_touching(
-    small: Floats, part: Bools, near: Spacing, middle: float
-) -> tuple[Bools, Bools] | None:
+def _split_touching(small: Floats, part: Bools, near: Spacing, middle: float) -> tuple[Bools, Bools] | None:
     """A part that is two lungs touching, cut along their narrowest touch; None where it is one."""
     from scipy import ndimage
 
@@ -336,9 +330,7 @@ def _repeat_edge(padded: Bools, axis: int, width: int, *, low: bool, high: bool)
         moved[-width:] = moved[-width - 1]
 
 
-def _refine_border(
-    lung: Bools, other: Bools, air: Bools, ras: NDArray[Any], steps: list[int]
-) -> Bools:
+def _refine_border(lung: Bools, other: Bools, air: Bools, ras: NDArray[Any], steps: list[int]) -> Bools:
     """The coarse mask in fine voxels, its border with tissue drawn by their own HU."""
     from scipy import ndimage
 

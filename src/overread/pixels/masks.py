@@ -22,13 +22,7 @@ from numpy.typing import NDArray
 from overread.errors import PictureError, Refused
 from overread.pixels.bytestream import open_stream
 from overread.pixels.geometry import Array
-from overread.pixels.nifti import (
-    MAX_BYTES,
-    NiftiHeader,
-    header_bytes,
-    read_header,
-    read_stream_header,
-)
+from overread.pixels.nifti import MAX_BYTES, NiftiHeader, header_bytes, read_header, read_stream_header
 from overread.storage.atomic import open_atomic
 
 Layout = Literal["FHWD", "HWD", "HWDF"]
@@ -91,9 +85,7 @@ def read_channel(
     return out.reshape(ct, order="F")
 
 
-def count_voxels(
-    source: Path | bytes, ct: Shape, findings: int, *, name: str = ""
-) -> list[dict[int, int]]:
+def count_voxels(source: Path | bytes, ct: Shape, findings: int, *, name: str = "") -> list[dict[int, int]]:
     """For each finding: entity label → voxels. One pass, a few megabytes of memory."""
     header = read_header(source, name=name)
     where = name or "a mask"
@@ -107,9 +99,7 @@ def count_voxels(
             parts = [(f, values[-(first - f) % findings :: findings]) for f in range(findings)]
         elif kind == "HWDF":
             edges = range(first // voxels, (first + len(values) - 1) // voxels + 1)
-            parts = [
-                (f, values[max(0, f * voxels - first) : (f + 1) * voxels - first]) for f in edges
-            ]
+            parts = [(f, values[max(0, f * voxels - first) : (f + 1) * voxels - first]) for f in edges]
         else:
             parts = [(0, values)]
         for finding, part in parts:
@@ -119,9 +109,7 @@ def count_voxels(
     return counts
 
 
-def write_mask(
-    path: Path, channels: Sequence[NDArray[np.integer[Any]]], affine: NDArray[np.float64]
-) -> None:
+def write_mask(path: Path, channels: Sequence[NDArray[np.integer[Any]]], affine: NDArray[np.float64]) -> None:
     """Write findings in the official order (findings, H, W, D), uint8, with the CT's affine."""
     if not channels:
         raise PictureError("a mask needs at least one finding", where=str(path))
@@ -129,8 +117,7 @@ def write_mask(
     for labels in channels:
         if labels.shape != shape or labels.min(initial=0) < 0 or labels.max(initial=0) > 255:
             raise PictureError(
-                "the findings of a mask share one shape and have labels from 0 to 255",
-                where=str(path),
+                "the findings of a mask share one shape and have labels from 0 to 255", where=str(path)
             )
     with open_atomic(path) as out:
         out.write(header_bytes((len(channels), *shape), np.uint8, affine))
@@ -139,9 +126,7 @@ def write_mask(
             out.write(slab.tobytes(order="F"))
 
 
-def _iter_labels(
-    source: Path | bytes, header: NiftiHeader, *, where: str
-) -> Iterator[tuple[int, Array]]:
+def _iter_labels(source: Path | bytes, header: NiftiHeader, *, where: str) -> Iterator[tuple[int, Array]]:
     """(index of the first value, values) chunk by chunk, checked to be labels."""
     item = header.dtype.itemsize
     total = math.prod(header.shape)
@@ -168,8 +153,6 @@ def as_labels(raw: Array, header: NiftiHeader, *, where: str) -> Array:
     if not whole.all() or values.max(initial=0) > 65535:
         bad = float(values[~whole][0]) if not whole.all() else float(values.max())
         raise PictureError(
-            f"the mask holds the value {bad:g}",
-            where=where,
-            remedy="masks hold entity numbers: 0, 1, 2, …",
+            f"the mask holds the value {bad:g}", where=where, remedy="masks hold entity numbers: 0, 1, 2, …"
         )
     return values.astype(np.int32)

@@ -88,9 +88,7 @@ def read_slices(source: Path | bytes, first: int, last: int, *, name: str = "") 
         header = read_stream_header(stream)
         space = _header_geometry(header, where=stream.name)
         if not 0 <= first <= last < space.shape[2]:
-            raise PictureError(
-                f"slices {first} to {last} were asked of {space.shape[2]}", where=stream.name
-            )
+            raise PictureError(f"slices {first} to {last} were asked of {space.shape[2]}", where=stream.name)
         plane = space.shape[0] * space.shape[1]
         flat = _read_voxels(stream, header, first=first * plane, count=(last - first + 1) * plane)
     return _scale(flat, header).reshape((*space.shape[:2], last - first + 1), order="F")
@@ -141,8 +139,7 @@ def read_stream_header(stream: ByteStream) -> NiftiHeader:
     header = _check_header(parsed, affine, where=stream.name)
     if header.size > stream.max_bytes:
         raise Truncated(
-            f"the header claims {header.size:,} bytes of voxels, the file holds at most "
-            f"{stream.max_bytes:,}",
+            f"the header claims {header.size:,} bytes of voxels, the file holds at most {stream.max_bytes:,}",
             where=stream.name,
             remedy=REFETCH,
         )
@@ -153,21 +150,15 @@ def read_stream_header(stream: ByteStream) -> NiftiHeader:
 def _check_header(parsed: Any, affine: NDArray[np.float64], *, where: str) -> NiftiHeader:
     magic = bytes(parsed["magic"].tobytes())
     if not magic.startswith(b"n+"):
-        raise PictureError(
-            "this NIfTI keeps its voxels in another file", where=where, remedy=_REWRITE
-        )
+        raise PictureError("this NIfTI keeps its voxels in another file", where=where, remedy=_REWRITE)
     count = int(parsed["dim"][0])
     dims = tuple(int(n) for n in parsed["dim"][1 : 1 + max(0, min(count, 7))])
     if not 1 <= count <= 7 or any(n < 1 for n in dims):
-        raise PictureError(
-            f"the header gives the dimensions {dims or count}", where=where, remedy=_REWRITE
-        )
+        raise PictureError(f"the header gives the dimensions {dims or count}", where=where, remedy=_REWRITE)
     code = int(parsed["datatype"])
     if code not in _TYPES:
         raise PictureError(
-            f"voxels of NIfTI type {code} are no grey values",
-            where=where,
-            remedy="use integers or floats",
+            f"voxels of NIfTI type {code} are no grey values", where=where, remedy="use integers or floats"
         )
     dtype = np.dtype(_TYPES[code]).newbyteorder(parsed.endianness)
     if int(parsed["bitpix"]) != dtype.itemsize * 8:
@@ -179,9 +170,7 @@ def _check_header(parsed: Any, affine: NDArray[np.float64], *, where: str) -> Ni
     first = 352 if int(parsed["sizeof_hdr"]) == 348 else 544
     offset = float(parsed["vox_offset"]) or first  # 0 means: right after the header
     if not (math.isfinite(offset) and first <= offset <= 1 << 24):
-        raise PictureError(
-            f"the voxels are said to begin at byte {offset:g}", where=where, remedy=_REWRITE
-        )
+        raise PictureError(f"the voxels are said to begin at byte {offset:g}", where=where, remedy=_REWRITE)
     slope, intercept = float(parsed["scl_slope"]), float(parsed["scl_inter"])
     if math.isnan(slope) or slope == 0:
         slope, intercept = 1.0, 0.0  # NIfTI: a slope of 0 or NaN means "not scaled"
@@ -199,9 +188,7 @@ def _header_geometry(header: NiftiHeader, *, where: str) -> Geometry:
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
     if len(shape) != 3:
-        raise PictureError(
-            f"a volume has three axes, this file has the shape {header.shape}", where=where
-        )
+        raise PictureError(f"a volume has three axes, this file has the shape {header.shape}", where=where)
     return make_geometry((shape[0], shape[1], shape[2]), header.affine, where=where)
 
 

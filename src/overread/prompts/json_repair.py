@@ -23,8 +23,7 @@ _DEEPEST = 64
 _CLOSER = {"{": "}", "[": "]"}
 # What has a meaning outside of strings, and a string, complete or cut off.
 _SIGN = re.compile(
-    r"""[{}\[\],:]|"(?:[^"\\]+|\\.)*+(?:"|\Z)|'(?:[^'\\]+|\\.)*+(?:'|\Z)|[^\s{}\[\],:"']+""",
-    re.DOTALL,
+    r"""[{}\[\],:]|"(?:[^"\\]+|\\.)*+(?:"|\Z)|'(?:[^'\\]+|\\.)*+(?:'|\Z)|[^\s{}\[\],:"']+""", re.DOTALL
 )
 _OPENING = re.compile(r"[{\[]")
 _CUT_OFF = "it was cut off, and its last, incomplete part was left out"

@@ -237,8 +237,7 @@ _ANSWER_PHRASE = re.compile(
 _INVISIBLE = dict.fromkeys((0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010)))
 _QUOTES = " \t\r\n\"'`*_“”‘’"
 _LEAD = re.compile(
-    r"(?:(?:option|choice|answer|letter)[:\s]\s{0,3})?[(\[{]?\s?([A-Za-z])\s?(?=\W|$)",
-    re.IGNORECASE,
+    r"(?:(?:option|choice|answer|letter)[:\s]\s{0,3})?[(\[{]?\s?([A-Za-z])\s?(?=\W|$)", re.IGNORECASE
 )
 # 'B-cell lymphoma', 'A mass' and 'C. difficile' speak of no option.
 _BEHIND = re.compile(r"[*\"'`]*(?:[).:,;\]}]|\s[-–—]\s|\s+(?:because|since|as|based|due|given)\b)")
@@ -293,22 +292,14 @@ class _LetterParser:
             if hits:
                 return self._require_one({hit[0] for hit in hits}, "it stood in words, not in JSON")
         hits = [hit for hit in map(self._parse_claim, rest.splitlines()) if hit is not None]
-        return (
-            self._require_one({hit[0] for hit in hits}, "it stood on a line of its own")
-            if hits
-            else None
-        )
+        return self._require_one({hit[0] for hit in hits}, "it stood on a line of its own") if hits else None
 
     def _agree(self, claims: list[str], repaired: str | None) -> ParsedReply[str]:
         """The one option that all claims name; those that name none do not count beside others."""
-        hits = [
-            hit for hit in (self._parse_claim(c, loose=True) for c in claims) if hit is not None
-        ]
+        hits = [hit for hit in (self._parse_claim(c, loose=True) for c in claims) if hit is not None]
         if not hits:
             known = ", ".join(self.letters.values())
-            raise BadReply(
-                f"{_quote_short(claims[-1])} is neither of {known} nor the text of an option"
-            )
+            raise BadReply(f"{_quote_short(claims[-1])} is neither of {known} nor the text of an option")
         return self._require_one({hit[0] for hit in hits}, repaired or hits[0][1])
 
     def _require_one(self, found: set[str], repaired: str | None) -> ParsedReply[str]:

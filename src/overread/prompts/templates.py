@@ -59,9 +59,7 @@ class Prompt:
                 remedy=f"it takes {', '.join(sorted(self.placeholders)) or 'no values'}",
             )
         # One pass: a value that itself holds braces is text, never a gap.
-        return tuple(
-            _PLACEHOLDER.sub(lambda gap: values[gap[1]], part) for part in (self.system, self.user)
-        )  # type: ignore[return-value]
+        return tuple(_PLACEHOLDER.sub(lambda gap: values[gap[1]], part) for part in (self.system, self.user))  # type: ignore[return-value]
 
 
 def prompt_names() -> list[str]:

@@ -102,9 +102,7 @@ def settings_from(settings: type[S], arguments: Mapping[str, Any]) -> S:
     for name, field in known.items():
         needed = field.default is MISSING and field.default_factory is MISSING
         if needed and name not in values:
-            raise UsageError(
-                f"the reader needs the argument '{name}'", remedy=f"add --reader-arg {name}=…"
-            )
+            raise UsageError(f"the reader needs the argument '{name}'", remedy=f"add --reader-arg {name}=…")
     return settings(**values)
 
 

@@ -47,9 +47,7 @@ def make_random(arguments: Mapping[str, str], *, place: ReleaseRef | None = None
     return RandomReader(require_release(place, "random"), settings)
 
 
-def make_majority(
-    arguments: Mapping[str, str], *, place: ReleaseRef | None = None
-) -> MajorityReader:
+def make_majority(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> MajorityReader:
     """Gives the most frequent answer."""
     settings_from(NoSettings, arguments)
     return MajorityReader(require_release(place, "majority"))
@@ -138,9 +136,7 @@ class RandomReader(LazyMaskBase):
             return self._mask_reading(case, pictures, draw, seed=seed)
         others = [truth for other, truth in self._truths if other != case.id]
         told = others[int(dice.integers(len(others)))] if others else Truth()
-        return Reading(
-            case_id=case.id, reader=self.name, choice=told.answer_text, report=told.report
-        )
+        return Reading(case_id=case.id, reader=self.name, choice=told.answer_text, report=told.report)
 
 
 def random_ball(space: Geometry, dice: np.random.Generator, radius: float) -> Voxels:
@@ -283,7 +279,6 @@ def most_typical(texts: Sequence[str]) -> str | None:
     some = list(texts[::step][:REPORTS_COMPARED])
     words = [frozenset(re.findall(r"\w+", text.casefold())) for text in some]
     scores = [
-        sum(2 * len(mine & other) / max(1, len(mine) + len(other)) for other in words)
-        for mine in words
+        sum(2 * len(mine & other) / max(1, len(mine) + len(other)) for other in words) for mine in words
     ]
     return some[max(range(len(some)), key=lambda n: (scores[n], -n))] if some else None

@@ -68,10 +68,7 @@ class PersonReader(Reader):
     interactive = True
 
     def __init__(
-        self,
-        settings: PersonSettings,
-        viewer: tuple[str, ...] = (),
-        terminal: Terminal | None = None,
+        self, settings: PersonSettings, viewer: tuple[str, ...] = (), terminal: Terminal | None = None
     ) -> None:
         """`terminal` is where it is asked and answered: standard input and standard error."""
         self.name = settings.name
@@ -94,14 +91,10 @@ class PersonReader(Reader):
         begin = time.monotonic()
         if not request.messages:
             raise ReaderError(
-                "a person in the terminal cannot draw",
-                remedy="use a workflow that asks in words",
+                "a person in the terminal cannot draw", remedy="use a workflow that asks in words"
             )
         self._greet()
-        repeated = (
-            self._last_messages
-            and request.messages[: len(self._last_messages)] == self._last_messages
-        )
+        repeated = self._last_messages and request.messages[: len(self._last_messages)] == self._last_messages
         fresh = request.messages[len(self._last_messages) :] if repeated else request.messages
         if not repeated:
             self._files = self._write_pictures(request)
@@ -175,9 +168,7 @@ class PersonReader(Reader):
 
     def _greet(self) -> None:
         if not self._greeted:
-            self._terminal.write_line(
-                "You are the reader. :help lists the commands, :quit stops the run."
-            )
+            self._terminal.write_line("You are the reader. :help lists the commands, :quit stops the run.")
             self._greeted = True
 
     def _print_messages(self, messages: tuple[Message, ...], *, begins: bool = True) -> None:
@@ -269,9 +260,7 @@ def _answer_instructions(request: Request) -> str:
         below = "why, if you like, on the lines below it"
         return f"→ In place of JSON, type one letter ({letters}); {below}. {end}"
     if request.task == "answer":
-        return (
-            f"→ In place of JSON, type your answer on one line; why, if you like, below it. {end}"
-        )
+        return f"→ In place of JSON, type your answer on one line; why, if you like, below it. {end}"
     table = _number_table(request.schema)
     if table is not None:
         _, columns = table
@@ -304,9 +293,7 @@ def _format_answer(typed: str, request: Request) -> str:
         if not words:
             continue
         try:
-            values = [
-                _parse_number(word, columns[key]) for word, key in zip(words, columns, strict=True)
-            ]
+            values = [_parse_number(word, columns[key]) for word, key in zip(words, columns, strict=True)]
         except ValueError:
             raise BadReply(f"'{line.strip()}' is not {len(columns)} numbers in order") from None
         rows.append(dict(zip(columns, values, strict=True)))

@@ -46,11 +46,7 @@ class ReplayReader(WholeCaseBase):
         """The submission has been read; its files are read when they are asked for."""
         super().__init__(
             settings.name or submission.reader,
-            {
-                "reader": "replay",
-                "file": settings.file.name,
-                "content": _content_digest(settings.file),
-            },
+            {"reader": "replay", "file": settings.file.name, "content": _content_digest(settings.file)},
         )
         self._submission = submission
         self.problems = tuple(str(problem) for problem in submission.problems)

@@ -32,9 +32,7 @@ class Terminal:
 
     def write_line(self, words: str) -> None:
         """Print words from outside; no control character passes."""
-        plain = "".join(
-            c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in words
-        )
+        plain = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in words)
         self._target.write(f"{plain}\n")
         self._target.flush()
 

@@ -11,15 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from overread.core import (
-    Case,
-    Finding,
-    Mask,
-    Pictures,
-    Reader,
-    Reading,
-    ReleaseRef,
-)
+from overread.core import Case, Finding, Mask, Pictures, Reader, Reading, ReleaseRef
 from overread.errors import NotThere, UsageError
 from overread.pixels.masks import write_mask
 
@@ -58,9 +50,7 @@ class LazyMaskBase(WholeCaseBase):
             write_mask(path, [mask.astype(np.uint8) for mask in draw()], affine)
             return path.read_bytes()
 
-    def _mask_reading(
-        self, case: Case, pictures: Pictures, draw: DrawMasks, *, seed: int
-    ) -> Reading:
+    def _mask_reading(self, case: Case, pictures: Pictures, draw: DrawMasks, *, seed: int) -> Reading:
         """A reading of masks alone, one for each sentence of the case."""
         file = f"{case.id}-{seed}.nii.gz"
         volume = case.pictures[0]

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_core import to_jsonable_python
 
-from overread.core import (
-    Case,
-    Exchange,
-    Hints,
-    Picture,
-    Pictures,
-    Reader,
-    Reading,
-    Release,
-)
+from overread.core import Case, Exchange, Hints, Picture, Pictures, Reader, Reading, Release
 from overread.core.case import captions_of
 from overread.core.seeded import hash_number
 from overread.errors import UsageError
@@ -279,8 +270,7 @@ def _refuse_impossible(settings: SessionSettings, release: Release) -> None:
         raise UsageError(f"each case of {name} has one picture, which cannot be shown {what}")
     if not settings.image_ratio and not any(map(_asks_more_than_report, release)):
         raise UsageError(
-            f"the cases of {name} cannot be read without pictures",
-            remedy="give an image_ratio above 0",
+            f"the cases of {name} cannot be read without pictures", remedy="give an image_ratio above 0"
         )
     if "summary" in settings.reveal and not any(map(_asks_more_than_report, release)):
         raise UsageError(

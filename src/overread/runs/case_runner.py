@@ -9,15 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from overread.core import (
-    Ask,
-    Case,
-    DrawnMask,
-    Reader,
-    Reading,
-    Reply,
-    Request,
-)
+from overread.core import Ask, Case, DrawnMask, Reader, Reading, Reply, Request
 from overread.core.seeded import hash_seed
 from overread.errors import BadReply, OverreadError, ReleaseError, first_error, is_fatal
 from overread.runs.ablations import PresentedCase, Presenter, refuse_unused_hints
@@ -161,9 +153,7 @@ class CaseRunner:
         try:
             if masks is not None:
                 async with self._mask_limit:
-                    return await asyncio.to_thread(
-                        store_masks, folder, case, pictures, reading, masks
-                    )
+                    return await asyncio.to_thread(store_masks, folder, case, pictures, reading, masks)
             return await asyncio.to_thread(copy_reading_files, folder, reading, self._reader.source)
         except OSError as error:
             raise self._store.write_error(error) from None
@@ -185,9 +175,7 @@ class CaseRunner:
             except OSError as error:
                 raise self._store.write_error(error) from None
 
-    def _failed_reading(
-        self, case: Case, sample: int, session: Session | None, why: str
-    ) -> Reading:
+    def _failed_reading(self, case: Case, sample: int, session: Session | None, why: str) -> Reading:
         if session is not None:
             return session.reading(error=why)
         return Reading(case_id=case.id, reader=self._reader.name, sample=sample, error=why)

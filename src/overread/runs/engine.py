@@ -101,8 +101,7 @@ class RunPlan:
                 raise UsageError(f"{name} is {value}", remedy=f"it is {least} or more")
         if self.settings.shuffle and self.first_sample + self.repeat < 2:
             raise UsageError(
-                "shuffle needs at least two readings of each case "
-                "(the first one is never shuffled)",
+                "shuffle needs at least two readings of each case (the first one is never shuffled)",
                 remedy="shuffle with --repeat 2 or more",
             )
 
@@ -220,9 +219,7 @@ def prepare_run(plan: RunPlan) -> tuple[Reader, Release, RunSpec]:
     release = place.open()
     if release.count() == 0:
         raise ReleaseError(
-            f"split '{plan.split}' has no cases",
-            where=str(place.root),
-            remedy="try another --split",
+            f"split '{plan.split}' has no cases", where=str(place.root), remedy="try another --split"
         )
     cases = _resolve_cases(plan, release)
     reader, name = _make_reader(plan, place)
@@ -291,9 +288,7 @@ def find_prices(plan: RunPlan, reader: Reader) -> Prices | None:
     return plan.prices
 
 
-def make_asker(
-    plan: RunPlan, reader: Reader, cache: ReplyCache | None, prices: Prices | None
-) -> Asker:
+def make_asker(plan: RunPlan, reader: Reader, cache: ReplyCache | None, prices: Prices | None) -> Asker:
     """What asks the reader, with the run's limits and retries."""
     pace = EndpointLimits(concurrency_for(plan, reader))
     return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
@@ -379,9 +374,7 @@ def resume_spec(spec: RunSpec, folder: Path) -> RunSpec:
     file = folder / "readings.jsonl"
     if file.exists() and file.stat().st_size:
         raise UsageError(
-            "there is a readings.jsonl here but no spec.json",
-            where=str(folder),
-            remedy="give another --out",
+            "there is a readings.jsonl here but no spec.json", where=str(folder), remedy="give another --out"
         )
     return spec
 

@@ -90,9 +90,7 @@ async def _estimate(plan: RunPlan, folder: Path | None) -> Estimate:
         presenter = make_presenter(plan, reader, release)
         found = Estimate(before=len(known.done))
         workflow = find_workflow(plan, reader)
-        unusable = (
-            find_unusable_questions(folder) if folder is not None and plan.retry_failed else {}
-        )
+        unusable = find_unusable_questions(folder) if folder is not None and plan.retry_failed else {}
         counter = _CountingReader(reader, cache, found, unusable)
         begin = time.monotonic()
         for case, sample in pending_readings(plan, spec, release, known):
@@ -188,9 +186,7 @@ class _CountingReader:
                 self._found.input_tokens += -(-len(part) // CHARACTERS_PER_TOKEN)
         options = request.case.options
         word = options[0].letter if options else "…"
-        return Reply(
-            text=json.dumps(simplest_value(request.schema, word)) if request.schema else word
-        )
+        return Reply(text=json.dumps(simplest_value(request.schema, word)) if request.schema else word)
 
 
 def picture_tokens(width: int, height: int) -> int:

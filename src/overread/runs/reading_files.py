@@ -76,9 +76,7 @@ def copy_reading_files(folder: Path, reading: Reading, source: FindFile) -> Read
         return named[file]
 
     def with_copied_mask(one: Any) -> Any:
-        return (
-            one.model_copy(update={"file": copy_once(one.file)}) if isinstance(one, Mask) else one
-        )
+        return one.model_copy(update={"file": copy_once(one.file)}) if isinstance(one, Mask) else one
 
     changes: dict[str, Any] = {}
     if reading.findings:

@@ -99,9 +99,7 @@ class RunSpec(Record):
         pictures = Path(self.pictures) if self.pictures else None
         return ReleaseRef(self.benchmark, Path(self.root), self.split, self.form, pictures)
 
-    def current_release_ref(
-        self, root: str | Path | None, pictures: str | Path | None
-    ) -> ReleaseRef:
+    def current_release_ref(self, root: str | Path | None, pictures: str | Path | None) -> ReleaseRef:
         """The same copy where it lies now, if somebody says that it was moved."""
         before = self.release_ref
         return replace(
@@ -136,8 +134,7 @@ def refuse_secrets(arguments: Mapping[str, str]) -> None:
         else:
             continue
         raise UsageError(
-            f"{told}, and arguments are written into the run",
-            remedy="put keys into the environment",
+            f"{told}, and arguments are written into the run", remedy="put keys into the environment"
         )
 
 

@@ -47,9 +47,7 @@ def export_submission(
             raise UsageError(
                 f"the run has no reading number {sample} of any case",
                 where=str(folder),
-                remedy=f"--sample {readings.other_samples[0]}"
-                if readings.other_samples
-                else "run it first",
+                remedy=f"--sample {readings.other_samples[0]}" if readings.other_samples else "run it first",
             )
         files = Fence(folder)
         try:

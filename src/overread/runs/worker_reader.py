@@ -43,13 +43,7 @@ class WorkerReader(WrappedReader):
     """A computing reader whose questions and cases are sent to a pool of worker processes."""
 
     def __init__(
-        self,
-        reader: Reader,
-        *,
-        name: str,
-        arguments: Mapping[str, str],
-        place: ReleaseRef,
-        workers: int,
+        self, reader: Reader, *, name: str, arguments: Mapping[str, str], place: ReleaseRef, workers: int
     ) -> None:
         """`reader` is the one that was made here; `name` is its name in the catalog."""
         super().__init__(reader)
@@ -61,17 +55,12 @@ class WorkerReader(WrappedReader):
         sent = replace(request, pictures=cast(Any, None), images=dict(request.images))
         edits = _edits_in(request.pictures)
         return cast(
-            "Reply | DrawnMask",
-            await self._pool.run(_compute_in_worker, self._reader_key, sent, edits),
+            "Reply | DrawnMask", await self._pool.run(_compute_in_worker, self._reader_key, sent, edits)
         )
 
-    async def read_whole(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, Masks]:
+    async def read_whole(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, Masks]:
         """Read one whole case in a worker."""
-        done = self._pool.run(
-            _compute_whole_in_worker, self._reader_key, case, seed, _edits_in(pictures)
-        )
+        done = self._pool.run(_compute_whole_in_worker, self._reader_key, case, seed, _edits_in(pictures))
         return cast("tuple[Reading, Masks]", await done)
 
     async def close(self) -> None:
@@ -96,9 +85,7 @@ def _edit_pictures(release: Release, edits: tuple[Edit, ...]) -> Pictures:
     return AlteredPictures(release.pictures, edits)
 
 
-def _compute_in_worker(
-    recipe: ReaderKey, request: Request, edits: tuple[Edit, ...]
-) -> Reply | DrawnMask:
+def _compute_in_worker(recipe: ReaderKey, request: Request, edits: tuple[Edit, ...]) -> Reply | DrawnMask:
     """One question, in a worker."""
     reader, release = _load_reader(recipe)
     return reader.compute(replace(request, pictures=_edit_pictures(release, edits)))
@@ -125,9 +112,7 @@ def _load_reader(recipe: ReaderKey) -> tuple[Reader, Release]:
 # ---- the masks of whole readings ----------------------------------------------------------
 
 
-def store_masks(
-    folder: Path, case: Case, pictures: Pictures, reading: Reading, masks: Masks
-) -> Reading:
+def store_masks(folder: Path, case: Case, pictures: Pictures, reading: Reading, masks: Masks) -> Reading:
     """Write the masks of a whole reading into its run, and have its regions name their files.
 
     Masks of queries go to the file that is handed in; those of other steps to one beside it. A

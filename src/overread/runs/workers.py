@@ -85,9 +85,7 @@ def _run_pool(
     """Do jobs until there are no more, or until a worker dies: then its jobs are in `fallen`."""
     context = get_context("spawn")  # a fork would carry locked locks along
     listening, lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_init_worker, initargs=(listening,)
-    )
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_init_worker, initargs=(listening,))
     running: dict[Future[Any], Job] = {}
     try:
         while True:

@@ -200,9 +200,7 @@ async def _read_body(scope: Scope, receive: Receive) -> tuple[Receive, Response 
         if size > LONGEST_BODY:  # in chunks, whose sum nobody told before
             return receive, too_long
         more = message.get("more_body", False)
-    whole: list[Message] = [
-        {"type": "http.request", "body": b"".join(parts), "more_body": False},
-    ]
+    whole: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
 
     async def replay() -> Message:
         return whole.pop() if whole else await receive()
@@ -215,9 +213,7 @@ def _error_json(status: int, what: str) -> JSONResponse:
 
 
 def _set_cookie(answer: Response, name: str, cookie: str) -> None:
-    answer.set_cookie(
-        name, cookie, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/"
-    )
+    answer.set_cookie(name, cookie, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/")
 
 
 def _read_cookie(header: str, name: str) -> str | None:

@@ -76,9 +76,7 @@ class ShelfContents(Record):
 
 
 @router.get("/shelf")
-def get_shelf(
-    shelf: ShelfDep, access: AccessDep, user: CurrentUser, *, again: bool = False
-) -> ShelfContents:
+def get_shelf(shelf: ShelfDep, access: AccessDep, user: CurrentUser, *, again: bool = False) -> ShelfContents:
     """What there is to look at; `again` looks at the disk once more."""
     if again:
         shelf.rescan()

@@ -30,9 +30,7 @@ def read_passwords(file: Path) -> dict[str, tuple[bytes, bytes]]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the password file cannot be read ({error})", where=str(file)) from None
     if status.st_mode & 0o077:
-        raise UsageError(
-            "others may read the password file", where=str(file), remedy=f"chmod 600 {file}"
-        )
+        raise UsageError("others may read the password file", where=str(file), remedy=f"chmod 600 {file}")
     users = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -54,8 +52,7 @@ def add_password(file: Path, name: str, password: str) -> None:
     """Give a user a password, the first or another one."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"'{name}' cannot be a user's name",
-            remedy="begin with a letter or digit; . _ @ - may follow",
+            f"'{name}' cannot be a user's name", remedy="begin with a letter or digit; . _ @ - may follow"
         )
     if len(password) < SHORTEST:
         raise UsageError(f"a password has at least {SHORTEST} characters")

@@ -73,10 +73,7 @@ def make_access(opening: ServerSettings) -> Access:
             remedy="give --password-file too, a file that `overread password` makes",
         )
     return Access(
-        token=secrets.token_urlsafe(24),
-        read_only=opening.read_only,
-        truth=opening.truth,
-        hosts=LOOPBACK,
+        token=secrets.token_urlsafe(24), read_only=opening.read_only, truth=opening.truth, hosts=LOOPBACK
     )
 
 

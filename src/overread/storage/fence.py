@@ -47,9 +47,7 @@ class Fence:
         if stat.S_ISLNK(status.st_mode):
             real = os.path.realpath(full)
             if not os.path.exists(real):
-                raise NotThere(
-                    f"{file} is a link to a file that is not there", where=str(self.root)
-                )
+                raise NotThere(f"{file} is a link to a file that is not there", where=str(self.root))
             status = os.stat(real)
         else:
             real = os.path.join(self._real_folder(folder), name)

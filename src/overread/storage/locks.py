@@ -12,9 +12,7 @@ from typing import IO
 from overread.errors import OverreadError
 
 
-def lock_file(
-    file: int | IO[bytes], *, busy: OverreadError | None = None, shared: bool = False
-) -> None:
+def lock_file(file: int | IO[bytes], *, busy: OverreadError | None = None, shared: bool = False) -> None:
     """Lock an open file until it is closed. Where others hold it: raise `busy`, or wait."""
     how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:

@@ -80,9 +80,7 @@ def read_user_file(path: Path, what: str, *, max_bytes: int = 1 << 26) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise OverreadError(
-            f"the {what} cannot be read ({error.strerror})",
-            where=str(path),
-            remedy="look at the path again",
+            f"the {what} cannot be read ({error.strerror})", where=str(path), remedy="look at the path again"
         ) from None
     return require_text(raw, str(path))
 

@@ -11,19 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from overread.core import (
-    Box,
-    Case,
-    Geometry,
-    Mask,
-    Picture,
-    Query,
-    Reading,
-    Region,
-    Slices,
-    Volume,
-    Whole,
-)
+from overread.core import Box, Case, Geometry, Mask, Picture, Query, Reading, Region, Slices, Volume, Whole
 from overread.errors import BadReply, ReaderError
 from overread.pixels.geometry import from_ras, ras_geometry
 from overread.pixels.relative_boxes import RelativeBox
@@ -51,10 +39,7 @@ class Block(BaseModel):
     @property
     def part(self) -> RelativeBox:
         """Its edges, the left one first."""
-        (left, right), (top, bottom) = (
-            sorted((self.left, self.right)),
-            sorted((self.top, self.bottom)),
-        )
+        (left, right), (top, bottom) = (sorted((self.left, self.right)), sorted((self.top, self.bottom)))
         return RelativeBox(left, top, right, bottom)
 
 

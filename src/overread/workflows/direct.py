@@ -17,12 +17,7 @@ from overread.workflows.final_question import (
     cached_schema,
     report_instruction,
 )
-from overread.workflows.prompt_values import (
-    NOT_GIVEN,
-    format_options,
-    format_windows,
-    prompt_for,
-)
+from overread.workflows.prompt_values import NOT_GIVEN, format_options, format_windows, prompt_for
 
 
 async def direct(case: Case, session: Session) -> Reading:
@@ -30,10 +25,7 @@ async def direct(case: Case, session: Session) -> Reading:
     if case.options:
         history = case.history or ""
         # Not stripped: cached replies are found by the exact words.
-        told = {
-            "history": history if history.strip() else NOT_GIVEN,
-            "options": format_options(case),
-        }
+        told = {"history": history if history.strip() else NOT_GIVEN, "options": format_options(case)}
         show = await session.show_async()
         prompt = prompt_for(session, "choose")
         return session.reading(**await ask_choice(case, session, prompt, told, show=show))
@@ -45,9 +37,7 @@ async def direct(case: Case, session: Session) -> Reading:
         return session.reading(**await ask_answer(session, prompt, told, show=show))
     if case.pictures:
         told = {"instruction": report_instruction(case)}
-        return session.reading(
-            **await ask_report(session, "report", told, show=await session.show_async())
-        )
+        return session.reading(**await ask_report(session, "report", told, show=await session.show_async()))
     # This case only: the next one may have something to ask.
     raise ReaderError("the case has no options, no sentences to locate and no picture to report on")
 

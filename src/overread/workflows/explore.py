@@ -99,22 +99,14 @@ async def explore(case: Case, session: Session) -> Reading:
             session, render_fragment(session, "task-choose", {"options": format_options(case)})
         )
         await tour.run()
-        told = {
-            "history": format_history(case),
-            "options": format_options(case),
-            "notes": tour.notes,
-        }
+        told = {"history": format_history(case), "options": format_options(case), "notes": tour.notes}
         return session.reading(
-            **await ask_choice(
-                case, session, "explore-choose", told, show=tour.shown, regions=tour.regions
-            )
+            **await ask_choice(case, session, "explore-choose", told, show=tour.shown, regions=tour.regions)
         )
     if case.queries:
         return await ground_queries(case, session, _ground_by_exploring)
     if not case.pictures:
-        raise ReaderError(
-            "the case has no options, no sentences to locate and no picture to report on"
-        )
+        raise ReaderError("the case has no options, no sentences to locate and no picture to report on")
     if case.asks == "answer" and case.instruction:
         question = {"question": case.instruction}
         tour = _Exploration(session, render_fragment(session, "task-answer", question))
@@ -132,9 +124,7 @@ async def explore(case: Case, session: Session) -> Reading:
 
 async def _ground_by_exploring(scan: CaseScan, query: Query, session: Session) -> Mask:
     """The mask of one sentence: a tour of its own, then boxes."""
-    tour = _Exploration(
-        session, render_fragment(session, "task-ground", {"finding": query.text}), query
-    )
+    tour = _Exploration(session, render_fragment(session, "task-ground", {"finding": query.text}), query)
     await tour.run()
     blocks = await session.ask(
         "explore-ground",
@@ -202,9 +192,7 @@ class _Exploration:
                 query=self.query,
                 kind=None,
             )
-            add_answer_step(
-                session, "say", self.look_regions[-1] if self.look_regions else (), move.thought
-            )
+            add_answer_step(session, "say", self.look_regions[-1] if self.look_regions else (), move.thought)
             if self.lines and move.thought:
                 self.lines[-1] += f" You thought: {move.thought}"
             if move.aim is None:

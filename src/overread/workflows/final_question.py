@@ -10,13 +10,7 @@ from pydantic import BaseModel
 
 from overread.core import Case, Region, SentImage
 from overread.errors import BadReply
-from overread.prompts.replies import (
-    Answer,
-    json_parser,
-    letter_parser,
-    short_answer_parser,
-    text_parser,
-)
+from overread.prompts.replies import Answer, json_parser, letter_parser, short_answer_parser, text_parser
 from overread.session import Session, StepKind
 from overread.workflows.prompt_values import last_reply_text
 

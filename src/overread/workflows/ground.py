@@ -85,9 +85,7 @@ async def _ask_boxes(scan: CaseScan, span: Span, query: Query, session: Session)
         query=query,
         kind=None,
     )
-    add_answer_step(
-        session, "look", [region, *(r for block in found for r in scan.block_regions(block))]
-    )
+    add_answer_step(session, "look", [region, *(r for block in found for r in scan.block_regions(block))])
     return found
 
 

@@ -87,11 +87,7 @@ class _Chain:
         """Ask for the places of one level, and go on within them."""
         found = await self.session.ask(
             "cot-place",
-            {
-                **self._prompt_values(),
-                "level": level,
-                "names": structure_names(level, self.structures),
-            },
+            {**self._prompt_values(), "level": level, "names": structure_names(level, self.structures)},
             self._parse_places,
             task="ground",
             show=[await self._show_remaining()],
@@ -99,13 +95,9 @@ class _Chain:
             query=self.query,
             kind=None,
         )
-        places = [
-            (one_line(place.structure), to_whole_slice(place, self.part)) for place in found.places
-        ]
+        places = [(one_line(place.structure), to_whole_slice(place, self.part)) for place in found.places]
         names = list(dict.fromkeys(name for name, _ in places))
-        regions = [
-            region for name, block in places for region in self.scan.block_regions(block, name)
-        ]
+        regions = [region for name, block in places for region in self.scan.block_regions(block, name)]
         thought = one_line(found.thought) or "; ".join(names) or "passed over"
         add_answer_step(self.session, "look", regions or [self._region()], f"{level}: {thought}")
         if places:
@@ -184,6 +176,4 @@ def structure_names(level: str, structures: Sequence[str]) -> str:
         return ", ".join(lobe.name for lobe in lung_anatomy().lobes)
     before = " ".join(structures).lower()
     own = [lobe for lobe in lung_anatomy().lobes if lobe.name in before] or lung_anatomy().lobes
-    return ", ".join(
-        f"{part.name} segment of the {lobe.name}" for lobe in own for part in lobe.segments
-    )
+    return ", ".join(f"{part.name} segment of the {lobe.name}" for lobe in own for part in lobe.segments)

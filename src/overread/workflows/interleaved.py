@@ -74,16 +74,13 @@ async def interleaved(case: Case, session: Session) -> Reading:
         raise ReaderError("the workflow 'interleaved' needs cases with exactly one 2D image")
     if case.options or case.queries:
         raise ReaderError(
-            "the workflow 'interleaved' is for reports and free-text answers, "
-            "not for options or masks"
+            "the workflow 'interleaved' is for reports and free-text answers, not for options or masks"
         )
     walk = _RegionTour(session, case.pictures[0])
     for group in xray_regions().groups:
         await walk.look_at(group)
     parts = await _conclude(case, session, walk.looks)
-    own = tuple(
-        Finding(text=look.words, regions=(look.box,) if look.box else ()) for look in walk.looks
-    )
+    own = tuple(Finding(text=look.words, regions=(look.box,) if look.box else ()) for look in walk.looks)
     return session.reading(findings=own or None, **parts)
 
 
@@ -106,13 +103,7 @@ class _RegionTour:
         box, part, cutout, exchange = None, None, None, None
         if self._evidence != "text":
             part = await session.ask(
-                "interleaved-where",
-                named,
-                parse_location,
-                task="locate",
-                show=show,
-                schema=_WHERE,
-                kind=None,
+                "interleaved-where", named, parse_location, task="locate", show=show, schema=_WHERE, kind=None
             )
             if part is None:
                 return
@@ -123,12 +114,7 @@ class _RegionTour:
             show = [*show, cutout]
         told = {"evidence": self._evidence_words(part), "before": _format_notes(self.looks)}
         words = await session.ask(
-            "interleaved-say",
-            {**named, **told},
-            text_parser(),
-            task="describe",
-            show=show,
-            kind=None,
+            "interleaved-say", {**named, **told}, text_parser(), task="describe", show=show, kind=None
         )
         look = _RegionLook(group.name, words, box, part, cutout, exchange)
         self._record_look(look)
@@ -138,9 +124,7 @@ class _RegionTour:
         """The film as it is stored; opened once, when something is to be found in it."""
         if self._film is None:
             session, picture = self._session, self._picture
-            self._film = await session.run_in_thread(
-                lambda: oriented_image(session.pictures, picture)
-            )
+            self._film = await session.run_in_thread(lambda: oriented_image(session.pictures, picture))
         return self._film
 
     def _evidence_words(self, part: RelativeBox | None) -> str:
@@ -168,9 +152,7 @@ def parse_location(reply: str) -> ParsedReply[RelativeBox | None]:
     """Reads an answer as the place of a region: the smallest box that holds all boxes given."""
     found = json_parser(Where)(reply)
     parts = [
-        RelativeBox(
-            min(e.left, e.right), min(e.top, e.bottom), max(e.left, e.right), max(e.top, e.bottom)
-        )
+        RelativeBox(min(e.left, e.right), min(e.top, e.bottom), max(e.left, e.right), max(e.top, e.bottom))
         for e in found.value.boxes
     ]
     if any(part.right - part.left < 0.005 or part.bottom - part.top < 0.005 for part in parts):

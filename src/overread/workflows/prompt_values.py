@@ -16,9 +16,7 @@ from overread.session import Session, StepKind
 NOT_GIVEN = "not given"
 
 
-async def show_closeup(
-    session: Session, region: Slices, part: RelativeBox | None = None
-) -> SentImage:
+async def show_closeup(session: Session, region: Slices, part: RelativeBox | None = None) -> SentImage:
     """A close-up montage: half as many slices as the overview, larger, optionally cropped to one
     part.
     """

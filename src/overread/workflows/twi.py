@@ -48,9 +48,7 @@ async def twi(case: Case, session: Session) -> Reading:
     described = _describe_pictures(case, session.hints.captions or findings)
     summary = await _ask_summary(case, session, described)
     weighed = await _ask_differential(case, session, described, summary)
-    own = tuple(
-        Finding(text=text, regions=(Whole(picture=name),)) for name, text in findings.items()
-    )
+    own = tuple(Finding(text=text, regions=(Whole(picture=name),)) for name, text in findings.items())
     parts: dict[str, Any] = {
         "choice": weighed.choice,
         "probabilities": weighed.probabilities,
@@ -171,9 +169,7 @@ async def _ask_differential(
         schema=_DIFFERENTIAL,
         kind=None,
     )
-    add_answer_step(
-        session, "conclude", session.whole_pictures(), _format_differential(case, found)
-    )
+    add_answer_step(session, "conclude", session.whole_pictures(), _format_differential(case, found))
     return found
 
 
@@ -204,17 +200,13 @@ def differential_parser(options: Sequence[Option]) -> ReplyParser[DifferentialRe
         explanation = given.value.explanation.strip() or None
         lacking = [option.letter for option in options if option.letter not in weights]
         note = f"{', '.join(lacking)} not weighed" if lacking else ""
-        told = DifferentialResult(
-            choice.value, explanation, weights, _probabilities(options, weights)
-        )
+        told = DifferentialResult(choice.value, explanation, weights, _probabilities(options, weights))
         return ParsedReply(told, "; ".join(filter(None, (choice.repaired, note))) or None)
 
     return parse
 
 
-def _probabilities(
-    options: Sequence[Option], weights: Mapping[str, Weight]
-) -> dict[str, float] | None:
+def _probabilities(options: Sequence[Option], weights: Mapping[str, Weight]) -> dict[str, float] | None:
     """How likely each option is, together 1; None unless all are given."""
     given = {o.letter: weights[o.letter].probability for o in options if o.letter in weights}
     known = {name: share for name, share in given.items() if share is not None}

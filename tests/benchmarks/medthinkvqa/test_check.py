@@ -19,11 +19,7 @@ from tests.benchmarks.medthinkvqa.entries import Copy, codes, entries, errors
 from tests.jsonl_rows import read_rows, write_rows
 
 BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str, str]] = {
-    "answer letter": (
-        lambda r: r.update(correct_answer="F"),
-        "answer-not-an-option",
-        "correct_answer",
-    ),
+    "answer letter": (lambda r: r.update(correct_answer="F"), "answer-not-an-option", "correct_answer"),
     "answer text": (
         lambda r: r.update(correct_answer_text="Gout"),
         "answer-not-an-option",
@@ -45,22 +41,10 @@ BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str, str]] = {
     "absolute": (lambda r: r.update(image_02_path="/etc/passwd"), "refused-file", "image-2"),
     "odd caption": (lambda r: r.update(image_01_caption={}), "wrong-type", "image_01_caption"),
     "odd flag": (lambda r: r.update(is_longitudinal="maybe"), "wrong-type", "is_longitudinal"),
-    "sub": (
-        lambda r: r.update(image_01_sub_modality="Tea"),
-        "unknown-sub-modality",
-        "image_NN_sub_modality",
-    ),
-    "modality": (
-        lambda r: r.update(image_01_modality="Tea"),
-        "unknown-modality",
-        "image_NN_modality",
-    ),
+    "sub": (lambda r: r.update(image_01_sub_modality="Tea"), "unknown-sub-modality", "image_NN_sub_modality"),
+    "modality": (lambda r: r.update(image_01_modality="Tea"), "unknown-modality", "image_NN_modality"),
     "course": (lambda r: r.update(timepoint_count=3), "timepoint-mismatch", "timepoint_count"),
-    "twice": (
-        lambda r: r.update(image_02_path=r["image_01_path"]),
-        "doubled-picture",
-        "image_02_path",
-    ),
+    "twice": (lambda r: r.update(image_02_path=r["image_01_path"]), "doubled-picture", "image_02_path"),
     "id": (lambda r: r.update(image_02_id="other"), "picture-id-mismatch", "image_02_id"),
     "a gap": (lambda r: r.pop("discussion"), "missing-value", "discussion"),
 }

@@ -49,9 +49,7 @@ def test_one_name_for_two_embedded_pictures_is_never_guessed(sketch: Path, tmp_p
     with pytest.raises(PictureError, match="image-1 cannot be read"):
         release.pictures.pixels(next(iter(release)).pictures[0])
     assert errors(tmp_path) == ["unreadable-file"] * 2
-    embedded(
-        tmp_path, rows, image_01=cells[:1] * 2, image_01_path=["1.jpg"] * 2, image_count=[1, 1]
-    )
+    embedded(tmp_path, rows, image_01=cells[:1] * 2, image_01_path=["1.jpg"] * 2, image_count=[1, 1])
     assert errors(tmp_path) == []
 
 
@@ -72,9 +70,7 @@ def test_embedded_pictures_without_path_columns(sketch: Path, tmp_path: Path, ki
 def test_extra_columns_are_kept_and_hidden(copy: Copy, tmp_path: Path) -> None:
     """Columns of nobody come back out, nested ones too, and no reader sees them."""
     root = copy("medthinkvqa")
-    rows = [
-        row | {"hint": "B!", "meta": {"x": [1, None]}} for row in read_rows(root / "test.jsonl")
-    ]
+    rows = [row | {"hint": "B!", "meta": {"x": [1, None]}} for row in read_rows(root / "test.jsonl")]
     write_rows(root / "test.jsonl", rows)
     assert entries(root)[0].extra == {"hint": "B!", "meta": {"x": [1, None]}}
     assert "B!" not in next(iter(overread.load("medthinkvqa", root))).model_dump_json()
@@ -138,11 +134,7 @@ def test_a_gap_in_a_later_shard_is_named_there(sketch: Path, tmp_path: Path) -> 
         name = f"test-0000{number}-of-00002.parquet"
         parquet.write_table(pa.Table.from_pylist([row]), tmp_path / name)
     (defect,) = overread.check("medthinkvqa", tmp_path)
-    assert (defect.code, defect.file, defect.row) == (
-        "missing-value",
-        "test-00001-of-00002.parquet",
-        1,
-    )
+    assert (defect.code, defect.file, defect.row) == ("missing-value", "test-00001-of-00002.parquet", 1)
 
 
 def test_shards_are_one_split(sketch: Path, tmp_path: Path) -> None:
@@ -156,9 +148,7 @@ def test_shards_are_one_split(sketch: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["struct", "binary"])
-def test_empty_slots_of_embedded_pictures_are_empty(
-    sketch: Path, tmp_path: Path, kind: str
-) -> None:
+def test_empty_slots_of_embedded_pictures_are_empty(sketch: Path, tmp_path: Path, kind: str) -> None:
     """Without path columns, a null cell, or a struct of nulls, is no picture."""
     rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")
     data = next((sketch / "medthinkvqa").rglob("*.jpg")).read_bytes()

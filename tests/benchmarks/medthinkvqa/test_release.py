@@ -103,9 +103,7 @@ def test_copies_of_the_wild_are_the_same_cases(
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "parquet-embedded"])
 @pytest.mark.parametrize("then", ["jsonl", "parquet", "parquet-embedded"])
-def test_load_write_load_is_the_identity(
-    sketch: Path, tmp_path: Path, form: str, then: str
-) -> None:
+def test_load_write_load_is_the_identity(sketch: Path, tmp_path: Path, form: str, then: str) -> None:
     """From jsonl to any form and on to any other: equal entries, equal pixels."""
     first = overread.load("medthinkvqa", sketch / "medthinkvqa")
     overread.write(first, tmp_path / "one", form=form)

@@ -118,9 +118,7 @@ def test_steps_become_findings_summary_and_rationale(hand: Hand, good: list[Row]
         ("\x1b[31mA", "the prediction '\\x1b[31mA' is none of"),
     ],
 )
-def test_what_is_no_letter_counts_as_wrong(
-    hand: Hand, good: list[Row], prediction: Any, words: str
-) -> None:
+def test_what_is_no_letter_counts_as_wrong(hand: Hand, good: list[Row], prediction: Any, words: str) -> None:
     """Anything that is neither a letter nor an option fails its case, by name, and no other."""
     submission = hand([good[0], good[1] | {"prediction": prediction}])
     assert submission.readings["case00003"].error is None
@@ -139,9 +137,7 @@ def test_an_absent_prediction_counts_as_wrong(hand: Hand, good: list[Row]) -> No
 def test_letters_and_texts_that_can_be_told_are_taken(hand: Hand, good: list[Row]) -> None:
     """Small letters, spaces and the whole text of an option are taken, with a warning each."""
     options = good[1]["options"]
-    submission = hand(
-        [good[0] | {"prediction": " b "}, good[1] | {"prediction": options["C"].upper() + "."}]
-    )
+    submission = hand([good[0] | {"prediction": " b "}, good[1] | {"prediction": options["C"].upper() + "."}])
     assert [reading.choice for reading in submission.readings.values()] == ["B", "C"]
     assert said(submission) == []
     assert [p.what for p in submission.problems] == [
@@ -200,9 +196,7 @@ def test_rows_whose_letters_mean_something_else_are_refused(
     assert submission.readings["case00004"].error
 
 
-def test_a_release_without_its_key_refuses_no_row(
-    good: list[Row], sketch: Path, tmp_path: Path
-) -> None:
+def test_a_release_without_its_key_refuses_no_row(good: list[Row], sketch: Path, tmp_path: Path) -> None:
     """Where the key is withheld, a row that carries one is not called changed."""
     original = read_rows(sketch / "medthinkvqa" / "test.jsonl")
     bare = [{k: v for k, v in row.items() if not k.startswith("correct_")} for row in original]
@@ -290,11 +284,7 @@ def test_probabilities_against_the_prediction(hand: Hand, good: list[Row]) -> No
 
 def test_steps_of_the_wrong_kind(hand: Hand, good: list[Row]) -> None:
     """A step that is no text is not handed in; one text too many has no picture."""
-    twi = {
-        "step1_per_image_findings": ["a", 2, "c", "d"],
-        "step2_integrated_summary": ["x"],
-        "z": 1,
-    }
+    twi = {"step1_per_image_findings": ["a", 2, "c", "d"], "step2_integrated_summary": ["x"], "z": 1}
     submission = hand([good[0] | {"prediction_twi": twi}, good[1] | {"prediction_twi": [1]}])
     errors = said(submission)
     assert "`step1_per_image_findings` is a number, not text" in errors[0]
@@ -328,9 +318,7 @@ JUNK: tuple[Any, ...] = (None, True, -1, 3.7, 10**30, [], {}, [1], {"a": 1}, [No
 
 @settings(max_examples=120)
 @given(seed=st.integers(0, 10**9))
-def test_damage_is_told_and_never_crashes(
-    sketch: Path, release: Release, tmp_path: Path, seed: int
-) -> None:
+def test_damage_is_told_and_never_crashes(sketch: Path, release: Release, tmp_path: Path, seed: int) -> None:
     """Bytes and values changed at random give problems or a SubmissionError, nothing else."""
     rng = random.Random(seed)
     rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")

@@ -60,9 +60,7 @@ def test_a_record_becomes_looks_and_words(sketch: Path) -> None:
     assert truth is not None
     assert truth.trace is not None
     looks = [step for step in truth.trace.steps if step.kind == "look"]
-    assert [step.crop for step in looks] == [
-        f"IVLImage/sketch00003/reasoning_image_{n}.jpg" for n in (1, 2)
-    ]
+    assert [step.crop for step in looks] == [f"IVLImage/sketch00003/reasoning_image_{n}.jpg" for n in (1, 2)]
     labels = [region.label for step in looks for region in step.regions if isinstance(region, Box)]
     assert labels == ["heart and the mediastinal region", "lung region"]
     assert [step.kind for step in truth.trace.steps] == [
@@ -131,9 +129,7 @@ def test_question_rows_in_the_hubs_parquet(questions: Path) -> None:
     rows = read_rows(questions / "test.jsonl")
     (questions / "test.jsonl").unlink()
     (questions / "data").mkdir()
-    parquet.write_table(
-        pa.Table.from_pylist(rows), questions / "data" / "train-00000-of-00001.parquet"
-    )
+    parquet.write_table(pa.Table.from_pylist(rows), questions / "data" / "train-00000-of-00001.parquet")
     films = questions.parent / "films"
     films.mkdir()
     shutil.move(questions / "p10", films / "p10")
@@ -145,14 +141,7 @@ def test_question_rows_in_the_hubs_parquet(questions: Path) -> None:
 pieces = st.lists(
     st.sampled_from(
         ["First, I need to analyze the lung region. ", "I will highlight the heart of this X-ray. "]
-        + [
-            " The box is [1, 2, 3, 4] .",
-            " [9, 8, 7] ",
-            "\n\n ",
-            "report: ",
-            "Summarizing: ",
-            "Fine. ",
-        ]
+        + [" The box is [1, 2, 3, 4] .", " [9, 8, 7] ", "\n\n ", "report: ", "Summarizing: ", "Fine. "]
         + ["(left lung [1, 2, 3, 4])", "([5,6,7,8])", "<answer>no</answer>", "<think>", "é "]
     ),
     max_size=12,
@@ -197,11 +186,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str, str]] = {
         "count-mismatch",
         "error",
     ),
-    "no token": (
-        lambda r: r.update(prompt="Report.", images=r["images"][1:]),
-        "count-mismatch",
-        "error",
-    ),
+    "no token": (lambda r: r.update(prompt="Report.", images=r["images"][1:]), "count-mismatch", "error"),
     "inverted": (lambda r: _boxed(r, "[241, 173, 133, 262]"), "inverted-box", "error"),
     "three numbers": (lambda r: _boxed(r, "[133, 173, 241]"), "bad-box", "error"),
     "outside": (lambda r: _boxed(r, "[133, 173, 941, 962]"), "box-outside-picture", "warning"),
@@ -222,18 +207,10 @@ BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str, str]] = {
     "no images": (lambda r: r.pop("images"), "wrong-type", "error"),
     "odd images": (lambda r: r.update(images=[1, 2, 3]), "wrong-type", "error"),
     "odd response": (lambda r: r.update(response=7), "wrong-type", "error"),
-    "no response": (
-        lambda r: r.update(response=None, images=r["images"][:1]),
-        "missing-field",
-        "error",
-    ),
+    "no response": (lambda r: r.update(response=None, images=r["images"][:1]), "missing-field", "error"),
     "lost crop": (lambda r: r["images"].__setitem__(1, "IVLImage/x.jpg"), "missing-file", "error"),
     "way out": (lambda r: r["images"].__setitem__(1, "../../x.jpg"), "refused-file", "error"),
-    "no report": (
-        lambda r: r.update(response=r["response"].split("Summarizing")[0]),
-        "no-report",
-        "warning",
-    ),
+    "no report": (lambda r: r.update(response=r["response"].split("Summarizing")[0]), "no-report", "warning"),
     "other region": (
         lambda r: r.update(response=r["response"].replace("lung region", "tail region")),
         "unknown-region",
@@ -288,9 +265,7 @@ def test_flat_folders_give_each_film_its_own_id(copy: Copy) -> None:
     (root / "images").mkdir()
     for row in rows:
         flat = [
-            file.replace("IVLImage/", "images/")
-            .replace("/problem", "-film")
-            .replace("/reasoning", "-crop")
+            file.replace("IVLImage/", "images/").replace("/problem", "-film").replace("/reasoning", "-crop")
             for file in row["images"]
         ]
         for old, new in zip(row["images"], flat, strict=True):
@@ -334,8 +309,7 @@ def test_a_prompt_of_another_shape_is_written_back_as_it_was(copy: Copy, tmp_pat
     """The token may stand first; the instruction is clean, the row keeps its letters."""
     root = copy("mmrad")
     rows = [
-        row | {"prompt": "<image>\nWrite  a report.", "study": 5}
-        for row in read_rows(root / "test.jsonl")
+        row | {"prompt": "<image>\nWrite  a report.", "study": 5} for row in read_rows(root / "test.jsonl")
     ]
     write_rows(root / "test.jsonl", rows)
     assert entries(root)[0].case.instruction == "Write a report."

@@ -151,11 +151,7 @@ def test_pictures_in_another_folder_are_recognised(hand: Hand, good: list[Row]) 
     ],
 )
 def test_crops_that_cannot_be_had(
-    hand: Hand,
-    good: list[Row],
-    cut: Callable[[list[str]], list[Any]],
-    severity: str,
-    words: str,
+    hand: Hand, good: list[Row], cut: Callable[[list[str]], list[Any]], severity: str, words: str
 ) -> None:
     """A crop that is missing, surplus or elsewhere leaves the look, without its crop."""
     images = good[1]["images"]
@@ -271,20 +267,7 @@ def test_files_that_cannot_be_graded(release: Release, tmp_path: Path, content: 
         read_submission(release, path)
 
 
-JUNK: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    3.7,
-    [],
-    {},
-    [1],
-    {"a": 1},
-    [None],
-    "",
-    "\0",
-    "<image>" * 9,
-)
+JUNK: tuple[Any, ...] = (None, True, -1, 3.7, [], {}, [1], {"a": 1}, [None], "", "\0", "<image>" * 9)
 
 
 @settings(max_examples=120)
@@ -294,9 +277,7 @@ def test_damage_is_told_and_never_crashes(
 ) -> None:
     """Bytes and values changed at random give problems or a SubmissionError, nothing else."""
     rng = random.Random(seed)
-    which, source = rng.choice(
-        ((release, sketch / "mmrad"), (asked, tmp_path / "thinkvg")),
-    )
+    which, source = rng.choice(((release, sketch / "mmrad"), (asked, tmp_path / "thinkvg")))
     rows: list[Row] = read_rows(source / "test.jsonl")
     for _ in range(rng.randint(0, 3)):
         row = rng.choice(rows)

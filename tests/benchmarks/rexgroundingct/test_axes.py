@@ -71,9 +71,7 @@ def test_square_slices_leave_two_ways() -> None:
     assert remedy.count("np.transpose") == 2
 
 
-def test_headers_that_say_nothing_are_left_alone(
-    release: Release, folder: Path, space: Geometry
-) -> None:
+def test_headers_that_say_nothing_are_left_alone(release: Release, folder: Path, space: Geometry) -> None:
     """An identity, no affine at all and a nonsensical one give no warning; swapped axes do."""
     ct = np.asarray(space.affine)
     for affine in (np.eye(4), np.zeros((4, 4)), np.full((4, 4), np.nan), ct):

@@ -99,9 +99,7 @@ def test_masks_of_the_wild_are_understood_and_mended_on_writing(
         nib.save(nib.Nifti1Image(array.astype(dtype), image.affine), path)
     assert entries(root) == before
     told = found(root)
-    assert told == (
-        {"wrong-encoding": "error"} if order == "float" else {"mask-variant": "warning"}
-    )
+    assert told == ({"wrong-encoding": "error"} if order == "float" else {"mask-variant": "warning"})
     overread.write(overread.load("rexgroundingct", root), tmp_path / "out")
     assert entries(tmp_path / "out") == before
     assert found(tmp_path / "out") == {}
@@ -144,9 +142,7 @@ def test_an_official_release_is_intact(copy: Copy) -> None:
         path.unlink()
     data = listed(root)
     data["val"] = [dict(data["train"][0], name="test_3_b_1.nii.gz")]
-    shutil.copy(
-        root / "segmentations" / "train_1_a_1.nii.gz", root / "segmentations" / "test_3_b_1.nii.gz"
-    )
+    shutil.copy(root / "segmentations" / "train_1_a_1.nii.gz", root / "segmentations" / "test_3_b_1.nii.gz")
     for file in ("dataset.json", "MICCAI_challenge_dataset.json"):
         (root / file).write_text(json.dumps(data), "utf-8")
     told = found(root)

@@ -203,8 +203,7 @@ def test_missing_scans_are_one_line(release: Release, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["TEST_4_A_1.nii.gz", "test_4_a_1_0000.nii.gz", "test_4_a_1.nii", "test_4_a_1_seg.nii.gz"],
+    "name", ["TEST_4_A_1.nii.gz", "test_4_a_1_0000.nii.gz", "test_4_a_1.nii", "test_4_a_1_seg.nii.gz"]
 )
 def test_names_that_are_nearly_right(release: Release, folder: Path, name: str) -> None:
     """A mask under nearly its name is not taken, and the name is told."""
@@ -293,9 +292,7 @@ def test_a_zip_bomb(release: Release, folder: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("way", ["folder", "zip"])
-def test_broken_masks(
-    release: Release, folder: Path, content: bytes | None, words: str, way: str
-) -> None:
+def test_broken_masks(release: Release, folder: Path, content: bytes | None, words: str, way: str) -> None:
     """A file that is no mask, or only the beginning of one, fails its scan alone."""
     raw = (folder / TWO).read_bytes()
     (folder / TWO).write_bytes(raw[:200] if content is None else content)
@@ -359,9 +356,7 @@ def test_without_the_scans(sketch: Path, folder: Path, tmp_path: Path) -> None:
 
 @settings(max_examples=100)
 @given(seed=st.integers(0, 10**9))
-def test_damage_is_told_and_never_crashes(
-    sketch: Path, release: Release, tmp_path: Path, seed: int
-) -> None:
+def test_damage_is_told_and_never_crashes(sketch: Path, release: Release, tmp_path: Path, seed: int) -> None:
     """Bytes of a zip of masks changed at random: problems or a SubmissionError, nothing else."""
     rng = random.Random(seed)
     masks = sketch / "rexgroundingct" / "segmentations"

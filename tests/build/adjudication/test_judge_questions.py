@@ -16,12 +16,7 @@ from overread.build.adjudication.judge_questions import (
     measure_judge_agreement,
     write_judge_questions,
 )
-from overread.core.verdicts import (
-    DiscussionVerdicts,
-    SentenceVerdict,
-    StepVerdict,
-    StepVerdicts,
-)
+from overread.core.verdicts import DiscussionVerdicts, SentenceVerdict, StepVerdict, StepVerdicts
 from overread.errors import UsageError
 from overread.runs.judging.verdict_store import VerdictStore
 
@@ -30,9 +25,7 @@ def judged(run: Path, *factual: bool, case: str = "c1") -> Path:
     """A run of which the steps of one case were judged."""
     run.mkdir(exist_ok=True)
     steps = tuple(
-        StepVerdict(
-            text=f"Step {n}.", factual=yes, explanation="zebra", errors=("reasoning",) * (not yes)
-        )
+        StepVerdict(text=f"Step {n}.", factual=yes, explanation="zebra", errors=("reasoning",) * (not yes))
         for n, yes in enumerate(factual, 1)
     )
     with VerdictStore(run) as store:
@@ -56,9 +49,7 @@ def test_people_are_asked_what_the_judge_was_and_not_told_what_it_said(tmp_path:
     }
     text = "".join(one.model_dump_json() for one in found)
     assert not any(word in text for word in ("zebra", "owl", "reasoning"))
-    other = make_judge_questions(
-        judged(tmp_path / "other", False, True), {"c1": {"history": "A cough."}}
-    )
+    other = make_judge_questions(judged(tmp_path / "other", False, True), {"c1": {"history": "A cough."}})
     assert other == found[1:]  # another verdict, the same questions
 
 

@@ -265,9 +265,7 @@ def test_a_torn_line_is_told_and_goes_with_the_next_verdict(tmp_path: Path) -> N
         assert check.lines == 4 + complete
         assert check.torn.startswith("line 5 ")
         queue = queue_of(tmp_path, QUESTIONS)
-        assert final_verdicts(tmp_path, QUESTIONS).get(QUESTIONS[0].id) == (
-            "reject" if complete else None
-        )
+        assert final_verdicts(tmp_path, QUESTIONS).get(QUESTIONS[0].id) == ("reject" if complete else None)
         if keep % 40 == 0 or complete:
             queue.submit("dan", QUESTIONS[3].id, "accept")
             assert len(queue.progress().notes) == 1

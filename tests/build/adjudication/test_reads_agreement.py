@@ -62,9 +62,7 @@ def test_kappa_is_that_of_others(tmp_path: Path, seed: int) -> None:
     same = sum(a == b for a, b in rows)
     assert found.share.value == pytest.approx(same / 60)
     assert found.differ == 60 - same
-    triples = [
-        (who, n, v) for n, both in enumerate(rows) for who, v in zip("ab", both, strict=True)
-    ]
+    triples = [(who, n, v) for n, both in enumerate(rows) for who, v in zip("ab", both, strict=True)]
     assert found.alpha.value == pytest.approx(AnnotationTask(triples).alpha(), abs=1e-12)
 
 

@@ -199,13 +199,7 @@ def test_progress_counts_every_question_once(tmp_path: Path) -> None:
         queue.submit(person, questions[number].id, verdict)
     found = queue.progress()
     trace = found.kinds["verify-trace"]
-    assert (trace.first, trace.second, trace.third, trace.settled, trace.by_third) == (
-        1,
-        1,
-        1,
-        2,
-        1,
-    )
+    assert (trace.first, trace.second, trace.third, trace.settled, trace.by_third) == (1, 1, 1, 2, 1)
     assert found.all.questions == 6
     assert found.kinds["leak"].first == 1
     assert found.given == {"ann": 4, "bob": 3, "cem": 1}

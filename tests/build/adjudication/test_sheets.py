@@ -12,13 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.build.adjudication import (
-    Queue,
-    export_verdicts,
-    final_verdicts,
-    import_verdicts,
-    verify_log,
-)
+from overread.build.adjudication import Queue, export_verdicts, final_verdicts, import_verdicts, verify_log
 from overread.build.adjudication.verdict_sheets import COLUMNS, escape_formula, unescape_formula
 from overread.errors import OverreadError
 from tests.build.adjudication.sample_questions import question, queue_of
@@ -26,9 +20,7 @@ from tests.build.adjudication.sample_questions import question, queue_of
 QUESTIONS = [
     question(0),
     question(1, shown={"report": '=HYPERLINK("x")', "long": "word " * 20_000}),
-    question(
-        2, "leak", id="=item2;leak,|", text="+Does it\ngive it away?", choices=("leak", "none")
-    ),
+    question(2, "leak", id="=item2;leak,|", text="+Does it\ngive it away?", choices=("leak", "none")),
 ]
 FORMATS = ("csv", "jsonl")
 HEADER = "question,person,verdict\n"
@@ -95,9 +87,7 @@ def test_a_persons_sheet_is_blinded_and_can_be_filled_in(tmp_path: Path, ending:
         filled_in.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     found = import_verdicts(queue, filled_in, person="Ann")
     assert (found.new, found.known, found.empty) == (1, 1, 1)
-    assert [v.verdict for v in queue.current_verdicts() if v.question == QUESTIONS[1].id] == [
-        "accept"
-    ]
+    assert [v.verdict for v in queue.current_verdicts() if v.question == QUESTIONS[1].id] == ["accept"]
 
 
 def test_no_cell_of_an_export_is_a_formula(tmp_path: Path) -> None:
@@ -149,9 +139,7 @@ GOOD = f"{QUESTIONS[0].id},dan,accept\n"
         (f"question,verdict,corrected,person\n{QUESTIONS[0].id},accept,{'[' * 9000},dan\n", "is no JSON"),
     ],
 )  # fmt: skip
-def test_a_hostile_csv_is_told_and_nothing_of_it_comes_in(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_a_hostile_csv_is_told_and_nothing_of_it_comes_in(tmp_path: Path, text: str, words: str) -> None:
     """One sentence with the line, and the log is as it was: good lines before it too."""
     queue = filled(tmp_path)
     before = (tmp_path / "adjudication.jsonl").read_bytes()
@@ -181,9 +169,7 @@ def test_a_hostile_csv_is_told_and_nothing_of_it_comes_in(
         ('{"question": "\\ud800", "verdict": "accept", "person": "a"}', "no question is called"),
     ],
 )  # fmt: skip
-def test_a_hostile_jsonl_is_told_and_nothing_of_it_comes_in(
-    tmp_path: Path, line: str, words: str
-) -> None:
+def test_a_hostile_jsonl_is_told_and_nothing_of_it_comes_in(tmp_path: Path, line: str, words: str) -> None:
     """The same for lines of JSON."""
     queue = queue_of(tmp_path, QUESTIONS)
     file = tmp_path / "x.jsonl"

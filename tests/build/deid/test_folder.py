@@ -27,9 +27,7 @@ SECRET = DeidSecret(b"a key for the tests, nothing else")
 
 
 def a_scan(**elements: Any) -> Dataset:
-    dataset = grey(
-        RAMP, PatientName="Quillfeather^Yarrow", PatientID="4471023", StudyDate="20200301"
-    )
+    dataset = grey(RAMP, PatientName="Quillfeather^Yarrow", PatientID="4471023", StudyDate="20200301")
     dataset.StudyInstanceUID = uid.generate_uid()
     for keyword, value in elements.items():
         setattr(dataset, keyword, value)
@@ -53,14 +51,7 @@ def fill(source: Path) -> None:
         writer.writerow(["PatientID", "StudyDate", "DOB", "image", "Findings_EN"])
         text = "quillfeather improved. CT of 01.03.2020, 12 mm nodule. Dr. Zorblat informed."
         writer.writerow(["4471023", "2020-03-01", "1950-04-03", "4471023_front.png", text])
-    rows = [
-        {
-            "id": "a1",
-            "patient": "4471023",
-            "regions": [{"name": "right lung"}],
-            "report": "No effusion.",
-        }
-    ]
+    rows = [{"id": "a1", "patient": "4471023", "regions": [{"name": "right lung"}], "report": "No effusion."}]
     (source / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     (source / "note.txt").write_text("Seen by Dr. Zorblat.\n", "utf-8")
     (source / ".DS_Store").write_bytes(b"x")
@@ -114,9 +105,7 @@ def test_what_belongs_together_stays_together(cleaned: CleanSummary) -> None:
     assert f"CT of {day}.{month}.{year}, 12 mm nodule." in row["Findings_EN"]
     assert row["DOB"] == ""
     assert (cleaned.out / row["image"]).is_file()
-    (told,) = [
-        json.loads(line) for line in (cleaned.out / "rows.jsonl").read_text("utf-8").splitlines()
-    ]
+    (told,) = [json.loads(line) for line in (cleaned.out / "rows.jsonl").read_text("utf-8").splitlines()]
     assert told["patient"] == row["PatientID"]
     assert told["regions"] == [{"name": "right lung"}]
     assert (told["id"], told["report"]) == ("a1", "No effusion.")
@@ -152,9 +141,7 @@ def test_unclean_files_are_refused_unless_accepted(tmp_path: Path) -> None:
     (source / "russian.txt").write_text("Пациент здоров", "utf-8")
     (source / "bad.jsonl").write_text("{not json\n", "utf-8")
     (source / "ragged.csv").write_text("a,b\n1\n", "utf-8")
-    document = a_scan(
-        EncapsulatedDocument=b"%PDF", MIMETypeOfEncapsulatedDocument="application/pdf"
-    )
+    document = a_scan(EncapsulatedDocument=b"%PDF", MIMETypeOfEncapsulatedDocument="application/pdf")
     for keyword in ("Rows", "Columns", "PixelData"):
         delattr(document, keyword)
     (source / "letter.dcm").write_bytes(stored(document))
@@ -164,9 +151,7 @@ def test_unclean_files_are_refused_unless_accepted(tmp_path: Path) -> None:
     cleaned = deidentify(source, tmp_path / "out", secret=SECRET)
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert written == {"fine.txt", RECORD, SUMMARY}
-    assert {one.source for one in cleaned.refused} == {p.name for p in source.iterdir()} - {
-        "fine.txt"
-    }
+    assert {one.source for one in cleaned.refused} == {p.name for p in source.iterdir()} - {"fine.txt"}
     why = {one.source: one.why for one in cleaned.refused}
     assert "whole document" in why["letter.dcm"]
     assert "structured report" in why["report.dcm"]
@@ -203,10 +188,7 @@ def test_places_that_cannot_be(tmp_path: Path) -> None:
     source.mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    for out, match in (
-        (tmp_path / "full", "there already"),
-        (source / "out", "lies in the source"),
-    ):
+    for out, match in ((tmp_path / "full", "there already"), (source / "out", "lies in the source")):
         with pytest.raises(UsageError, match=match):
             deidentify(source, out, secret=SECRET)
     with pytest.raises(UsageError, match="no such file"):
@@ -250,8 +232,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Zorblat" in kept.read_text("utf-8")
     (tmp_path / "source" / "x.docx").write_bytes(b"PK")
     again = CliRunner().invoke(
-        app,
-        [str(tmp_path / "source"), "--secret", str(secret), "--out", str(tmp_path / "b"), "--json"],
+        app, [str(tmp_path / "source"), "--secret", str(secret), "--out", str(tmp_path / "b"), "--json"]
     )
     assert again.exit_code == 1
     assert json.loads(again.output)["unclean"][0]["source"] == "x.docx"

@@ -68,10 +68,7 @@ def test_uids_stay_consistent() -> None:
     one, two = person(), person()
     two.StudyInstanceUID = one.StudyInstanceUID
     item = Dataset()
-    item.ReferencedSOPClassUID, item.ReferencedSOPInstanceUID = (
-        uid.CTImageStorage,
-        one.SOPInstanceUID,
-    )
+    item.ReferencedSOPClassUID, item.ReferencedSOPInstanceUID = (uid.CTImageStorage, one.SOPInstanceUID)
     two.SourceImageSequence = [item]
     first, second = clean_dataset(one, SECRET)[0], clean_dataset(two, SECRET)[0]
     assert first.StudyInstanceUID == second.StudyInstanceUID != one.StudyInstanceUID
@@ -100,9 +97,7 @@ def test_private_nested_overlays_and_meta_go() -> None:
     data = clean_dicom(stored(dataset), SECRET, Options()).data
     assert not any(word in data for word in (b"Quillfeather", b"Zorblat", b"QUILLPACS", b"MAKER"))
     made = again(data)
-    assert not any(
-        element.tag.is_private or element.tag.group == 0x6000 for element in made.iterall()
-    )
+    assert not any(element.tag.is_private or element.tag.group == 0x6000 for element in made.iterall())
     below = made.ReferencedImageSequence[0].PurposeOfReferenceCodeSequence[0]
     assert below.ContentDate == made.StudyDate
 
@@ -114,10 +109,7 @@ def test_words_of_the_patient_are_found_where_they_do_not_belong() -> None:
     )
     assert not told[0].ManufacturerModelName
     assert told[0].BodyPartExamined == "CHEST"
-    assert (
-        clean_dataset(person(ManufacturerModelName="Box 3"), SECRET)[0].ManufacturerModelName
-        == "Box 3"
-    )
+    assert clean_dataset(person(ManufacturerModelName="Box 3"), SECRET)[0].ManufacturerModelName == "Box 3"
     stone = person(PatientName="Stone^Ann", ManufacturerModelName="Stone 3")
     assert not clean_dataset(stone, SECRET)[0].ManufacturerModelName
 
@@ -125,9 +117,7 @@ def test_words_of_the_patient_are_found_where_they_do_not_belong() -> None:
 def test_options_keep_what_was_asked_for() -> None:
     """Descriptions are cleaned as texts, characteristics kept up to 89, dates removed."""
     dataset = person(SeriesDescription="AX 5 mm for Dr. Zorblat", PatientAge="093Y", PatientSex="F")
-    options = Options(
-        keep_descriptions=True, keep_characteristics=True, dates="remove", replace="tags"
-    )
+    options = Options(keep_descriptions=True, keep_characteristics=True, dates="remove", replace="tags")
     made, _ = clean_dataset(dataset, SECRET, options)
     assert made.SeriesDescription == "AX 5 mm for Dr. [NAME]"
     assert (made.PatientAge, made.PatientSex) == ("090Y", "F")
@@ -146,8 +136,7 @@ def test_the_given_dataset_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["CT_small.dcm", "MR_small.dcm", "JPEG2000.dcm", "examples_palette.dcm", "ExplVR_BigEnd.dcm"],
+    "name", ["CT_small.dcm", "MR_small.dcm", "JPEG2000.dcm", "examples_palette.dcm", "ExplVR_BigEnd.dcm"]
 )
 def test_real_files_come_out_whole(name: str, tmp_path: Path) -> None:
     """Files of scanners are cleaned and still show the same picture, whatever their syntax."""

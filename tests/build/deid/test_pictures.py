@@ -43,11 +43,7 @@ def printed(
 
 @pytest.mark.parametrize(
     ("text", "at"),
-    [
-        ("QUILLFEATHER, YARROW", (10, 8)),
-        ("ID: 4471023", (330, 470)),
-        ("03/20/2021 10:15", (150, 250)),
-    ],
+    [("QUILLFEATHER, YARROW", (10, 8)), ("ID: 4471023", (330, 470)), ("03/20/2021 10:15", (150, 250))],
 )
 def test_print_is_covered(text: str, at: tuple[int, int]) -> None:
     """Bright print in corners and inside is covered whole, and next to nothing else."""
@@ -101,11 +97,7 @@ def test_metadata_of_png_goes() -> None:
     data, removals = clean_picture_file(out.getvalue() + b"Quillfeather", "x", Options())
     assert b"Quillfeather" not in data
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(data))), body())
-    assert {one.where for one in removals} == {
-        "chunk tEXt",
-        "chunk eXIf",
-        "bytes after the picture",
-    }
+    assert {one.where for one in removals} == {"chunk tEXt", "chunk eXIf", "bytes after the picture"}
 
 
 def test_metadata_of_jpeg_goes_without_touching_the_pixels() -> None:
@@ -118,9 +110,7 @@ def test_metadata_of_jpeg_goes_without_touching_the_pixels() -> None:
     assert given.count(b"Quillfeather") == 2
     data, removals = clean_picture_file(given + b"Quillfeather", "x", Options())
     assert b"Quillfeather" not in data
-    assert np.array_equal(
-        np.asarray(Image.open(io.BytesIO(data))), np.asarray(Image.open(io.BytesIO(given)))
-    )
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(data))), np.asarray(Image.open(io.BytesIO(given))))
     assert {one.where for one in removals} == {"segment APP1", "comment", "bytes after the picture"}
 
 
@@ -139,9 +129,7 @@ def test_print_in_dicom_is_covered_in_every_frame() -> None:
     first, ink = printed(body(), "QUILLFEATHER 4471023", (10, 8), size=24)
     second = np.clip(first.astype(int) + 5, 0, 255).astype(np.uint8)
     dataset = grey(first, NumberOfFrames=2, Modality="OT", BurnedInAnnotation="YES")
-    dataset.SOPClassUID = dataset.file_meta.MediaStorageSOPClassUID = (
-        uid.SecondaryCaptureImageStorage
-    )
+    dataset.SOPClassUID = dataset.file_meta.MediaStorageSOPClassUID = uid.SecondaryCaptureImageStorage
     dataset.PixelData = first.tobytes() + second.tobytes()
     dataset.compress(uid.RLELossless)
     made = clean_dicom(stored(dataset), SECRET, Options())
@@ -166,21 +154,15 @@ def test_flagged_pictures_without_a_find_are_unclean() -> None:
 def test_slices_of_measured_values_are_not_covered_for_bright_spots() -> None:
     """Rows of vessels and bone in a CT slice are no print; letters of one value are."""
     rng = np.random.default_rng(5)
-    slice_ = np.full((256, 256), -900, dtype=np.int16) + rng.normal(0, 15, (256, 256)).astype(
-        np.int16
-    )
+    slice_ = np.full((256, 256), -900, dtype=np.int16) + rng.normal(0, 15, (256, 256)).astype(np.int16)
     for n in range(12):
         slice_[40:47, 30 + 12 * n : 35 + 12 * n] = rng.integers(100, 900)
     spots = grey(slice_, Modality="CT")
     assert not [
-        one
-        for one in clean_dicom(stored(spots), SECRET, Options()).removals
-        if one.kind == "burned-in"
+        one for one in clean_dicom(stored(spots), SECRET, Options()).removals if one.kind == "burned-in"
     ]
     picture = Image.fromarray(np.zeros((256, 256), dtype=np.uint8))
-    ImageDraw.Draw(picture).text(
-        (10, 8), "QUILLFEATHER", font=ImageFont.load_default(size=20), fill=255
-    )
+    ImageDraw.Draw(picture).text((10, 8), "QUILLFEATHER", font=ImageFont.load_default(size=20), fill=255)
     ink = np.asarray(picture) > 128
     lettered = slice_.copy()
     lettered[ink] = 3000

@@ -153,9 +153,7 @@ def test_stand_ins_are_the_same_everywhere() -> None:
 def test_known_names_are_found_without_any_cue() -> None:
     """A name that a header told is found in small letters too; a plain word only with a capital."""
     known = ("quillfeather", "Stone")
-    made = clean_text(
-        "quillfeather improved; stone in the kidney of Stone.", SECRET, TAGS, known=known
-    )
+    made = clean_text("quillfeather improved; stone in the kidney of Stone.", SECRET, TAGS, known=known)
     assert made.text == "[NAME] improved; stone in the kidney of [NAME]."
 
 

@@ -59,16 +59,7 @@ def test_the_flow_from_step_to_step(build: Path) -> None:
     """What came, went on, was dropped, waits or failed, by reason; and what it cost."""
     found = load_summary(build)
     told = [
-        (
-            s.name,
-            s.came,
-            s.kept,
-            dict(s.dropped),
-            dict(s.waiting),
-            dict(s.failed),
-            s.calls,
-            s.refused,
-        )
+        (s.name, s.came, s.kept, dict(s.dropped), dict(s.waiting), dict(s.failed), s.calls, s.refused)
         for s in found.steps
     ]
     assert told == [

@@ -47,27 +47,15 @@ def found(history: str, names: DiagnosisNames | None = None) -> list[tuple[str, 
     [
         ("Diagnosis: pulmonary sarcoidosis.", "L3", "pulmonary sarcoidosis"),
         ("Biopsy-proven PULMONARY  SARCOIDOSIS", "L3", "PULMONARY  SARCOIDOSIS"),
-        (
-            "Known for idiopathic pulmonary fibrosis since 2010.",
-            "L3",
-            "idiopathic pulmonary fibrosis",
-        ),
-        (
-            "Treated for an abscess of the lung, bacterial, in May.",
-            "L2",
-            "abscess of the lung, bacterial",
-        ),
+        ("Known for idiopathic pulmonary fibrosis since 2010.", "L3", "idiopathic pulmonary fibrosis"),
+        ("Treated for an abscess of the lung, bacterial, in May.", "L2", "abscess of the lung, bacterial"),
         ("A pulmonary abscess had been drained.", "L2", "pulmonary abscess"),
         ("He was known to have IPF.", "L2", "IPF"),
         ("Her NSIP was stable.", "L2", "NSIP"),
         ("Morbus Boeck was noted.", "L2", "Morbus Boeck"),
         ("Die Sarkoidose war bekannt.", "L2", "Sarkoidose"),
         ("Treated for sarcoidosis in 2009.", "L2", "sarcoidosis"),
-        (
-            "A nonspecific interstitial pneumonia is on the chart.",
-            "L3",
-            "nonspecific interstitial pneumonia",
-        ),
+        ("A nonspecific interstitial pneumonia is on the chart.", "L3", "nonspecific interstitial pneumonia"),
         ("Erdheim–Chester disease runs its course.", "L3", "Erdheim–Chester disease"),
         ("Carrier of an ECD label.", "L2", "ECD"),
         ("? Pulmonary sarcoidosis.", "L1", "Pulmonary sarcoidosis"),
@@ -75,20 +63,14 @@ def found(history: str, names: DiagnosisNames | None = None) -> list[tuple[str, 
         ("To rule out TB.", "L1", "TB"),
         ("r/o Koch's disease", "L1", "Koch's disease"),
         ("Sarcoidosis was suspected.", "L1", "Sarcoidosis"),
-        (
-            "Findings consistent with idiopathic pulmonary fibrosis.",
-            "L1",
-            "idiopathic pulmonary fibrosis",
-        ),
+        ("Findings consistent with idiopathic pulmonary fibrosis.", "L1", "idiopathic pulmonary fibrosis"),
         ("A history of tuberculosis is reported.", "L1", "tuberculosis"),
         ("There was no contact with tuberculosis.", "L1", "tuberculosis"),
         ("Tuberculosis could be excluded.", "L1", "Tuberculosis"),
         ("Her mother had tuberculosis.", "L1", "tuberculosis"),
     ],
 )
-def test_every_way_of_naming_is_found_with_its_place(
-    history: str, level: str, evidence: str
-) -> None:
+def test_every_way_of_naming_is_found_with_its_place(history: str, level: str, evidence: str) -> None:
     """Name, order, synonym, acronym, eponym, cognate, short form, hedge: level and exact words."""
     assert [(a, b) for a, b, _ in found(history)] == [(level, evidence)]
 
@@ -142,9 +124,7 @@ def test_the_list_knows_a_diagnosis_only_if_all_its_words_fit() -> None:
 def test_a_file_of_ones_own_adds_names(tmp_path: Path) -> None:
     """A synonym from the user's file is found, and the house's are still there."""
     file = tmp_path / "own.toml"
-    file.write_text(
-        '[[diagnosis]]\nnames = ["Erdheim-Chester disease"]\nalso = ["lipoid granulomatosis"]\n'
-    )
+    file.write_text('[[diagnosis]]\nnames = ["Erdheim-Chester disease"]\nalso = ["lipoid granulomatosis"]\n')
     names = load_names(str(file))
     assert found("A lipoid granulomatosis.", names)[0][2] == "Erdheim-Chester disease"
     assert found("Morbus Boeck.", names)
@@ -249,9 +229,7 @@ def test_planted_leaks_are_found_by_rules_alone() -> None:
     for number in range(1, 401):
         draft = draw_draft(number, settings)
         row, hidden = make_raw_case(draft, make_text_entry(draft, settings), settings)
-        listed = DifferentialDiagnoses(
-            key=row["final_diagnosis"], listed=tuple(row["differential"])
-        )
+        listed = DifferentialDiagnoses(key=row["final_diagnosis"], listed=tuple(row["differential"]))
         leaks = find_leaks(row["history"], listed, bundled_names())
         if hidden.level is None:
             false += bool(leaks)

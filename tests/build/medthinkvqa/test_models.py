@@ -125,9 +125,7 @@ def test_a_leak_that_rules_miss_is_found_by_the_model(source: Path, tmp_path: Pa
     leak = {"option": "Sarcoidosis", "level": "L2", "evidence": evidence}
     done = built(source, tmp_path / "out", leaks=lambda _: js(leaks=[leak]))
     assert not done.outcome.items
-    ((reason, by, why),) = table(
-        done.folder, "SELECT reason, by, why FROM entries WHERE outcome = 'dropped'"
-    )
+    ((reason, by, why),) = table(done.folder, "SELECT reason, by, why FROM entries WHERE outcome = 'dropped'")
     assert reason == "leak-L2"
     assert by == "openai reader"
     start = HISTORY.index(evidence)
@@ -163,8 +161,7 @@ def test_answers_that_stay_bad_leave_the_rules_and_a_note(source: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("remove", "right", "left"),
-    [("all", 2, 0), ("all", 1, 1), ("any", 1, 0), ("any", 0, 1)],
+    ("remove", "right", "left"), [("all", 2, 0), ("all", 1, 1), ("any", 1, 0), ("any", 0, 1)]
 )
 def test_probes_remove_by_any_or_all(
     tmp_path: Path, source: Path, remove: str, right: int, left: int
@@ -177,11 +174,7 @@ def test_probes_remove_by_any_or_all(
         return js(answer=letter_of(asked, "Sarcoidosis" if len(told) <= right else "Silicosis"))
 
     done = built(
-        source,
-        tmp_path / "out",
-        roles=("probe-1", "probe-2"),
-        settings={"remove": remove},
-        probe=answer,
+        source, tmp_path / "out", roles=("probe-1", "probe-2"), settings={"remove": remove}, probe=answer
     )
     assert len(told) == 2
     assert all(not asked.pictures for asked in done.asked)
@@ -212,9 +205,7 @@ def test_a_category_that_is_none_is_asked_for_again(tmp_path: Path) -> None:
         differential=["Erdheim-Chester disease", *LISTED[1:]],
     )
     done = built(
-        folder,
-        tmp_path / "out",
-        icd=in_turn(js(category="J19"), js(category="pain"), js(category="D76.3")),
+        folder, tmp_path / "out", icd=in_turn(js(category="J19"), js(category="pain"), js(category="D76.3"))
     )
     (item,) = done.outcome.items
     told: Any = item.data["icd_placed"]

@@ -50,9 +50,7 @@ class Built:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """All rows of the release."""
-        return [
-            row for split in ("train", "test") for row in lines(self.release / f"{split}.jsonl")
-        ]
+        return [row for split in ("train", "test") for row in lines(self.release / f"{split}.jsonl")]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -118,9 +116,7 @@ def built(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
 def determined(row: dict[str, Any]) -> dict[str, Any]:
     """What of a row is not free; text cases say nothing of the time of a single picture."""
     return {
-        name: value
-        for name, value in row.items()
-        if name not in FREE and not name.endswith("_timepoint")
+        name: value for name, value in row.items() if name not in FREE and not name.endswith("_timepoint")
     }
 
 
@@ -251,10 +247,7 @@ def test_drawn_patients_are_rebuilt_whole(tmp_path: Path) -> None:
         for entry in load("medthinkvqa", root / "medthinkvqa", split).entries():
             own[entry.case.id] = entry
     outcome = run_build(
-        RECIPE,
-        root / "sources" / "medthinkvqa",
-        tmp_path / "out",
-        settings={"leaks": "cut", "proof": "keep"},
+        RECIPE, root / "sources" / "medthinkvqa", tmp_path / "out", settings={"leaks": "cut", "proof": "keep"}
     )
     assert outcome.problem is None
     assert len(outcome.items) == 2

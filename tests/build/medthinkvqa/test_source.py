@@ -78,9 +78,7 @@ def test_a_case_in_order_comes_through_and_passes_the_check(tmp_path: Path) -> N
     assert "nodes" not in (entry.truth.title or "")
     assert entry.truth.notes[0].modality == "X-ray"
     assert entry.truth.longitudinal is False
-    assert (release / entry.case.pictures[0].file).read_bytes() == (
-        tmp_path / "in" / "a.png"
-    ).read_bytes()
+    assert (release / entry.case.pictures[0].file).read_bytes() == (tmp_path / "in" / "a.png").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -100,10 +98,7 @@ def test_a_case_in_order_comes_through_and_passes_the_check(tmp_path: Path) -> N
             "too-few-differentials",
         ),
         ({"differential": ["", " ", *LISTED[:4]]}, "too-few-differentials"),
-        (
-            {"differential": [f"Disease number {n} of many" for n in range(30)]},
-            "too-many-differentials",
-        ),
+        ({"differential": [f"Disease number {n} of many" for n in range(30)]}, "too-many-differentials"),
         ({"final_diagnosis": "Gout"}, "key-not-listed"),
         (
             {
@@ -139,9 +134,7 @@ def test_what_cannot_be_used_is_dropped_with_a_reason(
         ([1, 2], "bad-row", None),
     ],
 )
-def test_rows_that_make_no_case_are_defects(
-    tmp_path: Path, wrong: Any, code: str, field: str | None
-) -> None:
+def test_rows_that_make_no_case_are_defects(tmp_path: Path, wrong: Any, code: str, field: str | None) -> None:
     """The defect names the file, the row and the field; the next row is read."""
     found = list(items(source(tmp_path / "in", wrong, row("c2")), {}))
     assert isinstance(found[0], Defect)
@@ -154,19 +147,13 @@ def test_broken_lines_encodings_and_doubles_are_defects(tmp_path: Path) -> None:
     good = json.dumps(row("c1")).encode()
     raw = b"\n".join((good, b'{"id": ', '{"id": "é"}'.encode("latin-1"), good, b""))
     outcome = build(source(tmp_path / "in", raw=raw))
-    assert [defect.code for defect in outcome.defects] == [
-        "bad-row",
-        "wrong-encoding",
-        "duplicate-id",
-    ]
+    assert [defect.code for defect in outcome.defects] == ["bad-row", "wrong-encoding", "duplicate-id"]
     assert [item.id for item in outcome.items] == ["c1"]
 
 
 def test_nul_bytes_are_taken_out_and_told(tmp_path: Path) -> None:
     """The text is cleaned, and the change has the places."""
-    outcome = build(
-        source(tmp_path / "in", row(history="A\x00 cough.", discussion="So\x07 it is."))
-    )
+    outcome = build(source(tmp_path / "in", row(history="A\x00 cough.", discussion="So\x07 it is.")))
     (item,) = outcome.items
     assert item.data["history"] == "A cough."
     assert item.data["discussion"] == "So it is."
@@ -279,9 +266,7 @@ def test_pictures_beside_the_source_only_where_its_folder_says_so(tmp_path: Path
 
 def test_dicom_pictures_lose_their_header_and_give_their_modality(tmp_path: Path) -> None:
     """A DICOM becomes a JPEG without a name in it; its tag wins over the source's word."""
-    folder = source(
-        tmp_path / "in", row(images=[{"file": "x.dcm", "modality": "CT", "caption": "A film."}])
-    )
+    folder = source(tmp_path / "in", row(images=[{"file": "x.dcm", "modality": "CT", "caption": "A film."}]))
     pixels = np.arange(64, dtype=np.uint16).reshape(8, 8)
     dataset = grey(pixels, Modality="DX", PatientName="Doe^Jane")
     (folder / "x.dcm").write_bytes(stored(dataset))

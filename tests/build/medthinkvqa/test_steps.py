@@ -53,9 +53,7 @@ def listing(number: int, *, lengths: list[int], key: int) -> Item:
 def test_the_right_option_is_no_longer_than_chance() -> None:
     """Where the key was always the second longest of nine, it becomes the longest in a fifth."""
     cases = [listing(n, lengths=[50, 45, 30, 28, 26, 24, 22, 20, 18], key=1) for n in range(200)]
-    cases += [
-        listing(n, lengths=[20, 21, 22, 23, 30, 31, 32, 33, 34], key=4) for n in range(200, 600)
-    ]
+    cases += [listing(n, lengths=[20, 21, 22, 23, 30, 31, 32, 33, 34], key=4) for n in range(200, 600)]
     outcomes = asyncio.run(choose_five(cases, desk()))
     ranks: Counter[int] = Counter()
     for case in cases:
@@ -187,11 +185,7 @@ def pruned(text: str, options: list[str] | None = None) -> tuple[str, Keep]:
     """The discussion after the step, and the outcome."""
     listed = [*OPTIONS, "Lymphoma", "Tuberculosis"]
     case = item(
-        "a",
-        discussion=text,
-        differential=listed,
-        options=options or OPTIONS,
-        final_diagnosis="Sarcoidosis",
+        "a", discussion=text, differential=listed, options=options or OPTIONS, final_diagnosis="Sarcoidosis"
     )
     outcome = asyncio.run(prune_discussion(case, desk()))
     assert isinstance(outcome, Keep)
@@ -205,24 +199,12 @@ def pruned(text: str, options: list[str] | None = None) -> tuple[str, Keep]:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (
-            "Nodes are large. TB would cavitate. Sarcoidosis fits.",
-            "Nodes are large. Sarcoidosis fits.",
-        ),
-        (
-            "Outcome\nLymphoma is treated.\n\nTake-home points\nThink of it.",
-            "Take-home points\nThink of it.",
-        ),
+        ("Nodes are large. TB would cavitate. Sarcoidosis fits.", "Nodes are large. Sarcoidosis fits."),
+        ("Outcome\nLymphoma is treated.\n\nTake-home points\nThink of it.", "Take-home points\nThink of it."),
         ("Nodes (Fig. 1a, b) are large. See Fig. 2.", "Nodes are large."),
         ("Nodes are large. See also Eurorad case 1234.", "Nodes are large."),
-        (
-            "Tuberculosis cavitates; silicosis calcifies; all scar.",
-            "silicosis calcifies; all scar.",
-        ),
-        (
-            "Sarcoidosis, unlike tuberculosis, is sterile.",
-            "Sarcoidosis, unlike tuberculosis, is sterile.",
-        ),
+        ("Tuberculosis cavitates; silicosis calcifies; all scar.", "silicosis calcifies; all scar."),
+        ("Sarcoidosis, unlike tuberculosis, is sterile.", "Sarcoidosis, unlike tuberculosis, is sterile."),
         ("Nothing to cut here.", "Nothing to cut here."),
     ],
 )
@@ -328,12 +310,7 @@ def test_a_broken_code_list_is_one_sentence(tmp_path: Path, content: bytes | Non
         ("history", "A second examination followed after six weeks.", 2, "six weeks"),
         ("history", "CT was repeated after 2 weeks.", 2, "2 weeks"),
         ("history", "Imaging was done twice, with an interval of one year.", 2, "one year"),
-        (
-            "imaging_findings",
-            "On follow-up three months later, the nodule has grown.",
-            2,
-            "three months",
-        ),
+        ("imaging_findings", "On follow-up three months later, the nodule has grown.", 2, "three months"),
         (
             "imaging_findings",
             "After 6 weeks the mass is smaller. Two years later it was gone.",
@@ -344,9 +321,7 @@ def test_a_broken_code_list_is_one_sentence(tmp_path: Path, content: bytes | Non
         ("imaging_findings", "Compared with the previous CT the node is larger.", 2, "unknown"),
     ],
 )
-def test_time_points_need_words_that_say_so(
-    where: str, text: str, count: int, interval: str | None
-) -> None:
+def test_time_points_need_words_that_say_so(where: str, text: str, count: int, interval: str | None) -> None:
     """Complaints, modalities and plans are none; markers are, with their quotes in the text."""
     markers = find_markers(where, text)
     times = combine_markers(markers)

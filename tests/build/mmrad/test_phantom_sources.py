@@ -179,10 +179,7 @@ def test_every_verdict_is_kept(built: Built) -> None:
         }
         decided = load_history(built.root / "built", item.id).decisions
         kept = [
-            change
-            for one in decided
-            for change in one.entry.changes
-            if change.what.startswith("verdict")
+            change for one in decided for change in one.entry.changes if change.what.startswith("verdict")
         ]
         assert len(kept) == len(found)
 

@@ -107,9 +107,7 @@ def test_a_row_that_makes_no_film_is_a_defect(tmp_path: Path, row: Any, code: st
         ({"report": f"{REPORT} The left lung is clear [3, 4]."}, "record-cannot-hold-it"),
     ],
 )
-def test_a_film_that_cannot_be_used_is_dropped(
-    tmp_path: Path, other: dict[str, Any], reason: str
-) -> None:
+def test_a_film_that_cannot_be_used_is_dropped(tmp_path: Path, other: dict[str, Any], reason: str) -> None:
     """It is dropped with its own reason, and the film beside it is built."""
     # A plain dict update, so that None can stand for no regions at all.
     bad = film_row("b") | other
@@ -219,8 +217,7 @@ def test_question_rows_become_a_trace_and_a_report(tmp_path: Path) -> None:
     heart, lung = box["cardiac silhouette"], box["right lower lung zone"]
     rows = [
         question(
-            "/images/a.jpg",
-            f"I look at the heart (cardiac silhouette {heart}). The heart is enlarged.",
+            "/images/a.jpg", f"I look at the heart (cardiac silhouette {heart}). The heart is enlarged."
         ),
         question(
             "/images/a.jpg",
@@ -246,9 +243,7 @@ def test_a_report_beside_question_rows_is_taken(tmp_path: Path) -> None:
     source = source_of(tmp_path / "source", [film_row("a", regions=None)])
     box = {name: list(corners) for name, corners in regions().items()}
     rows = [
-        question(
-            "images/a.jpg", f"I look here (trachea {box['trachea']}). The trachea is central."
-        ),
+        question("images/a.jpg", f"I look here (trachea {box['trachea']}). The trachea is central."),
         question(
             "images/a.jpg",
             f"I look here (right lower lung zone {box['right lower lung zone']}). "
@@ -261,9 +256,4 @@ def test_a_report_beside_question_rows_is_taken(tmp_path: Path) -> None:
     (item,) = outcome.items
     assert item.data["report"] == REPORT
     roles = [(one.origin, one.role) for one in pairs_of(item)]
-    assert roles == [
-        ("report", "told"),
-        ("report", "unboxed"),
-        ("rows", "told"),
-        ("rows", "spare"),
-    ]
+    assert roles == [("report", "told"), ("report", "unboxed"), ("rows", "told"), ("rows", "spare")]

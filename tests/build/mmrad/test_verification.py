@@ -60,12 +60,7 @@ FAULTS: dict[str, tuple[int, str, Trace]] = {
     "wrong region": (
         1,
         "wrong-region",
-        [
-            LUNG,
-            PLEURA,
-            look(f"{HEART['words']} No pleural effusion.", "cardiac silhouette"),
-            TRACHEA,
-        ],
+        [LUNG, PLEURA, look(f"{HEART['words']} No pleural effusion.", "cardiac silhouette"), TRACHEA],
     ),
     "swapped side": (
         2,
@@ -316,9 +311,7 @@ def test_the_auditor_objects_where_rules_do_not(tmp_path: Path) -> None:
         (js(pairs=[{"sentence": n, "regions": ["left lung"]} for n in range(1, 5)]), "right side"),
     ],
 )
-def test_bad_pairs_are_asked_for_again_and_end_in_the_ledger(
-    tmp_path: Path, reply: str, reason: str
-) -> None:
+def test_bad_pairs_are_asked_for_again_and_end_in_the_ledger(tmp_path: Path, reply: str, reason: str) -> None:
     """The reason is told to the model; where it does not help, rules make the pairs and say so."""
     outcome, asked = scripted(tmp_path, Script(GOOD, GOOD, pairs=lambda _: reply))
     repeated = [one for one in asked if "Give for each sentence" in one.words]
@@ -333,9 +326,7 @@ def test_bad_pairs_are_asked_for_again_and_end_in_the_ledger(
 
 def test_a_judgement_that_judges_nothing_is_no_acceptance(tmp_path: Path) -> None:
     """A reflection that leaves sentences out is asked again, and then people are asked."""
-    outcome, asked = scripted(
-        tmp_path, Script(GOOD, GOOD, reflects=lambda _: js(sentences=[], left_out=[]))
-    )
+    outcome, asked = scripted(tmp_path, Script(GOOD, GOOD, reflects=lambda _: js(sentences=[], left_out=[])))
     assert len([one for one in asked if "that you wrote yourself" in one.words]) == 3
     assert outcome.waiting == 1
     assert {one["problem"] for one in rejects(tmp_path, "reflect")} == {"unjudged"}

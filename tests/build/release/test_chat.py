@@ -83,9 +83,7 @@ def test_llava_has_a_mark_for_every_picture(sketch: Path, tmp_path: Path) -> Non
             assert all((out / file).is_file() for file in files)
 
 
-def test_a_text_with_the_mark_of_a_picture_is_left_out(
-    copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_text_with_the_mark_of_a_picture_is_left_out(copy: Callable[[str], Path], tmp_path: Path) -> None:
     """LLaVA's mark within a history would shift all pictures: that case is named, the other goes."""
     root = copy("medthinkvqa")
     rows = read_rows(root / "train.jsonl")
@@ -120,9 +118,7 @@ def test_interleaved_records_are_the_records_of_the_release(sketch: Path, tmp_pa
     for row, back in zip(own, made, strict=True):
         assert (back["prompt"], back["response"]) == (row["prompt"], row["response"])
         assert len(back["images"]) == len(row["images"])
-        assert back["prompt"].count("<image>") + back["response"].count("<image>") == len(
-            back["images"]
-        )
+        assert back["prompt"].count("<image>") + back["response"].count("<image>") == len(back["images"])
         shown = [part["image"] for part in back["segments"] if part["type"] == "image"]
         assert shown == back["images"]
         kinds = [part["type"] for part in back["segments"] if part["side"] == "response"]
@@ -148,10 +144,7 @@ def test_looks_without_a_crop_get_one_from_the_film(sketch: Path, tmp_path: Path
     root.mkdir()
     film = next((sketch / "mmrad").rglob("problem_image_1.jpg"))
     shutil.copy(film, root / "a.jpg")
-    response = (
-        "<think>The heart is large (cardiac silhouette [20, 30, 60, 90]).</think>"
-        "<answer>Yes</answer>"
-    )
+    response = "<think>The heart is large (cardiac silhouette [20, 30, 60, 90]).</think><answer>Yes</answer>"
     row = {"image_path": "a.jpg", "question": "Is the heart large?", "response": response}
     write_rows(root / "train.jsonl", [row])
     export_release("anole", "mmrad", root, tmp_path / "out")

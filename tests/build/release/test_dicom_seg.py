@@ -35,10 +35,7 @@ def test_dicom_segments_have_the_voxels_and_places_of_the_masks(tmp_path: Path, 
     folder = tmp_path / "out/train/train_1_a_1"
     seg = hd.seg.segread(folder / "seg.dcm")
     assert seg.number_of_segments == 2
-    assert [seg.get_segment_description(n).segmented_property_type.value for n in (1, 2)] == [
-        "2b",
-        "2d",
-    ]
+    assert [seg.get_segment_description(n).segmented_property_type.value for n in (1, 2)] == ["2b", "2d"]
     assert seg.get_segment_description(2).SegmentDescription == "Nodules"
     volume = seg.get_volume(combine_segments=False)
     array = np.asarray(volume.array)
@@ -63,9 +60,7 @@ def test_the_made_series_is_the_ct(tmp_path: Path, axes: str) -> None:
     wanted = np.asarray(nifti.dataobj)
     series = read_series(folder)
     assert not series.defects
-    back = reorient_labels(
-        series.volume, series.geometry, make_geometry(SHAPE, nifti.affine, where="ct")
-    )
+    back = reorient_labels(series.volume, series.geometry, make_geometry(SHAPE, nifti.affine, where="ct"))
     assert np.array_equal(back, wanted)
     reader = sitk.ImageSeriesReader()
     reader.SetFileNames(reader.GetGDCMSeriesFileNames(str(folder)))
@@ -130,9 +125,7 @@ def test_a_dicom_series_that_is_there_is_used(tmp_path: Path) -> None:
         ):
             setattr(one, keyword, None)
         one.save_as(own / f"{k}.dcm", enforce_file_format=True)
-    done = export_release(
-        "dicom-seg", "rexgroundingct", root, tmp_path / "out", dicom=tmp_path / "dicom"
-    )
+    done = export_release("dicom-seg", "rexgroundingct", root, tmp_path / "out", dicom=tmp_path / "dicom")
     assert not done.left_out
     folder = tmp_path / "out/train/train_1_a_1"
     assert not (folder / "ct").exists()
@@ -153,9 +146,7 @@ def test_a_series_of_other_voxels_is_refused(tmp_path: Path) -> None:
 
     root = release_of(tmp_path / "release", tilted(), splits=("train", "val"))
     stack(tmp_path / "dicom/train_1_a_1")
-    done = export_release(
-        "dicom-seg", "rexgroundingct", root, tmp_path / "out", dicom=tmp_path / "dicom"
-    )
+    done = export_release("dicom-seg", "rexgroundingct", root, tmp_path / "out", dicom=tmp_path / "dicom")
     assert "does not have the voxels" in done.left_out["train train_1_a_1"]
     assert done.cases == {"train": 0, "val": 1}
     assert any("val_2_a_1 has no folder" in note for note in done.notes)
@@ -174,9 +165,7 @@ def test_masks_come_onto_any_order_of_the_same_voxels() -> None:
         shape = (SHAPE[order[0]], SHAPE[order[1]], SHAPE[order[2]])
         other = make_geometry(shape, affine, where="series")
         found = reorient_labels(SMALL, space, other)
-        assert np.array_equal(
-            found, SMALL.transpose(order)[tuple(slice(None, None, s) for s in signs)]
-        )
+        assert np.array_equal(found, SMALL.transpose(order)[tuple(slice(None, None, s) for s in signs)])
         assert np.array_equal(to_ras(found, other), to_ras(SMALL, space))
     moved = np.array(space.affine)
     moved[:3, 3] += moved[:3, 0]

@@ -55,9 +55,7 @@ def test_a_finished_release_has_card_checksums_and_passes_check(
 ) -> None:
     """Finished in place it says what it is, every file has its sum, and check finds nothing."""
     root = copy(benchmark)
-    done = finish_release(
-        root, benchmark, provenance=MADE, licence="CC BY 4.0", title='A "small" one'
-    )
+    done = finish_release(root, benchmark, provenance=MADE, licence="CC BY 4.0", title='A "small" one')
     card = (root / "README.md").read_text("utf-8")
     assert "For research and education, not for patient care." in card
     assert "license: cc-by-4.0" in card
@@ -89,9 +87,7 @@ def test_the_card_counts_by_category_and_modality(copy: Callable[[str], Path]) -
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_croissant_is_valid_and_its_records_are_the_rows(
-    benchmark: str, copy: Callable[[str], Path]
-) -> None:
+def test_croissant_is_valid_and_its_records_are_the_rows(benchmark: str, copy: Callable[[str], Path]) -> None:
     """mlcroissant validates the file, checks the sums, and reads each split's rows by it."""
     root = copy(benchmark)
     finish_release(root, benchmark, published="2026-01-31", provenance=MADE)
@@ -99,9 +95,7 @@ def test_croissant_is_valid_and_its_records_are_the_rows(
     if benchmark == "rexgroundingct":
         rows = json.loads((root / "dataset.json").read_text("utf-8"))
         for split in ("train", "test"):
-            assert [r[f"{split}/name"].decode() for r in found[split]] == [
-                row["name"] for row in rows[split]
-            ]
+            assert [r[f"{split}/name"].decode() for r in found[split]] == [row["name"] for row in rows[split]]
             texts = [text for row in rows[split] for text in row["findings"].values()]
             keyed = found[f"{split}-keyed"]
             assert [r[f"{split}-keyed/findings"].decode() for r in keyed] == texts
@@ -144,10 +138,7 @@ def test_checksums_are_those_of_sha256sum(copy: Callable[[str], Path]) -> None:
     film.write_bytes(film.read_bytes() + b"\0")
     (root / "test.jsonl").unlink()
     found = {(one.code, one.file) for one in verify_checksums(root)}
-    assert found == {
-        ("changed-file", film.relative_to(root).as_posix()),
-        ("missing-file", "test.jsonl"),
-    }
+    assert found == {("changed-file", film.relative_to(root).as_posix()), ("missing-file", "test.jsonl")}
     (root / CHECKSUMS).write_text(f"{'0' * 64}  ../outside\n")
     assert [one.code for one in verify_checksums(root)] == ["bad-row"]
 
@@ -179,9 +170,7 @@ def test_withheld_truth_is_nowhere_in_the_release(
     assert before == {
         file: (sketch / benchmark / file).read_bytes() for file in list_files(sketch / benchmark)
     }
-    whole = {
-        split: list(overread.load(benchmark, root, split).entries()) for split in ("train", "test")
-    }
+    whole = {split: list(overread.load(benchmark, root, split).entries()) for split in ("train", "test")}
     assert list(overread.load(benchmark, out, "train").entries()) == whole["train"]
     hidden = list(overread.load(benchmark, out, "test").entries())
     assert [entry.case for entry in hidden] == [entry.case for entry in whole["test"]]
@@ -236,9 +225,7 @@ def test_croissant_of_a_withheld_release_is_valid(
     assert not names & {"test/correct_answer", "test/response", "test/protocol", "test/title"}
 
 
-def test_what_may_tell_stays_behind_and_is_named(
-    copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_what_may_tell_stays_behind_and_is_named(copy: Callable[[str], Path], tmp_path: Path) -> None:
     """Extra columns of test, sidecars and strange files do not go out unless they are asked for."""
     root = copy("mmrad")
     rows = [row | {"solution": "xanadu"} for row in read_rows(root / "test.jsonl")]

@@ -93,9 +93,7 @@ def test_scans_and_masks_load_as_nifti(sketch: Path, tmp_path: Path, load: Any) 
         for mask, finding in zip(row["masks"], entry.truth.findings, strict=True):
             region = finding.regions[0]
             assert isinstance(region, Mask)
-            wanted = read_channel(
-                release.source(region.file), region.channel, space.shape, region.channels
-            )
+            wanted = read_channel(release.source(region.file), region.channel, space.shape, region.channels)
             assert np.array_equal(np.asarray(mask.dataobj), wanted)
             assert np.allclose(mask.affine, np.asarray(space.affine), atol=1e-4)
     assert data["test"]["masks"] == [None, None]

@@ -155,7 +155,5 @@ def test_blocks_of_a_chat_answer_hold_the_mask(tmp_path: Path) -> None:
         wanted = np.zeros(ras.shape, bool)
         for entity in (1, 2):
             where = np.argwhere(ras == entity)
-            wanted[
-                tuple(slice(a, b + 1) for a, b in zip(where.min(0), where.max(0), strict=True))
-            ] = True
+            wanted[tuple(slice(a, b + 1) for a, b in zip(where.min(0), where.max(0), strict=True))] = True
         assert np.array_equal(fill_blocks(blocks, space), from_ras(wanted, space))

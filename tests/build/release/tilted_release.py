@@ -20,9 +20,7 @@ SHAPE = (9, 7, 6)
 def tilted(axes: str = "LPS", spacing: tuple[float, float, float] = (0.7, 0.9, 2.5)) -> Any:
     """An affine with odd spacing and origin, turned by a few degrees, its axes as told."""
     angle = np.radians(4)
-    turn = np.array(
-        [[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]]
-    )
+    turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
     affine = np.eye(4)
     for column, letter in enumerate(axes):
         world = {"L": 0, "R": 0, "P": 1, "A": 1, "I": 2, "S": 2}[letter]
@@ -60,9 +58,7 @@ def release_of(
         name = f"{split}_{number}_a_1.nii.gz"
         scratch = out.parent / f"made-{split}"
         write_volume(scratch / name, volume, affine)
-        write_mask(
-            scratch / "mask.nii.gz", [BIG, SMALL], np.eye(4) if mask_affine is None else mask_affine
-        )
+        write_mask(scratch / "mask.nii.gz", [BIG, SMALL], np.eye(4) if mask_affine is None else mask_affine)
         file = f"segmentations/{name}"
         texts = ("Consolidation of the right lower lobe", "Nodules")
         findings = tuple(
@@ -74,9 +70,7 @@ def release_of(
                 voxels=int((mask > 0).sum()),
                 regions=(Mask(picture="ct", file=file, channel=n, channels=2),),
             )
-            for n, (text, category, mask) in enumerate(
-                zip(texts, categories, (BIG, SMALL), strict=True)
-            )
+            for n, (text, category, mask) in enumerate(zip(texts, categories, (BIG, SMALL), strict=True))
         )
         case = Case(
             id=name.removesuffix(".nii.gz"),

@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.build.rexgroundingct.categories import category_problems
-from overread.build.rexgroundingct.completeness import (
-    join_problems,
-    number_problems,
-    rewrite_problems,
-)
+from overread.build.rexgroundingct.completeness import join_problems, number_problems, rewrite_problems
 from overread.build.rexgroundingct.phrase_step import phrase_problems
 from overread.build.rexgroundingct.regions import Rewrite, reply_problems, sort_by_rules
 from overread.build.rexgroundingct.sentences import sentence_spans
@@ -43,8 +39,7 @@ def reply(**other: list[tuple[list[str], str]]) -> Rewrite:
     }
     parts |= other
     told = {
-        code: [{"from": origin, "text": text} for origin, text in parts.get(code, [])]
-        for code in REGIONS
+        code: [{"from": origin, "text": text} for origin, text in parts.get(code, [])] for code in REGIONS
     }
     summed = [{"from": origin, "text": text} for origin, text in parts["I"]]
     made = {"findings": told, "impressions": summed, "left_out": ["F4"]}

@@ -60,9 +60,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def desk(
-    place: Path,
-    verdicts: Mapping[str, str] | None = None,
-    settings: Mapping[str, str] | None = None,
+    place: Path, verdicts: Mapping[str, str] | None = None, settings: Mapping[str, str] | None = None
 ) -> LiveStepContext:
     """A desk without models."""
     folder = place / "build"
@@ -159,9 +157,7 @@ def test_what_is_missing_waits_and_a_verdict_excludes(place: Path) -> None:
     found = taken(place, {question.id: "too diffuse"})
     assert isinstance(found, Keep)
     assert list(found.data["annotated"]) == ["0"]  # type: ignore[arg-type]
-    assert [(c.what, c.by, c.why) for c in found.changes] == [
-        ("finding 1", "people", "too diffuse")
-    ]
+    assert [(c.what, c.by, c.why) for c in found.changes] == [("finding 1", "people", "too diffuse")]
     both = {about(key): "normal" for key in TARGETS}
     found = taken(place, both)
     assert isinstance(found, Drop)
@@ -288,9 +284,7 @@ def test_the_chain_goes_from_the_scan_to_the_lesion(place: Path, single: bool) -
     _organs(folder, single=single)
     space = make_geometry(SHAPE, AFFINE, where="test")
     paths = organ_paths(desk(place, None, {"organs": "organs"}), NAME)
-    steps, doubt = make_chain(
-        "Nodules on the right", "2d", NODULES, read_organs(paths, folder, space)
-    )
+    steps, doubt = make_chain("Nodules on the right", "2d", NODULES, read_organs(paths, folder, space))
     assert [step.structure for step in steps] == [
         "whole scan", "right lung", "right upper lobe", "lesion",
     ]  # fmt: skip

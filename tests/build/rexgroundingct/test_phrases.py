@@ -204,11 +204,7 @@ def test_splits_go_by_name_or_by_lot_and_a_patient_is_in_one() -> None:
         assert one == two
         assert isinstance(one, Keep)
         lots.append(one.data["split"])
-    assert [round(lots.count(name) / 400, 1) for name in ("train", "val", "test")] == [
-        0.5,
-        0.2,
-        0.3,
-    ]
+    assert [round(lots.count(name) / 400, 1) for name in ("train", "val", "test")] == [0.5, 0.2, 0.3]
     with pytest.raises(UsageError, match="three percentages"):
         decided(assign_split, {}, splits="50/50/50")
 
@@ -219,9 +215,7 @@ def test_real_findings_get_the_category_that_was_published(shared: Path) -> None
 
     told = json.loads((shared / "reports" / "rexgroundingct_val_findings.json").read_text())
     rows = [
-        (text, scan["categories"][key])
-        for scan in told["test"]
-        for key, text in scan["findings"].items()
+        (text, scan["categories"][key]) for scan in told["test"] for key, text in scan["findings"].items()
     ]
     right = sum(category_of(text) == code for text, code in rows)
     assert right >= 0.9 * len(rows)

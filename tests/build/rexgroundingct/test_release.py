@@ -102,9 +102,7 @@ def test_as_published_scans_with_other_findings_are_dropped(made: Path, tmp_path
 
 def test_scans_can_be_left_where_they_are(made: Path, tmp_path: Path) -> None:
     """With copy-cts=no the release has masks and no CTs, as the published one."""
-    run_build(
-        RECIPE, source(made), tmp_path / "out", settings={**SETTINGS, "copy-cts": "no"}, limit=1
-    )
+    run_build(RECIPE, source(made), tmp_path / "out", settings={**SETTINGS, "copy-cts": "no"}, limit=1)
     release = tmp_path / "out" / "release"
     assert not (release / "images").exists()
     assert len(list((release / "segmentations").iterdir())) == 1
@@ -173,8 +171,7 @@ def problems(out: Path) -> list[str]:
 def data_of(out: Path, step: str) -> dict[str, Any]:
     """What a step added."""
     ((data,),) = table(
-        out,
-        f"SELECT e.data FROM flow f JOIN entries e ON e.id = f.entry WHERE e.step = '{step}'",
+        out, f"SELECT e.data FROM flow f JOIN entries e ON e.id = f.entry WHERE e.step = '{step}'"
     )
     found: dict[str, Any] = json.loads(data)
     return found

@@ -135,9 +135,7 @@ def test_a_broken_table_and_a_missing_one_are_one_clear_error(tmp_path: Path) ->
         read(folder)
 
 
-def test_reports_that_cannot_be_worked_on_end_in_the_ledger_with_the_reason(
-    tmp_path: Path,
-) -> None:
+def test_reports_that_cannot_be_worked_on_end_in_the_ledger_with_the_reason(tmp_path: Path) -> None:
     """Empty, too long, Turkish and NUL-ridden reports are dropped, each for its own reason."""
     content = table(
         [
@@ -150,12 +148,7 @@ def test_reports_that_cannot_be_worked_on_end_in_the_ledger_with_the_reason(
     )
     outcome = run_build(RECIPE, source(tmp_path, content), tmp_path / "out")
     split = outcome.steps[0]
-    assert dict(split.dropped) == {
-        "empty-report": 1,
-        "too-long": 1,
-        "not-english": 1,
-        "unreadable-text": 1,
-    }
+    assert dict(split.dropped) == {"empty-report": 1, "too-long": 1, "not-english": 1, "unreadable-text": 1}
     assert split.kept == 1
     assert not outcome.tally.bugs
     assert outcome.failed == 0

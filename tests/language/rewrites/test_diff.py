@@ -173,12 +173,7 @@ def test_sentences_without_a_counterpart() -> None:
     text = "Emphysema in both lungs. The study is of good quality. A 5 mm nodule on the right. No effusion."
     rewrite = "There is a right nodule of 6 mm. Both lungs are emphysematous."
     told = diff_rewrite(text, rewrite)
-    assert [(fate.carried, fate.kept) for fate in told.sentences] == [
-        (1, 1),
-        (0, 0),
-        (2, 2),
-        (1, 0),
-    ]
+    assert [(fate.carried, fate.kept) for fate in told.sentences] == [(1, 1), (0, 0), (2, 2), (1, 0)]
     assert [span.extract(rewrite) for span in told.sentences[2].counterparts] == [
         "There is a right nodule of 6 mm."
     ]
@@ -202,7 +197,6 @@ def test_long_texts_take_linear_time() -> None:
 
     assert diff_rewrite(sentence * 10, sentence * 10).faithful
     short, long = (
-        cpu_seconds(partial(diff_rewrite, sentence * times, sentence * times))
-        for times in (100, 400)
+        cpu_seconds(partial(diff_rewrite, sentence * times, sentence * times)) for times in (100, 400)
     )
     assert long < 12 * short + 0.05

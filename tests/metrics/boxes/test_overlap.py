@@ -49,9 +49,7 @@ def test_iou_is_that_of_pycocotools(seed: int) -> None:
 
 
 @given(ROWS, ROWS)
-def test_iou_counts_squares_whatever_the_corners(
-    a: list[tuple[int, ...]], b: list[tuple[int, ...]]
-) -> None:
+def test_iou_counts_squares_whatever_the_corners(a: list[tuple[int, ...]], b: list[tuple[int, ...]]) -> None:
     """Boxes with whole edges, also lines, points and inverted ones: shared squares over all."""
     table = iou(np.array(a).reshape(-1, 4), np.array(b).reshape(-1, 4))
     assert table.shape == (len(a), len(b))
@@ -131,9 +129,7 @@ def tried_out(table: NDArray[np.float64]) -> float:
         table = table.T
     rows = range(table.shape[0])
     ways = permutations(range(table.shape[1]), table.shape[0])
-    return max(
-        (sum(table[r, c] for r, c in zip(rows, way, strict=True)) for way in ways), default=0
-    )
+    return max((sum(table[r, c] for r, c in zip(rows, way, strict=True)) for way in ways), default=0)
 
 
 @given(TABLES)

@@ -41,9 +41,7 @@ def row(one: Picture) -> dict[str, Any]:
     """The statistics of a picture, as the metrics keep them."""
     listed = {}
     for name, (found, scores, truth) in one.items():
-        order, hit = match_hits(
-            np.array(found).reshape(-1, 4), scores, np.array(truth).reshape(-1, 4)
-        )
+        order, hit = match_hits(np.array(found).reshape(-1, 4), scores, np.array(truth).reshape(-1, 4))
         bits = [sum(int(h) << n for n, h in enumerate(column)) for column in hit.T]
         listed[name] = [[scores[n], bit] for n, bit in zip(order.tolist(), bits, strict=True)]
     return {"truths": {name: len(told[2]) for name, told in one.items()}, "found": listed}
@@ -94,8 +92,7 @@ def ours(rows: list[dict[str, Any]], weights: Any = None, **settings: Any) -> di
     sample = Sample(rows, weights)
     chosen = {"map_50": [0], "map_75": [5], "map_50_95": list(range(10))}
     return {
-        name: mean_average_precision(sample, thresholds=places, **settings)
-        for name, places in chosen.items()
+        name: mean_average_precision(sample, thresholds=places, **settings) for name, places in chosen.items()
     }
 
 

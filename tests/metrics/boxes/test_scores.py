@@ -92,11 +92,7 @@ def coco_map(found: list[Box], truth: list[Box]) -> dict[str, float]:
             ]
             side = COCO()
             kinds = [{"id": n} for n in range(len(names))]
-            side.dataset = {
-                "images": [{"id": 1}],
-                "categories": kinds,
-                "annotations": annotations,
-            }
+            side.dataset = {"images": [{"id": 1}], "categories": kinds, "annotations": annotations}
             side.createIndex()
             sides.append(side)
         judge = COCOeval(*sides, "bbox")
@@ -123,9 +119,7 @@ def test_one_case_is_that_of_pycocotools_and_brute_force(seed: int) -> None:
         table = np.asarray(coco_mask.iou(coco_boxes(found), coco_boxes(truth), [0] * len(truth)))
     small, large = sorted(table.shape)
     wide = table if table.shape[0] == small else table.T
-    best = max(
-        sum(wide[n, c] for n, c in enumerate(way)) for way in permutations(range(large), small)
-    )
+    best = max(sum(wide[n, c] for n, c in enumerate(way)) for way in permutations(range(large), small))
     assert value(BOX_IOU, one) == pytest.approx(best / large)
     assert value(BOX_REWARD, one) == (small == large and best / large > 0.75)
     for metric in (MAP_50, MAP_75, MAP_50_95):
@@ -231,10 +225,7 @@ def test_overlap_and_reward_are_symmetric() -> None:
     """Truth and reading may change places where the metric says so."""
     rng = np.random.default_rng(5)
     for _ in range(20):
-        a, b = (
-            random_boxes(rng, int(rng.integers(1, 5))),
-            random_boxes(rng, int(rng.integers(1, 5))),
-        )
+        a, b = (random_boxes(rng, int(rng.integers(1, 5))), random_boxes(rng, int(rng.integers(1, 5))))
         for metric in METRICS:
             if metric.symmetric:
                 there = value(metric, subject(trace(*a), trace(*b)))

@@ -14,14 +14,7 @@ from overread.metrics import Sample
 from overread.metrics.clinical.green import ERRORS, green, parse_green
 from overread.metrics.clinical.model_scores import METRICS
 
-NAMES = [
-    "False report",
-    "Missing a finding",
-    "Wrong place",
-    "Severity",
-    "Extra comparison",
-    "Lost change",
-]
+NAMES = ["False report", "Missing a finding", "Wrong place", "Severity", "Extra comparison", "Lost change"]
 PIECES = [
     "[Clinically Significant Errors]", "[Matched Findings]:", "[Clinically Insignificant Errors]:",
     "\n", "(a)", "(f) x", "(3)", "(7)", ": 2", ":", " 12.", "3. a; b", "None.", "No", "0", "9" * 30, "½", "²",
@@ -81,14 +74,8 @@ def test_real_forms() -> None:
         ("", "no section .Clinically Significant Errors"),
         ("The candidate report is fine.", "no section .Clinically Significant Errors"),
         (":\n[Clinically Significant Errors]:\nNone.\n", "no section .Matched Findings"),
-        (
-            reply("(a) False report: 1.", "None", "Nodule; no effusion."),
-            "how many findings matched",
-        ),
-        (
-            reply("(a) False report: 1.", "None", "No effusion; no nodule."),
-            "how many findings matched",
-        ),
+        (reply("(a) False report: 1.", "None", "Nodule; no effusion."), "how many findings matched"),
+        (reply("(a) False report: 1.", "None", "No effusion; no nodule."), "how many findings matched"),
         (reply("(a) False report: several.", "None", "2. x"), "no number for .a."),
         (reply("(a) False report: 1.\n(a) False report: 2.", "None", "2. x"), "counts .a. twice"),
         (reply("(a) False report: 1.\n(1) False report: 2.", "None", "2. x"), "counts .1. twice"),

@@ -201,7 +201,5 @@ def test_radgraph_refuses_a_transformers_it_does_not_run_with(
         (folder / name).write_text("{}")
     monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.1.0", raising=False)
     radgraph_model._load_cached.cache_clear()
-    with pytest.raises(
-        MissingPart, match=r"does not run with transformers 5.1.0: .*transformers<5"
-    ):
+    with pytest.raises(MissingPart, match=r"does not run with transformers 5.1.0: .*transformers<5"):
         load_radgraph()

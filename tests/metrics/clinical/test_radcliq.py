@@ -18,9 +18,7 @@ from overread.metrics.words import radcliq_bleu2
 WORDS = "No effusion small Left right nodule . lung is seen Opacity. a  ..".split(" ")
 
 
-@pytest.mark.parametrize(
-    ("version", "ones", "zeros"), [("v0", -0.2421, 5.5162), ("v1", -1.4407, 2.4501)]
-)
+@pytest.mark.parametrize(("version", "ones", "zeros"), [("v0", -0.2421, 5.5162), ("v1", -1.4407, 2.4501)])
 def test_published_anchors(version: str, ones: float, zeros: float) -> None:
     """All components 1, and all 0, give the published values."""
     constants = VERSIONS[version]

@@ -122,10 +122,7 @@ def random_rows(dice: random.Random) -> list[Row]:
         (
             dice.choice(words),
             dice.choice(["OBS-DP", "ANAT-DP"]),
-            [
-                (dice.choice(["modify", "located_at"]), dice.randint(1, n))
-                for _ in range(dice.randint(0, 2))
-            ],
+            [(dice.choice(["modify", "located_at"]), dice.randint(1, n)) for _ in range(dice.randint(0, 2))],
         )
         for _ in range(n)
     ]

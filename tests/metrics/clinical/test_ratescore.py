@@ -20,16 +20,12 @@ MEASURED = [
 
 
 @pytest.mark.parametrize(("ours", "theirs", "expected"), MEASURED)
-def test_numbers_of_the_package(
-    ours: tuple[str, ...], theirs: tuple[str, ...], expected: float
-) -> None:
+def test_numbers_of_the_package(ours: tuple[str, ...], theirs: tuple[str, ...], expected: float) -> None:
     """Both directions of RaTEScore 0.6.0's `compute`, joined as its scorer joins them."""
     assert ratescore(OURS, ours, THEIRS, theirs) == pytest.approx(expected, rel=1e-9)
 
 
-def looped(
-    ours: np.ndarray, ours_types: list[str], theirs: np.ndarray, their_types: list[str]
-) -> float:
+def looped(ours: np.ndarray, ours_types: list[str], theirs: np.ndarray, their_types: list[str]) -> float:
     """Brute force: entity by entity, in plain Python."""
 
     def one_way(a: np.ndarray, ka: list[str], b: np.ndarray, kb: list[str]) -> float:
@@ -69,9 +65,7 @@ def test_equal_entities_get_one_and_none_a_half() -> None:
     """The same entities give 1; a side without any gives 0.5, both sides too."""
     assert ratescore(OURS, TYPES[:3], OURS, TYPES[:3]) == pytest.approx(1.0)
     empty = np.zeros((0, 3))
-    assert (
-        ratescore(OURS, TYPES[:3], empty, []) == ratescore(empty, [], empty, []) == NO_ENTITY == 0.5
-    )
+    assert ratescore(OURS, TYPES[:3], empty, []) == ratescore(empty, [], empty, []) == NO_ENTITY == 0.5
 
 
 def test_a_denied_finding_costs() -> None:

@@ -73,15 +73,9 @@ def test_found_findings_are_those_of_compare_added_up(seed: int) -> None:
     pairs = drawn(seed)
     told = [compare_reports(a, b) for a, b in pairs]
     found = sum(c.found_count for c in told)
-    ours = sum(
-        f.statement.presence in THERE
-        for a, _ in pairs
-        for f in merge_statements(find_statements(a))
-    )
+    ours = sum(f.statement.presence in THERE for a, _ in pairs for f in merge_statements(find_statements(a)))
     theirs = sum(
-        f.statement.presence in THERE
-        for _, b in pairs
-        for f in merge_statements(find_statements(b))
+        f.statement.presence in THERE for _, b in pairs for f in merge_statements(find_statements(b))
     )
     precision, recall = found / theirs, found / ours
     assert value(rules.METRICS["clinical_precision"], list(pairs)) == pytest.approx(precision)
@@ -102,9 +96,7 @@ def test_attributes_by_plain_counting(seed: int, name: str) -> None:
             n = sum(f.is_there and tells(f, name) for f in merge_statements(find_statements(text)))
             ours, theirs = (ours + n, theirs) if is_reference else (ours, theirs + n)
         for match in compare_reports(a, b).matches:
-            if not (
-                match.both_present and tells(match.reference, name) and tells(match.other, name)
-            ):
+            if not (match.both_present and tells(match.reference, name) and tells(match.other, name)):
                 continue
             if [c for c in match.conflicts if c.name in conflicts[name]]:
                 continue
@@ -136,9 +128,7 @@ def test_labels_by_rules_are_scored_as_scikit_learn_scores_them(seed: int, class
     """Micro and macro F1 of overread.language's CheXpert labels."""
     pairs = [(a, b) for a, b in drawn(seed, n=12) if b]
     names = CLASSES if classes == 14 else FIVE
-    marks = [
-        [[chexpert_labels(find_statements(t))[n] for n in names] for t in pair] for pair in pairs
-    ]
+    marks = [[[chexpert_labels(find_statements(t))[n] for n in names] for t in pair] for pair in pairs]
     a, b = [m[0] for m in marks], [m[1] for m in marks]
     micro = f1_score(a, b, average="micro")
     macro = f1_score(a, b, average="macro", zero_division=math.nan)
@@ -213,15 +203,9 @@ def test_disagreements_are_listed_in_words() -> None:
 def test_presence_and_name_conflicts_read_well() -> None:
     """A denied finding, and another finding at the same place."""
     told = count_findings(compare_reports("No effusion.", "Left effusion."))
-    assert told["disagreements"] == [
-        "pleural effusion: absent in the reference, present in the reading"
-    ]
-    told = count_findings(
-        compare_reports("Reticulation on the left.", "Pulmonary edema on the left.")
-    )
-    assert told["disagreements"] == [
-        "the reference has reticulation where the reading has pulmonary edema"
-    ]
+    assert told["disagreements"] == ["pleural effusion: absent in the reference, present in the reading"]
+    told = count_findings(compare_reports("Reticulation on the left.", "Pulmonary edema on the left."))
+    assert told["disagreements"] == ["the reference has reticulation where the reading has pulmonary edema"]
     assert [told[name] for name in ("found", "presence_hit", "side_both", "side_hit")] == [0] * 4
     assert count_findings(compare_reports("Nodule.", "Nodule."))["disagreements"] == []
 
@@ -256,9 +240,7 @@ def test_findings_are_scored_picture_by_picture() -> None:
         pictures=tuple(Image(name=n, file=f"{n}.png") for n in "ab"),
     )
     reading = Reading(
-        case_id="c",
-        reader="r",
-        findings=(Finding(text="Left effusion.", regions=(Whole(picture="a"),)),),
+        case_id="c", reader="r", findings=(Finding(text="Left effusion.", regions=(Whole(picture="a"),)),)
     )
     measured = metrics["clinical_f1"].measure(Subject(Entry(case=case, truth=truth), reading))
     assert {unit: row["found"] for unit, row in measured.items()} == {"a": 1, "b": 0}
@@ -283,9 +265,7 @@ def test_real_reports_agree_with_themselves(shared: Path) -> None:
     told = [json.loads(row) for row in rows]
     texts = [f"{row['findings'] or ''} {row['impression'] or ''}" for row in told]
     pairs = [(text, text) for text in texts if text.strip()]
-    measured = [
-        row for a, b in pairs for row in METRICS["clinical_f1"].measure(subject(a, b)).values()
-    ]
+    measured = [row for a, b in pairs for row in METRICS["clinical_f1"].measure(subject(a, b)).values()]
     assert sum(row["reference"] for row in measured) > 150
     assert not any(row["disagreements"] for row in measured)
     for metric in METRICS.values():

@@ -30,9 +30,7 @@ def judged(seed: int, cases: int = 12) -> list[StepVerdicts]:
             told = StepVerdict(
                 text=f"Step {n}.", factual=factual, critical=lots.random() < 0.4, errors=errors
             )
-            steps.append(
-                StepVerdict(text=f"Step {n}.", judged=False) if lots.random() < 0.1 else told
-            )
+            steps.append(StepVerdict(text=f"Step {n}.", judged=False) if lots.random() < 0.1 else told)
         found.append(StepVerdicts(case_id=f"c{case}", judge="j", about="", steps=tuple(steps)))
     return found
 
@@ -46,9 +44,7 @@ def people(seed: int, verdicts: list[StepVerdicts], rater: str, noise: float) ->
             factual = step.factual != (lots.random() < noise)
             critical = step.critical != (lots.random() < noise)
             errors = () if factual else tuple(sorted(lots.sample(CODES, 1)))
-            found.append(
-                HumanVerdict(len(found) + 2, told.case_id, 0, n, factual, critical, errors, rater)
-            )
+            found.append(HumanVerdict(len(found) + 2, told.case_id, 0, n, factual, critical, errors, rater))
     return found
 
 
@@ -63,9 +59,7 @@ def test_numbers_are_scikit_learns(seed: int) -> None:
     assert [(p.first, p.second) for p in found.between_humans] == [("ann", "bob")]
     said = {(told.case_id, n): step for told in verdicts for n, step in enumerate(told.steps, 1)}
     raters: dict[str, dict[tuple[str, int], Any]] = {
-        "judge": {
-            k: (s.judged and s.factual, s.judged and s.critical, s.errors) for k, s in said.items()
-        },
+        "judge": {k: (s.judged and s.factual, s.judged and s.critical, s.errors) for k, s in said.items()},
         "ann": {(v.case_id, v.step): (v.factual, v.critical, v.errors) for v in ann},
         "bob": {(v.case_id, v.step): (v.factual, v.critical, v.errors) for v in bob},
     }
@@ -76,9 +70,7 @@ def test_numbers_are_scikit_learns(seed: int) -> None:
         for place, part in enumerate(("factual", "critical")):
             ours = getattr(pair, part)
             a, b = [one[k][place] for k in keys], [other[k][place] for k in keys]
-            assert ours.share.value == pytest.approx(
-                sum(x == y for x, y in zip(a, b, strict=True)) / len(a)
-            )
+            assert ours.share.value == pytest.approx(sum(x == y for x, y in zip(a, b, strict=True)) / len(a))
             assert ours.kappa.value == pytest.approx(cohen_kappa_score(a, b))
             assert ours.mcc.value == pytest.approx(matthews_corrcoef(a, b))
             assert [list(line) for line in ours.confusion] == confusion_matrix(
@@ -203,9 +195,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 def test_ratings_of_another_cut_are_refused() -> None:
     """A step beyond the last, another wording, or no case of the run: one sentence with the line."""
     told = StepVerdicts(case_id="c", judge="j", about="", steps=(StepVerdict(text="A mass."),))
-    with pytest.raises(
-        OverreadError, match=r"step 2 of c was rated.*has 1 steps \(in h.csv, line 7\)"
-    ):
+    with pytest.raises(OverreadError, match=r"step 2 of c was rated.*has 1 steps \(in h.csv, line 7\)"):
         human_agreement([told], [HumanVerdict(7, "c", 0, 2, True)], where="h.csv")
     with pytest.raises(OverreadError, match=r"called 'judge', as the model is \(in line 7\)"):
         human_agreement([told], [HumanVerdict(7, "c", 0, 1, True, rater="judge")])

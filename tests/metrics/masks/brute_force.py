@@ -22,9 +22,7 @@ def save(path: Path, array: Array) -> Path:
     return path
 
 
-def blobs(
-    dice: np.random.Generator, shape: tuple[int, int, int], *, part: float, width: float
-) -> Array:
+def blobs(dice: np.random.Generator, shape: tuple[int, int, int], *, part: float, width: float) -> Array:
     """A random mask that fills about that part, in blobs of about that width."""
     noise = dice.normal(size=shape)
     noise = ndimage.gaussian_filter(noise, width) if width else noise
@@ -50,9 +48,7 @@ def dice_of(both: float, one: float, other: float, eps: float, place: str) -> fl
     return 2 * both / (one + other) if one + other else 1.0
 
 
-def kept_components(
-    predicted: Array, connectivity: int = 18, least: int = 10, most: int = 50
-) -> list[Array]:
+def kept_components(predicted: Array, connectivity: int = 18, least: int = 10, most: int = 50) -> list[Array]:
     """The predicted lesions that count, each as a mask, in scan order."""
     structure = ndimage.generate_binary_structure(3, RANK[connectivity])
     numbers, count = ndimage.label(predicted > 0, structure)

@@ -153,8 +153,6 @@ def test_overlaps_are_counted_voxel_by_voxel(tmp_path: Path, part: float) -> Non
     few = other.select(np.arange(0, len(other), 2))
     for left, right in ((one, other), (one, few), (few, one), (one, components(one.runs))):
         here, there = numbered(left), numbered(right)
-        expected = [
-            [((here == a) & (there == b)).sum() for b in right.numbers] for a in left.numbers
-        ]
+        expected = [[((here == a) & (there == b)).sum() for b in right.numbers] for a in left.numbers]
         shape_ = (len(left), len(right))
         np.testing.assert_array_equal(overlap(left, right), np.reshape(expected, shape_))

@@ -19,14 +19,7 @@ from overread.metrics.masks.instances import select_components
 from overread.metrics.masks.outlines import draw_outline, draw_outlines, group_into_cells
 from overread.metrics.masks.settings import MaskSettings
 from overread.metrics.masks.voxel_runs import VoxelRuns, read_runs
-from tests.metrics.masks.brute_force import (
-    blobs,
-    drawn,
-    kept_components,
-    near,
-    save,
-    surface_distance,
-)
+from tests.metrics.masks.brute_force import blobs, drawn, kept_components, near, save, surface_distance
 from tests.metrics.masks.brute_force import outline as brute_outline
 
 SHAPE = (40, 22, 12)
@@ -56,9 +49,7 @@ def masks(seed: int, shape: tuple[int, int, int] = SHAPE) -> list[NDArray[Any]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(
-    "shape", [SHAPE, (130, 3, 4), (64, 5, 5), (65, 5, 5), (1, 9, 9), (9, 9, 1)]
-)
+@pytest.mark.parametrize("shape", [SHAPE, (130, 3, 4), (64, 5, 5), (65, 5, 5), (1, 9, 9), (9, 9, 1)])
 def test_outlines_are_eroded_masks(tmp_path: Path, shape: tuple[int, int, int], seed: int) -> None:
     """Surface voxels are those that erosion by a cross takes away, at the edge of the scan too."""
     for mask in masks(seed * 4, shape):
@@ -85,12 +76,7 @@ def test_touching_entities_have_a_surface_between_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", ["pooled", "mean_of_means"])
 @pytest.mark.parametrize("way", ["as it is", "in parts", "to the last place"])
 def test_mean_distances_are_brute_forces(
-    tmp_path: Path,
-    way: str,
-    variant: Any,
-    spacing: Any,
-    seed: int,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, way: str, variant: Any, spacing: Any, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Near, far, tiny and huge: the distance is that of all pairs of surface voxels."""
     if way != "as it is":
@@ -177,9 +163,7 @@ def finding(seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("focal", [True, False])
 @pytest.mark.parametrize("spacing", SPACINGS[::2])
-def test_the_distance_rule_is_brute_forces(
-    tmp_path: Path, spacing: Any, focal: bool, seed: int
-) -> None:
+def test_the_distance_rule_is_brute_forces(tmp_path: Path, spacing: Any, focal: bool, seed: int) -> None:
     """Centroids of focal findings, surfaces of the others, nearest first, one to one."""
     truth, predicted = finding(seed)
     for factor in (2.0, 6.0):

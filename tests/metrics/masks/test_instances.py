@@ -29,9 +29,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-def ours(
-    folder: Path, truth: NDArray[Any], predicted: NDArray[Any], **settings: Any
-) -> dict[str, float]:
+def ours(folder: Path, truth: NDArray[Any], predicted: NDArray[Any], **settings: Any) -> dict[str, float]:
     """What the rule says, through files."""
     chosen = MaskSettings(**settings)
     (runs,) = read_runs(save(folder / "t.nii.gz", truth[None]), truth.shape, 1)
@@ -75,9 +73,7 @@ FULL = np.ones(SHAPE, np.uint8)
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
-@pytest.mark.parametrize(
-    ("truth", "predicted"), [(EMPTY, EMPTY), (EMPTY, FULL), (FULL, EMPTY), (FULL, FULL)]
-)
+@pytest.mark.parametrize(("truth", "predicted"), [(EMPTY, EMPTY), (EMPTY, FULL), (FULL, EMPTY), (FULL, FULL)])
 def test_empty_and_full(
     tmp_path: Path, truth: NDArray[Any], predicted: NDArray[Any], settings: dict[str, Any]
 ) -> None:

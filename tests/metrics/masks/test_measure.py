@@ -178,10 +178,7 @@ def test_the_order_of_findings_does_not_matter(tmp_path: Path) -> None:
 def test_a_missing_prediction_is_the_worst_and_not_judged(tmp_path: Path) -> None:
     """Without a reading, or with a failed one: no Dice, every entity missed, no complaint."""
     truth, predicted = masks()
-    for one in (
-        subject(tmp_path, truth, None),
-        subject(tmp_path, truth, predicted, error="out of memory"),
-    ):
+    for one in (subject(tmp_path, truth, None), subject(tmp_path, truth, predicted, error="out of memory")):
         rows = measure_masks(one)
         assert plain(rows) == rows
         for n, row in rows.items():
@@ -290,9 +287,7 @@ def test_several_regions_of_a_finding_are_one_mask(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [CT, None])
-def test_without_the_ct_there_are_no_millimetres(
-    tmp_path: Path, shape: tuple[int, int, int] | None
-) -> None:
+def test_without_the_ct_there_are_no_millimetres(tmp_path: Path, shape: tuple[int, int, int] | None) -> None:
     """Distances are left out where the CT is, whatever the header of a mask says."""
     truth, predicted = masks()
     rows = measure_masks(subject(tmp_path, truth, predicted, ct=False, shape=shape), surfaces=True)
@@ -319,9 +314,7 @@ def test_surfaces_are_measured_on_request(tmp_path: Path) -> None:
     spacing = read_geometry(tmp_path / "ct.nii.gz").spacing
     diagonal = float(np.linalg.norm(np.multiply(CT, spacing)))
     for n, row in rows.items():
-        expected = surface_statistics(
-            truth[int(n)] > 0, predicted[int(n)] > 0, spacing, diagonal=diagonal
-        )
+        expected = surface_statistics(truth[int(n)] > 0, predicted[int(n)] > 0, spacing, diagonal=diagonal)
         assert {name: row[name] for name in expected} == pytest.approx(expected)
     for row in measure_masks(subject(tmp_path, truth, None), surfaces=True).values():
         assert row["hd95"] == pytest.approx(diagonal)

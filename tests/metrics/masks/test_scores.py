@@ -140,9 +140,7 @@ def test_nothing_to_divide_by() -> None:
 def test_findings_without_spacing_are_in_no_distance() -> None:
     """Where no CT was there, distances are undefined rather than 0."""
     rows = [row for case in cases(2) for row in case]
-    bare = [
-        {k: v for k, v in row.items() if "distance" not in k and "spaced" not in k} for row in rows
-    ]
+    bare = [{k: v for k, v in row.items() if "distance" not in k and "spaced" not in k} for row in rows]
     for name in ("distance_precision", "honest_distance_recall", "distance_f1"):
         assert math.isnan(value(METRICS[name], bare))
         assert value(METRICS[name], rows + bare) == value(METRICS[name], rows)

@@ -108,9 +108,7 @@ def test_binary_runs_know_no_labels(tmp_path: Path, layout: str) -> None:
     channels = findings(4)
     path = save(tmp_path / "m.nii.gz", stored(channels, layout))
     labelled = read_runs(path, CT, 4)
-    for runs, channel, wide in zip(
-        read_runs(path, CT, 4, binary=True), channels, labelled, strict=True
-    ):
+    for runs, channel, wide in zip(read_runs(path, CT, 4, binary=True), channels, labelled, strict=True):
         np.testing.assert_array_equal(painted(runs), channel > 0)
         whole, into = wide.join_touching()
         assert (runs.start == whole.start).all()
@@ -132,8 +130,7 @@ def test_single_voxels_at_every_edge(tmp_path: Path, chunk: int) -> None:
 
 
 @given(
-    arrays(np.uint8, (2, 5, 3, 2), elements=st.sampled_from([0, 0, 1, 2])),
-    st.sampled_from([1, 9, 17, 64]),
+    arrays(np.uint8, (2, 5, 3, 2), elements=st.sampled_from([0, 0, 1, 2])), st.sampled_from([1, 9, 17, 64])
 )
 def test_random_bytes(array: NDArray[np.uint8], chunk: int) -> None:
     """Any small array, in any chunks, packed or not, comes back from its runs."""
@@ -162,8 +159,7 @@ def test_cropped_is_the_box_around_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
-    [(np.nan, "nan"), (0.5, "0.5"), (-1.0, "-1"), (np.inf, "inf"), (7e4, "70000")],
+    ("value", "told"), [(np.nan, "nan"), (0.5, "0.5"), (-1.0, "-1"), (np.inf, "inf"), (7e4, "70000")]
 )
 def test_what_is_no_label_is_refused(tmp_path: Path, value: float, told: str) -> None:
     """NaN, scores, negative and huge values are named in the error, with the file."""

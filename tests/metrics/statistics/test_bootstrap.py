@@ -56,12 +56,7 @@ def repeated(rows: list[Row], clusters: list[str], draws: int, seed: int) -> lis
         picked = [names[i] for i in random.integers(0, len(names), size=len(names))]
         values.append(
             plain_ratio(
-                [
-                    row
-                    for name in picked
-                    for row, own in zip(rows, clusters, strict=True)
-                    if own == name
-                ]
+                [row for name in picked for row, own in zip(rows, clusters, strict=True) if own == name]
             )
         )
     return values
@@ -140,16 +135,12 @@ def test_seed_and_number_of_draws() -> None:
 
 @pytest.mark.parametrize("kept", [0, 10**6])
 @pytest.mark.parametrize("cells", [1, 333, 1000])
-def test_blocks_stay_small_and_change_nothing(
-    monkeypatch: pytest.MonkeyPatch, cells: int, kept: int
-) -> None:
+def test_blocks_stay_small_and_change_nothing(monkeypatch: pytest.MonkeyPatch, cells: int, kept: int) -> None:
     """Draws in small blocks, kept or drawn again, are those drawn at once; so are intervals."""
     clusters = [f"p{i % 23}" for i in range(77)]
     whole, rows = draw_weights(clusters, 100, 9), made(77)
     groups = {"all": range(77), "some": [3, 4, 40, 70]}
-    expected = breakdown(
-        {"r": ratio}, rows, BootstrapDraws(clusters, draws=100), groups, method="bca"
-    )
+    expected = breakdown({"r": ratio}, rows, BootstrapDraws(clusters, draws=100), groups, method="bca")
     monkeypatch.setattr(module, "CELLS", cells)
     monkeypatch.setattr(module, "MAX_CACHED_COUNTS", kept)
     draws = BootstrapDraws(clusters, draws=100, seed=9)
@@ -171,9 +162,7 @@ def test_spread_of_clustered_means_is_the_known_one() -> None:
     random = np.random.default_rng(2)
     means = random.normal(size=40)
     rows: list[Row] = [
-        {"top": float(mean + random.normal(0, 0.1)), "bottom": 1.0}
-        for mean in means
-        for _ in range(5)
+        {"top": float(mean + random.normal(0, 0.1)), "bottom": 1.0} for mean in means for _ in range(5)
     ]
     clusters = [f"p{i // 5}" for i in range(200)]
     values = evaluate({"": ratio}, rows, draw_weights(clusters, 4000, 0))[""]
@@ -211,9 +200,7 @@ def test_groups_use_the_draws_of_all_rows() -> None:
     assert found["few"]["ratio"].undefined > 0
     assert found["none"]["top"].value is None
     assert found["none"]["top"].low is None
-    assert intervals(combines, rows, draws)["top"].value == pytest.approx(
-        sum(r["top"] for r in rows)
-    )
+    assert intervals(combines, rows, draws)["top"].value == pytest.approx(sum(r["top"] for r in rows))
 
 
 def test_bca_of_a_group_counts_clusters_outside() -> None:
@@ -295,16 +282,12 @@ def test_bca_counts_equal_draws_as_ties() -> None:
     tenths: list[Row] = [{"top": row["top"] / 10, "bottom": 1} for row in whole]
     one = interval(ratio, whole, keys(7), method="bca")
     two = interval(ratio, tenths, keys(7), method="bca")
-    assert (two.low, two.high) == pytest.approx(
-        ((one.low or 0) / 10, (one.high or 0) / 10), rel=1e-9
-    )
+    assert (two.low, two.high) == pytest.approx(((one.low or 0) / 10, (one.high or 0) / 10), rel=1e-9)
 
 
 def test_bca_that_cannot_be_made_is_declared() -> None:
     """Where every draw lies on one side, plain percentiles come with a note."""
-    found = make_interval(
-        0.0, np.linspace(1, 2, 100), n=5, clusters=5, level=0.9, left_out=np.arange(5.0)
-    )
+    found = make_interval(0.0, np.linspace(1, 2, 100), n=5, clusters=5, level=0.9, left_out=np.arange(5.0))
     assert found.method == "percentile"
     assert "BCa" in found.note
     assert (found.low, found.high) == pytest.approx((1.05, 1.95))
@@ -329,9 +312,7 @@ def test_statistics_that_are_no_numbers_are_refused(value: float) -> None:
         (["a", "b"], {"seed": -1}, "negative"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(
-    clusters: Any, settings: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_asked_is_refused(clusters: Any, settings: dict[str, Any], message: str) -> None:
     """Wrong lengths, kinds and settings are errors that name themselves."""
     with pytest.raises(UsageError, match=message):
         interval(ratio, made(2), clusters, **settings)

@@ -61,9 +61,7 @@ def test_difference_is_scipys_paired_bootstrap(n: int, method: Method) -> None:
         rng=np.random.default_rng(3),
     )
     interval = theirs.confidence_interval
-    assert (ours.difference.low, ours.difference.high) == pytest.approx(
-        (interval.low, interval.high)
-    )
+    assert (ours.difference.low, ours.difference.high) == pytest.approx((interval.low, interval.high))
     assert ours.difference.method == method
     value = ours.difference.value
     assert value is not None
@@ -80,8 +78,7 @@ def test_clusters_are_drawn_whole() -> None:
     for _ in range(400):
         units = [u for i in random.integers(0, 7, size=7) for u in first if clusters[u] == f"p{i}"]
         values.append(
-            np.mean([first[u]["score"] for u in units])
-            - np.mean([second[u]["score"] for u in units])
+            np.mean([first[u]["score"] for u in units]) - np.mean([second[u]["score"] for u in units])
         )
     assert (ours.difference.low, ours.difference.high) == pytest.approx(
         tuple(np.quantile(values, [0.025, 0.975]))
@@ -127,9 +124,7 @@ def test_p_is_about_uniform_where_readers_are_equal() -> None:
 
 def test_p_counts_ties_whatever_the_last_bit() -> None:
     """Draws exactly as far away as zero count, although 0.1 + 0.2 is not 0.3."""
-    assert centred_p(0.3, np.array([0.3, 0.6, 0.0, 0.1 + 0.2 + 0.3, np.nan])) == pytest.approx(
-        4 / 5
-    )
+    assert centred_p(0.3, np.array([0.3, 0.6, 0.0, 0.1 + 0.2 + 0.3, np.nan])) == pytest.approx(4 / 5)
     assert centred_p(0.5, np.full(99, 0.5)) == pytest.approx(0.01)
 
 

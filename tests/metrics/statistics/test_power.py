@@ -44,9 +44,7 @@ def test_cases_for_a_width_are_statsmodels(half: float, proportion: float, level
 def test_the_width_of_n_cases_needs_n_cases() -> None:
     """Asked for the width that n cases give, n cases it is: rounding adds none."""
     for n in range(1, 400):
-        assert (
-            proportion_cases(proportion_width(n, proportion=0.3).half_width, proportion=0.3).n == n
-        )
+        assert proportion_cases(proportion_width(n, proportion=0.3).half_width, proportion=0.3).n == n
 
 
 def test_simulated_proportions_lie_within_the_width() -> None:
@@ -80,11 +78,7 @@ def test_numbers_of_cases_are_statsmodels() -> None:
     for first, second in [(0.1, 0.06), (0.2, 0.1), (0.02, 0.09), (0.3, 0.25)]:
         share, apart = first + second, first - second
         theirs = normal_sample_size_one_tail(
-            abs(apart),
-            0.8,
-            0.025,
-            std_null=math.sqrt(share),
-            std_alternative=math.sqrt(share - apart**2),
+            abs(apart), 0.8, 0.025, std_null=math.sqrt(share), std_alternative=math.sqrt(share - apart**2)
         )
         assert paired_proportions_cases(first, second).n == math.ceil(theirs)
     for apart, sd in [(0.03, 0.1), (-0.5, 2.0), (0.01, 0.2)]:
@@ -97,16 +91,9 @@ def test_numbers_of_cases_are_statsmodels() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "n", "within"),
-    [
-        (0.10, 0.06, 720, 0.01),
-        (0.2, 0.1, 300, 0.01),
-        (0.05, 0.05, 300, 0.01),
-        (0.2, 0.05, 90, 0.04),
-    ],
+    [(0.10, 0.06, 720, 0.01), (0.2, 0.1, 300, 0.01), (0.05, 0.05, 300, 0.01), (0.2, 0.05, 90, 0.04)],
 )
-def test_simulated_mcnemar_studies_have_the_power(
-    first: float, second: float, n: int, within: float
-) -> None:
+def test_simulated_mcnemar_studies_have_the_power(first: float, second: float, n: int, within: float) -> None:
     """Of 40,000 simulated studies, as many find the difference as the formula says, nearly."""
     counts = np.random.default_rng(1).multinomial(n, [first, second, 1 - first - second], 40_000)
     alone, other = counts[:, 0], counts[:, 1]
@@ -135,9 +122,7 @@ def test_simulated_clusters_need_the_design_effect() -> None:
 
 
 @given(SHARES, SHARES, st.floats(0.2, 0.99), st.floats(1, 4))
-def test_fewest_cases_are_the_fewest(
-    first: float, second: float, power: float, effect: float
-) -> None:
+def test_fewest_cases_are_the_fewest(first: float, second: float, power: float, effect: float) -> None:
     """With that many cases the power is reached, with one fewer it is not."""
     if abs(first - second) < 0.01:
         second = first / 2
@@ -149,9 +134,7 @@ def test_fewest_cases_are_the_fewest(
         less = paired_proportions_power(plan.n - 1, first, second, design_effect=effect)
         assert less.power < power
     if means.n > 1:
-        assert (
-            paired_means_power(means.n - 1, first, 1 + second, design_effect=effect).power < power
-        )
+        assert paired_means_power(means.n - 1, first, 1 + second, design_effect=effect).power < power
 
 
 @given(st.integers(50, 5000), st.floats(0.06, 1.0), st.floats(0.1, 0.95))

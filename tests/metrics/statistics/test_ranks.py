@@ -16,14 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from overread.errors import UsageError
 from overread.metrics.sample import Numbers, Sample
-from overread.metrics.statistics.ranks import (
-    Better,
-    Ties,
-    holm,
-    rank_ranges,
-    signed_rank,
-    significance,
-)
+from overread.metrics.statistics.ranks import Better, Ties, holm, rank_ranges, signed_rank, significance
 
 Scores = dict[str, dict[str, float]]
 
@@ -58,9 +51,7 @@ def test_rank_ranges_are_those_of_a_loop(better: Better, ties: Ties, draws: int)
         for name, own in made(5, 24, step=0.3).items()
     }
     clusters = {unit: f"p{int(unit) % 8}" for unit in scores["r0"]}
-    found = rank_ranges(
-        mean, rows(scores), better=better, ties=ties, clusters=clusters, draws=draws, seed=4
-    )
+    found = rank_ranges(mean, rows(scores), better=better, ties=ties, clusters=clusters, draws=draws, seed=4)
     random, again = np.random.default_rng(4), []
     sign = -1 if better == "higher" else 1
     for _ in range(draws):
@@ -211,10 +202,7 @@ def test_pairs_are_scipy_and_statsmodels(better: Better) -> None:
     pairs = list(itertools.combinations(scores, 2))
     plain = [
         wilcoxon(
-            list(scores[a].values()),
-            list(scores[b].values()),
-            method="asymptotic",
-            correction=False,
+            list(scores[a].values()), list(scores[b].values()), method="asymptotic", correction=False
         ).pvalue
         for a, b in pairs
     ]

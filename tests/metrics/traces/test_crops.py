@@ -77,15 +77,11 @@ class Folder:
 
 def trace(*looks: tuple[Box | None, str | None]) -> Trace:
     return Trace(
-        steps=tuple(
-            Step(kind="look", regions=(place,) if place else (), crop=crop) for place, crop in looks
-        )
+        steps=tuple(Step(kind="look", regions=(place,) if place else (), crop=crop) for place, crop in looks)
     )
 
 
-def subject(
-    truth: Trace | None, own: Trace | None, release: Folder, files: Folder | None
-) -> Subject:
+def subject(truth: Trace | None, own: Trace | None, release: Folder, files: Folder | None) -> Subject:
     pictures = (Image(name="xray", file="x.png"),)
     case = Case(id="c", benchmark="mmrad", split="test", pictures=pictures)
     entry = Entry(case=case, truth=Truth(trace=truth))
@@ -181,9 +177,7 @@ def test_a_trace_is_read_in_one_frame() -> None:
     stretched = jpeg(picture[100:500, 300:750])
     own = jpeg(picture[56:280, 112:280])
     release = Folder(picture, a=stretched, b=jpeg(resized(picture, 336, 336)[10:99, 9:88]), c=own)
-    mixed = trace(
-        (box(112, 56, 280, 280), "a"), (box(9, 10, 88, 99), "b"), (box(112, 56, 280, 280), "c")
-    )
+    mixed = trace((box(112, 56, 280, 280), "a"), (box(9, 10, 88, 99), "b"), (box(112, 56, 280, 280), "c"))
     one = subject(mixed, mixed, release, release)
     row = TRACE_CROP_AGREEMENT.measure(one)[""]
     assert (row["frame"], row["crops"]) == ("336", 3)
@@ -214,10 +208,7 @@ def test_crops_that_cannot_be_judged_do_not_agree() -> None:
     assert value(TRACE_CROP_AGREEMENT, subject(truth, truth, release, None)) == 0
     with pytest.raises(ValueError, match="without the files of its release"):
         TRACE_CROP_AGREEMENT.measure(
-            Subject(
-                subject(truth, truth, release, None).entry,
-                Reading(case_id="c", reader="r", trace=truth),
-            )
+            Subject(subject(truth, truth, release, None).entry, Reading(case_id="c", reader="r", trace=truth))
         )
     with pytest.raises(PictureError):
         TRACE_CROP_AGREEMENT.measure(subject(truth, truth, Folder(), release))
@@ -296,12 +287,7 @@ def test_thinking_rows_are_scored_without_crops_and_report(copy: Any) -> None:
         "[80, 90, 140, 150]) is enlarged. <answer>Cardiomegaly</answer><location><ref>heart</ref>"
         "<box>[80, 90, 140, 150]</box></location>"
     )
-    row = {
-        "image_path": "/a.jpg",
-        "question": "What?",
-        "question_type": "open",
-        "response": response,
-    }
+    row = {"image_path": "/a.jpg", "question": "What?", "question_type": "open", "response": response}
     (root / "test.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     release = overread.load("mmrad", root, "test")
     (entry,) = release.entries()

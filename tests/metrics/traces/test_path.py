@@ -28,13 +28,7 @@ from overread.metrics.traces.path import (
     order_agreement,
 )
 
-METRICS = (
-    TRACE_COVERAGE_PRECISION,
-    TRACE_COVERAGE_RECALL,
-    TRACE_COVERAGE_F1,
-    TRACE_ORDER,
-    TRACE_BOX_IOU,
-)
+METRICS = (TRACE_COVERAGE_PRECISION, TRACE_COVERAGE_RECALL, TRACE_COVERAGE_F1, TRACE_ORDER, TRACE_BOX_IOU)
 PLACES = ["left lung", "right lung", "trachea", "spine", "carina", "svc"]
 WALKS = st.lists(st.sampled_from(PLACES), max_size=8)
 
@@ -95,10 +89,7 @@ def test_looks_carry_place_box_and_following_words() -> None:
 @pytest.mark.parametrize(
     ("words", "place"),
     [
-        (
-            "Now the lung region, then the left lower lung zone of this film.",
-            "left lower lung zone",
-        ),
+        ("Now the lung region, then the left lower lung zone of this film.", "left lower lung zone"),
         (
             "Second, I need to analyze the heart and the mediastinal region.",
             "heart and the mediastinal region",
@@ -173,9 +164,7 @@ def test_order_is_undefined_for_one_region_and_worst_for_one_in_common() -> None
     assert value(TRACE_ORDER, subject(walk("heart", "spine"), walk("heart", "carina"))) == 0
     assert value(TRACE_ORDER, subject(walk("heart", "spine"), walk("spine", "heart"))) == 0
     three = walk("heart", "spine", "carina")
-    assert value(TRACE_ORDER, subject(three, walk("carina", "heart", "spine"))) == pytest.approx(
-        1 / 3
-    )
+    assert value(TRACE_ORDER, subject(three, walk("carina", "heart", "spine"))) == pytest.approx(1 / 3)
 
 
 def test_coverage_takes_names_as_they_stand() -> None:

@@ -99,9 +99,7 @@ VERDICTS: list[tuple[str | None, str, bool | None]] = [
 
 
 @pytest.mark.parametrize(("label", "words", "expected"), VERDICTS)
-def test_words_speak_of_the_region_or_not(
-    label: str | None, words: str, expected: bool | None
-) -> None:
+def test_words_speak_of_the_region_or_not(label: str | None, words: str, expected: bool | None) -> None:
     """A table of looks and words, judged by hand: within, around, elsewhere, not to be judged."""
     (look,) = collect_looks(trace((label, words)))
     assert judge_look(look) is expected

@@ -36,9 +36,7 @@ def peer(order: int = 4, **settings: Any) -> Any:
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize(("smoothing", "value"), SMOOTHINGS)
-def test_corpus_bleu_equals_sacrebleu(
-    order: int, smoothing: Smoothing, value: float | None
-) -> None:
+def test_corpus_bleu_equals_sacrebleu(order: int, smoothing: Smoothing, value: float | None) -> None:
     """Sets of 1 to 40 random texts score what sacrebleu says, bit for bit, with its parts."""
     pairs = text_pairs_of(seed=21, count=400, words=12)
     dice = random.Random(order)
@@ -56,9 +54,7 @@ def test_corpus_bleu_equals_sacrebleu(
 
 @pytest.mark.parametrize("effective", [True, False])
 @pytest.mark.parametrize(("smoothing", "value"), SMOOTHINGS)
-def test_sentence_bleu_equals_sacrebleu(
-    smoothing: Smoothing, value: float | None, effective: bool
-) -> None:
+def test_sentence_bleu_equals_sacrebleu(smoothing: Smoothing, value: float | None, effective: bool) -> None:
     """Single texts, many of them shorter than the order, score what sacrebleu says."""
     theirs = peer(smooth_method=smoothing, smooth_value=value, effective_order=effective)
     for truth, own in text_pairs_of(seed=22, count=300, words=8):

@@ -26,8 +26,7 @@ def same(references: Texts, candidates: Sequence[str]) -> None:
         {i: [text] for i, text in enumerate(candidates)},
     )
     found = cider_of_words(
-        [[text.split() for text in texts] for texts in references],
-        [text.split() for text in candidates],
+        [[text.split() for text in texts] for texts in references], [text.split() for text in candidates]
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
 
@@ -76,9 +75,7 @@ def test_cider_of_plain_texts_takes_its_words() -> None:
     )
     found = cider([truth for truth, _ in pairs], [own for _, own in pairs])
     assert found.tolist() == by_hand.tolist()
-    assert cider([[truth] for truth, _ in pairs], [own for _, own in pairs]).tolist() == (
-        by_hand.tolist()
-    )
+    assert cider([[truth] for truth, _ in pairs], [own for _, own in pairs]).tolist() == (by_hand.tolist())
 
 
 def test_cider_at_its_edges() -> None:

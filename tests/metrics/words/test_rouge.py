@@ -74,10 +74,7 @@ def test_rouge_of_any_strings(stemmed: bool, reference: str, candidate: str) -> 
     same(reference, candidate, stemmed)
 
 
-@given(
-    reference=st.text(alphabet="ab \n", max_size=40),
-    candidate=st.text(alphabet="ab \n", max_size=40),
-)
+@given(reference=st.text(alphabet="ab \n", max_size=40), candidate=st.text(alphabet="ab \n", max_size=40))
 def test_rouge_of_few_words_often_repeated(reference: str, candidate: str) -> None:
     """Where the same words stand many times, counts are clipped and subsequences chosen alike."""
     same(reference, candidate, stemmed=False)

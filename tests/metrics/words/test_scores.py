@@ -196,10 +196,7 @@ def test_pictures_or_cases_count_alike() -> None:
     good = of_pictures(["small left effusion", "no words shared", "no mass", "…"])
     one = of_pictures(["clear lungs"])
     by_case = scores.rouge_metric("findings", "rouge1", average="cases")
-    rows = [
-        *by_case.measure(subject(many, good)).values(),
-        *by_case.measure(subject(one, None)).values(),
-    ]
+    rows = [*by_case.measure(subject(many, good)).values(), *by_case.measure(subject(one, None)).values()]
     assert value(METRICS["findings_rouge1"], rows) == 2 / 4
     assert value(by_case, rows) == pytest.approx((2 / 3 + 0) / 2)
 

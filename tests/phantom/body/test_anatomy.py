@@ -61,9 +61,7 @@ def test_the_right_lung_is_on_the_right_and_has_three_lobes(drawn: tuple[Body, C
 
 def test_lobes_lie_above_and_behind_each_other(drawn: tuple[Body, Canvas]) -> None:
     _, canvas = drawn
-    _, y, z = (
-        np.broadcast_to(a, canvas.hu.shape) for a in canvas.grid.coordinates((slice(None),) * 3)
-    )
+    _, y, z = (np.broadcast_to(a, canvas.hu.shape) for a in canvas.grid.coordinates((slice(None),) * 3))
     height = {code: float(z[canvas.lobes == n].mean()) for n, code in enumerate(LOBES, 1)}
     front = {code: float(y[canvas.lobes == n].mean()) for n, code in enumerate(LOBES, 1)}
     assert height["RUL"] > height["RML"] > height["RLL"]
@@ -171,9 +169,7 @@ def test_grain_repeats_without_a_seam_and_has_its_width() -> None:
 def test_a_smooth_field_does_not_depend_on_the_grid() -> None:
     line = np.linspace(-20, 20, 41, dtype=np.float32)
     fields = [
-        smooth_field(
-            np.random.default_rng(5), x[None, None, :], line[None, :, None], line[:, None, None], 9
-        )
+        smooth_field(np.random.default_rng(5), x[None, None, :], line[None, :, None], line[:, None, None], 9)
         for x in (line, line[10:20])
     ]
     assert np.allclose(fields[0][:, :, 10:20], fields[1], atol=1e-4)
@@ -182,9 +178,7 @@ def test_a_smooth_field_does_not_depend_on_the_grid() -> None:
 def test_noise_has_the_deviation_that_was_asked_for(drawn: tuple[Body, Canvas]) -> None:
     body, canvas = drawn
     clean = canvas.hu
-    quiet, loud = (
-        add_noise(canvas, body.habitus, level, np.random.SeedSequence(1)) for level in (5.0, 20.0)
-    )
+    quiet, loud = (add_noise(canvas, body.habitus, level, np.random.SeedSequence(1)) for level in (5.0, 20.0))
     muscle = canvas.organs == ORGAN_NUMBERS["heart"]
     low, high = (float((n[muscle] - clean[muscle]).std()) for n in (quiet, loud))
     assert 3 < low < 8

@@ -46,9 +46,7 @@ def draft_of(
 
 def person_of(number: int = 1) -> PatientBody:
     """A patient of a population that no other test draws."""
-    return PatientBody(
-        number, PatientSettings(seed=SEED), Body(seed_for(SEED, number, "body")), spurs=0
-    )
+    return PatientBody(number, PatientSettings(seed=SEED), Body(seed_for(SEED, number, "body")), spurs=0)
 
 
 def days_of(draft: Draft) -> tuple[Visit, ...]:

@@ -14,9 +14,7 @@ from overread.phantom.population import FindingPlan, seed_for
 from overread.phantom.statement import KINDS
 from tests.phantom.findings.blank_scans import Blank, draw_blank, fresh, painted
 
-PLANS = [
-    FindingPlan(code, kind) for code, kinds in KINDS.items() for kind in kinds if kind != "scar"
-]
+PLANS = [FindingPlan(code, kind) for code, kinds in KINDS.items() for kind in kinds if kind != "scar"]
 EVERY = pytest.mark.parametrize("plan", PLANS, ids=[f"{p.category} {p.kind}" for p in PLANS])
 
 
@@ -38,9 +36,7 @@ def two_days(
     first = FindingPlan(plan.category, plan.kind, plan.places, plan.lobes, span=span)
     (one,) = draw_findings(fresh(blank), [first], randomness)
     former = EarlierFinding(one, (), VOLUME_RATIOS[turn])
-    second = FindingPlan(
-        plan.category, plan.kind, scale=later, span=span, earlier=former, needed=plan.needed
-    )
+    second = FindingPlan(plan.category, plan.kind, scale=later, span=span, earlier=former, needed=plan.needed)
     return one, draw_findings(fresh(blank), [second], randomness)
 
 

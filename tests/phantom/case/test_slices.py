@@ -73,16 +73,11 @@ def test_slices_are_what_the_looks_ask_for(laid: list[tuple[PictureSpec, CaseSli
         assert (one.plane, one.window) == (look.plane, look.window)
 
 
-def test_what_is_needed_is_shown_at_each_time_point(
-    laid: list[tuple[PictureSpec, CaseSlice]],
-) -> None:
+def test_what_is_needed_is_shown_at_each_time_point(laid: list[tuple[PictureSpec, CaseSlice]]) -> None:
     """A lung slice of each day shows each needed finding that is there on that day."""
     for time, plans in ((0, {"plan-0", "plan-1"}), (1, {"plan-0"})):
         shown = {
-            each.key
-            for look, one in laid
-            if look.time == time and one.window == "lung"
-            for each in one.shown
+            each.key for look, one in laid if look.time == time and one.window == "lung" for each in one.shown
         }
         assert plans <= shown
 
@@ -215,9 +210,7 @@ def test_pictures_are_upright_and_square(days: tuple[Visit, ...]) -> None:
         assert rows.mean() < 0.3 * picture.shape[0]
         assert columns.mean() < 0.3 * picture.shape[1]
     step, shape = grid.step, grid.shape
-    tall = render_slice(
-        hu, grid.geometry, CaseSlice(plane="coronal", window="bone", index=0, level="")
-    )
+    tall = render_slice(hu, grid.geometry, CaseSlice(plane="coronal", window="bone", index=0, level=""))
     wide, high = shape[2] * step[0], shape[0] * step[2]
     assert tall.shape[0] / tall.shape[1] == pytest.approx(high / wide, rel=0.01)
 

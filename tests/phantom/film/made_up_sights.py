@@ -60,9 +60,7 @@ def regions() -> dict[str, FilmBox]:
     return found
 
 
-def sign(
-    category: str, kind: str, seen: Visibility, rng: np.random.Generator, number: int = 0
-) -> Sign:
+def sign(category: str, kind: str, seen: Visibility, rng: np.random.Generator, number: int = 0) -> Sign:
     """One sign as the rule of visibility may give it: zones, sides and numbers fit each other."""
     beyond = kind in EXTRAPULMONARY and EXTRAPULMONARY[kind] == category
     side: Side | None = None

@@ -61,9 +61,7 @@ def visit_with(
         drawn.append(DrawnFinding("2d", "solid", entities, countable=True, sized=True, plan=n))
     said = FindingSentence(text="", wording="", said=())
     others = [
-        ExtrapulmonaryFinding(
-            FindingStatement(category=EXTRAPULMONARY[name], kind=name), (0.0, 0.0, 0.0)
-        )
+        ExtrapulmonaryFinding(FindingStatement(category=EXTRAPULMONARY[name], kind=name), (0.0, 0.0, 0.0))
         for name in beyond
     ]
     return Visit(

@@ -10,14 +10,7 @@ import pytest
 
 from overread.core import Box
 from overread.phantom.film.facts import list_facts, list_universal_facts
-from overread.phantom.film.question_record import (
-    CLOSED,
-    MULTIPLE,
-    OPEN,
-    SINGLE,
-    TYPE_COUNTS,
-    FilmQuestion,
-)
+from overread.phantom.film.question_record import CLOSED, MULTIPLE, OPEN, SINGLE, TYPE_COUNTS, FilmQuestion
 from overread.phantom.film.questions import (
     MAX_QUESTIONS,
     MIN_QUESTIONS,
@@ -55,9 +48,7 @@ def test_every_film_is_asked_enough(asked: list[tuple[FilmContents, list[FilmQue
     assert min(types.values()) / sum(types.values()) > 0.15
 
 
-def test_answers_follow_from_the_facts(
-    asked: list[tuple[FilmContents, list[FilmQuestion]]],
-) -> None:
+def test_answers_follow_from_the_facts(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> None:
     """Yes is said of what is true, no of what is false, and options are marked accordingly."""
     for film, questions in asked:
         known = list_facts(film) + list_universal_facts()
@@ -131,10 +122,7 @@ def test_answers_are_balanced(asked: list[tuple[FilmContents, list[FilmQuestion]
     letters = Counter(one.answer for one in every if one.question_type == SINGLE)
     assert all(0.18 < letters[letter] / letters.total() < 0.32 for letter in "ABCD")
     several = Counter(
-        letter
-        for one in every
-        if one.question_type == MULTIPLE
-        for letter in one.answer.split(", ")
+        letter for one in every if one.question_type == MULTIPLE for letter in one.answer.split(", ")
     )
     assert all(0.2 < several[letter] / several.total() < 0.3 for letter in "ABCD")
     assert len({one.answer for one in every if one.question_type == OPEN}) > 40
@@ -152,8 +140,7 @@ def test_options_give_nothing_away(asked: list[tuple[FilmContents, list[FilmQues
     for one in singles:
         texts = options(one)
         findings = sorted(
-            (letter for letter in texts if texts[letter] != NONE_OF_THESE),
-            key=lambda at: len(texts[at]),
+            (letter for letter in texts if texts[letter] != NONE_OF_THESE), key=lambda at: len(texts[at])
         )
         stem = set(one.question.split(" A. ")[0].lower().split())
         shared = {letter: len(stem & set(text.lower().split())) for letter, text in texts.items()}
@@ -167,9 +154,7 @@ def test_options_give_nothing_away(asked: list[tuple[FilmContents, list[FilmQues
         assert times / len(singles) < 0.36, (guess, times, len(singles))
 
 
-def test_sides_and_ratios_cannot_be_guessed(
-    asked: list[tuple[FilmContents, list[FilmQuestion]]],
-) -> None:
+def test_sides_and_ratios_cannot_be_guessed(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> None:
     """Half of the sides are right; the numbers of ratios are the same, whatever the film is."""
     sides: Counter[str] = Counter()
     limits: set[str] = set()
@@ -188,25 +173,18 @@ def test_rows_are_read(asked: list[tuple[FilmContents, list[FilmQuestion]]]) -> 
     """The loader finds the answer, a look and a box, both of a region that is known."""
     for film, questions in asked[:60]:
         for place, one in enumerate(questions, 1):
-            entry = read_question_entry(
-                one.to_row("images/p90000001_1.jpg"), split="val", place=place
-            )
+            entry = read_question_entry(one.to_row("images/p90000001_1.jpg"), split="val", place=place)
             truth = entry.truth
             assert truth is not None
             assert truth.answer_text == one.answer
             assert truth.trace is not None
             boxes = [
-                region
-                for step in truth.trace.steps
-                for region in step.regions
-                if isinstance(region, Box)
+                region for step in truth.trace.steps for region in step.regions if isinstance(region, Box)
             ]
             assert len(boxes) == 2 * len(one.regions)
             labels = [box.label for box in boxes]
             assert labels[: len(one.regions)] == list(one.regions)
-            assert set(labels[len(one.regions) :]) == {
-                one.regions[0] if len(one.regions) == 1 else None
-            }
+            assert set(labels[len(one.regions) :]) == {one.regions[0] if len(one.regions) == 1 else None}
             for name, box in zip((*one.regions, *one.regions), boxes, strict=True):
                 assert (box.x1, box.y1, box.x2, box.y2) == film.regions[name]
                 assert 0 <= box.x1 < box.x2 <= film.columns
@@ -226,20 +204,13 @@ def test_nothing_is_asked_of_what_is_not_sure() -> None:
     for state in states:
         changed = one.model_copy(update={"seen": state, "statement": told, "zones": zones})
         film = FilmContents(
-            view="PA",
-            columns=640,
-            rows=560,
-            regions=regions(),
-            signs=(changed,),
-            heart_ratio=0.44,
+            view="PA", columns=640, rows=560, regions=regions(), signs=(changed,), heart_ratio=0.44
         )
         assert sign_sides(changed) == ("left",)
         known = {fact.question: fact.true for fact in list_facts(film)}
         answers[state] = known.get("Is there a pleural effusion on the left?")
         assert known["Is there a pleural effusion on the right?"] is False
-        assert known.get("Is the left costophrenic angle sharp?") is (
-            False if state == "seen" else None
-        )
+        assert known.get("Is the left costophrenic angle sharp?") is (False if state == "seen" else None)
     assert answers == {"seen": True, "doubtful": None, "hidden": None}
 
 

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from overread.ontology import xray_regions
 from overread.phantom.film.region_rules import PAIRED_REGIONS, SINGLE_REGIONS
-from overread.phantom.film.regions import (
-    find_all_regions,
-    find_definition,
-    find_region,
-    project_region_boxes,
-)
+from overread.phantom.film.regions import find_all_regions, find_definition, find_region, project_region_boxes
 from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.sign import FRONTAL, FilmBox, View
 from overread.phantom.findings.scan import Entity

@@ -42,9 +42,7 @@ def report_of(seed: int, *, most: int = 5) -> tuple[FilmContents, XrayReport]:
     film = sight(seed, most=most)
     style: Style = STYLES[seed % 3 == 2]
     rng = np.random.default_rng(seed)
-    return film, write_xray_report(
-        film, rng, style=style, held_out=seed % 5 == 4, lateral=seed % 2 == 0
-    )
+    return film, write_xray_report(film, rng, style=style, held_out=seed % 5 == 4, lateral=seed % 2 == 0)
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +53,7 @@ def films() -> list[tuple[FilmContents, XrayReport]]:
 
 def only(*signs: Sign, ratio: float = 0.45, view: str = "PA") -> FilmContents:
     """A film with these signs."""
-    return FilmContents(
-        view=view,
-        columns=640,
-        rows=560,
-        regions=regions(),
-        signs=signs,
-        heart_ratio=ratio,
-    )
+    return FilmContents(view=view, columns=640, rows=560, regions=regions(), signs=signs, heart_ratio=ratio)
 
 
 def placed(category: str, kind: str, seen: Visibility, side: str | None, *zones: str) -> Sign:
@@ -180,8 +171,7 @@ def test_lungs_with_a_sign_are_not_clear(films: list[tuple[FilmContents, XrayRep
         there = {
             side
             for one in film.signs
-            if one.seen != "hidden"
-            and find_sign_words(sign_kind(one.statement)).group == ALWAYS_REPORTED[0]
+            if one.seen != "hidden" and find_sign_words(sign_kind(one.statement)).group == ALWAYS_REPORTED[0]
             for side in ("right", "left")
             if one.statement.side in (side, "both")
         }
@@ -217,8 +207,7 @@ def test_hidden_fluid_is_not_denied_on_its_side() -> None:
     reports = [write_xray_report(only(hidden), np.random.default_rng(seed)) for seed in range(60)]
     texts = " ".join(one.findings for one in reports)
     assert not re.search(
-        r"No pleural effusion[. ](?!on the right|is seen on the right|is identified on the right)",
-        texts,
+        r"No pleural effusion[. ](?!on the right|is seen on the right|is identified on the right)", texts
     )
     assert not re.search(r"costophrenic angles are (sharp|clear|free)", texts)
     assert "left pleural effusion" not in texts
@@ -229,9 +218,7 @@ def test_hidden_fluid_is_not_denied_on_its_side() -> None:
 def test_other_side() -> None:
     """Beside a consolidation on the right the left lung may be called clear, never the right."""
     one = placed("2b", "consolidation", "seen", "right", "right lower lung zone")
-    texts = [
-        write_xray_report(only(one), np.random.default_rng(seed)).findings for seed in range(60)
-    ]
+    texts = [write_xray_report(only(one), np.random.default_rng(seed)).findings for seed in range(60)]
     assert any(re.search("left lung[^.]* clear|[Cc]lear left lung", text) for text in texts)
     assert not any(re.search("right lung[^.]* clear|[Cc]lear right lung", text) for text in texts)
 
@@ -244,8 +231,7 @@ def test_a_wide_heart_is_not_called_normal() -> None:
         assert not any(each.observation == "cardiomegaly" for each in find_statements(text)), text
     assert "wide heart" in present_by_side(only(ratio=0.53), omits_doubtful=False)["right"]
     assert (
-        "wide heart"
-        not in present_by_side(only(ratio=0.53, view="AP supine"), omits_doubtful=False)["right"]
+        "wide heart" not in present_by_side(only(ratio=0.53, view="AP supine"), omits_doubtful=False)["right"]
     )
 
 
@@ -297,9 +283,7 @@ def test_a_report_is_well_formed(films: list[tuple[FilmContents, XrayReport]]) -
         assert order == sorted(order)
 
 
-def test_a_sentence_is_about_the_zones_of_its_sign(
-    films: list[tuple[FilmContents, XrayReport]],
-) -> None:
+def test_a_sentence_is_about_the_zones_of_its_sign(films: list[tuple[FilmContents, XrayReport]]) -> None:
     """Positive sentences are about all zones of the sign that they state."""
     for film, report in films:
         signs = {one.key: one for one in film.signs}
@@ -318,10 +302,7 @@ def test_held_out_wordings_stay_apart() -> None:
             for one in report.sentences:
                 if one.section == "findings":
                     assert is_held_out(one.wording) == held, one
-    assert {is_held_out(text) for text in list_film_wording_texts("2b:consolidation")} == {
-        True,
-        False,
-    }
+    assert {is_held_out(text) for text in list_film_wording_texts("2b:consolidation")} == {True, False}
 
 
 def test_the_same_chance_gives_the_same_report() -> None:

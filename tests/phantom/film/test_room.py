@@ -20,9 +20,7 @@ VIEWS: tuple[View, ...] = ("PA", "AP supine", "lateral")
 
 def a_visit(number: int, plans: list[FindingPlan]) -> Visit:
     """One small patient with the findings that are asked for."""
-    person = PatientBody(
-        number, PatientSettings(seed=1), Body(seed_for(1, number, "body")), spurs=0.0
-    )
+    person = PatientBody(number, PatientSettings(seed=1), Body(seed_for(1, number, "body")), spurs=0.0)
     rng = np.random.default_rng(seed_for(1, number, "beyond"))
     return person.draw_visit(plans, [], rng, np.random.default_rng(0), "radiologist")
 
@@ -61,8 +59,7 @@ def test_the_heart_is_on_the_patients_left(room: FilmRenderer) -> None:
         points = np.array([[sign * 55.0, 20.0, -75.0] for sign in (1, -1)])
         columns, rows = (np.rint(v).astype(int) for v in room.project_points(points, view))
         right, left = (
-            film.pixels[r - 12 : r + 13, c - 6 : c + 7].mean()
-            for r, c in zip(rows, columns, strict=True)
+            film.pixels[r - 12 : r + 13, c - 6 : c + 7].mean() for r, c in zip(rows, columns, strict=True)
         )
         assert columns[0] < columns[1]
         assert left > right + 25
@@ -85,9 +82,7 @@ def test_the_right_dome_stands_higher(room: FilmRenderer) -> None:
 def test_the_lateral_patient_looks_to_the_left(room: FilmRenderer) -> None:
     """On the lateral film the sternum is on the picture's left, the spine on its right."""
     sternum, spine = (
-        np.nonzero(room.project_mask(room.canvas.organs == ORGAN_NUMBERS[name], "lateral"))[
-            1
-        ].mean()
+        np.nonzero(room.project_mask(room.canvas.organs == ORGAN_NUMBERS[name], "lateral"))[1].mean()
         for name in ("sternum", "vertebrae")
     )
     assert sternum + 100 < spine
@@ -179,9 +174,7 @@ def test_noise_is_added_only_when_wished(room: FilmRenderer) -> None:
 
 def test_all_findings_left_out_is_the_body(room: FilmRenderer) -> None:
     """A film without any finding does not depend on what the findings were."""
-    other = FilmRenderer(
-        a_visit(2, [FindingPlan("2e", "effusion"), FindingPlan("2b", "consolidation")])
-    )
+    other = FilmRenderer(a_visit(2, [FindingPlan("2e", "effusion"), FindingPlan("2b", "consolidation")]))
     one = room.render("PA", without=room.visit.shadows.keys)
     same = other.render("PA", without=other.visit.shadows.keys)
     assert (one.pixels == same.pixels).all()

@@ -26,9 +26,7 @@ class Looked(NamedTuple):
     sight: FilmContents
 
 
-@pytest.fixture(
-    scope="module", params=[(5, "PA"), pytest.param((24, "AP supine"), marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=[(5, "PA"), pytest.param((24, "AP supine"), marks=pytest.mark.slow)])
 def looked(request: pytest.FixtureRequest) -> Looked:
     """Patients who have a little of everything."""
     number, view = request.param
@@ -40,9 +38,7 @@ def looked(request: pytest.FixtureRequest) -> Looked:
 def changed(room: FilmRenderer, view: View, key: str) -> NDArray[np.float64]:
     """How far the film changes without a finding."""
     films = (room.render(view, without=keys, noise=False).pixels for keys in ((), (key,)))
-    one, other = (
-        ndimage.gaussian_filter(p.astype(float), 2 / room.beam(view).spacing) for p in films
-    )
+    one, other = (ndimage.gaussian_filter(p.astype(float), 2 / room.beam(view).spacing) for p in films)
     levels: NDArray[np.float64] = np.abs(one - other)
     return levels
 
@@ -103,8 +99,7 @@ def test_boxes_and_zones_agree(looked: Looked) -> None:
         for zone in sign.zones if sign.boxes else ():
             a = looked.sight.regions[zone]
             assert any(
-                min(a[2], b[2]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[1], b[1])
-                for b in sign.boxes
+                min(a[2], b[2]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[1], b[1]) for b in sign.boxes
             ), (sign.key, zone)
 
 

@@ -15,20 +15,10 @@ from overread.metrics.traces.looks import collect_looks, step_words
 from overread.metrics.traces.words import judge_look
 from overread.ontology import xray_regions
 from overread.phantom.film.questions import draw_questions
-from overread.phantom.film.report import (
-    ALWAYS_REPORTED,
-    XrayReport,
-    base_regions,
-    write_xray_report,
-)
+from overread.phantom.film.report import ALWAYS_REPORTED, XrayReport, base_regions, write_xray_report
 from overread.phantom.film.sign import FilmContents
 from overread.phantom.film.source_rows import make_source_row
-from overread.phantom.film.trace import (
-    FilmTrace,
-    draw_film_trace,
-    read_trace_entry,
-    union_of_regions,
-)
+from overread.phantom.film.trace import FilmTrace, draw_film_trace, read_trace_entry, union_of_regions
 from tests.phantom.film.made_up_sights import sight
 
 MANY = 150
@@ -138,16 +128,7 @@ def test_a_source_has_the_report_and_the_boxes(films: list[Made]) -> None:
     """A builder gets the plain report and a box for each of the regions, and no sign."""
     film = films[0]
     row = make_source_row("p90000001_1", "p90000001", "images/x.jpg", film.sight, film.report)
-    assert list(row) == [
-        "id",
-        "patient",
-        "image",
-        "view",
-        "width",
-        "height",
-        "report",
-        "regions",
-    ]
+    assert list(row) == ["id", "patient", "image", "view", "width", "height", "report", "regions"]
     assert row["report"] == film.report.text
     assert [one["name"] for one in row["regions"]] == list(xray_regions().names)
     assert all(len(one["box"]) == 4 for one in row["regions"])

@@ -6,11 +6,7 @@ from scipy import ndimage
 
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.canvas import ORGAN_NUMBERS
-from overread.phantom.film.gravity import (
-    find_pleural_content,
-    settle_hernia,
-    settle_pleural_content,
-)
+from overread.phantom.film.gravity import find_pleural_content, settle_hernia, settle_pleural_content
 from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.shadows import BeamDirection
 from overread.phantom.population import FindingPlan, seed_for
@@ -28,9 +24,7 @@ def a_visit(number: int, plans: list[FindingPlan], beyond: tuple[str, ...] = ())
 @pytest.fixture(scope="module")
 def wet() -> FilmRenderer:
     """Fluid on both sides, and a consolidation."""
-    return FilmRenderer(
-        a_visit(19, [FindingPlan("2e", "effusion"), FindingPlan("2b", "consolidation")])
-    )
+    return FilmRenderer(a_visit(19, [FindingPlan("2e", "effusion"), FindingPlan("2b", "consolidation")]))
 
 
 @pytest.fixture(scope="module")
@@ -99,17 +93,14 @@ def test_angles_are_sharp_without_fluid_and_blunt_with_it(wet: FilmRenderer) -> 
         # The outermost lung of the lowest two centimetres, at the height of the midaxillary line.
         low = z < z.min() + 20 / grid.step[2]
         points = np.stack(
-            [grid.axes[0][x[low]], np.full(low.sum(), grid.axes[1][middle]), grid.axes[2][z[low]]],
-            axis=-1,
+            [grid.axes[0][x[low]], np.full(low.sum(), grid.axes[1][middle]), grid.axes[2][z[low]]], axis=-1
         )
         at = points[np.argsort(-side * points[:, 0])][:20].mean(axis=0)
         at[0] -= side * 6
         column, row = (int(np.rint(v)) for v in wet.project_points(at, "PA"))
         spot = np.s_[row - 4 : row + 5, column - 4 : column + 5]
         liver_row = row + round(45 / wet.beam("PA").spacing)
-        below = clean[
-            liver_row - 4 : liver_row + 5, column + side * 30 - 4 : column + side * 30 + 5
-        ]
+        below = clean[liver_row - 4 : liver_row + 5, column + side * 30 - 4 : column + side * 30 + 5]
         assert clean[spot].mean() < below.mean() - 25
         assert full[spot].mean() > clean[spot].mean() + 25
 
@@ -120,17 +111,13 @@ def test_a_consolidation_under_fluid_is_not_doubly_dense(wet: FilmRenderer) -> N
     alone = wet.integrate_path("PA", (fluid,)) - wet.integrate_path("PA", (fluid, dense))
     under = wet.integrate_path("PA") - wet.integrate_path("PA", (dense,))
     kept = wet.canvas.lobes > 0
-    for space in settle_pleural_content(
-        wet.visit.body, wet.canvas, find_pleural_content(wet.visit)
-    ):
+    for space in settle_pleural_content(wet.visit.body, wet.canvas, find_pleural_content(wet.visit)):
         kept[space.cut] &= ~space.settled[0].mask
     # A few pixels off the border, where slabs of both grids overlap.
     drowned = ndimage.binary_erosion(~wet.project_mask(kept, "PA"), iterations=6) & (alone > 3000)
     assert drowned.sum() > 50
     assert under[drowned].mean() < 0.1 * alone[drowned].mean()
-    spared = (alone > 3000) & (
-        wet.integrate_path("PA", (dense,)) == wet.integrate_path("PA", (fluid, dense))
-    )
+    spared = (alone > 3000) & (wet.integrate_path("PA", (dense,)) == wet.integrate_path("PA", (fluid, dense)))
     np.testing.assert_allclose(under[spared], alone[spared], atol=1.0)
 
 
@@ -145,9 +132,9 @@ def test_air_rises_to_the_apex_with_a_line_and_no_vessels(airy: FilmRenderer) ->
     assert heights[one.mask].max() > heights[lung].max() - 3
     own = np.zeros(airy.canvas.grid.shape, bool)
     own[space.cut] = lung & ~one.mask
-    beyond = airy.project_entities(
-        airy.visit.drawn_findings[0].entities, "PA"
-    ) & ~airy.project_mask(own, "PA")
+    beyond = airy.project_entities(airy.visit.drawn_findings[0].entities, "PA") & ~airy.project_mask(
+        own, "PA"
+    )
     assert beyond.sum() > 300
     keys = ("finding-0",)
     with_air, without = airy.integrate_path("PA"), airy.integrate_path("PA", keys)

@@ -22,13 +22,7 @@ from overread.phantom.film.lexicon import (
 from overread.phantom.film.negatives import list_line_wordings, load_negative_words
 from overread.phantom.film.sign import Sign, Visibility
 from overread.phantom.film.sign_sentences import write_sign_sentence
-from overread.phantom.film.zones import (
-    side_word,
-    sign_levels,
-    sign_sides,
-    write_half_place,
-    write_zone_place,
-)
+from overread.phantom.film.zones import side_word, sign_levels, sign_sides, write_half_place, write_zone_place
 from overread.phantom.statement import FindingStatement
 from overread.phantom.words.lexicon import STYLES, Style, is_held_out
 from tests.phantom.film.made_up_sights import ALL_KINDS, BEYOND_KINDS, sight, sign
@@ -45,17 +39,13 @@ def said(category: str, kind: str, seed: int, stance: Stance, seen: Visibility) 
     one = sign(category, kind, seen, rng)
     style: Style = "translated" if seed % 3 == 2 else "radiologist"
     film = sight(seed, view="AP supine" if seed % 4 == 1 else "PA")
-    text = write_sign_sentence(
-        one, film, rng, stance=stance, style=style, held_out=seed % 5 == 0
-    ).text
+    text = write_sign_sentence(one, film, rng, stance=stance, style=style, held_out=seed % 5 == 0).text
     return one, text
 
 
 def test_every_kind_has_words() -> None:
     """Every kind of the population can be said of a film; another one is refused."""
-    assert {sign_kind(FindingStatement(category=c, kind=k)) for c, k in KINDS} == set(
-        load_all_sign_words()
-    )
+    assert {sign_kind(FindingStatement(category=c, kind=k)) for c, k in KINDS} == set(load_all_sign_words())
     with pytest.raises(UnknownName, match="no words for '2z:spot'"):
         find_sign_words("2z:spot")
 
@@ -72,9 +62,7 @@ def test_there_are_enough_wordings() -> None:
 def test_a_fifth_is_held_out() -> None:
     """About a fifth of the wordings of every stance is held out, and every line has both sorts."""
     for stance, style in product(("positive", "hedged"), STYLES):
-        words = [
-            w for kind in load_all_sign_words() for w in list_film_wordings(kind, stance, style)
-        ]
+        words = [w for kind in load_all_sign_words() for w in list_film_wordings(kind, stance, style)]
         share = sum(one.held_out for one in words) / len(words)
         assert 0.17 < share < 0.23, (stance, style)
     for topic in load_negative_words().topics:
@@ -108,9 +96,7 @@ def test_sentences_are_well_formed(category: str, kind: str) -> None:
         assert not re.search(r"\b(\w+) \1\b", text, re.IGNORECASE), text
         # "An appearance suggestive of opacities is noted", "a group of nodules is seen".
         if not re.match("(An|The) (appearance|presence)|A (cluster|group)", text):
-            assert not re.search(r"\b(opacities|nodules|lines|changes|bronchi) (is|was)\b", text), (
-                text
-            )
+            assert not re.search(r"\b(opacities|nodules|lines|changes|bronchi) (is|was)\b", text), text
         if "areas of" not in text.lower():
             assert not re.search(r"\b(opacity|nodule|effusion) (are|were)\b", text), text
         assert not re.search(CT_WORDS, text), text

@@ -7,11 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from overread.phantom.findings.airways import (
-    draw_bronchiectasis,
-    draw_mucus_plugging,
-    draw_wall_thickening,
-)
+from overread.phantom.findings.airways import draw_bronchiectasis, draw_mucus_plugging, draw_wall_thickening
 from overread.phantom.findings.emphysema import draw_emphysema
 from overread.phantom.findings.honeycomb import draw_honeycombing
 from overread.phantom.findings.micronodules import draw_micronodules
@@ -42,9 +38,7 @@ def bare() -> Blank:
 
 @EACH
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_looks_like_what_it_is(
-    bare: Blank, category: str, kind: str, draw: Draw, seed: int
-) -> None:
+def test_it_looks_like_what_it_is(bare: Blank, category: str, kind: str, draw: Draw, seed: int) -> None:
     scan = fresh(bare)
     drawn = draw(scan, np.random.default_rng(seed), kind, Target(("RUL", "RLL")))
     assert drawn is not None

@@ -54,9 +54,7 @@ def test_it_is_drawn_in_its_lobes(blank: Blank, plan: FindingPlan, lobes: tuple[
         own = [LOBES.index(code) + 1 for code in lobes]
         if drawn.pleural:
             sides = {lung_anatomy().by_code[code].side for code in lobes}
-            own = [
-                n for n, code in enumerate(LOBES, 1) if lung_anatomy().by_code[code].side in sides
-            ]
+            own = [n for n, code in enumerate(LOBES, 1) if lung_anatomy().by_code[code].side in sides]
             assert len(drawn.entities) == len(sides)
             spaces = {ORGAN_NUMBERS[f"{side} pleural space"] for side in sides}
             assert set(np.unique(scan.canvas.organs[mask])) == spaces

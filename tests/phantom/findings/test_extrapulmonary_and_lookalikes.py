@@ -40,8 +40,7 @@ def test_it_is_stated_and_seen_outside_the_lungs(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "usual", "other", "organ"),
-    [("heart", 1.0, 1.3, "heart"), ("aorta", 1.0, 1.4, "aorta")],
+    ("field", "usual", "other", "organ"), [("heart", 1.0, 1.3, "heart"), ("aorta", 1.0, 1.4, "aorta")]
 )
 def test_a_large_organ_is_larger(field: str, usual: float, other: float, organ: str) -> None:
     sizes = []
@@ -55,8 +54,7 @@ def test_a_fatty_liver_is_darker_than_the_spleen() -> None:
     body = Body(np.random.SeedSequence([5, 1]), {"liver": 20.0})
     canvas = body.draw(body.make_grid(STEP))
     liver, spleen = (
-        float(np.median(canvas.hu[canvas.organs == ORGAN_NUMBERS[name]]))
-        for name in ("liver", "spleen")
+        float(np.median(canvas.hu[canvas.organs == ORGAN_NUMBERS[name]])) for name in ("liver", "spleen")
     )
     assert liver < spleen - 15
 

@@ -104,9 +104,7 @@ def test_air_bronchograms_are_said_only_where_they_show(empty: Blank) -> None:
 
 def test_words_of_place_are_true(empty: Blank) -> None:
     body, canvas = empty
-    x, y, z = (
-        np.broadcast_to(a, canvas.grid.shape) for a in canvas.grid.coordinates((slice(None),) * 3)
-    )
+    x, y, z = (np.broadcast_to(a, canvas.grid.shape) for a in canvas.grid.coordinates((slice(None),) * 3))
     for seed in range(5):
         for draw, kind, code in (
             (draw_lines, "scar", "RUL"),

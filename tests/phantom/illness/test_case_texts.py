@@ -75,9 +75,7 @@ def test_an_entry_says_what_the_draft_says(cases: list[tuple[Draft, Entry]]) -> 
         assert truth.interval == draft.interval
         assert truth.image_count == len(draft.pictures) == len(entry.case.pictures)
         assert entry.case.history == draft.history
-        for look, picture, note in zip(
-            draft.pictures, entry.case.pictures, truth.notes, strict=True
-        ):
+        for look, picture, note in zip(draft.pictures, entry.case.pictures, truth.notes, strict=True):
             assert picture.file == f"images/case{draft.patient:05d}/{look.id}.jpg"
             assert note.modality == ("X-ray" if look.view else "CT")
             assert modalities().has_sub_modality(note.sub_modality or "")
@@ -190,13 +188,9 @@ def test_only_a_certain_place_is_stated() -> None:
 
 def test_measured_findings_are_told_with_size_and_place() -> None:
     """The discussion of a drawn case speaks of what was measured, not of what was planned."""
-    draft = next(
-        d for n in range(1, 300) if (d := draw_draft(n, SETTINGS)).disease == "lung_carcinoma"
-    )
+    draft = next(d for n in range(1, 300) if (d := draw_draft(n, SETTINGS)).disease == "lung_carcinoma")
     mark = draft.plans[0].kind
-    seen = FindingStatement(
-        category="2d", kind=mark, side="right", lobes=("RUL",), size_mm=23, count=1
-    )
+    seen = FindingStatement(category="2d", kind=mark, side="right", lobes=("RUL",), size_mm=23, count=1)
     text = write_discussion(draft, [seen], "It has grown.", np.random.default_rng(0))
     assert f"{describe_finding(seen)}" in text
     assert "23 mm in the right upper lobe" in text

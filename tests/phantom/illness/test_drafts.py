@@ -43,15 +43,7 @@ def options_of(draft: Draft) -> list[Disease]:
 
 
 def visible(draft: Draft) -> tuple[object, ...]:
-    return (
-        draft.age,
-        draft.sex,
-        draft.group,
-        draft.history,
-        draft.options,
-        draft.pictures,
-        draft.interval,
-    )
+    return (draft.age, draft.sex, draft.group, draft.history, draft.options, draft.pictures, draft.interval)
 
 
 def test_age_and_sex_are_those_of_the_body() -> None:
@@ -70,9 +62,7 @@ def test_a_draft_depends_on_seed_and_number_alone(drafts: list[Draft]) -> None:
         assert draw_draft(number, PatientSettings(seed=11, size="full")) == drafts[number - 1]
 
 
-def test_nothing_visible_depends_on_the_key(
-    drafts: list[Draft], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_visible_depends_on_the_key(drafts: list[Draft], monkeypatch: pytest.MonkeyPatch) -> None:
     """With another stream for the truth, keys change and everything else stays."""
 
     def other(seed: int, patient: int, *purpose: str | int) -> np.random.SeedSequence:
@@ -120,9 +110,7 @@ def test_histories_name_no_diagnosis(drafts: list[Draft]) -> None:
     names = {name for d in load_diseases().values() for name in (*d.options, *d.also)}
     words = {word for name in names for word in re.findall(r"[^\W\d_]+", name.lower())}
     words -= ORDINARY
-    whole = re.compile(
-        r"\b(?:" + "|".join(re.escape(name) for name in sorted(names)) + r")\b", re.I
-    )
+    whole = re.compile(r"\b(?:" + "|".join(re.escape(name) for name in sorted(names)) + r")\b", re.I)
     for draft in drafts:
         assert not whole.search(draft.history)
         said = set(re.findall(r"[^\W\d_]+", draft.history.lower()))
@@ -159,11 +147,7 @@ def test_pictures_can_show_any_of_the_five(drafts: list[Draft]) -> None:
         assert times == sorted(times)
         assert set(times) == ({0, 1} if draft.longitudinal else {0})
         for time in set(times):
-            axial = [
-                look.window
-                for look in draft.pictures
-                if look.time == time and look.plane == "axial"
-            ]
+            axial = [look.window for look in draft.pictures if look.time == time and look.plane == "axial"]
             assert axial.count("lung") >= 2
             assert axial.count("mediastinum") >= 1
         views = {look.view for look in draft.pictures if look.view}
@@ -194,13 +178,7 @@ def test_a_second_day_has_really_changed(drafts: list[Draft]) -> None:
     for draft in drafts:
         assert draft.longitudinal or not (draft.turns or draft.extrapulmonary_turns)
         assert draft.plans
-    assert {turn for draft in later for turn in draft.turns} == {
-        "gone",
-        "smaller",
-        "same",
-        "larger",
-        "new",
-    }
+    assert {turn for draft in later for turn in draft.turns} == {"gone", "smaller", "same", "larger", "new"}
 
 
 def test_only_what_can_grow_grows(drafts: list[Draft]) -> None:
@@ -225,9 +203,7 @@ def test_infections_heal_and_tumours_grow(drafts: list[Draft]) -> None:
     def turns(*codes: str) -> Counter[str]:
         return Counter(d.turns[0] for d in drafts if d.disease in codes and d.longitudinal)
 
-    acute = turns(
-        "lobar_pneumonia", "bronchopneumonia", "viral_pneumonia", "pneumocystis_pneumonia"
-    )
+    acute = turns("lobar_pneumonia", "bronchopneumonia", "viral_pneumonia", "pneumocystis_pneumonia")
     tumour = turns("lung_carcinoma", "metastases", "lymphangitic_carcinomatosis")
     assert acute["gone"] + acute["smaller"] > 2 * (acute["larger"] + acute["same"])
     assert tumour["larger"] > 2 * (tumour["smaller"] + tumour["gone"])

@@ -47,27 +47,19 @@ def test_findings_tell_all_that_are_offered_together_apart(code: str) -> None:
     """Of any two of a presentation one needs what the other never has, or they never meet."""
     for one, other in combinations(load_presentations()[code].diseases, 2):
         if frozenset((one, other)) not in load_confusable_pairs():
-            assert are_distinguishable(load_diseases()[one], load_diseases()[other]), (
-                f"{one} and {other}"
-            )
+            assert are_distinguishable(load_diseases()[one], load_diseases()[other]), f"{one} and {other}"
 
 
 def test_diagnoses_with_the_same_findings_are_not_told_apart() -> None:
     """The rule can say no: fluid on one side is fluid on one side."""
-    assert not are_distinguishable(
-        load_diseases()["pleurisy"], load_diseases()["malignant_effusion"]
-    )
+    assert not are_distinguishable(load_diseases()["pleurisy"], load_diseases()["malignant_effusion"])
     assert are_distinguishable(load_diseases()["lobar_pneumonia"], load_diseases()["tuberculosis"])
 
 
 def test_options_are_distinct_and_of_similar_length() -> None:
     """No two diagnoses share a name, and names have 15 to 36 letters."""
     texts = [text for disease in EVERY for text in disease.options]
-    assert (
-        len({normalise_text(text) for text in texts})
-        == len(texts)
-        == len(load_diseases_by_option())
-    )
+    assert len({normalise_text(text) for text in texts}) == len(texts) == len(load_diseases_by_option())
     assert all(15 <= len(text) <= 36 for text in texts)
     means = [sum(map(len, d.options)) / len(d.options) for d in EVERY]
     assert max(means) - min(means) < 16

@@ -10,11 +10,7 @@ import pytest
 
 from overread.phantom.illness.draft import Draft
 from overread.phantom.illness.entries import make_text_entry
-from overread.phantom.illness.model import (
-    are_distinguishable,
-    load_diseases,
-    load_diseases_by_option,
-)
+from overread.phantom.illness.model import are_distinguishable, load_diseases, load_diseases_by_option
 from overread.phantom.illness.raw_cases import KIND_SHARES, PlantedHint, make_raw_case
 from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.visit import PatientSettings

@@ -47,13 +47,7 @@ def test_colour_has_no_hu() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"\0",
-        b"hello, this is no picture at all",
-        b"\x89PNG\r\n\x1a\n" + bytes(200),
-        bytes(999),
-    ],
+    [b"", b"\0", b"hello, this is no picture at all", b"\x89PNG\r\n\x1a\n" + bytes(200), bytes(999)],
 )
 def test_what_is_not_dicom_is_called_so(content: bytes) -> None:
     with pytest.raises(PictureError, match="not DICOM"):
@@ -96,9 +90,7 @@ def _element(syntax: uid.UID) -> bytes:
     "claim", [{"Rows": 65535, "Columns": 65535}, {"NumberOfFrames": 10**7}, {"Rows": 4000}]
 )
 @pytest.mark.parametrize("pixels", [True, False])
-def test_claims_beyond_the_limit_or_the_file_are_refused(
-    claim: dict[str, int], pixels: bool
-) -> None:
+def test_claims_beyond_the_limit_or_the_file_are_refused(claim: dict[str, int], pixels: bool) -> None:
     """The header alone can only be measured by the limit, the whole file by its own size too."""
     source = stored(grey(RAMP, **claim))
     if not pixels and claim == {"Rows": 4000}:
@@ -109,9 +101,7 @@ def test_claims_beyond_the_limit_or_the_file_are_refused(
         open_dicom(source, pixels=pixels)
 
 
-def test_a_deflated_file_that_swells_beyond_the_limit_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_deflated_file_that_swells_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = grey(np.zeros((2048, 2048), dtype=np.uint16))
     dataset.file_meta.TransferSyntaxUID = uid.DeflatedExplicitVRLittleEndian
     source = stored(dataset)
@@ -157,9 +147,7 @@ def test_every_usual_syntax_is_decodable_here_and_the_names_are_dicoms() -> None
     }
 
 
-def test_without_gdcm_the_syntaxes_that_need_it_are_not_decodable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_gdcm_the_syntaxes_that_need_it_are_not_decodable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert not decodable_syntaxes()[uid.JPEGLosslessSV1.name]
     assert decodable_syntaxes()[uid.JPEG2000Lossless.name]

@@ -114,9 +114,7 @@ def test_12_bit_jpeg_shows_what_its_jpeg_2000_twin_shows() -> None:
 
 @pytest.mark.parametrize("syntax", LOSSLESS)
 @pytest.mark.parametrize("kind", ["CT_small", "unsigned 12 bit", "8 bit"])
-def test_what_gdcm_packs_without_loss_is_read_bit_exactly(
-    syntax: int, kind: str, tmp_path: Path
-) -> None:
+def test_what_gdcm_packs_without_loss_is_read_bit_exactly(syntax: int, kind: str, tmp_path: Path) -> None:
     """JPEG lossless (process 14, and SV1), JPEG-LS, JPEG 2000 and RLE as GDCM writes them."""
     rng = np.random.default_rng(7)
     plain, packed = tmp_path / "plain.dcm", tmp_path / "packed.dcm"

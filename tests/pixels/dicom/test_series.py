@@ -49,12 +49,9 @@ def by_sitk(folder: Path) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize(
-    ("turn", "axes"),
-    [(AXIAL, "LPS"), (CORONAL, "LIP"), (SAGITTAL, "PIR"), (OBLIQUE, "LPS")],
+    ("turn", "axes"), [(AXIAL, "LPS"), (CORONAL, "LIP"), (SAGITTAL, "PIR"), (OBLIQUE, "LPS")]
 )
-def test_volume_and_affine_equal_simpleitk(
-    turn: tuple[float, ...], axes: str, tmp_path: Path
-) -> None:
+def test_volume_and_affine_equal_simpleitk(turn: tuple[float, ...], axes: str, tmp_path: Path) -> None:
     made = stack(tmp_path, turn=turn)
     found = read_series(tmp_path)
     volume, affine = by_sitk(tmp_path)
@@ -82,9 +79,7 @@ def test_a_tilted_gantry_shears_the_affine_and_is_named_in_degrees(tmp_path: Pat
         alone = sitk.ReadImage(str(path))
         for i, j in ((0, 0), (15, 11)):
             left, back, up = alone.TransformIndexToPhysicalPoint((i, j, 0))
-            assert voxel_to_world(found.geometry, (i, j, k)) == pytest.approx(
-                (-left, -back, up), abs=1e-5
-            )
+            assert voxel_to_world(found.geometry, (i, j, k)) == pytest.approx((-left, -back, up), abs=1e-5)
     shear = np.asarray(found.geometry.affine)[:3, :3]
     assert shear[:, 1] @ shear[:, 2] / (0.7 * 5) == pytest.approx(-np.sin(HEAD_TILT))
     np.testing.assert_array_equal(found.volume, by_sitk(tmp_path)[0])
@@ -196,9 +191,7 @@ def test_one_enhanced_multi_frame_file_is_a_series(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_turn_step_and_spacing_puts_every_slice_where_its_header_says(
-    seed: int, tmp_path: Path
-) -> None:
+def test_any_turn_step_and_spacing_puts_every_slice_where_its_header_says(seed: int, tmp_path: Path) -> None:
     """Random rotations and shears: the four corners of every slice, by the DICOM formula."""
     rng = np.random.default_rng(seed)
     across = rng.normal(size=3)

@@ -14,16 +14,7 @@ from pydicom.data import get_testdata_file
 from overread.errors import PictureError, Refused
 from overread.pixels.dicom import series as series_module
 from overread.pixels.dicom.series import read_series
-from tests.pixels.dicom.dicom_series import (
-    CORONAL,
-    SERIES,
-    TILTED,
-    codes,
-    noise,
-    save,
-    slice_of,
-    stack,
-)
+from tests.pixels.dicom.dicom_series import CORONAL, SERIES, TILTED, codes, noise, save, slice_of, stack
 
 
 def test_values_that_int16_cannot_hold_are_rounded_and_named(tmp_path: Path) -> None:
@@ -58,9 +49,7 @@ def test_a_gap_in_a_tilted_series_is_a_gap_and_the_same_tilt(tmp_path: Path) -> 
 
 
 def test_a_slice_between_two_places_and_one_beside_the_line_are_uneven(tmp_path: Path) -> None:
-    for k, place in enumerate(
-        [(0, 0, 0), (0, 0, 2), (0, 0, 4.6), (0, 0, 6), (3, 0, 8), (0, 0, 10)]
-    ):
+    for k, place in enumerate([(0, 0, 0), (0, 0, 2), (0, 0, 4.6), (0, 0, 6), (3, 0, 8), (0, 0, 10)]):
         save(slice_of(noise(k), np.array(place)), tmp_path / f"{k}.dcm")
     found = read_series(tmp_path)
     assert set(codes(found)) == {"uneven-slices"}
@@ -125,9 +114,7 @@ def test_a_scout_does_not_break_the_series_and_is_named(tmp_path: Path, own_seri
     save(scout, tmp_path / "000 scout.dcm")
     found = read_series(tmp_path)
     np.testing.assert_array_equal(found.volume, made)
-    assert [(defect.code, defect.file) for defect in found.defects] == [
-        ("foreign-file", "000 scout.dcm")
-    ]
+    assert [(defect.code, defect.file) for defect in found.defects] == [("foreign-file", "000 scout.dcm")]
 
 
 def test_slices_unlike_the_others_are_named_and_left_out(tmp_path: Path) -> None:
@@ -166,9 +153,7 @@ def test_a_slice_with_damaged_pixels_stops_the_reading_with_its_name(tmp_path: P
         read_series(tmp_path)
 
 
-def test_a_volume_beyond_the_limit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_volume_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stack(tmp_path)
     monkeypatch.setattr(series_module, "LIMIT", 2000)
     with pytest.raises(Refused, match="2688 bytes"):

@@ -126,9 +126,7 @@ def test_whole_pictures(film: Kept) -> None:
     assert set(hidden.ravel()) == {128}
     assert (altered(film, "swap", whole, donor=OTHER) == film.kept["other"]).all()
     assert (altered(film, "keep", whole) == film.kept["film"]).all()
-    assert set(
-        altered(film, "hide", Box(picture="film", x1=-5, y1=-5, x2=200, y2=200)).ravel()
-    ) == {128}
+    assert set(altered(film, "hide", Box(picture="film", x1=-5, y1=-5, x2=200, y2=200)).ravel()) == {128}
 
 
 def test_colour_and_deep_greys() -> None:
@@ -284,9 +282,7 @@ def test_hidden_slices_are_bridged(scan: tuple[Kept, str], axis: Any) -> None:
     assert abs(after[inner].mean() + 800) < 10
 
 
-def test_slices_that_show_a_lesion_on_both_sides_do_not_show_it_again(
-    scan: tuple[Kept, str],
-) -> None:
+def test_slices_that_show_a_lesion_on_both_sides_do_not_show_it_again(scan: tuple[Kept, str]) -> None:
     """One slice through the middle of a ball is blurred, not guessed."""
     after = changed(scan, "hide", Slices(picture="ct", first=9, last=9))
     assert after[12, 20, 8] == 50
@@ -311,15 +307,10 @@ def test_what_cannot_be_hidden_is_refused(film: Kept, scan: tuple[Kept, str]) ->
     for edit in (
         Edit(picture="film", how="hide", regions=(Slices(picture="film", first=0, last=1),)),
         Edit(picture="film", how="swap", regions=(BOX,)),
-        Edit(
-            picture="film", how="hide", regions=(Box(picture="film", x1=200, y1=0, x2=210, y2=5),)
-        ),
+        Edit(picture="film", how="hide", regions=(Box(picture="film", x1=200, y1=0, x2=210, y2=5),)),
     ):
         with pytest.raises(PictureError):
             AlteredPictures(film, [edit]).pixels(FILM)
-    for region in (
-        Box(picture="ct", x1=0, y1=0, x2=5, y2=5),
-        Slices(picture="ct", first=5, last=99),
-    ):
+    for region in (Box(picture="ct", x1=0, y1=0, x2=5, y2=5), Slices(picture="ct", first=5, last=99)):
         with pytest.raises(PictureError):
             changed(scan, "hide", region)

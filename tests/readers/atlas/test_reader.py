@@ -124,12 +124,7 @@ class Alone:
     ],
 )
 def test_what_a_sentence_asks_for(
-    text: str,
-    category: str,
-    side: str | None,
-    lobes: tuple[str, ...],
-    size: float | None,
-    count: int | None,
+    text: str, category: str, side: str | None, lobes: tuple[str, ...], size: float | None, count: int | None
 ) -> None:
     """Category, side, lobes, size and number are read from the sentence."""
     wanted = parse_target(text)

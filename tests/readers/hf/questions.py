@@ -29,12 +29,7 @@ def png(seed: int, width: int, height: int) -> bytes:
 
 
 def question(
-    number: int = 0,
-    *,
-    pictures: int = 1,
-    words: str = "which lobe?",
-    system: str = "",
-    seed: int = 0,
+    number: int = 0, *, pictures: int = 1, words: str = "which lobe?", system: str = "", seed: int = 0
 ) -> Request:
     data = [png(100 * number + n, 20 + 7 * n + number, 30 + 3 * n) for n in range(pictures)]
     return asked_of(data, words, system=system, seed=seed)
@@ -67,8 +62,7 @@ def asked_of(data: Sequence[bytes], words: str, *, system: str = "", seed: int =
 def several(**more: Any) -> list[Request]:
     """Questions of different lengths, with no picture up to three."""
     return [
-        question(n, pictures=n % 4, words="the left lung nodule " * (1 + 3 * n), **more)
-        for n in range(6)
+        question(n, pictures=n % 4, words="the left lung nodule " * (1 + 3 * n), **more) for n in range(6)
     ]
 
 

@@ -45,8 +45,7 @@ class Echoes:
         if "all wrong" in self.batches[-1]:
             raise UsageError("nothing works")
         return [
-            ReaderError("bad one") if words(asked) == "bad" else Reply(text=words(asked))
-            for asked in batch
+            ReaderError("bad one") if words(asked) == "bad" else Reply(text=words(asked)) for asked in batch
         ]
 
 

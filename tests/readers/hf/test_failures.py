@@ -69,9 +69,7 @@ def test_a_batch_too_large_for_the_memory_is_halved(model: Path) -> None:
     assert sum(size for size in sizes if size <= 2) == 6
 
 
-def test_after_a_while_larger_batches_are_tried_again(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_while_larger_batches_are_tried_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One case too large does not make every later batch small."""
     monkeypatch.setattr(hf_model, "_SUCCESSES_TO_GROW", 2)
     sizes: list[int] = []
@@ -152,9 +150,7 @@ def test_a_device_that_failed_ends_the_run_rather_than_every_case(model: Path) -
         local = load()
 
         def failing(**_: Any) -> Any:
-            raise getattr(torch, "AcceleratorError", RuntimeError)(
-                "CUDA error: device-side assert triggered"
-            )
+            raise getattr(torch, "AcceleratorError", RuntimeError)("CUDA error: device-side assert triggered")
 
         local._model.generate = failing
         return local
@@ -309,12 +305,7 @@ def test_a_run_with_a_model_that_makes_no_sense_loses_no_case(
 
     arguments = {"model": str(model), "device": "cpu", "max_new_tokens": "24", "temperature": "1"}
     plan = RunPlan(
-        "medthinkvqa",
-        sketch / "medthinkvqa",
-        "hf",
-        arguments,
-        repeat=4,
-        cache=tmp_path / "replies.sqlite",
+        "medthinkvqa", sketch / "medthinkvqa", "hf", arguments, repeat=4, cache=tmp_path / "replies.sqlite"
     )
     outcome = run(plan, tmp_path / "run")
     readings = list(last_readings(tmp_path / "run").values())

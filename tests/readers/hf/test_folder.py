@@ -56,9 +56,7 @@ def test_other_weights_of_the_same_shape_are_another_model(tmp_path: Path) -> No
     assert open_model_folder(str(first)).digest != open_model_folder(str(second)).digest
 
 
-@pytest.mark.parametrize(
-    "name", ["tokenizer.json", "chat_template.jinja", "generation_config.json"]
-)
+@pytest.mark.parametrize("name", ["tokenizer.json", "chat_template.jinja", "generation_config.json"])
 def test_other_words_around_the_weights_are_another_model(tmp_path: Path, name: str) -> None:
     """The tokenizer, the template and the settings count as much as the weights."""
     path = folder(tmp_path / "vl")

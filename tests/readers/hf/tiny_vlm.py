@@ -39,9 +39,7 @@ _TURNS = (
     "{% endfor %}<end>\n{% endfor %}"
     "{% if add_generation_prompt %}<start>assistant\n{% endif %}"
 )
-_NO_SYSTEM = (
-    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system here') }}{% endif %}"
-)
+_NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system here') }}{% endif %}"
 _PLACE = {
     "gemma3": "<picture-begin>",
     "llava": "<image>",
@@ -135,11 +133,7 @@ def _write_words(folder: Path, kind: Kind) -> dict[str, int]:
         "processor_class": _PROCESSORS[kind],
     }
     named = {
-        "gemma3": {
-            "image_token": "<picture>",
-            "boi_token": "<picture-begin>",
-            "eoi_token": "<picture-end>",
-        },
+        "gemma3": {"image_token": "<picture>", "boi_token": "<picture-begin>", "eoi_token": "<picture-end>"},
         "llava": {"image_token": "<image>"},
         "qwen3_vl": {
             "image_token": "<picture>",
@@ -290,11 +284,7 @@ def _settings(kind: Kind, size: Size, vocabulary: dict[str, int]) -> dict[str, A
             "image_seq_length": patches,
             "tie_word_embeddings": False,
         }
-    rotary = {
-        "rope_type": "default",
-        "mrope_section": list(sizes.sections),
-        "mrope_interleaved": True,
-    }
+    rotary = {"rope_type": "default", "mrope_section": list(sizes.sections), "mrope_interleaved": True}
     return {
         "text_config": {**text, "rope_scaling": rotary, "rope_theta": 5_000_000},
         "vision_config": {

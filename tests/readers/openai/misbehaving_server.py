@@ -98,11 +98,7 @@ async def serving(*behaviours: Behaviour, file: Path | None = None) -> AsyncIter
 
 
 def packed(
-    status: int,
-    body: bytes,
-    headers: Mapping[str, str] | None = None,
-    *,
-    length: int | None = None,
+    status: int, body: bytes, headers: Mapping[str, str] | None = None, *, length: int | None = None
 ) -> bytes:
     """A whole HTTP answer; `length` lies about its size."""
     told = {"content-type": "application/json", **(headers or {})}

@@ -9,25 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from overread.core import (
-    Case,
-    Image,
-    Message,
-    Option,
-    Pictures,
-    Reader,
-    Reply,
-    Request,
-    SentImage,
-    Whole,
-)
+from overread.core import Case, Image, Message, Option, Pictures, Reader, Reply, Request, SentImage, Whole
 from overread.errors import ReaderError
 from overread.readers.openai.reader import make
-from tests.readers.openai.misbehaving_server import (
-    Behaviour,
-    Server,
-    serving,
-)
+from tests.readers.openai.misbehaving_server import Behaviour, Server, serving
 
 KEY = "sk-canary-9f8e7d6c5b4a39281706"
 CASE = Case(
@@ -50,9 +35,7 @@ SCHEMA: Mapping[str, Any] = {
 
 def shown(data: bytes) -> SentImage:
     digest = hashlib.sha256(data).hexdigest()
-    return SentImage(
-        region=Whole(picture="image-1"), media="image/png", sha256=digest, width=2, height=1
-    )
+    return SentImage(region=Whole(picture="image-1"), media="image/png", sha256=digest, width=2, height=1)
 
 
 def request(*, schema: Mapping[str, Any] | None = None, sample: int = 0) -> Request:

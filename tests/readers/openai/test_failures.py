@@ -144,10 +144,7 @@ def test_one_question_is_one_request() -> None:
         (fails(404, "no model"), "has no model 'local-vl', or no chat completions (404: no model)"),
         (fails(413, "too large"), "pictures are too large for"),
         (fails(413, "too large"), "--setting longest=512"),
-        (
-            gives({"detail": [{"msg": "Field required", "input": "x"}]}, status=422),
-            "Field required",
-        ),
+        (gives({"detail": [{"msg": "Field required", "input": "x"}]}, status=422), "Field required"),
         (fails(429, "pay", code="insufficient_quota"), "no credit left"),
         (raw(packed(418, b"<html><b>tea</b>pot</html>")), "(418: tea pot)"),
         (raw(packed(200, b"<html>Welcome</html>")), "no chat completion"),
@@ -248,9 +245,7 @@ async def chosen(server: Server, *, repairs: int = 1) -> tuple[str, Session]:
     )
     try:
         values = {"history": "Cough.", "options": "A. Sarcoidosis"}
-        return await session.ask(
-            "choose", values, letter_parser(CASE.options), task="choose"
-        ), session
+        return await session.ask("choose", values, letter_parser(CASE.options), task="choose"), session
     finally:
         await reader.close()
 

@@ -12,10 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from overread.core import (
-    Reader,
-    Reply,
-)
+from overread.core import Reader, Reply
 from overread.errors import ReaderError
 from overread.readers.openai.reader import make
 from tests.readers.openai.misbehaving_server import (
@@ -143,9 +140,7 @@ def test_azure_is_asked_at_its_deployment(monkeypatch: pytest.MonkeyPatch) -> No
     assert seen.headers["api-key"] == KEY
 
 
-def test_proxies_of_the_environment_are_not_used_for_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_proxies_of_the_environment_are_not_used_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy that somebody set does not get to see what goes to a local endpoint."""
 
     async def talk() -> tuple[Reply, Server]:
@@ -195,8 +190,7 @@ def test_a_failed_search_for_the_way_is_not_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("structured", "expected"),
-    [("schema", "json_schema"), ("json", "json_object"), ("none", None)],
+    ("structured", "expected"), [("schema", "json_schema"), ("json", "json_object"), ("none", None)]
 )
 def test_a_way_that_was_asked_for_is_kept(structured: str, expected: str | None) -> None:
     """Other ways than auto are sent as they are, and a complaint about them is an error."""
@@ -265,12 +259,7 @@ CALL = {"type": "function", "function": {"name": "answer", "arguments": '{"answe
             "Hm",
         ),
         (completion({"content": [PART, {"type": "text", "text": "!"}]}), "B!", "stop", None),
-        (
-            completion({"content": [{"type": "thinking", "thinking": [PART]}, PART]}),
-            "B",
-            "stop",
-            "B",
-        ),
+        (completion({"content": [{"type": "thinking", "thinking": [PART]}, PART]}), "B", "stop", "B"),
         (
             completion({"content": None, "tool_calls": [CALL]}, finish="tool_calls"),
             '{"answer": "B"}',
@@ -310,11 +299,7 @@ def test_the_reader_is_what_the_engine_expects() -> None:
         await made.close()
 
     made = make({"model": "m", "base_url": "http://localhost/v1"})
-    assert (made.name, made.cached, made.skills) == (
-        "openai",
-        True,
-        frozenset(("words", "pictures")),
-    )
+    assert (made.name, made.cached, made.skills) == ("openai", True, frozenset(("words", "pictures")))
     asyncio.run(close_twice(made))
 
 

@@ -7,17 +7,11 @@ import logging
 
 import pytest
 
-from overread.core import (
-    Reply,
-)
+from overread.core import Reply
 from overread.errors import OverreadError, UsageError
 from overread.readers.openai.endpoints import ApiKey, parse_endpoint
 from overread.readers.openai.reader import make
-from tests.readers.openai.misbehaving_server import (
-    Server,
-    echoes,
-    serving,
-)
+from tests.readers.openai.misbehaving_server import Server, echoes, serving
 from tests.readers.openai.questions import KEY, SCHEMA, asked, bare_environment, request
 
 
@@ -160,9 +154,7 @@ def test_the_key_is_in_nothing_that_comes_out(
 
 def test_a_key_that_is_repeated_in_part_is_struck_out() -> None:
     """Endpoints show the ends of a key with stars between them; those go too, with pictures."""
-    said = (
-        f"Incorrect key: {KEY[:9]}****{KEY[-6:]}. Or Bearer abcdef, or data:image/png;base64,AAAA"
-    )
+    said = f"Incorrect key: {KEY[:9]}****{KEY[-6:]}. Or Bearer abcdef, or data:image/png;base64,AAAA"
     out = ApiKey(KEY).excerpt(said)
     assert out == "Incorrect key: [key]****[key]. Or [key] or [picture]"
     assert ApiKey("none").redact("none of these") == "none of these"

@@ -81,9 +81,7 @@ def opened(data: bytes) -> NDArray[Any]:
 
 def sent_pictures(told: Mapping[str, Any]) -> list[NDArray[Any]]:
     """The pictures in a request to a chat-completions endpoint, in their order."""
-    parts = [
-        part for m in told["messages"] if isinstance(m["content"], list) for part in m["content"]
-    ]
+    parts = [part for m in told["messages"] if isinstance(m["content"], list) for part in m["content"]]
     addresses = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     return [opened(base64.b64decode(address.partition(",")[2])) for address in addresses]
 
@@ -156,9 +154,7 @@ def citing(*regions: Region) -> Workflow:
         options = "\n".join(f"{option.letter}. {option.text}" for option in case.options)
         values = {"history": case.history or "", "options": options}
         shown = await session.show_async()
-        choice = await session.ask(
-            "choose", values, letter_parser(case.options), task="choose", show=shown
-        )
+        choice = await session.ask("choose", values, letter_parser(case.options), task="choose", show=shown)
         session.add_step("conclude", f"It is {choice}.", regions)
         return session.reading(choice=choice)
 
@@ -230,9 +226,7 @@ class Threshold(Reader):
     computes = True
     identity: Mapping[str, JsonValue] = {"reader": "threshold"}
 
-    def compute_reading(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, list[Any]]:
+    def compute_reading(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, list[Any]]:
         """A letter from the box, a mask for each sentence, or a report."""
         first = case.pictures[0]
         if isinstance(first, Volume):
@@ -262,9 +256,7 @@ class Threshold(Reader):
             text=f"The lungs have {int(lungs.sum())} voxels.",
             regions=(Mask(picture=ct.name, file="", channel=asked),),
         )
-        reading = Reading(
-            case_id=case.id, reader=self.name, findings=findings, trace=Trace(steps=(step,))
-        )
+        reading = Reading(case_id=case.id, reader=self.name, findings=findings, trace=Trace(steps=(step,)))
         return reading, [*([mask] * asked), lungs]
 
 

@@ -28,13 +28,7 @@ from overread.errors import Refused
 from overread.pixels.masks import write_mask
 from overread.runs.audit.citations import cited_regions, cites_all
 from overread.runs.audit.shares import compute_shares, resting_interval
-from overread.runs.audit.shifts import (
-    AnswerShift,
-    measure_shifts,
-    report_shift,
-    same_words,
-    total_variation,
-)
+from overread.runs.audit.shifts import AnswerShift, measure_shifts, report_shift, same_words, total_variation
 
 OPTIONS = tuple(Option(letter=letter, text=letter * 3) for letter in "ABC")
 PICTURES = tuple(Image(name=f"image-{n}", file=f"{n}.png") for n in (1, 2, 3))
@@ -148,10 +142,7 @@ def test_answers_move_by_their_words() -> None:
 def test_reports_move_by_their_labels() -> None:
     """One label of two in common is half; other words for the same are no other report."""
     one = "Small left pleural effusion. Cardiomegaly."
-    assert report_shift(one, "The heart is enlarged. There is a pleural effusion.")[:2] == (
-        0.0,
-        False,
-    )
+    assert report_shift(one, "The heart is enlarged. There is a pleural effusion.")[:2] == (0.0, False)
     far = report_shift(one, "Small left pleural effusion. Right pneumothorax.")
     assert far.moved
     assert far.far == pytest.approx(0.5)
@@ -163,9 +154,7 @@ def test_reports_move_by_their_labels() -> None:
 def test_a_failed_reading_is_as_far_as_can_be() -> None:
     """No answer is another answer."""
     failed = reading(error="it would not")
-    assert measure_shifts(CHOICE, reading(choice="A"), failed, NOWHERE) == {
-        "": AnswerShift(1.0, moved=True)
-    }
+    assert measure_shifts(CHOICE, reading(choice="A"), failed, NOWHERE) == {"": AnswerShift(1.0, moved=True)}
 
 
 def test_masks_move_by_their_dice(tmp_path: Path) -> None:
@@ -182,9 +171,7 @@ def test_masks_move_by_their_dice(tmp_path: Path) -> None:
     )  # fmt: skip
     told = reading(findings=findings)
     folders = (tmp_path / "before", tmp_path / "after")
-    assert measure_shifts(FOUND, told, told, folders, (10, 10, 10)) == {
-        "0": AnswerShift(0.5, moved=False)
-    }
+    assert measure_shifts(FOUND, told, told, folders, (10, 10, 10)) == {"0": AnswerShift(0.5, moved=False)}
     blank = measure_shifts(FOUND, told, told, folders, (10, 10, 10), blank=True)
     assert blank["1"] == AnswerShift(0.0, moved=False)
     gone = measure_shifts(FOUND, told, reading(findings=findings[1:]), folders, (10, 10, 10))
@@ -215,10 +202,7 @@ def test_the_same_words() -> None:
 
 def made(flags: Any, patients: int | None = None) -> tuple[dict[Any, AnswerShift], dict[Any, str]]:
     keys = [(f"case{n}", "") for n in range(len(flags))]
-    found = {
-        key: AnswerShift(float(flag), moved=bool(flag))
-        for key, flag in zip(keys, flags, strict=True)
-    }
+    found = {key: AnswerShift(float(flag), moved=bool(flag)) for key, flag in zip(keys, flags, strict=True)}
     return found, {key: f"patient {n % (patients or len(keys))}" for n, key in enumerate(keys)}
 
 

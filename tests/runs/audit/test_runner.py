@@ -76,9 +76,7 @@ def test_arms_are_scored_as_what_they_are(marked: Path, tmp_path: Path) -> None:
     }
     right = {name: card.scores["accuracy"].value for name, card in cards.items()}
     assert right[""] == right["audit/null"] != right["audit/hidden"]
-    assert {(card.cases, card.missing, card.readings) for card in cards.values()} == {
-        (CASES, 0, CASES)
-    }
+    assert {(card.cases, card.missing, card.readings) for card in cards.values()} == {(CASES, 0, CASES)}
     assert not any("was not read" in told for card in cards.values() for told in card.problems)
     found = compare([cards[""], cards["audit/null"]], metrics=("accuracy",), names=("run", "null"))
     assert found.metrics["accuracy"].differences["null"].difference.value == 0
@@ -274,9 +272,7 @@ def test_a_computing_reader_of_whole_cases(sketch: Path, tmp_path: Path) -> None
             [region] = finding.regions
             assert isinstance(region, Mask)
             assert (region.channel, region.channels) == (number, len(case.queries))
-            mask = read_channel(
-                tmp_path / "run" / region.file, number, space.shape, region.channels
-            )
+            mask = read_channel(tmp_path / "run" / region.file, number, space.shape, region.channels)
             assert ((mask > 0) == dense_in_lungs(hu, space)).all()
         assert reading.trace is not None
         [lungs] = reading.trace.steps[0].regions
@@ -285,9 +281,7 @@ def test_a_computing_reader_of_whole_cases(sketch: Path, tmp_path: Path) -> None
         assert (tmp_path / "run" / lungs.file).exists()
 
 
-def test_reports_and_probabilities(
-    copy: Callable[[str], Path], marked: Path, tmp_path: Path
-) -> None:
+def test_reports_and_probabilities(copy: Callable[[str], Path], marked: Path, tmp_path: Path) -> None:
     """A report moves by its labels, a choice by its probabilities."""
     films = paint_films(copy("mmrad"))
     found = audited(Threshold(), tmp_path / "films", films, benchmark="mmrad")

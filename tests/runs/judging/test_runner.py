@@ -18,12 +18,7 @@ from overread.errors import OverreadError, ReaderError, Unavailable, UnknownName
 from overread.metrics import Sample, Subject
 from overread.metrics.judged import STEP_FACTUALITY
 from overread.runs.judging.runner import JudgeOutcome, JudgePlan, judge
-from overread.runs.judging.verdict_store import (
-    VERDICTS_FILE,
-    VerdictStore,
-    load_verdicts,
-    select_verdicts,
-)
+from overread.runs.judging.verdict_store import VERDICTS_FILE, VerdictStore, load_verdicts, select_verdicts
 from overread.runs.spec import ReaderSpec, RunSpec, WorkflowSpec, write_spec
 from overread.runs.store import ReadingStore
 from tests.sketches.release import write_sketch
@@ -81,9 +76,7 @@ def said(case_id: str, **parts: Any) -> Reading:
     return Reading(case_id=case_id, reader="r", **{**own, **parts})
 
 
-def judged(
-    run: Path, reader: Obliging | None = None, kind: str = "steps", **more: Any
-) -> JudgeOutcome:
+def judged(run: Path, reader: Obliging | None = None, kind: str = "steps", **more: Any) -> JudgeOutcome:
     return judge(JudgePlan(run=run, judge=kind, reader=reader or Obliging(), **more))
 
 
@@ -172,10 +165,7 @@ def test_prompts_are_part_of_the_rule(run: Path, tmp_path: Path) -> None:
     (own / "judge-step.md").write_text(
         f"Mine.\n---\n# system\n{prompt.system}\n# user\nPlease.\n{prompt.user}"
     )
-    first, second = (
-        judged(run, limit=1),
-        judged(run, limit=1, settings=SessionSettings(prompts=str(own))),
-    )
+    first, second = (judged(run, limit=1), judged(run, limit=1, settings=SessionSettings(prompts=str(own))))
     assert first.rule != second.rule
     assert second.tally.read == 1
 
@@ -298,10 +288,7 @@ def test_a_dry_run_counts_and_asks_nobody(run: Path, entries: list[Entry]) -> No
     assert reader.tasks == []
     assert not (run / VERDICTS_FILE).exists()
     judged(run, limit=1)
-    assert (
-        judge(JudgePlan(run=run, judge="steps", reader=reader), dry_run=True).calls
-        == 4 * len(entries) - 2
-    )
+    assert judge(JudgePlan(run=run, judge="steps", reader=reader), dry_run=True).calls == 4 * len(entries) - 2
 
 
 def test_the_first_in_the_release_come_first(run: Path, entries: list[Entry]) -> None:
@@ -343,9 +330,7 @@ def typed(*words: str) -> tuple[int, str, BaseException | None]:
 
 def test_the_verb_judges(run: Path, entries: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run tells what is left, a run judges it, JSON and words say the same."""
-    monkeypatch.setitem(
-        catalog.TABLES["readers"], "obliging", "tests.workflows.scripted_judges:make"
-    )
+    monkeypatch.setitem(catalog.TABLES["readers"], "obliging", "tests.workflows.scripted_judges:make")
     given = (str(run), "--judge", "steps", "--reader", "obliging", "--reader-arg", "model=m")
     n = 2 * len(entries)
     code, told, _ = typed(*given, "--dry-run")

@@ -160,9 +160,7 @@ def test_the_same_question_in_flight_is_asked_once(cache: ReplyCache) -> None:
     reader = Echo(delay=0.01)
 
     async def five(one: Asker) -> list[Any]:
-        return await asyncio.gather(
-            *(one.ask(question()) for _ in range(5)), return_exceptions=True
-        )
+        return await asyncio.gather(*(one.ask(question()) for _ in range(5)), return_exceptions=True)
 
     one = asker(reader, cache=cache)
     replies = asyncio.run(five(one))
@@ -261,9 +259,7 @@ def test_a_dry_run_knows_what_is_there(tmp_path: Path) -> None:
     """Readings that are there are not counted, and known answers cost nothing."""
     root = write_cases(tmp_path / "release", 6)
     reader = Echo()
-    plan = RunPlan(
-        "medthinkvqa", root, reader, workflow=plain, cache=tmp_path / "c.sqlite", limit=2
-    )
+    plan = RunPlan("medthinkvqa", root, reader, workflow=plain, cache=tmp_path / "c.sqlite", limit=2)
     run(plan, tmp_path / "run")
     from dataclasses import replace
 

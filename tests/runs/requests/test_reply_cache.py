@@ -19,17 +19,10 @@ from hypothesis import strategies as st
 
 from overread.core import Message, Reply, Request, SentImage, Usage, Whole
 from overread.errors import OverreadError
-from overread.runs.requests.reply_cache import (
-    CacheUnusable,
-    ReplyCache,
-    ReplyKeys,
-    default_cache_path,
-)
+from overread.runs.requests.reply_cache import CacheUnusable, ReplyCache, ReplyKeys, default_cache_path
 
 REPLY = Reply(text="B", model="m", usage=Usage(input_tokens=3, output_tokens=2, calls=1, cost=0.5))
-PICTURE = SentImage(
-    region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8
-)
+PICTURE = SentImage(region=Whole(picture="image-1"), media="image/png", sha256="ab", width=8, height=8)
 
 
 def question(*parts: str | SentImage, **more: Any) -> Request:
@@ -43,9 +36,7 @@ def test_a_reply_comes_back_as_it_was_less_what_was_paid(tmp_path: Path) -> None
     """Text, model and tokens are kept; nobody was asked, and prices are not kept."""
     cache = ReplyCache(tmp_path / "deep" / "replies.sqlite")
     cache.add(b"key", question("?"), REPLY)
-    assert cache.get(b"key") == REPLY.model_copy(
-        update={"usage": Usage(input_tokens=3, output_tokens=2)}
-    )
+    assert cache.get(b"key") == REPLY.model_copy(update={"usage": Usage(input_tokens=3, output_tokens=2)})
     assert cache.get(b"other") is None
     assert cache.count() == 1
     cache.close()
@@ -67,9 +58,7 @@ def test_nobody_else_can_read_the_file(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_the_users_own_file_follows_the_cache_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_users_own_file_follows_the_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """OVERREAD_CACHE says where."""
     monkeypatch.setenv("OVERREAD_CACHE", str(tmp_path))
     assert default_cache_path() == tmp_path / "replies.sqlite"
@@ -83,9 +72,7 @@ def test_the_same_question_has_the_same_key() -> None:
     one = ReplyKeys({"model": "m", "parameters": {"a": 1, "b": 2}})
     other = ReplyKeys({"parameters": {"b": 2, "a": 1}, "model": "m"})
     asked = question("hello", PICTURE, schema={"type": "object", "title": "x"})
-    again = question(
-        "hello", PICTURE, schema={"title": "x", "type": "object"}, task="other", seed=9
-    )
+    again = question("hello", PICTURE, schema={"title": "x", "type": "object"}, task="other", seed=9)
     assert one.key(asked) == other.key(again)
     assert len(one.key(asked)) == 32
 
@@ -101,12 +88,7 @@ def test_the_same_question_has_the_same_key() -> None:
         question("hello", PICTURE, sample=1),
         question("hello", PICTURE, schema={"type": "object"}),
         question(messages=(Message(role="system", parts=("hello", PICTURE)),)),
-        question(
-            messages=(
-                Message(role="user", parts=("hello",)),
-                Message(role="user", parts=(PICTURE,)),
-            )
-        ),
+        question(messages=(Message(role="user", parts=("hello",)), Message(role="user", parts=(PICTURE,)))),
     ],
 )
 def test_another_question_has_another_key(other: Request) -> None:

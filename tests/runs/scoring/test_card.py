@@ -23,9 +23,7 @@ CARD = Card(
         "accuracy": DescribedScore(
             value=0.4, low=0.1, high=0.7, n=5, better="higher", about="right", reference="ours"
         ),
-        "brier": DescribedScore(
-            value=None, n=0, better="lower", about="a < b & c", reference="Brier 1950"
-        ),
+        "brier": DescribedScore(value=None, n=0, better="lower", about="a < b & c", reference="Brier 1950"),
     },
     signature={},
     official=("accuracy",),

@@ -98,9 +98,7 @@ def test_a_card_that_was_changed_by_hand_is_refused(
         (lambda body: body["scores"]["accuracy"].update(value="x"), r"scores\.accuracy\.value"),
     ],
 )
-def test_a_damaged_card_says_where(
-    cards: list[Card], tmp_path: Path, change: Change, place: str
-) -> None:
+def test_a_damaged_card_says_where(cards: list[Card], tmp_path: Path, change: Change, place: str) -> None:
     """A card in which something is missing or of another kind is one sentence, and no crash."""
     path = written(cards[0], tmp_path / "card.json", change)
     with pytest.raises(OverreadError, match=f"the scorecard is damaged at {place}"):
@@ -174,9 +172,7 @@ def test_a_comparison_shows_itself(cards: list[Card]) -> None:
     found = compare(cards, names=("<b>one</b>", "two"), metrics=("accuracy",), bootstrap=DRAWING)
     html = found._repr_html_()
     apart = found.metrics["accuracy"].differences["two"].difference.value
-    assert (
-        f"<td>two</td><td>{cards[1].scores['accuracy'].value:.4g}</td><td>{apart:.4g}</td>" in html
-    )
+    assert f"<td>two</td><td>{cards[1].scores['accuracy'].value:.4g}</td><td>{apart:.4g}</td>" in html
     assert "minus &lt;b&gt;one&lt;/b&gt;" in html
     assert "<b>" not in html
     assert html.count(NOTICE) == 1

@@ -151,9 +151,7 @@ def test_the_log_of_a_run_is_no_trace(sketch: Path, tmp_path: Path) -> None:
         *((exam, "longest") for exam in ("rexgroundingct", "mmrad", "questions")),
     ],
 )
-def test_silence_and_failure_score_worst(
-    exam: str, reader: str, sketch: Path, tmp_path: Path
-) -> None:
+def test_silence_and_failure_score_worst(exam: str, reader: str, sketch: Path, tmp_path: Path) -> None:
     """A run that said nothing, or failed on every case, has all numbers, at their worst."""
     root = questions(tmp_path / "asked") if exam == "questions" else sketch / exam
     benchmark = "mmrad" if exam == "questions" else exam

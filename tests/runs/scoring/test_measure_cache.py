@@ -43,15 +43,7 @@ def test_a_cut_line_costs_itself() -> None:
     assert found.get("l") == {"m": {"": {}}}
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        (b"0.25", b"0.75"),
-        (b'{"m"', b'{"n"'),
-        (b'"k"', b"[1]"),
-        (b"{", b"["),
-    ],
-)
+@pytest.mark.parametrize("damage", [(b"0.25", b"0.75"), (b'{"m"', b'{"n"'), (b'"k"', b"[1]"), (b"{", b"[")])
 def test_a_damaged_line_is_not_believed(damage: tuple[bytes, bytes]) -> None:
     """Another digit, name or kind of value makes a line worth nothing, and no error."""
     kept = MeasureCache("a")
@@ -73,9 +65,7 @@ def test_nobody_else_reads_it() -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading goes on without its cache."""
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")

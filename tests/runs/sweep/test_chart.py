@@ -33,10 +33,7 @@ def texts(svg: bytes) -> list[str]:
     return [node.text or "" for node in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
-@given(
-    st.floats(-1e6, 1e6, allow_nan=False),
-    st.floats(1e-4, 1e6, allow_nan=False),
-)
+@given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-4, 1e6, allow_nan=False))
 def test_ticks_enclose_their_range_and_are_few(low: float, span: float) -> None:
     """From below the lowest to above the highest number, evenly, two to eight of them."""
     found = round_ticks(low, low + span)
@@ -110,9 +107,7 @@ def test_the_note_for_research_stands_below() -> None:
 def test_many_curves_are_told_apart_and_all_named() -> None:
     """Thirty curves: every name in the legend, below the axis and on the sheet."""
     names = [f"reasoning_effort number {n}" for n in range(30)]
-    svg, png = draw_chart(
-        chart(*(curve(0.1 + n / 40, 0.2 + n / 40, name=m) for n, m in enumerate(names)))
-    )
+    svg, png = draw_chart(chart(*(curve(0.1 + n / 40, 0.2 + n / 40, name=m) for n, m in enumerate(names))))
     tree = ET.fromstring(svg)
     high, wide = float(tree.get("height", "0")), float(tree.get("width", "0"))
     placed = {n.text: n for n in tree.iter(f"{SVG}text")}
@@ -135,18 +130,12 @@ def test_many_curves_are_told_apart_and_all_named() -> None:
 
 def test_words_stand_side_by_side() -> None:
     """Without numbers there are no lines between the points, and a whisker for each interval."""
-    two = tuple(
-        Curve(name, (Dot(0, 0.2, 0.1, 0.3), Dot(1, 0.4, None, None))) for name in ("one", "two")
-    )
-    svg, _ = draw_chart(
-        chart(*two, ticks=(WordTick(0, "none"), WordTick(1, "a very long value " * 30)))
-    )
+    two = tuple(Curve(name, (Dot(0, 0.2, 0.1, 0.3), Dot(1, 0.4, None, None))) for name in ("one", "two"))
+    svg, _ = draw_chart(chart(*two, ticks=(WordTick(0, "none"), WordTick(1, "a very long value " * 30))))
     told = texts(svg)
     assert "none" in told
     assert any(text.endswith("…") for text in told)
-    whiskers = [
-        n for n in ET.fromstring(svg).iter(f"{SVG}polyline") if n.get("stroke-width") == "1.5"
-    ]
+    whiskers = [n for n in ET.fromstring(svg).iter(f"{SVG}polyline") if n.get("stroke-width") == "1.5"]
     assert len(whiskers) == 2 * 3
 
 

@@ -99,9 +99,7 @@ def test_points_are_the_cross_product(root: Path) -> None:
     assert first.folder == "image_ratio=0,shuffle=none,enough=1,workflow=direct"
     assert second.values == {**first.values, "workflow": "twi"}
     assert (first.plan.workflow, second.plan.workflow) == ("direct", "twi")
-    assert first.plan.settings == SessionSettings(
-        longest=99, windows=("bone", "lung"), image_ratio=0
-    )
+    assert first.plan.settings == SessionSettings(longest=99, windows=("bone", "lung"), image_ratio=0)
     assert last.plan.settings.shuffle == ("options", "images")
     assert (first.plan.arguments, last.plan.arguments) == ({"enough": "1"}, {"enough": "4"})
     assert last.plan.repeat == 2
@@ -254,9 +252,7 @@ def test_a_metric_that_does_not_apply_is_told(root: Path, tmp_path: Path) -> Non
 
 def test_estimates_ask_nobody(root: Path, tmp_path: Path) -> None:
     """Pictures are counted as they would be shown, and no folder is made."""
-    base = RunPlan(
-        "medthinkvqa", root, "openai", {"base_url": "http://localhost:9/v1", "model": "m"}
-    )
+    base = RunPlan("medthinkvqa", root, "openai", {"base_url": "http://localhost:9/v1", "model": "m"})
     found = estimate_points(base, [Axis("image_ratio", ("0", "20", "100"))], tmp_path / "out")
     assert [told.pictures for _, told in found] == [0, 10, 50]
     assert [told.calls for _, told in found] == [10, 10, 10]
@@ -286,9 +282,7 @@ def test_the_table_and_the_json_tell_the_same(known: SweepResult) -> None:
         assert image.size == (1600, 1000)
 
 
-def test_curves_run_along_the_first_axis_of_numbers(
-    known: SweepResult, root: Path, tmp_path: Path
-) -> None:
+def test_curves_run_along_the_first_axis_of_numbers(known: SweepResult, root: Path, tmp_path: Path) -> None:
     """The other axes name the curves; without numbers the values stand side by side."""
     chart = make_chart(known, "accuracy")
     assert chart is not None
@@ -310,9 +304,7 @@ def test_curves_run_along_the_first_axis_of_numbers(
 def test_a_reader_of_ones_own_can_be_swept(root: Path, tmp_path: Path) -> None:
     """From Python a reader that was made already; its arguments cannot be varied."""
     base = RunPlan("medthinkvqa", root, Counting(), limit=2)
-    found = sweep(
-        base, [Axis("image_ratio", ("0", "100"))], tmp_path, bootstrap=BootstrapSettings(draws=0)
-    )
+    found = sweep(base, [Axis("image_ratio", ("0", "100"))], tmp_path, bootstrap=BootstrapSettings(draws=0))
     assert [found.score(one, "accuracy").value for one in found.points] == [0, 1]  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="no setting or reader argument is called 'enough'"):
         sweep(base, [Axis("enough", ("1",))], tmp_path)

@@ -106,9 +106,7 @@ def _post_until_killed(
 
 def test_nobody_is_told_what_others_said(writable_site: Site, question_folder: Path) -> None:
     """Nothing that is sent to a second and a third reader holds the first one's words or name."""
-    ann, bob, cem = (
-        caller(writable_site, question_folder, name) for name in ("annabel", "bob", "cem")
-    )
+    ann, bob, cem = (caller(writable_site, question_folder, name) for name in ("annabel", "bob", "cem"))
     asked = ann.next()["question"]
     before = bob.next()
     secret = {"reasons": ["wrong-side"], "note": "zebra", "corrected": {"box": [11, 22, 33, 44]}}
@@ -153,15 +151,11 @@ def test_what_is_sent_twice_is_taken_once(writable_site: Site, question_folder: 
     assert verify_log(question_folder).lines == 2
 
 
-def test_a_verdict_belongs_to_the_words_that_were_shown(
-    writable_site: Site, question_folder: Path
-) -> None:
+def test_a_verdict_belongs_to_the_words_that_were_shown(writable_site: Site, question_folder: Path) -> None:
     """Where the question changed meanwhile, the verdict is refused and the new words are shown."""
     ann = caller(writable_site, question_folder, "ann")
     asked = ann.next()["question"]
-    write_questions(
-        question_folder, [film_question(1).model_copy(update={"text": "Does it still hold?"})]
-    )
+    write_questions(question_folder, [film_question(1).model_copy(update={"text": "Does it still hold?"})])
     answer = ann.give(asked, "accept")
     assert answer.status == 409
     assert "has changed" in answer.json()["what"]
@@ -171,9 +165,7 @@ def test_a_verdict_belongs_to_the_words_that_were_shown(
     assert ann.give(fresh, "accept").status == 200
 
 
-def test_the_terminal_and_the_page_share_one_log(
-    writable_site: Site, question_folder: Path
-) -> None:
+def test_the_terminal_and_the_page_share_one_log(writable_site: Site, question_folder: Path) -> None:
     """A verdict of either is seen by the other at once."""
     ann = caller(writable_site, question_folder, "ann")
     queue = Queue(question_folder)
@@ -222,9 +214,7 @@ def test_a_bad_verdict_is_refused_in_one_sentence(
     assert not (question_folder / VERDICT_LOG).exists() or verify_log(question_folder).lines == 0
 
 
-def test_a_broken_chain_is_told_and_not_built_on(
-    writable_site: Site, question_folder: Path
-) -> None:
+def test_a_broken_chain_is_told_and_not_built_on(writable_site: Site, question_folder: Path) -> None:
     """An altered line is named, and no verdict is added to it."""
     ann = caller(writable_site, question_folder, "ann")
     for _ in range(2):
@@ -237,9 +227,7 @@ def test_a_broken_chain_is_told_and_not_built_on(
     assert writable_site.ask(f"{ann.queue}/verify?head=zz").status == 422
 
 
-def test_pictures_are_served_by_number_and_never_by_path(
-    writable_site: Site, tmp_path: Path
-) -> None:
+def test_pictures_are_served_by_number_and_never_by_path(writable_site: Site, tmp_path: Path) -> None:
     """A question that names a file elsewhere shows none; planes and slices are bounded."""
     home = writable_site.home
     assert home is not None
@@ -264,13 +252,7 @@ def test_pictures_are_served_by_number_and_never_by_path(
         return answer.status
 
     assert status("picture", 1) in (404, 422)
-    assert [status("picture", 2, n=n) == 200 for n in range(5)] == [
-        False,
-        False,
-        False,
-        True,
-        False,
-    ]
+    assert [status("picture", 2, n=n) == 200 for n in range(5)] == [False, False, False, True, False]
     assert status("picture", 4) == 422
     assert status("picture", 3) == 422
     assert status("slice", 3, index=15) == 200

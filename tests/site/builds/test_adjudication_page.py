@@ -46,9 +46,7 @@ def given(question_folder: Path, person: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_whole_read_by_keyboard_alone(
-    browser: Browser, writable_site: Site, question_folder: Path
-) -> None:
+def test_a_whole_read_by_keyboard_alone(browser: Browser, writable_site: Site, question_folder: Path) -> None:
     """Every question is read, with reasons, a note, 'cannot judge', putting off and undoing."""
     with PageWindow.open(browser, writable_site) as window:
         seated(window, question_folder, "ann")
@@ -152,9 +150,7 @@ def test_a_box_is_corrected_by_keys_as_the_terminal_writes_it(
     assert two[4] == {"boxes": [[40, 50, 90, 120], [60, 75, 100, 125]]}
 
 
-def test_a_box_is_drawn_with_the_mouse(
-    browser: Browser, writable_site: Site, question_folder: Path
-) -> None:
+def test_a_box_is_drawn_with_the_mouse(browser: Browser, writable_site: Site, question_folder: Path) -> None:
     """After drawing, the keys are the question's again."""
     with PageWindow.open(browser, writable_site) as window:
         seated(window, question_folder, "ann")
@@ -178,9 +174,7 @@ def test_a_box_is_drawn_with_the_mouse(
     assert np.allclose(data["box"], [20, 30, 70, 90], atol=2)
 
 
-def test_slices_are_marked_on_a_scan(
-    browser: Browser, writable_site: Site, question_folder: Path
-) -> None:
+def test_slices_are_marked_on_a_scan(browser: Browser, writable_site: Site, question_folder: Path) -> None:
     """First and last slice, by keys, are the slices between them."""
     with PageWindow.open(browser, writable_site) as window:
         seated(window, question_folder, "ann")
@@ -206,10 +200,7 @@ def test_two_people_at_once_and_nothing_of_the_other(
 ) -> None:
     """Two windows read the same questions in turn; neither shows anything of the other's read."""
     seen: list[str] = []
-    with (
-        PageWindow.open(browser, writable_site) as one,
-        PageWindow.open(browser, writable_site) as other,
-    ):
+    with PageWindow.open(browser, writable_site) as one, PageWindow.open(browser, writable_site) as other:
         other.page.on("response", lambda answer: seen.append(_body(answer)))
         seated(one, question_folder, "ann")
         seated(other, question_folder, "bob")

@@ -67,9 +67,7 @@ def test_the_mask_in_question_is_drawn_on_the_slices(tmp_path: Path) -> None:
     source, folder = tmp_path / "source", tmp_path / "built"
     affine = np.diag([-2.0, -2.0, 3.0, 1.0])
     write_volume(source / "images" / NAME, np.full(SHAPE, -500, np.int16), affine)
-    recipe = Recipe(
-        "mine", "One doubt.", _scan, (ItemStep("doubt", _doubt, roles=()),), lambda *_: ()
-    )
+    recipe = Recipe("mine", "One doubt.", _scan, (ItemStep("doubt", _doubt, roles=()),), lambda *_: ())
     run_build(recipe, source, folder)
     masks = np.zeros((2, *SHAPE), np.uint8)
     masks[0, 1:3, 1:3, 1] = 1

@@ -58,11 +58,7 @@ def test_every_number_has_its_cases(built: Path, built_site: Site) -> None:
                 assert {one["step"] for one in told} == {step.name}
     everyone = {one["case"]: (one["step"], one["outcome"]) for one in behind(built_site)}
     assert len(everyone) == 6
-    assert sorted(everyone.values()) == [
-        *[("audit", "waiting")] * 4,
-        ("tidy", "dropped"),
-        ("tidy", "failed"),
-    ]
+    assert sorted(everyone.values()) == [*[("audit", "waiting")] * 4, ("tidy", "dropped"), ("tidy", "failed")]
     build = built_site.shelf_id("builds", "built")
     assert built_site.ask(f"/api/builds/{build}/cases?step=nope").status == 404
     assert built_site.ask(f"/api/builds/{build}/cases?outcome=nope").status == 422
@@ -90,9 +86,7 @@ def test_a_history_is_the_ledgers(built: Path, built_site: Site) -> None:
             ]
         assert str(built.parent) not in str(told)
     waiting = behind(built_site, step="audit")[0]["case"]
-    answers = built_site.get(f"/api/builds/{build}/history?case={waiting}")["decisions"][-1][
-        "answers"
-    ]
+    answers = built_site.get(f"/api/builds/{build}/history?case={waiting}")["decisions"][-1]["answers"]
     assert any("Audit" in part for part in answers[0]["asked"][-1]["parts"])
 
 
@@ -132,19 +126,12 @@ def test_a_step_that_decided_anew_undoes_no_later_one(own: Path) -> None:
 
 def test_cases_that_no_step_has_come_to_are_told(own: Path) -> None:
     """A build that was stopped: some have not begun, some were kept so far."""
-    spoil(
-        own,
-        "DELETE FROM flow WHERE item = 'r1'",
-        "DELETE FROM flow WHERE item = 'r2' AND step = 'audit'",
-    )
+    spoil(own, "DELETE FROM flow WHERE item = 'r1'", "DELETE FROM flow WHERE item = 'r2' AND step = 'audit'")
     with serve_site([own], "--read-only") as site:
         told = {one["case"]: one for one in behind(site)}
         assert len(told) == 6
         assert (told["r1"]["step"], told["r1"]["outcome"]) == ("", "")
-        assert (told["r2"]["step"], told["r2"]["outcome"], told["r2"]["goes_on"]) == (
-            *("sort", "kept"),
-            True,
-        )
+        assert (told["r2"]["step"], told["r2"]["outcome"], told["r2"]["goes_on"]) == (*("sort", "kept"), True)
         assert not told["r3"]["goes_on"]
         assert len(behind(site, outcome="waiting")) == 2
 

@@ -63,9 +63,7 @@ def test_the_truth_is_told_apart(site: Site, shelf_folder: Path) -> None:
     films = site.get(f"/api/cases/{site.shelf_id('datasets', 'mmrad')}/test/p90000007_1/truth")
     assert films["findings"][0]["places"][0]["kind"] == "box"
     assert films["steps"]
-    scans = site.ask(
-        f"/api/cases/{site.shelf_id('datasets', 'rexgroundingct')}/test/test_2_a_1/truth"
-    )
+    scans = site.ask(f"/api/cases/{site.shelf_id('datasets', 'rexgroundingct')}/test/test_2_a_1/truth")
     assert scans.json()["findings"][0]["category_name"] == "ground-glass opacity"
     assert b".nii" not in scans.body
 
@@ -96,9 +94,7 @@ def _strings(truth: Truth) -> set[str]:
     return found
 
 
-def test_without_the_right_nothing_of_the_truth_is_sent(
-    shelf_folder: Path, hidden_site: Site
-) -> None:
+def test_without_the_right_nothing_of_the_truth_is_sent(shelf_folder: Path, hidden_site: Site) -> None:
     """Every text of every truth is looked for in every answer of these routes."""
     looked = 0
     for name in BENCHMARKS:
@@ -111,9 +107,7 @@ def test_without_the_right_nothing_of_the_truth_is_sent(
             answers = [hidden_site.ask(base + end) for end in (*ASKED, "/truth")]
             assert [a.status for a in answers] == [200, 200, 200, 403]
             flat = [p.name for p in entry.case.pictures if p.kind == "image"]
-            answers += [
-                hidden_site.ask(f"/api/pictures/{dataset}/test/{entry.case.id}/{p}") for p in flat
-            ]
+            answers += [hidden_site.ask(f"/api/pictures/{dataset}/test/{entry.case.id}/{p}") for p in flat]
             assert answers[0].json()["truth"] == "withheld"
             for answer in answers:
                 headers = json.dumps(answer.headers).encode()
@@ -224,9 +218,7 @@ def test_a_saved_reading_is_a_run_that_can_be_scored(writable_site: tuple[Site, 
         ],
         "report": "As seen.",
     }
-    first = site.ask(
-        base, method="POST", body={**own, "choice": "A" if own["choice"] != "A" else "B"}
-    )
+    first = site.ask(base, method="POST", body={**own, "choice": "A" if own["choice"] != "A" else "B"})
     assert first.status == 200, first.body
     kept = site.ask(base, method="POST", body=own).json()
     assert kept["count"] == 1
@@ -294,9 +286,7 @@ def test_readings_saved_at_once_are_all_kept(writable_site: tuple[Site, Path]) -
         {"surprise": 1},
     ],
 )
-def test_a_wrong_reading_is_refused(
-    writable_site: tuple[Site, Path], wrong: dict[str, Any]
-) -> None:
+def test_a_wrong_reading_is_refused(writable_site: tuple[Site, Path], wrong: dict[str, Any]) -> None:
     """Each gets a sentence and leaves nothing behind."""
     site, folder = writable_site
     dataset = site.shelf_id("datasets", "medthinkvqa")

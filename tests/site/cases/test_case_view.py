@@ -134,9 +134,7 @@ def test_hostile_words_two_times_and_a_missing_picture(window: PageWindow) -> No
     window.save_screenshots("case-times", full=False)
 
 
-def test_a_reading_is_written_kept_and_saved(
-    window: PageWindow, writable_site: tuple[Site, Path]
-) -> None:
+def test_a_reading_is_written_kept_and_saved(window: PageWindow, writable_site: tuple[Site, Path]) -> None:
     """Choice by key, finding with a box, a draft that survives a reload, a run in the end."""
     page, folder = window.page, writable_site[1]
     window.go(_case(window, "medthinkvqa", "case00007"))
@@ -190,9 +188,7 @@ def test_a_reading_is_written_kept_and_saved(
     assert "truth had been shown" in again.trace.steps[0].text
 
 
-def test_a_ct_is_read_by_its_sentences(
-    window: PageWindow, writable_site: tuple[Site, Path]
-) -> None:
+def test_a_ct_is_read_by_its_sentences(window: PageWindow, writable_site: tuple[Site, Path]) -> None:
     """A finding on a query, with slices and without a mask, is saved."""
     page, folder = window.page, writable_site[1]
     (entry, *_) = ReleaseRef("rexgroundingct", folder / "rexgroundingct", "test").open().entries()

@@ -53,9 +53,7 @@ def test_without_a_window_all_values_are_shown(window: dict[str, object]) -> Non
 def test_fractions_keep_their_order() -> None:
     """Values that are no whole numbers are told in 65,536 steps."""
     pixels = np.array([[0, 100], [200, 300]], dtype=np.uint16)
-    deep = read_deep_pixels(
-        stored(grey(pixels, RescaleSlope=0.01, RescaleIntercept=0)), name="xray"
-    )
+    deep = read_deep_pixels(stored(grey(pixels, RescaleSlope=0.01, RescaleIntercept=0)), name="xray")
     assert np.allclose(deep.base + deep.step * deep.numbers, pixels * 0.01, atol=1e-3)
 
 

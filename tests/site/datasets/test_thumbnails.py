@@ -111,9 +111,7 @@ def test_a_damaged_cache_is_made_again(own: Shown) -> None:
     assert own.thumb(1).body == first.body
 
 
-@pytest.mark.parametrize(
-    ("number", "said"), [(3, b"is missing"), (4, b"cannot be read"), (5, b"is cut off")]
-)
+@pytest.mark.parametrize(("number", "said"), [(3, b"is missing"), (4, b"cannot be read"), (5, b"is cut off")])
 def test_what_cannot_be_shown_says_so(shown: Shown, number: int, said: bytes) -> None:
     """It is a picture too, with no word of the file in it, and it is not kept."""
     kept = shown.kept()
@@ -146,9 +144,7 @@ def test_many_at_once_are_all_answered(shown: Shown) -> None:
 @pytest.mark.parametrize(
     ("axes", "plane"), [("RAS", "axial"), ("LPS", "axial"), ("RSA", "coronal"), ("SAR", "sagittal")]
 )
-def test_a_volumes_middle_is_shown_as_radiologists_see_it(
-    tmp_path: Path, axes: str, plane: str
-) -> None:
+def test_a_volumes_middle_is_shown_as_radiologists_see_it(tmp_path: Path, axes: str, plane: str) -> None:
     """However the file is stored: the patient's right is on the left, the front or head on top."""
     steps = {"R": (0, 1), "L": (0, -1), "A": (1, 1), "P": (1, -1), "S": (2, 1), "I": (2, -1)}
     matrix = np.zeros((4, 4))
@@ -184,14 +180,10 @@ def test_a_packed_volume_is_read_to_its_middle_only(tmp_path: Path) -> None:
     cut = tmp_path / "cut.nii.gz"
     cut.write_bytes(whole.read_bytes()[: int(0.75 * whole.stat().st_size)])
     picture = Volume(name="ct")
-    assert np.array_equal(
-        thumbnails.draw_thumbnail(cut, picture), thumbnails.draw_thumbnail(whole, picture)
-    )
+    assert np.array_equal(thumbnails.draw_thumbnail(cut, picture), thumbnails.draw_thumbnail(whole, picture))
 
 
-def test_a_volume_that_is_too_large_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_volume_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its header is enough to tell."""
     file = tmp_path / "ct.nii.gz"
     write_volume(file, np.zeros((8, 8, 8), np.int16), np.eye(4))

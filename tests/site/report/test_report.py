@@ -214,16 +214,12 @@ def test_places_of_the_machine_are_left_out() -> None:
 def test_a_report_opens_as_a_file(shelf_folder: Path, tmp_path: Path, browser: Browser) -> None:
     """From the disk, in light and dark, wide and narrow: no console error, no serious fault."""
     told: list[str] = []
-    for benchmark, scheme, width in (
-        ("medthinkvqa", "light", 1440),
-        ("rexgroundingct", "dark", 600),
-    ):
+    for benchmark, scheme, width in (("medthinkvqa", "light", 1440), ("rexgroundingct", "dark", 600)):
         made = report_on(shelf_folder, f"{benchmark}/atlas", f"{benchmark}/oracle")
         file = tmp_path / f"{benchmark}.html"
         made.write(file)
         context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if scheme == "dark" else "light",
+            viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
         )
         page = context.new_page()
         page.on("console", lambda message: told.append(message.text))

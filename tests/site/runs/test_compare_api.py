@@ -27,17 +27,13 @@ def ids(site: Site, benchmark: str) -> list[str]:
     ("benchmark", "metric"),
     [("medthinkvqa", "accuracy"), ("mmrad", "clinical_f1"), ("rexgroundingct", "hit_rate")],
 )
-def test_it_is_what_the_terminal_says(
-    site: Site, shelf_folder: Path, benchmark: str, metric: str
-) -> None:
+def test_it_is_what_the_terminal_says(site: Site, shelf_folder: Path, benchmark: str, metric: str) -> None:
     """Scores, differences, McNemar, ranks and tests are those of `overread compare --json`."""
     runs = ids(site, benchmark)
     told = site.get(f"/api/compare?runs={','.join(runs)}&baseline={runs[1]}&metric={metric}")
     folders = [shelf_folder / "runs" / benchmark / reader for reader in READERS]
     names = [word for one in runs for word in ("--name", one)]
-    code, out, _ = command(
-        "compare", *folders, "--json", "--metric", metric, *names, "--baseline", runs[1]
-    )
+    code, out, _ = command("compare", *folders, "--json", "--metric", metric, *names, "--baseline", runs[1])
     assert code == 0
     said: dict[str, Any] = json.loads(out)
     own = said["metrics"][metric]
@@ -48,11 +44,7 @@ def test_it_is_what_the_terminal_says(
     assert told["differences"].keys() == own["differences"].keys()
     for run, apart in own["differences"].items():
         shown = told["differences"][run]
-        assert (shown["first"], shown["second"], shown["p"]) == (
-            apart["first"],
-            apart["second"],
-            apart["p"],
-        )
+        assert (shown["first"], shown["second"], shown["p"]) == (apart["first"], apart["second"], apart["p"])
         for end in ("value", "low", "high"):
             assert shown["difference"][end] == apart["difference"][end]
     for run, test in own["mcnemar"].items():
@@ -63,9 +55,7 @@ def test_it_is_what_the_terminal_says(
             test["exact_p"],
         )
     ranks = [(one["run"], one["rank"], one["low"], one["high"]) for one in told["ranking"]]
-    assert ranks == [
-        (one["reader"], one["rank"], one["low"], one["high"]) for one in own["ranking"]["ranks"]
-    ]
+    assert ranks == [(one["reader"], one["rank"], one["low"], one["high"]) for one in own["ranking"]["ranks"]]
     adjusted = [(one["first"], one["second"], one["adjusted"]) for one in told["pairs"]]
     assert adjusted == [
         (one["first"], one["second"], one["adjusted"]) for one in own["significance"]["tests"]
@@ -168,9 +158,7 @@ def test_masks_are_measured_while_one_looks(site: Site) -> None:
 def test_a_case_that_one_run_has_not_read_is_missing_there(own_shelf: Path) -> None:
     """The other run's reading is shown beside it."""
     shelf = Shelf([own_shelf])
-    runs = [
-        run for run in shelf.runs.values() if run.name in ("runs/mmrad/atlas", "runs/mmrad/random")
-    ]
+    runs = [run for run in shelf.runs.values() if run.name in ("runs/mmrad/atlas", "runs/mmrad/random")]
     file = runs[0].folder / "readings.jsonl"
     first, *others = file.read_text().splitlines(keepends=True)
     file.write_text("".join(others))

@@ -37,9 +37,7 @@ def test_every_number_is_the_cards(site: Site, shelf_folder: Path, benchmark: st
         own = card["scores"][score["name"]]
         assert {key: score[key] for key in own} == own
     groups = {
-        one["name"]: {
-            group["name"]: {"n": group["n"], "scores": group["scores"]} for group in one["groups"]
-        }
+        one["name"]: {group["name"]: {"n": group["n"], "scores": group["scores"]} for group in one["groups"]}
         for one in site.get(f"/api/runs/{run}/breakdowns")
     }
     assert groups == card["breakdowns"]
@@ -81,9 +79,7 @@ def test_a_group_of_findings_counts_only_these(site: Site, shelf_folder: Path) -
         table = site.get(f"/api/runs/{run}/cases?breakdown=category&group={group}")
         at = table["metrics"].index("hit_rate")
         if own["n"] == 1:
-            assert [row["values"][at] for row in table["rows"]] == [
-                own["scores"]["hit_rate"]["value"]
-            ]
+            assert [row["values"][at] for row in table["rows"]] == [own["scores"]["hit_rate"]["value"]]
 
 
 def test_calibration_is_the_cards(site: Site, shelf_folder: Path) -> None:
@@ -115,8 +111,7 @@ def test_the_audit_is_its_files(site: Site, shelf_folder: Path) -> None:
         for arm, moved in one["arms"].items()
     }
     assert answers == {
-        (one["case"], one["query"], one["arm"]): (one["far"], one["moved"])
-        for one in written["answers"]
+        (one["case"], one["query"], one["arm"]): (one["far"], one["moved"]) for one in written["answers"]
     }
     assert site.ask(f"/api/runs/{site.shelf_id('runs', 'mmrad/atlas')}/audit").status == 404
 

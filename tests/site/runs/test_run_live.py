@@ -100,9 +100,7 @@ def test_what_ends_while_it_is_asked_about_still_goes_on(
     writing.enter_context(ReadingStore(folder))
 
     def scoring(state: Literal["going", "done"]) -> None:
-        monkeypatch.setitem(
-            background_scoring._state, run.id, background_scoring.ScoringStatus(state=state)
-        )
+        monkeypatch.setitem(background_scoring._state, run.id, background_scoring.ScoringStatus(state=state))
 
     def told() -> tuple[bool, bool, str | None]:
         found = routes._status(run, shelf)

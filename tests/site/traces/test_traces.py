@@ -84,16 +84,11 @@ def test_an_exchange_tells_all_that_was_said_and_shown(asked: Site, question_fol
     sent = [part["picture"] for part in parts if part["picture"]]
     assert len(sent) == 1
     assert sent[0]["same"], "the bytes are those whose hash the log has"
-    assert picture(asked, f"{path}/exchanges/0/pictures/0").shape[:2] == (
-        sent[0]["height"],
-        sent[0]["width"],
-    )
+    assert picture(asked, f"{path}/exchanges/0/pictures/0").shape[:2] == (sent[0]["height"], sent[0]["width"])
     assert "jpg" not in str(told).replace("image/jpg", ""), "no file is named"
 
 
-def test_verdicts_are_tied_to_the_steps_that_say_the_words(
-    asked: Site, question_folder: Path
-) -> None:
+def test_verdicts_are_tied_to_the_steps_that_say_the_words(asked: Site, question_folder: Path) -> None:
     """What holds, what does not and why, by the names of the ontology; what was left out."""
     path = "/api" + of(asked, question_folder / "twi")
     (judged,) = asked.get(f"{path}/verdicts")
@@ -147,18 +142,14 @@ def test_places_that_are_not_there_are_told(asked: Site, question_folder: Path) 
         "verdicts?sample=-1",
     ],
 )
-def test_what_is_not_there_is_refused_in_a_sentence(
-    asked: Site, rest: str, question_folder: Path
-) -> None:
+def test_what_is_not_there_is_refused_in_a_sentence(asked: Site, rest: str, question_folder: Path) -> None:
     """Numbers out of range, words that mean nothing: 4xx with a sentence."""
     answer = asked.ask(f"/api{of(asked, question_folder / 'twi')}/{rest}")
     assert answer.status in (404, 422), answer.body
     assert answer.json()["what"]
 
 
-def test_the_reference_stays_where_truth_is_withheld(
-    shelf_folder: Path, question_folder: Path
-) -> None:
+def test_the_reference_stays_where_truth_is_withheld(shelf_folder: Path, question_folder: Path) -> None:
     """Reference, its looks and verdicts are refused; the reading itself is not."""
     with serve_site([shelf_folder, question_folder], "--hide-truth") as site:
         path = "/api" + of(site, question_folder / "twi")
@@ -220,9 +211,7 @@ def test_the_page_shows_a_reading_step_by_step(window: PageWindow, question_fold
     window.save_screenshots("trace-twi", full=False)
 
 
-def test_the_reference_is_shown_only_when_asked_for(
-    window: PageWindow, question_folder: Path
-) -> None:
+def test_the_reference_is_shown_only_when_asked_for(window: PageWindow, question_folder: Path) -> None:
     """Hidden, then shown by its key, then carried to the next case."""
     window.go(of(window.site, question_folder / "twi"))
     window.page.get_by_role("heading", name="The reading").wait_for()
@@ -269,9 +258,7 @@ def test_masks_of_a_ct_are_shown(window: PageWindow, shelf_folder: Path) -> None
     """The slice with the mask, and the reference's slice when it is asked for."""
     path = of(window.site, shelf_folder / "runs/rexgroundingct/atlas")
     steps = window.site.get(f"/api{path}")["steps"]
-    number = next(
-        n for n, s in enumerate(steps, 1) if s["regions"] and s["regions"][0]["kind"] == "mask"
-    )
+    number = next(n for n, s in enumerate(steps, 1) if s["regions"] and s["regions"][0]["kind"] == "mask")
     window.go(f"{path}?step={number}&truth=1")
     window.wait_for_text("the slice where the mask is largest")
     slices = window.page.locator(".trace-slice img")

@@ -104,9 +104,7 @@ def _write_broken(shelf: Path, folder: Path) -> None:
     _write(folder / "broken-ct", "rexgroundingct", shelf, ct.id, (lost, out, beyond, box))
 
 
-def _write(
-    folder: Path, benchmark: str, shelf: Path, case: str, places: tuple[object, ...]
-) -> None:
+def _write(folder: Path, benchmark: str, shelf: Path, case: str, places: tuple[object, ...]) -> None:
     folder.mkdir(parents=True)
     spec = RunSpec(
         benchmark=benchmark,
@@ -119,6 +117,4 @@ def _write(
     step = Step.model_validate({"kind": "look", "text": "There.", "regions": places})
     finding = Finding.model_validate({"text": "It.", "regions": places})
     with ReadingStore(folder) as store:
-        store.append(
-            Reading(case_id=case, reader="clumsy", trace=Trace(steps=(step,)), findings=(finding,))
-        )
+        store.append(Reading(case_id=case, reader="clumsy", trace=Trace(steps=(step,)), findings=(finding,)))

@@ -23,9 +23,7 @@ def written(folder: Path, seed: int) -> Path:
     return path
 
 
-def test_inflated_once_and_mapped_afterwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inflated_once_and_mapped_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many who ask at once wait for one; another process finds the file and inflates nothing."""
     path = written(tmp_path, 1)
     calls: list[str] = []
@@ -36,9 +34,7 @@ def test_inflated_once_and_mapped_afterwards(
 
     monkeypatch.setattr(volume_cache, "read_volume", counted)
     cache = VolumeCache(tmp_path / "kept")
-    threads = [
-        threading.Thread(target=cache.open, args=(path,), kwargs={"name": "ct"}) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=cache.open, args=(path,), kwargs={"name": "ct"}) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

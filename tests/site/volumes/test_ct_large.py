@@ -24,9 +24,7 @@ def test_the_scan_over_the_whole_window(window: PageWindow) -> None:
     assert (large.max(axis=2) > 200).mean() > 0.02  # the patient, not an empty canvas
     assert voxel(window) == at
     window.page.locator(".ct-notice", has_text="not for patient care").wait_for()
-    within = (
-        "() => !!document.activeElement.closest('.ct') || document.activeElement === document.body"
-    )
+    within = "() => !!document.activeElement.closest('.ct') || document.activeElement === document.body"
     for _ in range(40):
         window.page.keyboard.press("Tab")
         assert window.page.evaluate(within)

@@ -93,9 +93,7 @@ def test_planes_are_radiological(browser: Browser, known: Site, case: str) -> No
                 found = greys(window, plane.lower())
                 assert np.abs(found - expected).max() <= 4, (plane, place)
             letters = window.page.locator(".ct-marker").all_inner_texts()
-            assert (
-                letters == {"Axial": [*"RALP"], "Coronal": [*"RSLI"], "Sagittal": [*"ASPI"]}[plane]
-            )
+            assert letters == {"Axial": [*"RALP"], "Coronal": [*"RSLI"], "Sagittal": [*"ASPI"]}[plane]
 
 
 def test_keys_of_the_scan_work_from_anywhere(browser: Browser, known: Site) -> None:
@@ -170,10 +168,10 @@ def test_scrolling_windows_and_keys(window: PageWindow) -> None:
     page.mouse.down(button="right")
     page.mouse.move(box["x"] + 180, box["y"] + 60, steps=3)
     page.mouse.up(button="right")
-    assert (
-        page.get_by_label("Centre").input_value(),
-        page.get_by_label("Width").input_value(),
-    ) == ("0", "480")
+    assert (page.get_by_label("Centre").input_value(), page.get_by_label("Width").input_value()) == (
+        "0",
+        "480",
+    )
     words = page.locator("output[data-voxel]").inner_text()
     assert re.fullmatch(r"[RL] \d+ [AP] \d+ [SI] \d+ mm, -?\d+ HU", words)
     page.get_by_role("button", name="Coronal").click()
@@ -238,9 +236,7 @@ def test_masks_are_shown_as_asked(window: PageWindow) -> None:
     """Without outline and fill nothing is drawn; findings and modes are chosen one by one."""
     opened(window, "test_2_a_1", truth=True)
     page = window.page
-    page.get_by_label("Masks from").select_option(
-        window.site.shelf_id("runs", "rexgroundingct/oracle")
-    )
+    page.get_by_label("Masks from").select_option(window.site.shelf_id("runs", "rexgroundingct/oracle"))
     page.wait_for_function("() => document.querySelector('.ct-film').dataset.marks === '0'")
     page.locator(".ct-jumps button").first.click()
     assert coloured(film(window)) == {"hit"}  # the oracle misses nothing

@@ -26,10 +26,7 @@ SIDES = [(case, query) for case, queries in CASES.items() for query in queries]
 
 def ids(site: Site, reader: str) -> tuple[str, str]:
     """The dataset of CTs, and a run on it."""
-    return (
-        site.shelf_id("datasets", "rexgroundingct"),
-        site.shelf_id("runs", f"rexgroundingct/{reader}"),
-    )
+    return (site.shelf_id("datasets", "rexgroundingct"), site.shelf_id("runs", f"rexgroundingct/{reader}"))
 
 
 def channel(file: Path, query: str) -> NDArray[Any]:
@@ -60,9 +57,7 @@ def assert_cut_of(data: bytes, whole: NDArray[Any], affine: NDArray[Any]) -> Non
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(("case", "query"), SIDES)
-def test_comparisons_are_exact(
-    site: Site, shelf_folder: Path, reader: str, case: str, query: str
-) -> None:
+def test_comparisons_are_exact(site: Site, shelf_folder: Path, reader: str, case: str, query: str) -> None:
     """Hits, misses and false alarms are those of numpy, voxel by voxel."""
     dataset, run = ids(site, reader)
     truth, made = both(shelf_folder, reader, case, query)
@@ -81,9 +76,7 @@ def test_comparisons_are_exact(
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("case", CASES)
-def test_facts_are_those_of_the_metrics(
-    site: Site, shelf_folder: Path, reader: str, case: str
-) -> None:
+def test_facts_are_those_of_the_metrics(site: Site, shelf_folder: Path, reader: str, case: str) -> None:
     """Dice, met and missed entities, false alarms and distances as the scores have them."""
     dataset, run = ids(site, reader)
     base = f"/api/volumes/{dataset}/test/{case}/ct"

@@ -25,9 +25,7 @@ SHAPE = (21, 18, 14)
 AFFINES = {
     "lps": np.array([[-0.7, 0, 0, 80], [0, -0.8, 0, 60], [0, 0, 2.0, -50], [0, 0, 0, 1.0]]),
     "turned": np.array([[0, 0, 1.5, -30], [0.9, 0, 0, -40], [0, -0.6, 0, 20], [0, 0, 0, 1.0]]),
-    "aslant": np.array(
-        [[0.7, 0.05, 0.1, -9], [-0.04, 0.8, 0.2, 3], [0.02, -0.1, 1.9, 7], [0, 0, 0, 1.0]]
-    ),
+    "aslant": np.array([[0.7, 0.05, 0.1, -9], [-0.04, 0.8, 0.2, 3], [0.02, -0.1, 1.9, 7], [0, 0, 0, 1.0]]),
 }
 
 
@@ -121,8 +119,7 @@ def test_a_volume_comes_whole(scans: Site, name: str) -> None:
 
 @pytest.mark.parametrize("name", AFFINES)
 @pytest.mark.parametrize(
-    "query",
-    ["bbox=3,17,2,9,5,12", "step=3", "bbox=4,19,0,18,1,14&step=2,3,4", "bbox=-9,99,0,5,0,9"],
+    "query", ["bbox=3,17,2,9,5,12", "step=3", "bbox=4,19,0,18,1,14&step=2,3,4", "bbox=-9,99,0,5,0,9"]
 )
 def test_cuts_of_stored_voxels(scans: Site, name: str, query: str) -> None:
     """Cropped and coarser voxels are still where they were in the patient."""
@@ -182,9 +179,7 @@ def test_a_range_of_bytes(scans: Site) -> None:
         answer = scans.ask(path, headers={"range": asked})
         assert (answer.status, answer.body) == (206, part), asked
         first = body.find(part) if len(part) > 60 else len(body) - 50
-        assert (
-            answer.headers["content-range"] == f"bytes {first}-{first + len(part) - 1}/{len(body)}"
-        )
+        assert answer.headers["content-range"] == f"bytes {first}-{first + len(part) - 1}/{len(body)}"
     gone = scans.ask(path, headers={"range": f"bytes={len(body)}-"})
     assert gone.status == 416
     assert gone.headers["content-range"] == f"bytes */{len(body)}"
@@ -272,9 +267,7 @@ def test_facts_say_where_entities_lie(scans: Site) -> None:
             assert spot["ml"] == pytest.approx(len(own) * size / 1000)
             at = np.rint(apply_affine(np.linalg.inv(affine), spot["at"])).astype(int)
             assert labels[tuple(at)] == spot["number"]
-            away = np.linalg.norm(
-                (own - own.mean(axis=0)) * np.linalg.norm(affine[:3, :3], axis=0), axis=1
-            )
+            away = np.linalg.norm((own - own.mean(axis=0)) * np.linalg.norm(affine[:3, :3], axis=0), axis=1)
             here = np.linalg.norm((at - own.mean(axis=0)) * np.linalg.norm(affine[:3, :3], axis=0))
             assert here == pytest.approx(away.min())
             mm = apply_affine(affine, own)

@@ -24,9 +24,7 @@ def make_header(rng: random.Random) -> tuple[bytes, set[str]]:
     doctor = draw_name(rng, listed=rng.random() < 0.5)
     dataset = Dataset()
     dataset.file_meta = FileMetaDataset()
-    dataset.file_meta.TransferSyntaxUID = rng.choice(
-        [uid.ExplicitVRLittleEndian, uid.ImplicitVRLittleEndian]
-    )
+    dataset.file_meta.TransferSyntaxUID = rng.choice([uid.ExplicitVRLittleEndian, uid.ImplicitVRLittleEndian])
     dataset.SpecificCharacterSet = "ISO_IR 192"
     dataset.SOPClassUID = dataset.file_meta.MediaStorageSOPClassUID = uid.CTImageStorage
     planted: set[str] = {given, family, *doctor}
@@ -107,17 +105,10 @@ def make_header(rng: random.Random) -> tuple[bytes, set[str]]:
     block.add_new(0x02, "UN", f"{numbers[0]}".encode())
     dataset.file_meta.SourceApplicationEntityTitle = "AGNESPACS"
     planted.add("AGNESPACS")
-    pixels = (
-        np.random.default_rng(rng.randrange(1 << 30)).integers(0, 200, (32, 32)).astype(np.uint16)
-    )
+    pixels = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 200, (32, 32)).astype(np.uint16)
     dataset.Modality, dataset.Rows, dataset.Columns = "CT", 32, 32
     dataset.SamplesPerPixel, dataset.PhotometricInterpretation = 1, "MONOCHROME2"
-    dataset.BitsAllocated, dataset.BitsStored, dataset.HighBit, dataset.PixelRepresentation = (
-        16,
-        16,
-        15,
-        0,
-    )
+    dataset.BitsAllocated, dataset.BitsStored, dataset.HighBit, dataset.PixelRepresentation = (16, 16, 15, 0)
     dataset.PixelData = pixels.tobytes()
     dataset["PixelData"].VR = "OW"
     out = BytesIO()

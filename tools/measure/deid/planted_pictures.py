@@ -46,13 +46,8 @@ def make_picture(rng: random.Random) -> tuple[np.ndarray[Any, Any], np.ndarray[A
     at_x = 8 if "left" in place else columns - wide - 10
     at_y = 8 if "top" in place else rows - high - 14
     if place == "anywhere":
-        at_x, at_y = (
-            rng.randint(4, int(max(5, columns - wide - 6))),
-            rng.randint(4, int(rows - high - 14)),
-        )
-    style = rng.choice(
-        ["bright", "bright", "dark on a bar"] + (["coloured"] * 4 if coloured else [])
-    )
+        at_x, at_y = (rng.randint(4, int(max(5, columns - wide - 6))), rng.randint(4, int(rows - high - 14)))
+    style = rng.choice(["bright", "bright", "dark on a bar"] + (["coloured"] * 4 if coloured else []))
     fill: Any = {"bright": rng.choice([255, 230]), "dark on a bar": 0}.get(style, 0)
     if style == "coloured":
         fill = rng.choice([(255, 255, 0), (0, 255, 0), (255, 60, 60)])
@@ -60,8 +55,7 @@ def make_picture(rng: random.Random) -> tuple[np.ndarray[Any, Any], np.ndarray[A
         fill = (fill, fill, fill)
     if style == "dark on a bar":
         draw.rectangle(
-            (at_x - 5, at_y - 5, at_x + wide + 6, at_y + high + 12),
-            fill=(255, 255, 255) if coloured else 255,
+            (at_x - 5, at_y - 5, at_x + wide + 6, at_y + high + 12), fill=(255, 255, 255) if coloured else 255
         )
     draw.text((at_x, at_y), text, font=font, fill=fill, stroke_width=bold)
     ink = Image.new("L", picture.size)
@@ -85,10 +79,9 @@ def measure_pictures(count: int, seed: int) -> dict[str, Any]:
         half += share > 0.5
         rows, columns = np.nonzero(ink)
         near = np.zeros(ink.shape, dtype=bool)
-        near[
-            max(0, rows.min() - 25) : rows.max() + 25,
-            max(0, columns.min() - 25) : columns.max() + 25,
-        ] = True
+        near[max(0, rows.min() - 25) : rows.max() + 25, max(0, columns.min() - 25) : columns.max() + 25] = (
+            True
+        )
         beside.append(float((mask & ~near).mean()))
         if share <= 0.98:
             shown.append(f"{share:.2f} of the ink: {how}")

@@ -49,9 +49,7 @@ Small left pleural effusion, unchanged. Kerley B lines at both bases. No pneumot
 Findings are in keeping with Hodgkin lymphoma. Bochdalek hernia on the left, 3.5 cm.
 Attenuation of the lesion is -12 HU. Swan-Ganz catheter tip in the main pulmonary artery.
 Follow-up by the Fleischner Society guidelines. Wegener granulomatosis cannot be excluded.
-Coronary calcification, Agatston score 1240. T11-T12 disc narrowing. Grade 2/4 steatosis.""".split(
-    "\n"
-)
+Coronary calcification, Agatston score 1240. T11-T12 disc narrowing. Grade 2/4 steatosis.""".split("\n")
 MUST_STAY = (
     "12 x 9 mm|series 3, image 45|Kerley B|Hodgkin lymphoma|3.5 cm|-12 HU|Swan-Ganz|Fleischner|"
     "Wegener|1240|T11-T12|2/4"
@@ -208,9 +206,9 @@ def make_report(rng: random.Random) -> PlantedReport:
         )
         report.text += "".join(rng.sample([written, extra], 2)) + "\n" + told + "\n"
     if rng.random() < 0.5:
-        phone = rng.choice(
-            ["+90 532 {}{}{} {}{} {}{}", "({}{}{}) {}{}5-0142", "555-{}{}{}-0{}{}{}"]
-        ).format(*rng.choices("123456789", k=9))
+        phone = rng.choice(["+90 532 {}{}{} {}{} {}{}", "({}{}{}) {}{}5-0142", "555-{}{}{}-0{}{}{}"]).format(
+            *rng.choices("123456789", k=9)
+        )
         report.phones.append(phone)
         report.text += f"Call {phone} with questions.\n"
     if rng.random() < 0.5:
@@ -268,19 +266,11 @@ def measure_reports(count: int, seed: int) -> dict[str, Any]:
             if piece in report.text:
                 kept += piece in tags
                 lost += piece not in tags
-    return {
-        "planted": dict(planted),
-        "left": dict(left),
-        "kept": kept,
-        "lost": lost,
-        "shown": shown,
-    }
+    return {"planted": dict(planted), "left": dict(left), "kept": kept, "lost": lost, "shown": shown}
 
 
 def listed_by_mistake() -> list[str]:
     """Names of the unlisted half that are in a list after all; must be empty (tested)."""
     return [
-        n
-        for n in UNLISTED_GIVEN + UNLISTED_FAMILY
-        if is_given_name(n) or is_family_name(n) or is_town(n)
+        n for n in UNLISTED_GIVEN + UNLISTED_FAMILY if is_given_name(n) or is_family_name(n) or is_town(n)
     ]

@@ -40,9 +40,7 @@ def measure_real(texts: list[str]) -> dict[str, Any]:
                 one
                 for one in told.lost
                 if one.kind == "number"
-                and not any(
-                    one.span.extract(text) in c or c in one.span.extract(text) for c in cleaned
-                )
+                and not any(one.span.extract(text) in c or c in one.span.extract(text) for c in cleaned)
             ]
             numbers += len(lost)
             findings += sum(one.kind == "finding" for one in told.lost)

@@ -125,10 +125,7 @@ def _score_rows(cells: np.ndarray) -> dict[str, Any]:
     return {
         "reports": len(cells),
         "labels": labels,
-        "macro": {
-            "f1": float(f1(counts).mean()),
-            "interval": np.percentile(macro, (2.5, 97.5)).tolist(),
-        },
+        "macro": {"f1": float(f1(counts).mean()), "interval": np.percentile(macro, (2.5, 97.5)).tolist()},
         "micro": {
             "f1": float(f1(counts.sum(axis=0))),
             "interval": np.percentile(micro, (2.5, 97.5)).tolist(),

@@ -144,11 +144,7 @@ def make_negspacy(*, added: bool) -> Reader:
     nlp.add_pipe("sentencizer", config={"punct_chars": [".", "!", "?", "•", '"']})
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns(
-        [
-            {"label": one.name, "pattern": token_pattern(phrase)}
-            for one in TARGETS
-            for phrase in one.phrases
-        ]
+        [{"label": one.name, "pattern": token_pattern(phrase)} for one in TARGETS for phrase in one.phrases]
     )
     nlp.add_pipe("negex", config={"neg_termset": terms})
     return make_span_reader(nlp, lambda ent: bool(ent._.negex))
@@ -196,10 +192,7 @@ PEERS: dict[str, tuple[str, Callable[[], Reader]]] = {
     "spaCy + negspaCy + added terms": ("negspacy", lambda: make_negspacy(added=True)),
     "medspaCy default": ("medspacy", lambda: make_medspacy(added=False)),
     "medspaCy + added rules": ("medspacy", lambda: make_medspacy(added=True)),
-    "medspaCy + added, sentencizer": (
-        "medspacy",
-        lambda: make_medspacy(added=True, splitter="sentencizer"),
-    ),
+    "medspaCy + added, sentencizer": ("medspacy", lambda: make_medspacy(added=True, splitter="sentencizer")),
 }
 
 KILOBYTE = 1 << 10
@@ -249,8 +242,7 @@ class Counts:
     def f1(self, labels: Iterable[str]) -> float:
         names = list(labels)
         hit, invented, missed = (
-            sum(counts.get(name, 0) for name in names)
-            for counts in (self.hit, self.invented, self.missed)
+            sum(counts.get(name, 0) for name in names) for counts in (self.hit, self.invented, self.missed)
         )
         total = 2 * hit + invented + missed
         return 2 * hit / total if total else 0.0
@@ -267,9 +259,7 @@ def load_rows(path: Path) -> tuple[list[str], list[LabelledReport]]:
             LabelledReport(
                 text=line["report_text"],
                 truth=frozenset(label for label in labels if line[label] == "1"),
-                held_out=int(hashlib.sha256(line["AccessionNo"].encode()).hexdigest(), 16)
-                % HELD_OUT
-                == 0,
+                held_out=int(hashlib.sha256(line["AccessionNo"].encode()).hexdigest(), 16) % HELD_OUT == 0,
             )
             for line in reader
         ]
@@ -299,14 +289,7 @@ def run_hostile(peer: str, case: str) -> None:
 
 
 def try_hostile(peer: str, case: str) -> str:
-    command = [
-        sys.executable,
-        "-m",
-        "tools.measure.language.peer_accuracy",
-        "--hostile",
-        peer,
-        case,
-    ]
+    command = [sys.executable, "-m", "tools.measure.language.peer_accuracy", "--hostile", peer, case]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
@@ -329,9 +312,7 @@ def import_time(module: str) -> str:
     return f"{best:.2f} s"
 
 
-def measure(
-    labels: list[str], rows: list[LabelledReport], *, by_label: bool, with_hostile: bool
-) -> None:
+def measure(labels: list[str], rows: list[LabelledReport], *, by_label: bool, with_hostile: bool) -> None:
     total = sum(len(split_sentences(row.text)) for row in rows)
     held = sum(row.held_out for row in rows)
     print(f"{len(rows)} reports ({held} held out), {total} sentences, {len(labels)} labels")

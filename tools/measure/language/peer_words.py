@@ -23,9 +23,7 @@ class Target:
     gates: tuple[Gate, ...]
 
 
-def make_target(
-    label: str, phrases: str, *, needs: str = "", unless: str = "", name: str = ""
-) -> Target:
+def make_target(label: str, phrases: str, *, needs: str = "", unless: str = "", name: str = "") -> Target:
     words = tuple(part.strip() for part in phrases.split("|"))
     return Target(name or label, words, (Gate(label, needs, unless),))
 
@@ -49,13 +47,7 @@ TARGETS: tuple[Target, ...] = (
     ),
     Target(
         "calcified wall",
-        (
-            "atheroma*",
-            "athero*",
-            "plaque*",
-            "calcifi*",
-            "calcific",
-        ),
+        ("atheroma*", "athero*", "plaque*", "calcifi*", "calcific"),
         (
             Gate(
                 "Arterial wall calcification",
@@ -89,9 +81,7 @@ TARGETS: tuple[Target, ...] = (
         unless=r"normal",
     ),
     make_target(
-        "Pericardial effusion",
-        "pericardial | pericardium | pericard*",
-        needs=r"effusion|fluid|smear",
+        "Pericardial effusion", "pericardial | pericardium | pericard*", needs=r"effusion|fluid|smear"
     ),
     make_target("Hiatal hernia", "hiatal hernia* | hiatus hernia* | hiatal | hiatus"),
     make_target(
@@ -124,8 +114,7 @@ TARGETS: tuple[Target, ...] = (
     ),
     make_target(
         "Pleural effusion",
-        "effusion* | hydrothorax | hydropneumothorax | pleural fluid | hemothorax | empyema |"
-        " fluid*",
+        "effusion* | hydrothorax | hydropneumothorax | pleural fluid | hemothorax | empyema | fluid*",
         needs=r"pleur|hemithora|lung|thora|bilateral|both side|effusion",
         unless=r"pericardi(?!.*(?:pleur|hemithora|bilateral))|abdom|pelvi|perihepat|intra-?abd",
     ),
@@ -137,9 +126,7 @@ TARGETS: tuple[Target, ...] = (
         r"|(?:thick|sheath|cuff)\w*\W+(?:\w+\W+){0,4}?peribronch",
     ),
     make_target("Consolidation", "consolidat*"),
-    make_target(
-        "Bronchiectasis", "bronchiecta* | bronchioloectas* | bronchial dilat* | ectatic bronch*"
-    ),
+    make_target("Bronchiectasis", "bronchiecta* | bronchioloectas* | bronchial dilat* | ectatic bronch*"),
     make_target(
         "Interlobular septal thickening",
         "interlobular | septal | interlobular septa* | inter lobular | septa | septum",

@@ -48,11 +48,7 @@ def check(
         if part.rows != checks[0].rows:
             expected = f"{checks[0].rows}, as in {checks[0].file}"
             yield Defect(
-                code="count-mismatch",
-                file=part.file,
-                field="rows",
-                expected=expected,
-                found=str(part.rows),
+                code="count-mismatch", file=part.file, field="rows", expected=expected, found=str(part.rows)
             )
         yield from checks[0].contents.differences(part.contents)
     if not checks[0].rows and not broken:
@@ -123,9 +119,7 @@ class _FormCheck:
         """Missing answers: withheld if all are missing, else each one is an error."""
         if self.answered:
             for scanned in self.unanswered:
-                yield scanned.defect(
-                    "missing-field", "correct_answer", "a letter A to E", "nothing"
-                )
+                yield scanned.defect("missing-field", "correct_answer", "a letter A to E", "nothing")
         elif self.unanswered:
             yield Defect(
                 code="withheld-truth",

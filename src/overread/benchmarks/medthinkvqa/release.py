@@ -19,17 +19,7 @@ from overread.benchmarks.embedded_pictures import EmbeddedPictures
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
-from overread.core import (
-    Case,
-    Entry,
-    Finding,
-    Image,
-    Option,
-    PictureNote,
-    ScannedRow,
-    Truth,
-    Whole,
-)
+from overread.core import Case, Entry, Finding, Image, Option, PictureNote, ScannedRow, Truth, Whole
 from overread.errors import NotThere, UsageError
 from overread.prompts.replies import normalise_text
 from overread.storage.fence import Fence
@@ -60,9 +50,7 @@ ROW_FIELDS = (
 _ROW_FIELDS = frozenset(ROW_FIELDS)
 # Column → (slot, field), for the columns every official row has: a lookup, not a match, per cell.
 _SLOT_COLUMNS = {
-    f"image_{slot:02d}_{field}": (slot, field)
-    for slot in range(1, SLOTS + 1)
-    for field in SLOT_FIELDS
+    f"image_{slot:02d}_{field}": (slot, field) for slot in range(1, SLOTS + 1) for field in SLOT_FIELDS
 }
 
 
@@ -240,9 +228,7 @@ def _parse_slot_path(row: RowFields, slot: int, cells: dict[str, Any]) -> str | 
     if isinstance(path, str):
         return path
     found = "nothing" if path is None else path
-    row.fail(
-        "missing-field" if path is None else "wrong-type", f"image_{slot:02d}_path", "a path", found
-    )
+    row.fail("missing-field" if path is None else "wrong-type", f"image_{slot:02d}_path", "a path", found)
     return None
 
 

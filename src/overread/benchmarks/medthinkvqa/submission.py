@@ -19,16 +19,7 @@ from overread.benchmarks.medthinkvqa.release import LETTERS, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
 from overread.benchmarks.row_fields import RowFields
-from overread.core import (
-    Entry,
-    Finding,
-    Option,
-    Release,
-    Step,
-    Submission,
-    Trace,
-    Whole,
-)
+from overread.core import Entry, Finding, Option, Release, Step, Submission, Trace, Whole
 from overread.prompts.replies import normalise_text
 
 SUM_TOLERANCE = 0.03
@@ -40,9 +31,7 @@ _LETTER_REMEDY = f"write one letter, {LETTERS[0]} to {LETTERS[-1]}"
 _IDENTIFYING = ("title", "options", "CLINICAL_HISTORY", "image_01_path")
 
 
-def read_submission(
-    release: Release, path: Path, entries: Collection[Entry] | None = None
-) -> Submission:
+def read_submission(release: Release, path: Path, entries: Collection[Entry] | None = None) -> Submission:
     """The predictions of a file of rows, matched to the cases by what the original rows say."""
     known = {entry.case.id: entry for entry in entries or release.entries()}
     intake = Intake(path, known)
@@ -136,16 +125,11 @@ def _parse_choice(row: CaseRow, options: tuple[Option, ...]) -> tuple[str | None
         if letter != value:
             row.warn("the prediction is a letter in other writing", _LETTER_REMEDY)
         return letter, ""
-    meant = [
-        option.letter for option in options if normalise_text(option.text) == normalise_text(value)
-    ]
+    meant = [option.letter for option in options if normalise_text(option.text) == normalise_text(value)]
     if len(meant) == 1:
         row.warn("the prediction is the text of an option; its letter was taken", _LETTER_REMEDY)
         return meant[0], ""
-    return (
-        None,
-        f"the prediction {quote_value(value)} is none of {', '.join(o.letter for o in options)}",
-    )
+    return (None, f"the prediction {quote_value(value)} is none of {', '.join(o.letter for o in options)}")
 
 
 def _add_reading(row: CaseRow, letter: str) -> None:
@@ -241,9 +225,7 @@ def _is_probability(number: object) -> bool:
     return 0 <= number <= 1 + SUM_TOLERANCE  # false for NaN too
 
 
-def _make_trace(
-    findings: tuple[Finding, ...], summary: str | None, weighing: str | None
-) -> Trace | None:
+def _make_trace(findings: tuple[Finding, ...], summary: str | None, weighing: str | None) -> Trace | None:
     """The three steps as moves, in their order."""
     steps = [Step(kind="look", text=f.text, regions=f.regions) for f in findings]
     steps += [Step(kind="say", text=summary)] if summary else []

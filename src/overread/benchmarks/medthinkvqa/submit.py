@@ -27,12 +27,7 @@ _FIELDS = ("", "_rationale", "_twi", "_probabilities", "_discussion")
 
 
 def submit(
-    release: Release,
-    readings: FindReading,
-    source: FindFile,
-    out: Path,
-    *,
-    progress: Progress | None = None,
+    release: Release, readings: FindReading, source: FindFile, out: Path, *, progress: Progress | None = None
 ) -> WrittenSubmission:
     """Write a file of rows, one for each case that was answered."""
     going = SubmissionTally(release, readings, progress)

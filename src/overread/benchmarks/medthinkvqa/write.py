@@ -7,13 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.benchmarks.medthinkvqa.release import (
-    LETTERS,
-    ROW_FIELDS,
-    SLOT_FIELDS,
-    SLOTS,
-    read_row,
-)
+from overread.benchmarks.medthinkvqa.release import LETTERS, ROW_FIELDS, SLOT_FIELDS, SLOTS, read_row
 from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Image, Progress, Release, Truth

@@ -138,9 +138,7 @@ def _picture_defects(
             if look:
                 sizes[name] = verify_image(source, name=file)
         except PictureError as error:
-            yield picture_defect(
-                error, file=file, row=scanned.row, case=entry.case.id, field="images"
-            )
+            yield picture_defect(error, file=file, row=scanned.row, case=entry.case.id, field="images")
     for box in trace_boxes(entry.truth):
         width, height = sizes.get(box.picture, (0, 0))
         inside = min(box.x1, box.x2) >= 0 and min(box.y1, box.y2) >= 0

@@ -18,12 +18,7 @@ from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import missing_split_error, read_rows, row_count, split_files
 from overread.core import Case, Entry, Image, ScannedRow, Truth
 from overread.errors import Refused, UsageError
-from overread.prompts.interleaved import (
-    IMAGE,
-    ParsedResponse,
-    parse_interleaved,
-    parse_thinking,
-)
+from overread.prompts.interleaved import IMAGE, ParsedResponse, parse_interleaved, parse_thinking
 
 SPLITS = ("train", "val", "test")
 FORMS = ("jsonl", "parquet", "json")
@@ -142,9 +137,7 @@ def read_trace(row: RowFields, *, split: str, place: int) -> Entry | None:
             benchmark="mmrad",
             split=split,
             patient=_patient(images[0]),
-            pictures=tuple(
-                Image(name=name, file=file) for name, file in zip(names, images, strict=False)
-            ),
+            pictures=tuple(Image(name=name, file=file) for name, file in zip(names, images, strict=False)),
             instruction=instruction,
         ),
         truth=truth,

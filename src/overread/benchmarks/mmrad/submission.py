@@ -22,12 +22,7 @@ from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
 from overread.benchmarks.submitted_files import FolderFiles
 from overread.core import Box, Case, Entry, Release, Submission, Trace
 from overread.errors import NotThere, PictureError
-from overread.prompts.interleaved import (
-    IMAGE,
-    ParsedResponse,
-    parse_interleaved,
-    parse_thinking,
-)
+from overread.prompts.interleaved import IMAGE, ParsedResponse, parse_interleaved, parse_thinking
 
 _NAME_CASE = "write the case's id, or the row as the release has it"
 
@@ -81,9 +76,7 @@ def _path_tail(file: str) -> tuple[str, ...]:
     return PurePosixPath(file).parts[-2:]
 
 
-def read_submission(
-    release: Release, path: Path, entries: Collection[Entry] | None = None
-) -> Submission:
+def read_submission(release: Release, path: Path, entries: Collection[Entry] | None = None) -> Submission:
     """The readings of a file of rows, matched to the cases by id, picture or question."""
     asked = (release.form or "").startswith(THINKVG)
     index = _CaseIndex((entry.case for entry in entries or release.entries()), asked=asked)
@@ -129,9 +122,7 @@ def _read_report(row: CaseRow, files: FolderFiles) -> None:
         remedy = "announce it ('In summary, the report is: …'), or write it as `report`"
         row.error(what, f"{remedy}; it counts as not handed in")
     row.add_reading(
-        report=report,
-        trace=_without_blank_crops(parsed.trace),
-        findings=parsed.findings if looks else None,
+        report=report, trace=_without_blank_crops(parsed.trace), findings=parsed.findings if looks else None
     )
 
 

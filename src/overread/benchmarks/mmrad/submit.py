@@ -46,12 +46,7 @@ _NO_CROP = "no-crop"
 
 
 def submit(
-    release: Release,
-    readings: FindReading,
-    source: FindFile,
-    out: Path,
-    *,
-    progress: Progress | None = None,
+    release: Release, readings: FindReading, source: FindFile, out: Path, *, progress: Progress | None = None
 ) -> WrittenSubmission:
     """Write a file of rows, and the cut-outs of looks in a folder beside it."""
     going = SubmissionTally(release, readings, progress)
@@ -67,9 +62,7 @@ def submit(
             if asked:
                 row = _make_answer_row(entry, reading)
             else:
-                row = _make_report_row(
-                    entry, reading, _CropCopier(crops.name, part, source, entry, going)
-                )
+                row = _make_report_row(entry, reading, _CropCopier(crops.name, part, source, entry, going))
             if row is None:
                 going.leave_out(entry, f"it has no {'answer' if asked else 'report and no look'}")
                 continue

@@ -83,8 +83,7 @@ def _align_steps(entry: Entry, again: Entry | None) -> Entry:
     if one is None or other is None or join_response(one, None) != join_response(other, None):
         return entry
     moves = [
-        [(s.kind, s.text.strip(), s.regions, s.crop) for s in t.steps if s.text.strip()]
-        for t in (one, other)
+        [(s.kind, s.text.strip(), s.regions, s.crop) for s in t.steps if s.text.strip()] for t in (one, other)
     ]
     if moves[0] != moves[1] or entry.truth is None:
         return entry
@@ -104,10 +103,7 @@ def trace_row(entry: Entry) -> dict[str, Any]:
 
 def question_row(entry: Entry) -> dict[str, Any]:
     """The question row of one entry."""
-    row: dict[str, Any] = {
-        "image_path": entry.case.pictures[0].file,
-        "question": entry.case.instruction,
-    }
+    row: dict[str, Any] = {"image_path": entry.case.pictures[0].file, "question": entry.case.instruction}
     if entry.truth is not None:
         row["response"] = join_response(entry.truth.trace or Trace(), None)
     return row | entry.extra

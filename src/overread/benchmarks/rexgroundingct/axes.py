@@ -51,8 +51,7 @@ def describe_misfit(shape: Shape, ct: Shape, findings: int) -> tuple[str, str]:
     orders = _fitting_orders(shape, ct, findings)
     if orders:
         told = " or ".join(
-            f"({', '.join(order)})"
-            + (f", {_KNOWN_ORDERS[order]}" if order in _KNOWN_ORDERS else "")
+            f"({', '.join(order)})" + (f", {_KNOWN_ORDERS[order]}" if order in _KNOWN_ORDERS else "")
             for order in orders
         )
         ways = " or ".join(_format_transpose(order) for order in orders)
@@ -87,9 +86,7 @@ def _format_transpose(order: str) -> str:
     return f"np.transpose(mask, ({', '.join(str(order.index(axis)) for axis in official)}))"
 
 
-def describe_orientation(
-    affine: NDArray[np.float64], shape: Shape, ct: Geometry
-) -> tuple[str, str] | None:
+def describe_orientation(affine: NDArray[np.float64], shape: Shape, ct: Geometry) -> tuple[str, str] | None:
     """A warning if the mask's header contradicts the CT's orientation, else None.
 
     Headers of mask files are unreliable, even the official ones, so this is only a hint. The affine

@@ -52,11 +52,7 @@ def check(
 
 
 def _check_list(
-    release: ReXGroundingCTRelease,
-    known: dict[str, _ScanFiles],
-    *,
-    look: bool,
-    progress: Progress | None,
+    release: ReXGroundingCTRelease, known: dict[str, _ScanFiles], *, look: bool, progress: Progress | None
 ) -> Iterator[Defect]:
     """Defects of one list of cases; the files of `known` scans were looked at already."""
     ids, gaps = UniqueIds(), MissingValues()
@@ -95,11 +91,7 @@ def _check_list(
         others = [f"{count} in {name}" for name, count in release.splits().items() if count]
         found = "none" + (f" ({', '.join(others)})" if others else "")
         yield Defect(
-            code="empty-split",
-            file=release.file,
-            field=release.split,
-            expected="scans",
-            found=found,
+            code="empty-split", file=release.file, field=release.split, expected="scans", found=found
         )
         return
     for key in release.other_keys():
@@ -221,19 +213,13 @@ def _check_mask(
     try:
         kind = detect_layout(header.shape, shape or (0, 0, 0), count, where=mask)
     except PictureError:
-        defects.append(
-            scanned.defect("shape-mismatch", "mask", expected, f"{header.shape}", file=mask)
-        )
+        defects.append(scanned.defect("shape-mismatch", "mask", expected, f"{header.shape}", file=mask))
         return defects, None
     if kind != "FHWD":
-        defects.append(
-            scanned.defect("mask-variant", "mask", expected, f"{header.shape}", file=mask)
-        )
+        defects.append(scanned.defect("mask-variant", "mask", expected, f"{header.shape}", file=mask))
     if header.dtype != np.uint8 or header.is_scaled:
         found = f"{header.dtype.name}" + (", scaled" if header.is_scaled else "")
-        defects.append(
-            scanned.defect("wrong-encoding", "mask", "uint8, not scaled", found, file=mask)
-        )
+        defects.append(scanned.defect("wrong-encoding", "mask", "uint8, not scaled", found, file=mask))
     if space is not None and not np.allclose(header.affine, space.affine, rtol=0, atol=1e-3):
         told = [f"{_format_affine(np.asarray(affine))}" for affine in (space.affine, header.affine)]
         defects.append(scanned.defect("mask-header", "mask", *told, file=mask))
@@ -247,9 +233,7 @@ def _format_affine(affine: NDArray[np.float64]) -> str:
     return f"steps ({steps}) from ({origin})"
 
 
-def _stated_defects(
-    scanned: ScannedRow, entry: Entry, known: dict[str, _ScanFiles]
-) -> Iterator[Defect]:
+def _stated_defects(scanned: ScannedRow, entry: Entry, known: dict[str, _ScanFiles]) -> Iterator[Defect]:
     """Where a row states something else than its files hold."""
     files = known[entry.case.id]
     volume = entry.case.picture(CT)

@@ -28,9 +28,7 @@ MASKS = "segmentations"
 _CT_FOLDERS = ("images", "", "ct", "cts", "volumes")
 _CT_TREES = ("dataset/", "")
 _MASK_FOLDERS = (MASKS, "masks", "labels")
-_ROW_FIELDS = frozenset(
-    ("name", "findings", "entity_counts", "shape", "pixels", "categories", "protocol")
-)
+_ROW_FIELDS = frozenset(("name", "findings", "entity_counts", "shape", "pixels", "categories", "protocol"))
 
 
 class ReXGroundingCTRelease(FolderRelease):
@@ -69,15 +67,11 @@ class ReXGroundingCTRelease(FolderRelease):
             return {}, defect
         if not isinstance(data, dict):
             found = f"a {type(data).__name__}"
-            return {}, Defect(
-                code="bad-row", file=self.file, expected="splits and their scans", found=found
-            )
+            return {}, Defect(code="bad-row", file=self.file, expected="splits and their scans", found=found)
         for split, rows in data.items():
             if split in SPLITS and not isinstance(rows, list):
                 found = f"a {type(rows).__name__}"
-                return {}, Defect(
-                    code="bad-row", file=self.file, field=split, expected="a list", found=found
-                )
+                return {}, Defect(code="bad-row", file=self.file, field=split, expected="a list", found=found)
         self._other_parts = {key: value for key, value in data.items() if key not in SPLITS}
         return {split: rows for split, rows in data.items() if split in SPLITS}, None
 
@@ -93,9 +87,7 @@ class ReXGroundingCTRelease(FolderRelease):
         """The other splits of the same list."""
         for split in self.splits():
             if split != self.split:
-                yield ReXGroundingCTRelease(
-                    self.root, split, form=self.form, pictures=self.picture_root
-                )
+                yield ReXGroundingCTRelease(self.root, split, form=self.form, pictures=self.picture_root)
 
     def scan(self) -> Iterator[ScannedRow]:
         """Every row as an entry or None, and what is wrong with it."""
@@ -133,13 +125,9 @@ class ReXGroundingCTRelease(FolderRelease):
     @cached_property
     def has_scans(self) -> bool:
         """Whether any CT of the list is here; the release itself brings none."""
-        rows = [
-            row for rows in self._split_rows[0].values() for row in rows if isinstance(row, dict)
-        ]
+        rows = [row for rows in self._split_rows[0].values() for row in rows if isinstance(row, dict)]
         names = (row.get("name") for row in rows)
-        return any(
-            _any_exists(self.picture_fence, _scan_places(name)) for name in names if _is_name(name)
-        )
+        return any(_any_exists(self.picture_fence, _scan_places(name)) for name in names if _is_name(name))
 
     def find_picture(self, file: str) -> Path:
         """The path of a CT, by its name."""
@@ -180,11 +168,7 @@ def read_scan(row: RowFields, *, split: str, withheld: bool) -> Entry | None:
     keys = sorted(sentences, key=int)
     if keys != [str(number) for number in range(len(keys))]:
         row.note("keys-mismatch", "findings", "keys 0, 1, 2, …", ", ".join(keys))
-    for field, values in (
-        ("categories", categories),
-        ("entity_counts", entities),
-        ("pixels", voxels),
-    ):
+    for field, values in (("categories", categories), ("entity_counts", entities), ("pixels", voxels)):
         strange = sorted(values.keys() - sentences.keys())
         if strange:
             row.fail("keys-mismatch", field, f"the keys {keys}", f"{strange} too")
@@ -200,9 +184,7 @@ def read_scan(row: RowFields, *, split: str, withheld: bool) -> Entry | None:
             category=categories.get(key),
             entities=entities.get(key),
             voxels=voxels.get(key),
-            regions=()
-            if withheld
-            else (Mask(picture=CT, file=mask, channel=channel, channels=len(keys)),),
+            regions=() if withheld else (Mask(picture=CT, file=mask, channel=channel, channels=len(keys)),),
         )
         for channel, key in enumerate(keys)
     )

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 _NIFTI = (".nii.gz", ".nii")
 _RENAME_REMEDY = "name each mask like its CT"
 # What people add to the name of a scan: nnU-Net's channel, or a word for what the file is.
-_NAME_ADDITIONS = re.compile(
-    r"(_0000|[_-](seg|segmentation|mask|masks|pred|prediction|label|labels))+$"
-)
+_NAME_ADDITIONS = re.compile(r"(_0000|[_-](seg|segmentation|mask|masks|pred|prediction|label|labels))+$")
 _SLACK = 1 << 20
 
 
@@ -48,9 +46,7 @@ class _MaskFiles:
                 yield from ((name, member) for member in members)
 
 
-def read_submission(
-    release: Release, path: Path, entries: Collection[Entry] | None = None
-) -> Submission:
+def read_submission(release: Release, path: Path, entries: Collection[Entry] | None = None) -> Submission:
     """The masks of a folder or a zip, matched to the scans by their names."""
     cases = {_ct_name(entry.case): entry.case for entry in entries or release.entries()}
     files = open_submitted_files(path)
@@ -221,9 +217,7 @@ def _find_misfit(
     count = len(case.queries)
     ct = shape if shape is not None else header.shape[1:]
     try:
-        detect_layout(
-            header.shape, (ct[0], ct[1], ct[2]) if len(ct) == 3 else (0, 0, 0), count, where=""
-        )
+        detect_layout(header.shape, (ct[0], ct[1], ct[2]) if len(ct) == 3 else (0, 0, 0), count, where="")
     except PictureError:
         if shape is None:
             what = f"the mask has the shape {header.shape}, not ({count}, H, W, D)"
@@ -276,9 +270,7 @@ def _make_reading(case: Case, file: str, reader: str) -> Reading:
     return Reading(case_id=case.id, reader=reader, findings=findings)
 
 
-def _note_surplus(
-    placed: _MaskFiles, cases: dict[str, Case], used: set[str], intake: Intake
-) -> None:
+def _note_surplus(placed: _MaskFiles, cases: dict[str, Case], used: set[str], intake: Intake) -> None:
     """Files that are for no scan of the split, and those that are not opened."""
     for name, member in placed.all_members():
         if name not in cases and name not in used:

@@ -35,12 +35,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold: equal mask
 
 
 def submit(
-    release: Release,
-    readings: FindReading,
-    source: FindFile,
-    out: Path,
-    *,
-    progress: Progress | None = None,
+    release: Release, readings: FindReading, source: FindFile, out: Path, *, progress: Progress | None = None
 ) -> WrittenSubmission:
     """Write a zip or a folder of masks, one for each scan of which any finding was marked."""
     going = SubmissionTally(release, readings, progress)
@@ -74,9 +69,7 @@ def _note_absent(going: SubmissionTally, entry: Entry, absent: list[str]) -> Non
         going.note(entry, f"no mask was drawn for finding {which}; it is handed in as empty")
 
 
-def _write_scan(
-    path: Path, release: Release, case: Case, reading: Reading, source: FindFile
-) -> list[str]:
+def _write_scan(path: Path, release: Release, case: Case, reading: Reading, source: FindFile) -> list[str]:
     """Write the mask file of a scan, unless nothing was marked; gives the findings without one."""
     marked: dict[str, list[Mask]] = {query.id: [] for query in case.queries}
     for finding in reading.findings or ():
@@ -152,9 +145,7 @@ def _open_zip(out: Path) -> Iterator[Add]:
         def add(name: str, path: Path) -> None:
             info = zipfile.ZipInfo(name, _EPOCH)
             info.external_attr = 0o644 << 16
-            info.compress_type = (
-                zipfile.ZIP_STORED if name.endswith(".gz") else zipfile.ZIP_DEFLATED
-            )
+            info.compress_type = zipfile.ZIP_STORED if name.endswith(".gz") else zipfile.ZIP_DEFLATED
             info.file_size = path.stat().st_size
             with path.open("rb") as mask, archive.open(info, "w") as entry:
                 shutil.copyfileobj(mask, entry, 1 << 20)

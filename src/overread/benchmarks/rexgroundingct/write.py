@@ -124,6 +124,4 @@ def _write_pictures(release: Release, entry: Entry, out: Path) -> None:
             continue
         affine = np.asarray(release.pictures.geometry(volume).affine) if here else header.affine
         channels = [read_channel(source, n, shape, count, name=file) for n in range(count)]
-        write_once(
-            Fence(out).path_to_write(file), partial(write_mask, channels=channels, affine=affine)
-        )
+        write_once(Fence(out).path_to_write(file), partial(write_mask, channels=channels, affine=affine))

@@ -103,13 +103,7 @@ def measure_agreement(
 
 
 def _measure_group(
-    kind: str,
-    category: str | None,
-    pairs: Sequence[QuestionReads],
-    *,
-    draws: int,
-    seed: int,
-    level: float,
+    kind: str, category: str | None, pairs: Sequence[QuestionReads], *, draws: int, seed: int, level: float
 ) -> GroupAgreement:
     said = {given.verdict for _, *both in pairs for given in both}
     may = dict.fromkeys(choice for question, *_ in pairs for choice in question.choices)

@@ -48,9 +48,7 @@ def check_correction(corrected: Any) -> Data:
             )
     slices = again.get("slices", [0])
     if not (isinstance(slices, list) and slices and all(map(_is_slice, slices))):
-        raise UsageError(
-            f"{json.dumps(slices)[:60]} are no slices", remedy="give their numbers, from 0"
-        )
+        raise UsageError(f"{json.dumps(slices)[:60]} are no slices", remedy="give their numbers, from 0")
     return again
 
 

@@ -32,9 +32,7 @@ def final_verdicts(folder: Path, questions: Iterable[Question] | None = None) ->
     return found
 
 
-def load_decisions(
-    folder: Path, questions: Iterable[Question] | None = None
-) -> dict[str, Decision]:
+def load_decisions(folder: Path, questions: Iterable[Question] | None = None) -> dict[str, Decision]:
     """The same as `Decision` records: with who decided, why, and the corrected data."""
     if questions is not None:
         return Queue(folder, questions).decisions()

@@ -72,9 +72,7 @@ def make_judge_questions(run: Path, about: Mapping[str, Data] | None = None) -> 
     return [question for question, _, _ in _judged_sentences(run, about or {})]
 
 
-def write_judge_questions(
-    run: Path, folder: Path, about: Mapping[str, Data] | None = None
-) -> list[Question]:
+def write_judge_questions(run: Path, folder: Path, about: Mapping[str, Data] | None = None) -> list[Question]:
     """Write the questions into a folder of their own, which is made; again, in place of the old.
 
     Verdicts on questions that are the same as before go on to count. Where nothing is known of the
@@ -93,9 +91,7 @@ def write_judge_questions(
         )
     if folder.is_dir() and not (folder / RUN_FILE).is_file() and any(folder.iterdir()):
         raise UsageError(
-            f"the folder {folder.name} holds something else",
-            where=str(folder),
-            remedy="move it away",
+            f"the folder {folder.name} holds something else", where=str(folder), remedy="move it away"
         )
     try:
         folder.mkdir(exist_ok=True)
@@ -169,11 +165,7 @@ def _judged_sentences(run: Path, about: Mapping[str, Data]) -> Iterator[tuple[Qu
     for case, own in sorted(cases.items()):
         for told in sorted(own, key=lambda one: (one.kind, one.sample)):
             for number, (text, section, holds) in enumerate(_list_sentences(told), 1):
-                yield (
-                    _make_question(told, number, text, section, about.get(case, {})),
-                    holds,
-                    told.judge,
-                )
+                yield (_make_question(told, number, text, section, about.get(case, {})), holds, told.judge)
 
 
 def _list_sentences(told: Verdicts) -> list[tuple[str, str, str]]:
@@ -182,10 +174,7 @@ def _list_sentences(told: Verdicts) -> list[tuple[str, str, str]]:
         good, bad = CHOICES[STEP]
         return [(one.text, "", good if one.judged and one.factual else bad) for one in told.steps]
     good, bad = CHOICES[SENTENCE]
-    return [
-        (one.text, one.section, good if one.judged and one.correct else bad)
-        for one in told.sentences
-    ]
+    return [(one.text, one.section, good if one.judged and one.correct else bad) for one in told.sentences]
 
 
 def _make_question(told: Verdicts, number: int, text: str, section: str, about: Data) -> Question:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from overread.build.adjudication.reads import (
-    CANNOT_JUDGE,
-    QuestionKey,
-    Reads,
-    deciding_verdict,
-    needed_read,
-)
+from overread.build.adjudication.reads import CANNOT_JUDGE, QuestionKey, Reads, deciding_verdict, needed_read
 from overread.build.item import Question
 from overread.core import Record
 

@@ -35,9 +35,7 @@ def load_questions(folder: Path) -> list[Question]:
             remedy="give a folder that `overread build` wrote, or one with a questions.jsonl",
         ) from None
     except OSError as error:
-        raise OverreadError(
-            f"the questions cannot be read ({error.strerror})", where=str(path)
-        ) from None
+        raise OverreadError(f"the questions cannot be read ({error.strerror})", where=str(path)) from None
     found = []
     for number, line in enumerate(raw.split(b"\n"), 1):
         if not line.strip():

@@ -61,11 +61,7 @@ class Queue:
     """The questions of a folder and the verdicts on them."""
 
     def __init__(
-        self,
-        folder: Path,
-        questions: Iterable[Question] | None = None,
-        *,
-        clock: Callable[[], str] = utc_now,
+        self, folder: Path, questions: Iterable[Question] | None = None, *, clock: Callable[[], str] = utc_now
     ) -> None:
         """`questions` come from wherever they are kept; without them, from the folder itself."""
         self.folder = folder
@@ -288,9 +284,7 @@ class _NothingNew(Exception):
 def _clean_note(note: str) -> str:
     plain = note.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(plain) > LONGEST_NOTE:
-        raise UsageError(
-            f"the note has {len(plain):,} characters", remedy=f"keep to {LONGEST_NOTE:,}"
-        )
+        raise UsageError(f"the note has {len(plain):,} characters", remedy=f"keep to {LONGEST_NOTE:,}")
     if any(category(c) in ("Cc", "Cs") for c in plain if c not in "\n\t"):
         raise UsageError("the note holds control characters", remedy="write plain text")
     return plain

@@ -188,9 +188,7 @@ class _TerminalLoop:
         unkeyed = [choice for choice in question.choices if choice not in keys.values()]
         if unkeyed:
             say(f"  or type in full: {', '.join(unkeyed)}")
-        reasons = [
-            f"{number} {code}" for number, code in enumerate(self._reason_codes(question), 1)
-        ]
+        reasons = [f"{number} {code}" for number, code in enumerate(self._reason_codes(question), 1)]
         for line in _wrap_text(f"optional reasons: {' · '.join(reasons)}", "  "):
             say(line)
         told = [f":{name}" if key in keys else f"{key} {name}" for key, name in COMMANDS.items()]

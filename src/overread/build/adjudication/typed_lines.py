@@ -73,9 +73,7 @@ def parse_verdict(line: str, choices: Sequence[str], codes: Mapping[str, str]) -
         found = re.match(rf"{re.escape(word)}(?=[\s,:]|$)", line.strip().casefold())
         if found is not None:
             head, _, note = line.strip()[found.end() :].partition(":")
-            return TypedVerdict(
-                verdict, _parse_reasons(head, list(codes), found.group()), note.strip()
-            )
+            return TypedVerdict(verdict, _parse_reasons(head, list(codes), found.group()), note.strip())
     raise UsageError(
         f"'{line.strip()[:40]}' is no verdict",
         remedy=f"type {', '.join(f'{key} ({label})' for key, label in keys.items())}",

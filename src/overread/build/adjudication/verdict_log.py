@@ -159,9 +159,7 @@ class VerdictLog:
                 handle = os.open(self.path, flags | os.O_CLOEXEC, 0o664)
             except FileNotFoundError:
                 if writes:
-                    raise OverreadError(
-                        "there is no such folder", where=str(self._folder)
-                    ) from None
+                    raise OverreadError("there is no such folder", where=str(self._folder)) from None
                 yield None
                 return
             except OSError as error:

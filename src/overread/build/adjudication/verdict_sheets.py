@@ -58,8 +58,7 @@ def export_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> i
     write = _choose_format(path)
     if path.exists():
         raise UsageError(
-            f"there is a file {path} already, perhaps with somebody's verdicts",
-            remedy="give another name",
+            f"there is a file {path} already, perhaps with somebody's verdicts", remedy="give another name"
         )
     given = queue.current_verdicts()
     rows: list[dict[str, Any]]
@@ -70,8 +69,7 @@ def export_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> i
         own = [one for one in given if person_key(one.person) == person_key(name)]
         rows = [_make_row(queue.questions[one.question], one) for one in own]
         rows += [
-            _make_row(question, None)
-            | {"person": name, "asked": queue.question_digest(question.id)}
+            _make_row(question, None) | {"person": name, "asked": queue.question_digest(question.id)}
             for question in queue.open_questions(name)
         ]
     with open_atomic(path, compress=False, exclusive=True) as file:
@@ -98,9 +96,7 @@ def import_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> I
         else:
             offers.append((where, offer))
     if not offers:
-        raise OverreadError(
-            "no line has a verdict", where=str(path), remedy="fill in the column 'verdict'"
-        )
+        raise OverreadError("no line has a verdict", where=str(path), remedy="fill in the column 'verdict'")
     new, known = queue.submit_all(offers)
     return ImportResult(new, known, empty)
 
@@ -199,9 +195,7 @@ def _check_header(header: Sequence[str], where: str) -> None:
         what += [f"there are two columns '{column}'" for column in twice]
         if strange:
             what.append("unknown columns: " + ", ".join(f"'{c[:40]}'" for c in strange[:5]))
-        raise OverreadError(
-            "; ".join(what), where=where, remedy=f"the columns are {', '.join(COLUMNS)}"
-        )
+        raise OverreadError("; ".join(what), where=where, remedy=f"the columns are {', '.join(COLUMNS)}")
 
 
 def _parse_cells(row: dict[str, str], where: str) -> dict[str, Any]:
@@ -243,17 +237,11 @@ def _read_jsonl(text: str, name: str) -> Iterable[tuple[str, dict[str, Any]]]:
         yield where, row
 
 
-def _parse_verdict(
-    queue: Queue, row: dict[str, Any], where: str, person: str | None
-) -> VerdictInput | None:
+def _parse_verdict(queue: Queue, row: dict[str, Any], where: str, person: str | None) -> VerdictInput | None:
     """The verdict of a line; None where it has none."""
     texts = {name: row.get(name) or "" for name in ("question", "person", "note", "at", "asked")}
     verdict, reasons = row["verdict"] or "", row.get("reasons") or []
-    told = [
-        *texts.items(),
-        ("verdict", verdict),
-        *(("reasons", code) for code in _as_list(reasons)),
-    ]
+    told = [*texts.items(), ("verdict", verdict), *(("reasons", code) for code in _as_list(reasons))]
     for name, value in told:
         if not isinstance(value, str):
             raise OverreadError(f"'{name}' is no text", where=where)

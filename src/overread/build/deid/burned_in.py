@@ -80,9 +80,7 @@ class _Piece:
         return self.right - self.left
 
 
-def find_print(
-    pixels: NDArray[Any], *, side_markers: bool = True, measured: bool = False
-) -> list[PrintBox]:
+def find_print(pixels: NDArray[Any], *, side_markers: bool = True, measured: bool = False) -> list[PrintBox]:
     """Where a picture (H, W) or (H, W, 3) has print; with `side_markers` single letters too.
 
     `measured` is for slices whose values are a measurement (CT, MR, PET): vessels and bone make
@@ -310,11 +308,7 @@ def _is_print(line: list[_Piece], plane: Grey, *, side_markers: bool) -> bool:
         if shades < 0.03 and max(p.even for p in line) < 0.08:
             return level <= 0.25 and even_strokes
         strict = edge > 0.18
-        return (
-            level <= (0.12 if strict else 0.2)
-            and even_strokes
-            and shades < (0.06 if strict else 0.12)
-        )
+        return level <= (0.12 if strict else 0.2) and even_strokes and shades < (0.06 if strict else 0.12)
     if letters >= 4:  # letters that touch
         fills = [p.area / (p.height * p.width) for p in line]
         bold = max(p.stroke / p.height for p in line)
@@ -343,13 +337,7 @@ def _is_marker(piece: _Piece, plane: Grey) -> bool:
     slim = 0.3 <= piece.width / piece.height <= 1.3
     big = piece.height >= max(_MIN_HEIGHT + 2, 0.012 * min(plane.shape))
     fill = piece.area / (piece.height * piece.width)
-    return (
-        slim
-        and big
-        and 0.25 <= fill <= 0.75
-        and piece.even < 0.06
-        and _is_on_flat_ground([piece], plane)
-    )
+    return slim and big and 0.25 <= fill <= 0.75 and piece.even < 0.06 and _is_on_flat_ground([piece], plane)
 
 
 def _is_on_flat_ground(line: list[_Piece], plane: Grey) -> bool:

@@ -18,20 +18,8 @@ from typing import IO
 
 from overread.build.deid.results import CleanSummary, Options, Removal, UncleanFile
 from overread.build.deid.secret import DeidSecret, open_secret
-from overread.build.deid.tables import (
-    TableContext,
-    clean_table,
-    find_patient,
-    may_identify,
-    read_rows,
-)
-from overread.build.deid.text.word_lists import (
-    fold,
-    is_also_word,
-    is_eponym,
-    is_family_name,
-    is_given_name,
-)
+from overread.build.deid.tables import TableContext, clean_table, find_patient, may_identify, read_rows
+from overread.build.deid.text.word_lists import fold, is_also_word, is_eponym, is_family_name, is_given_name
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
 from overread.storage.atomic import open_atomic
@@ -80,10 +68,7 @@ def deidentify(
                 progress(n + 1, len(order))
     cleaned = job.summary()
     with open_atomic(out / SUMMARY) as stream:
-        told = {
-            **cleaned.model_dump(mode="json", exclude={"out"}),
-            "options": _options_as_json(chosen),
-        }
+        told = {**cleaned.model_dump(mode="json", exclude={"out"}), "options": _options_as_json(chosen)}
         for one in told["unclean"]:
             del one["source"]
         stream.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
@@ -191,9 +176,7 @@ class _FolderJob:
         kind, new = self.kinds[file], self.paths[file]
         removals: list[Removal] = []
         if new != file:
-            removals.append(
-                Removal(kind="path", action="replaced", where="its name", before=file, after=new)
-            )
+            removals.append(Removal(kind="path", action="replaced", where="its name", before=file, after=new))
         unclean: list[str] = []
         data: bytes | None = None
         try:
@@ -311,9 +294,7 @@ class _FolderJob:
         for n, part in enumerate(Path(file).parts):
             last = n == len(Path(file).parts) - 1
             stem, ending = _split_ending(part) if last else (part, "")
-            if not _NUMBERED.fullmatch(stem) and (
-                may_identify(stem, known) or _names_somebody(stem)
-            ):
+            if not _NUMBERED.fullmatch(stem) and (may_identify(stem, known) or _names_somebody(stem)):
                 stem = f"f-{self.secret.code('path', stem)}"
             parts.append(stem + ending)
         return "/".join(parts)

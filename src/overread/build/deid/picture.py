@@ -46,9 +46,9 @@ def cover_boxes(pixels: NDArray[Any], boxes: list[PrintBox] | tuple[PrintBox, ..
     for box in boxes:
         wide = box.expand(_RING_PIXELS, pixels.shape)
         around = np.ones((wide.bottom - wide.top, wide.right - wide.left), dtype=bool)
-        around[
-            box.top - wide.top : box.bottom - wide.top, box.left - wide.left : box.right - wide.left
-        ] = False
+        around[box.top - wide.top : box.bottom - wide.top, box.left - wide.left : box.right - wide.left] = (
+            False
+        )
         # Of the pixels as they were: a box beside another must not be filled with its filling.
         ring = pixels[wide.top : wide.bottom, wide.left : wide.right][around]
         value = np.sort(ring, axis=0)[len(ring) // 2] if len(ring) else pixels.min()

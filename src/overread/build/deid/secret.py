@@ -103,9 +103,7 @@ def open_secret(path: Path | None = None, *, out: Path | None = None) -> DeidSec
     if not file.exists():
         _create_secret(file)
     elif not file.is_file():
-        raise UsageError(
-            "the secret is not a file", where=str(file), remedy="name a file with --secret"
-        )
+        raise UsageError("the secret is not a file", where=str(file), remedy="name a file with --secret")
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(
             "the secret file is readable by other users",

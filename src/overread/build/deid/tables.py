@@ -25,9 +25,7 @@ from overread.build.deid.text.word_lists import fold, is_common
 from overread.errors import OverreadError
 from overread.storage.tables import guess_delimiter, read_csv, split_jsonl
 
-Meaning = Literal[
-    "patient", "person", "id", "maybe_id", "birth", "date", "age", "place", "text", "keep"
-]
+Meaning = Literal["patient", "person", "id", "maybe_id", "birth", "date", "age", "place", "text", "keep"]
 
 _TAB = "\t"
 
@@ -111,11 +109,7 @@ def find_patient(row: Mapping[str, Any], options: Options) -> tuple[str, set[str
         patient = patient or next(
             (str(row[c]) for c, k in kinds.items() if k == wanted and row[c] not in (None, "")), ""
         )
-    names = {
-        str(row[c])
-        for c, k in kinds.items()
-        if k == "person" and isinstance(row[c], str) and row[c]
-    }
+    names = {str(row[c]) for c, k in kinds.items() if k == "person" and isinstance(row[c], str) and row[c]}
     return patient, names
 
 
@@ -130,12 +124,7 @@ class _TableJob:
 
     def clean_cell(self, text: str, patient: str, place: str, names: Any) -> str:
         made = clean_text(
-            text,
-            self.sources.secret,
-            self.sources.options,
-            patient=patient,
-            known=names,
-            place=place,
+            text, self.sources.secret, self.sources.options, patient=patient, known=names, place=place
         )
         self.removals += made.removals
         return made.text
@@ -153,9 +142,7 @@ class _TableJob:
             made[safe] = self.clean_value(value, held, whose, f"{place}, {safe},", names)
         return made
 
-    def clean_value(
-        self, value: Any, kind: Meaning, patient: str, place: str, names: set[str]
-    ) -> Any:
+    def clean_value(self, value: Any, kind: Meaning, patient: str, place: str, names: set[str]) -> Any:
         """One value by what its column holds; lists and objects are gone into."""
         if kind == "keep" or value is None or value == "" or isinstance(value, bool):
             return value
@@ -183,16 +170,12 @@ class _TableJob:
         known = self.sources.paths.get(key)
         if known is not None or not may_identify(key, names):
             return known or key
-        return self.record(
-            "id", "replaced", f"{place} a key", key, self.sources.secret.patient_code(key)
-        )
+        return self.record("id", "replaced", f"{place} a key", key, self.sources.secret.patient_code(key))
 
     def record(self, kind: Any, action: Any, place: str, before: str, after: str) -> str:
         """Put one replaced cell on record, and give what stands there now."""
         self.removals.append(
-            Removal(
-                kind=kind, action=action, where=place, rule="column", before=before, after=after
-            )
+            Removal(kind=kind, action=action, where=place, rule="column", before=before, after=after)
         )
         return after
 
@@ -206,9 +189,7 @@ def _as_patient(job: _TableJob, value: str, patient: str, place: str, names: set
 
 
 def _as_id(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
-    return job.record(
-        "id", "replaced", place, value, f"I{job.sources.secret.code('id', value).upper()}"
-    )
+    return job.record("id", "replaced", place, value, f"I{job.sources.secret.code('id', value).upper()}")
 
 
 def _as_maybe_id(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
@@ -225,11 +206,7 @@ def _as_maybe_id(job: _TableJob, value: str, patient: str, place: str, names: se
 def _as_person(job: _TableJob, value: str, patient: str, place: str, names: set[str]) -> str:
     from overread.build.deid.text.clean import make_surrogate
 
-    made = (
-        "[NAME]"
-        if job.sources.options.replace == "tags"
-        else make_surrogate(value, job.sources.secret)
-    )
+    made = "[NAME]" if job.sources.options.replace == "tags" else make_surrogate(value, job.sources.secret)
     return job.record("name", "replaced", place, value, made)
 
 
@@ -245,9 +222,7 @@ def _as_date(job: _TableJob, value: str, patient: str, place: str, names: set[st
     lone = re.fullmatch(r"(?:19|20)\d\d", value.strip())
     if not found and lone:
         found = find_dates(f"in {value.strip()}", job.sources.secret.shift_days(patient))
-        return job.record(
-            "date", "shifted", place, value, (found[0].replacement or "") if found else ""
-        )
+        return job.record("date", "shifted", place, value, (found[0].replacement or "") if found else "")
     if not found or found[0].replacement in (None, "[DATE]"):
         return job.record("date", "emptied", place, value, "")
     one = found[0]
@@ -300,12 +275,8 @@ def _clean_csv(text: str, job: _TableJob, delimiter: str | None) -> str:
     writer.writerow(header)
     for number, cells in enumerate(lines[1:], 2):
         if len(cells) != len(header):
-            raise OverreadError(
-                f"line {number} of the table has {len(cells)} cells, not {len(header)}"
-            )
-        writer.writerow(
-            job.clean_row(dict(zip(header, cells, strict=True)), f"row {number}").values()
-        )
+            raise OverreadError(f"line {number} of the table has {len(cells)} cells, not {len(header)}")
+        writer.writerow(job.clean_row(dict(zip(header, cells, strict=True)), f"row {number}").values())
     return out.getvalue()
 
 

@@ -30,10 +30,7 @@ def export_ledger(folder: Path, file: Path) -> int:
     schema = _schema(pa)
     count = 0
     try:
-        with (
-            open_atomic(file, compress=False) as stream,
-            pq.ParquetWriter(stream, schema) as writer,
-        ):
+        with open_atomic(file, compress=False) as stream, pq.ParquetWriter(stream, schema) as writer:
             decisions = _rows(folder)
             while rows := list(islice(decisions, _BATCH_ROWS)):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))

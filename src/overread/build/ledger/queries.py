@@ -145,14 +145,10 @@ class ItemHistory:
 # SQLite keeps whatever it is given in any column, and a ledger may come from anybody.
 _STRICT = ConfigDict(strict=True)
 _ITEM = TypeAdapter(tuple[str, str | None], config=_STRICT)
-_STANDING = TypeAdapter(
-    tuple[str, str | None, str, OutcomeName, str, str, str, int], config=_STRICT
-)
+_STANDING = TypeAdapter(tuple[str, str | None, str, OutcomeName, str, str, str, int], config=_STRICT)
 _SPENT = TypeAdapter(tuple[str, int, int, int, int, int, float | None, str], config=_STRICT)
 _FLOW = TypeAdapter(tuple[str, OutcomeName, str, int, int | None], config=_STRICT)
-_CALL = TypeAdapter(
-    tuple[str, str, str, str | None, str | None, int, str | None, str | None], config=_STRICT
-)
+_CALL = TypeAdapter(tuple[str, str, str, str | None, str | None, int, str | None, str | None], config=_STRICT)
 _DATA: TypeAdapter[Data] = TypeAdapter(Data, config=_STRICT)
 _TEXT: TypeAdapter[str | None] = TypeAdapter(str | None, config=_STRICT)
 _TEXTS = TypeAdapter(list[str], config=_STRICT)
@@ -325,7 +321,5 @@ def _query_answers(base: sqlite3.Connection, entry: int) -> list[ModelAnswer]:
             asked=_MESSAGES.validate_python(json.loads(asked)) if asked else [],
             reply=Reply.model_validate_json(reply) if reply else None,
         )
-        for role, reader, prompt, problem, repaired, known, asked, reply in map(
-            _CALL.validate_python, rows
-        )
+        for role, reader, prompt, problem, repaired, known, asked, reply in map(_CALL.validate_python, rows)
     ]

@@ -40,9 +40,7 @@ def correction_key(question: str) -> str:
     return f"{question}\ncorrected"
 
 
-def list_consulted(
-    verdicts: Mapping[str, str | None],
-) -> list[tuple[str, str | None, str | None]]:
+def list_consulted(verdicts: Mapping[str, str | None]) -> list[tuple[str, str | None, str | None]]:
     """Each question that a step looked up: what people decided, and what they put in its place.
 
     >>> list_consulted({"a": "accept", "a\\ncorrected": "[1]", "b": None, "b\\ncorrected": None})

@@ -151,8 +151,7 @@ class Ledger:
                     remedy="give another --out",
                 )
             found = base.execute(
-                "INSERT INTO sittings (began, told) VALUES (?, ?)",
-                (utc_timestamp(), _to_json(told_)),
+                "INSERT INTO sittings (began, told) VALUES (?, ?)", (utc_timestamp(), _to_json(told_))
             )
             self.run_id = found.lastrowid or 0
 
@@ -205,8 +204,7 @@ class Ledger:
         """The latest decision on an item in a step with exactly this key, or None."""
         with sqlite_errors(self.path):
             row = self.connection.execute(
-                "SELECT * FROM entries WHERE item = ? AND step = ? AND key = ? "
-                "ORDER BY id DESC LIMIT 1",
+                "SELECT * FROM entries WHERE item = ? AND step = ? AND key = ? ORDER BY id DESC LIMIT 1",
                 (item, step, key),
             ).fetchone()
         return None if row is None else parse_entry(row)
@@ -275,9 +273,7 @@ class Ledger:
     def current_release_key(self) -> str:
         """The key of the release that stands; empty where that is not certain."""
         with sqlite_errors(self.path):
-            row = self.connection.execute(
-                "SELECT value FROM about WHERE name = 'release'"
-            ).fetchone()
+            row = self.connection.execute("SELECT value FROM about WHERE name = 'release'").fetchone()
         return "" if row is None else str(row[0])
 
     def clear_release_key(self) -> None:
@@ -291,13 +287,7 @@ class Ledger:
             base.execute("INSERT OR REPLACE INTO about VALUES ('release', ?)", (key,))
             base.execute(
                 "INSERT INTO releases (key, items, changes, at, sitting) VALUES (?,?,?,?,?)",
-                (
-                    key,
-                    items,
-                    CHANGES.dump_json(tuple(changes)).decode(),
-                    utc_timestamp(),
-                    self.run_id,
-                ),
+                (key, items, CHANGES.dump_json(tuple(changes)).decode(), utc_timestamp(), self.run_id),
             )
 
 
@@ -344,9 +334,7 @@ def parse_entry(row: Sequence[Any]) -> LedgerEntry:
     )  # fmt: skip
 
 
-def _set_current(
-    base: sqlite3.Connection, entry: LedgerEntry, row: int, later: Sequence[str]
-) -> None:
+def _set_current(base: sqlite3.Connection, entry: LedgerEntry, row: int, later: Sequence[str]) -> None:
     base.execute("INSERT OR REPLACE INTO flow VALUES (?, ?, ?)", (entry.item, entry.step, row))
     if entry.outcome != "kept":
         base.executemany(
@@ -371,9 +359,7 @@ def _lock_folder(folder: Path) -> int:
         number = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise LedgerUnusable(
-            f"the build cannot be written ({error.strerror})",
-            where=str(folder),
-            remedy="give another --out",
+            f"the build cannot be written ({error.strerror})", where=str(folder), remedy="give another --out"
         ) from None
     try:
         lock_file(number, busy=busy)

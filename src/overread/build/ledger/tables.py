@@ -77,9 +77,7 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
         return _LEDGER.open(path)
     except OSError as error:
         raise LedgerUnusable(
-            f"the ledger cannot be opened ({error.strerror})",
-            where=str(path),
-            remedy="give another --out",
+            f"the ledger cannot be opened ({error.strerror})", where=str(path), remedy="give another --out"
         ) from None
 
 
@@ -107,9 +105,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
     path = folder / LEDGER_FILE
     if not path.is_file():
         raise UsageError(
-            "there is no build here",
-            where=str(folder),
-            remedy="give a folder that `overread build` wrote",
+            "there is no build here", where=str(folder), remedy="give a folder that `overread build` wrote"
         )
     base = _LEDGER.open_read_only(path)
     if base is None:

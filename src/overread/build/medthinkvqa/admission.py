@@ -172,6 +172,5 @@ def match_diagnoses(answer: str, listed: tuple[str, ...]) -> list[str]:
     return [
         text
         for text in listed
-        if f" {wanted} " in f" {normalise_text(text)} "
-        or f" {normalise_text(text)} " in f" {wanted} "
+        if f" {wanted} " in f" {normalise_text(text)} " or f" {normalise_text(text)} " in f" {wanted} "
     ]

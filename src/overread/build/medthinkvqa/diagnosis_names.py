@@ -177,9 +177,7 @@ def _find_by_words(text: WordIndex, option: str) -> list[Mention]:
     found: list[Mention] = []
     all_words = frozenset(word.folded for word in content_of(option))
     if len(all_words) > 1:
-        found += [
-            Mention(option, "reordered", *text.span(*place)) for place in text.find_near(all_words)
-        ]
+        found += [Mention(option, "reordered", *text.span(*place)) for place in text.find_near(all_words)]
     rare = rare_words(option)
     if not rare:
         return found

@@ -23,8 +23,7 @@ from overread.language.text import split_sentences
 from overread.prompts.replies import json_parser
 
 _FIGURE = re.compile(
-    r"\s?[(\[](?:see |cf\.? |compare |arrows? in )?fig(?:ure)?s?\b\.?[^()\[\]]{0,60}[)\]]",
-    re.IGNORECASE,
+    r"\s?[(\[](?:see |cf\.? |compare |arrows? in )?fig(?:ure)?s?\b\.?[^()\[\]]{0,60}[)\]]", re.IGNORECASE
 )
 _ONLY_FIGURE = re.compile(
     r"(?:please )?(?:see|refer to|compare)(?: also)? (?:fig(?:ure)?s?\b\.?|the (?:figures|images))"
@@ -94,9 +93,7 @@ def _sentence_cuts(
         and not any(first <= one.start < last for one in kept)
     ]
     mixed = any(
-        any(first <= one.start < last for one in gone)
-        for first, last in clauses
-        if (first, last) not in own
+        any(first <= one.start < last for one in gone) for first, last in clauses if (first, last) not in own
     )
     # The last clause keeps the full stop; cutting it would leave a semicolon at the end.
     return [TextCut(at + a, at + b, why) for a, b in own if b < len(said)], mixed or bool(
@@ -207,9 +204,7 @@ async def _ask_model(
     said = await desk.ask(
         "build-med-prune",
         {
-            "sentences": "\n".join(
-                f"{number}. {span.extract(text)}" for number, span in enumerate(spans, 1)
-            ),
+            "sentences": "\n".join(f"{number}. {span.extract(text)}" for number, span in enumerate(spans, 1)),
             "options": "\n".join(f"- {option}" for option in listed.offered),
             "left_out": "\n".join(f"- {option}" for option in listed.left_out),
         },
@@ -218,8 +213,6 @@ async def _ask_model(
     )
     by = desk.name("reader")
     return [
-        TextCut(
-            spans[n - 1].start, spans[n - 1].end, "it is about a diagnosis that is no option", by
-        )
+        TextCut(spans[n - 1].start, spans[n - 1].end, "it is about a diagnosis that is no option", by)
         for n in sorted(set(said.delete))
     ]

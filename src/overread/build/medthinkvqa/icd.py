@@ -99,8 +99,7 @@ def place_category(
     tables = _tables()
     block = next((name for name in tables["block"] if _is_in_range(category, name)), None)
     chapter = next(
-        (name for name, told in tables["chapter"].items() if _is_in_range(category, told["range"])),
-        None,
+        (name for name, told in tables["chapter"].items() if _is_in_range(category, told["range"])), None
     )
     if block is None or chapter is None or (listed and title is None):
         return None
@@ -168,9 +167,7 @@ def _keep_category(found: IcdPlace, by: str, why: str) -> Keep:
     return Keep(data={"icd_placed": told}, changes=(change,))
 
 
-async def _ask_model(
-    answer: str, item: Item, codes: _CodeList, desk: StepContext
-) -> IcdPlace | None:
+async def _ask_model(answer: str, item: Item, codes: _CodeList, desk: StepContext) -> IcdPlace | None:
     def wrong(said: SaidCategory) -> str | None:
         if codes.place(parse_category(said.category)) is None:
             return f"'{said.category[:20]}' is no category of ICD-10"

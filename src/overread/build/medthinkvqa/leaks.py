@@ -16,12 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import (
-    DiagnosisNames,
-    Mention,
-    NamingWay,
-    load_names,
-)
+from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, Mention, NamingWay, load_names
 from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import leak_levels, read_choice, setting_file
@@ -101,9 +96,7 @@ def find_leaks(history: str, listed: DifferentialDiagnoses, names: DiagnosisName
     return [_make_leak(history, one, spans, listed) for one in found]
 
 
-def _make_leak(
-    history: str, one: Mention, spans: Sequence[Span], listed: DifferentialDiagnoses
-) -> Leak:
+def _make_leak(history: str, one: Mention, spans: Sequence[Span], listed: DifferentialDiagnoses) -> Leak:
     plain: LeakLevel = "L3" if one.way == "name" else "L2"
     return Leak(
         level="L1" if is_hedged(history, one.start, one.end, spans) else plain,
@@ -284,8 +277,7 @@ def _merge_leaks(rules: list[Leak], model: list[Leak]) -> list[Leak]:
         one
         for one in model
         if not any(
-            one.about == leak.about and one.start < leak.end and leak.start < one.end
-            for leak in rules
+            one.about == leak.about and one.start < leak.end and leak.start < one.end for leak in rules
         )
     ]
     return sorted([*rules, *more], key=lambda leak: (leak.start, leak.end))

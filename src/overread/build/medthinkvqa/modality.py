@@ -92,8 +92,7 @@ _WORDS: tuple[tuple[str, str, str | None], ...] = (
      "Clinical photography", None),
 )  # fmt: skip
 _PATTERNS = tuple(
-    (re.compile(rf"(?<![\w-])(?:{words})(?![A-Za-z])", re.I), level, sub)
-    for words, level, sub in _WORDS
+    (re.compile(rf"(?<![\w-])(?:{words})(?![A-Za-z])", re.I), level, sub) for words, level, sub in _WORDS
 )
 _OPENING = 90
 """Characters of a caption in which it says what the picture is."""

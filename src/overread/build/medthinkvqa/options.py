@@ -88,16 +88,12 @@ async def choose_five(items: Sequence[Item], desk: StepContext) -> Mapping[str, 
     """Choose the options of all cases together, so that lengths are balanced."""
     choices = [_make_pool(item, desk.seed) for item in items]
     # Cases without a choice first: the others can make up for them.
-    choices.sort(
-        key=lambda one: (one.most - one.fewest, seeded_share(desk.seed, one.item.id, "rank"))
-    )
+    choices.sort(key=lambda one: (one.most - one.fewest, seeded_share(desk.seed, one.item.id, "rank")))
     taken: Counter[int] = Counter()
     outcomes: dict[str, StepResult] = {}
     for one in choices:
         able = range(one.fewest, one.most + 1)
-        longer = min(
-            able, key=lambda n: (taken[n], seeded_share(desk.seed, one.item.id, f"rank {n}"))
-        )
+        longer = min(able, key=lambda n: (taken[n], seeded_share(desk.seed, one.item.id, f"rank {n}")))
         taken[longer] += 1
         chosen = {one.listed.key, *one.longer[:longer], *one.others[: len(LETTERS) - 1 - longer]}
         outcomes[one.item.id] = _keep_five(one.listed, chosen)
@@ -133,9 +129,7 @@ async def assign_letters(items: Sequence[Item], desk: StepContext) -> Mapping[st
 
 def _keep_lettered(item: Item, right: str, seed: int) -> Keep:
     listed = differential_of(item)
-    wrong = seeded_order(
-        (text for text in listed.offered if text != listed.key), seed, item.id, "letters"
-    )
+    wrong = seeded_order((text for text in listed.offered if text != listed.key), seed, item.id, "letters")
     texts: dict[str, JsonValue] = {}
     for letter in LETTERS:
         texts[letter] = listed.key if letter == right else wrong.pop(0)

@@ -143,19 +143,14 @@ async def run_probes(item: Item, desk: StepContext) -> StepResult:
         asking = _ask_probe(history, options, desk, role)
         said = await answer_or_note(asking, unsaid, missing_answer(desk, "probes", role))
         answers[f"{role} {desk.name(role)}"] = said
-    data: dict[str, object] = {
-        "probes": answers,
-        "clues": [clue.model_dump(mode="json") for clue in clues],
-    }
+    data: dict[str, object] = {"probes": answers, "clues": [clue.model_dump(mode="json") for clue in clues]}
     changes = (*unsaid, *(_clue_change(clue) for clue in clues))
     remove = read_choice(desk, "remove", ("all", "any"))
     if answer == listed.key:
         # What the history settles is settled for every reader, so one is enough in either way.
         clue = next((clue for clue in clues if clue.about == answer), None)
         where = f" at characters {clue.start} to {clue.end}" if clue else ""
-        return Drop(
-            reason="solved-by-text", why=f"rules choose '{answer}'{where}: {why}", changes=changes
-        )
+        return Drop(reason="solved-by-text", why=f"rules choose '{answer}'{where}: {why}", changes=changes)
     asked = {who: said for who, said in answers.items() if who != "rules"}
     right = [who for who, said in asked.items() if said == listed.key]
     if right and (remove == "any" or len(right) == len(asked)):
@@ -194,10 +189,7 @@ async def _ask_probe(history: str, options: Sequence[Option], desk: StepContext,
     """The text of the option that a reader chooses."""
     letter = await desk.ask(
         "build-med-probe",
-        {
-            "history": history,
-            "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
-        },
+        {"history": history, "options": "\n".join(f"{one.letter}. {one.text}" for one in options)},
         chosen_letter(options),
         role=role,
     )

@@ -35,15 +35,9 @@ def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequen
     files: dict[str, tuple[str, SourcePicture]] = {}
     for split in SPLITS:
         here = [item for item in items if text_of(item, "split") == split]
-        entries = [
-            _make_entry(item, split, folders[item.id], files, n) for n, item in enumerate(here, 1)
-        ]
+        entries = [_make_entry(item, split, folders[item.id], files, n) for n, item in enumerate(here, 1)]
         made = MemoryRelease(
-            "medthinkvqa",
-            split,
-            entries,
-            lambda file: _picture_source(files[file], desk),
-            count=len(here),
+            "medthinkvqa", split, entries, lambda file: _picture_source(files[file], desk), count=len(here)
         )
         write(made, out, form="jsonl", pictures=copied)
         changes.append(_split_change(split, here))

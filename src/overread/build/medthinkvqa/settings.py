@@ -55,9 +55,7 @@ def leak_levels(desk: StepContext) -> frozenset[str]:
     value = desk.settings.get("leak-levels", SETTINGS["leak-levels"])
     levels = frozenset(part.strip() for part in value.split(",") if part.strip())
     if not levels <= {"L1", "L2", "L3"}:
-        raise UsageError(
-            f"the setting 'leak-levels' is '{value[:40]}'", remedy="it is some of L1,L2,L3"
-        )
+        raise UsageError(f"the setting 'leak-levels' is '{value[:40]}'", remedy="it is some of L1,L2,L3")
     return levels
 
 
@@ -80,9 +78,7 @@ def test_share(desk: StepContext) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise UsageError(
-            f"the setting 'test-share' is '{value[:40]}'", remedy="it is a number from 0 to 1"
-        )
+        raise UsageError(f"the setting 'test-share' is '{value[:40]}'", remedy="it is a number from 0 to 1")
     return share
 
 

@@ -145,9 +145,7 @@ def _make_item(data: Mapping[str, Any], file: str, number: int) -> Item | Defect
         return defect("wrong-type", "differential", "a list of texts", data["differential"])
     pictures = _parse_pictures(data["images"])
     if pictures is None:
-        return defect(
-            "wrong-type", "images", "a list of pictures, each with a file", data["images"]
-        )
+        return defect("wrong-type", "images", "a list of pictures, each with a file", data["images"])
     held["differential"] = listed
     held["images"] = pictures
     patient = data.get("patient")

@@ -23,18 +23,14 @@ _NUMBER = (
     r"(?:\d{1,3}(?:[.,]\d)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
     r"|fifteen|eighteen|twenty|several|a few|half a)"
 )
-_LENGTH = (
-    rf"(?P<length>{_NUMBER}(?:[ -](?:to|or|and a half) ?{_NUMBER})?[ -](?:day|week|month|year)s?)"
-)
+_LENGTH = rf"(?P<length>{_NUMBER}(?:[ -](?:to|or|and a half) ?{_NUMBER})?[ -](?:day|week|month|year)s?)"
 _EXAM = (
     r"(?:CT|MRI|MR|PET(?:[-/ ]CT)?|X-?rays?|scans?|imaging|images?|films?|radiographs?|ultrasound"
     r"|sonography|examinations?|study|studies|tomography|mammograms?|mammography|scintigraphy"
     r"|examined)"
 )
 _LATER = re.compile(rf"\b{_LENGTH} (?:later|afterwards|thereafter|apart)\b", re.I)
-_AFTER = re.compile(
-    rf"\b(?:after|at|interval of|within|for) (?:an interval of |another )?{_LENGTH}\b", re.I
-)
+_AFTER = re.compile(rf"\b(?:after|at|interval of|within|for) (?:an interval of |another )?{_LENGTH}\b", re.I)
 _FOLLOW = (
     re.compile(rf"\bfollow[- ]?up\b(?:(?: (?:at|after|of|in))? {_LENGTH})?", re.I),
     re.compile(rf"\b{_LENGTH} follow[- ]?up\b", re.I),
@@ -121,11 +117,7 @@ def find_markers(where: str, text: str) -> list[Marker]:
             length = hit.groupdict().get("length")
             found.append(
                 Marker(
-                    where=where,
-                    start=start,
-                    end=sentence.start + hit.end(),
-                    quote=hit.group(),
-                    length=length,
+                    where=where, start=start, end=sentence.start + hit.end(), quote=hit.group(), length=length
                 )
             )
     return found
@@ -144,10 +136,7 @@ def combine_markers(markers: Sequence[Marker], interval: str | None = None) -> T
     if interval is not None:
         count = 2 if set(lengths) <= {_normalise_length(interval)} else max(2, 1 + len(lengths))
     return Times(
-        longitudinal=True,
-        timepoints=count,
-        interval=interval or longest or "unknown",
-        markers=tuple(markers),
+        longitudinal=True, timepoints=count, interval=interval or longest or "unknown", markers=tuple(markers)
     )
 
 
@@ -184,9 +173,7 @@ async def find_timepoints(item: Item, desk: StepContext) -> StepResult:
     for number, picture in enumerate(pictures, 1):
         texts[f"caption {number}"] = picture.caption or ""
     stated = text_of(item, "interval") or None
-    times = combine_markers(
-        [m for name, text in texts.items() for m in find_markers(name, text)], stated
-    )
+    times = combine_markers([m for name, text in texts.items() for m in find_markers(name, text)], stated)
     by = "rules"
     changes: list[Change] = []
     if desk.has("reader"):

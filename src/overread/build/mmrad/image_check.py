@@ -32,9 +32,7 @@ async def check_image(item: Item, desk: StepContext) -> StepResult:
         return Drop(reason="report-too-long", why=why)
     if "\0" in report:
         clean = report.replace("\0", " ")
-        changes.append(
-            Change(what="report", before=report, after=clean, why="NUL bytes were blanked")
-        )
+        changes.append(Change(what="report", before=report, after=clean, why="NUL bytes were blanked"))
         report = clean
     if not report.strip() and not data["said"]:
         return Drop(reason="empty-report", why="the report is empty, and nothing else is said")
@@ -79,9 +77,7 @@ def _image_size(item: Item, desk: StepContext) -> tuple[int, int]:
     return verify_image(Fence(desk.source).path(image), name=image)
 
 
-def _box_frame(
-    data: Mapping[str, Any], desk: StepContext, size: tuple[int, int]
-) -> tuple[int, int]:
+def _box_frame(data: Mapping[str, Any], desk: StepContext, size: tuple[int, int]) -> tuple[int, int]:
     """The frame that the boxes are in: as the row says, as the setting does, or the picture."""
     if isinstance(data["frame"], list):
         return int(data["frame"][0]), int(data["frame"][1])
@@ -106,9 +102,7 @@ def _read_boxes(
     for name, box in given if isinstance(given, list) else ():
         known = xray_regions().find(str(name))
         if not known:
-            changes.append(
-                Change(what="regions", before=[name, box], why=f"'{name}' is no known region")
-            )
+            changes.append(Change(what="regions", before=[name, box], why=f"'{name}' is no known region"))
             continue
         wrong = _box_problem(str(name), box, scales, size)
         if wrong is not None:
@@ -137,11 +131,7 @@ def _box_problem(
     x1, y1, x2, y2 = (edge * scales[n % 2] for n, edge in enumerate(numbers))
     if x1 >= x2 or y1 >= y2:
         return "inverted-box", f"the box of {name}, {box}, ends before it begins"
-    if (
-        min(x1, y1) < -_EDGE_TOLERANCE
-        or x2 > size[0] + _EDGE_TOLERANCE
-        or y2 > size[1] + _EDGE_TOLERANCE
-    ):
+    if min(x1, y1) < -_EDGE_TOLERANCE or x2 > size[0] + _EDGE_TOLERANCE or y2 > size[1] + _EDGE_TOLERANCE:
         told = f"the box of {name}, {box}, leaves the picture of {size[0]} × {size[1]} pixels"
         return "box-outside-picture", told
     if min(x2, size[0]) - max(x1, 0) < 1 or min(y2, size[1]) - max(y1, 0) < 1:

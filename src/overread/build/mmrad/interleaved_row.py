@@ -15,9 +15,7 @@ from overread.core import Box, Entry
 from overread.prompts.interleaved import IMAGE, ordinal
 
 INSTRUCTION = "Go over this chest X-ray one region at a time, and then write its report."
-_ANNOUNCEMENT = (
-    "{ordinal}, I will analyze the {major}. I will highlight the {major} in this image. "
-)
+_ANNOUNCEMENT = "{ordinal}, I will analyze the {major}. I will highlight the {major} in this image. "
 _BOX_SENTENCE = " It takes up the box [{box}]. "
 _REPORT_CUE = "Putting these looks together, the report reads: "
 _BRACKETS = re.compile(r"\[[\d\s.,;:+\-eE]{2,80}\]")
@@ -31,11 +29,7 @@ async def make_record(item: Item, desk: StepContext) -> StepResult:
     if spoiling is not None:
         return Drop(reason="record-cannot-hold-it", why=spoiling)
     row = make_row(
-        item.id,
-        str(item.data["image"]),
-        rounds,
-        text,
-        desk.settings.get("instruction") or INSTRUCTION,
+        item.id, str(item.data["image"]), rounds, text, desk.settings.get("instruction") or INSTRUCTION
     )
     reader = RowFields(dict(row), file="record", number=1)
     entry = read_trace(reader, split="train", place=1)
@@ -46,9 +40,7 @@ async def make_record(item: Item, desk: StepContext) -> StepResult:
     return Keep(data={"record": row})
 
 
-def make_row(
-    name: str, image: str, rounds: Sequence[RegionRound], report: str, instruction: str
-) -> Data:
+def make_row(name: str, image: str, rounds: Sequence[RegionRound], report: str, instruction: str) -> Data:
     """Prompt, response and images in the layout of the benchmark."""
     parts: list[str] = []
     for number, one in enumerate(rounds):

@@ -54,9 +54,7 @@ async def ask_reflection(
 
     def wrong(reply: ReflectReply) -> str | None:
         numbers = [one.number for one in reply.sentences]
-        fault = _count_problem(numbers, len(spots), "sentence") or _unknown_sentence(
-            reply.left_out, evidence
-        )
+        fault = _count_problem(numbers, len(spots), "sentence") or _unknown_sentence(reply.left_out, evidence)
         for one in reply.sentences if fault is None else ():
             if one.supported and not one.source:
                 return f"sentence {one.number} is said to be supported: by which sentence?"
@@ -74,9 +72,7 @@ async def ask_reflection(
     for one in sorted(reply.sentences, key=lambda judged: judged.number):
         number, _, text = spots[one.number - 1]
         found.append(
-            _make_verdict(
-                1, attempt, number, text, one.supported, "invented", one.reason, desk, "reader"
-            )
+            _make_verdict(1, attempt, number, text, one.supported, "invented", one.reason, desk, "reader")
         )
     return found + _left_out_verdicts(1, attempt, reply.left_out, evidence, desk, "reader")
 
@@ -90,9 +86,7 @@ async def ask_audit(
 
     def wrong(reply: AuditReply) -> str | None:
         numbers = [one.number for one in reply.looks]
-        fault = _count_problem(numbers, len(looks), "look") or _unknown_sentence(
-            reply.left_out, evidence
-        )
+        fault = _count_problem(numbers, len(looks), "look") or _unknown_sentence(reply.left_out, evidence)
         for one in reply.looks if fault is None else ():
             if not one.right and one.problem not in known:
                 return f"look {one.number} needs a problem: one of {', '.join(sorted(known))}"
@@ -111,9 +105,7 @@ async def ask_audit(
     for one in sorted(reply.looks, key=lambda judged: judged.number):
         problem = cast(Problem, one.problem)
         found.append(
-            _make_verdict(
-                2, attempt, one.number, "", one.right, problem, one.reason, desk, "auditor"
-            )
+            _make_verdict(2, attempt, one.number, "", one.right, problem, one.reason, desk, "auditor")
         )
     return found + _left_out_verdicts(2, attempt, reply.left_out, evidence, desk, "auditor")
 

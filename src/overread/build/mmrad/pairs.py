@@ -9,11 +9,7 @@ from pydantic import BaseModel, Field
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.mmrad.major_regions import Corners
-from overread.build.mmrad.sentence_regions import (
-    RegionsByMajor,
-    group_by_major,
-    regions_of_sentence,
-)
+from overread.build.mmrad.sentence_regions import RegionsByMajor, group_by_major, regions_of_sentence
 from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
 from overread.language.text import split_sentences
@@ -30,9 +26,7 @@ _CONTEXT_SECTIONS = frozenset(
         " recommendation recommendations"
     ).split()
 ) | {"clinical history", "clinical information", "clinical indication"}
-_SUMMARY_SECTIONS = frozenset(
-    "impression impressions conclusion conclusions opinion summary".split()
-)
+_SUMMARY_SECTIONS = frozenset("impression impressions conclusion conclusions opinion summary".split())
 
 
 class RegionPair(Record):
@@ -116,9 +110,7 @@ def pairs_by_rules(item: Item, boxes: Mapping[str, Corners]) -> list[RegionPair]
         elif part.section in _SUMMARY_SECTIONS and summed:
             role = "summary"
         found.append(
-            _make_pair(
-                number, text, "report", {} if role else regions_of_sentence(text), boxes, role
-            )
+            _make_pair(number, text, "report", {} if role else regions_of_sentence(text), boxes, role)
         )
     spoken = {major for one in found if one.role == "told" for major in one.told}
     for row in _row_sentences(item):
@@ -179,10 +171,7 @@ async def _ask_model(
     }
     by_number = {one.number: one for one in open_ones}
     return await desk.ask(
-        PROMPT,
-        values,
-        json_parser(PairsReply),
-        check=lambda reply: pairs_problem(reply, by_number),
+        PROMPT, values, json_parser(PairsReply), check=lambda reply: pairs_problem(reply, by_number)
     )
 
 

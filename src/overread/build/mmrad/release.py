@@ -66,9 +66,7 @@ def parse_shares(told: str) -> tuple[float, ...]:
         numbers = []
     whole = sum(numbers)
     if len(numbers) != len(SPLITS) or min(numbers) < 0 or not 0 < whole < 1e9:
-        raise UsageError(
-            f"split={told} are no three shares", remedy="give --setting split=70/10/20"
-        )
+        raise UsageError(f"split={told} are no three shares", remedy="give --setting split=70/10/20")
     return tuple(number / whole for number in numbers)
 
 

@@ -45,9 +45,7 @@ async def merge_looks(item: Item, desk: StepContext) -> StepResult:
         core=read_choice(desk, "boxes", BOXES) == "looked",
         seed=f"{desk.seed}/{item.id}",
     )
-    small = next(
-        (r for r in rounds if min(r.box[2] - r.box[0], r.box[3] - r.box[1]) < _MIN_CROP), None
-    )
+    small = next((r for r in rounds if min(r.box[2] - r.box[0], r.box[3] - r.box[1]) < _MIN_CROP), None)
     if small is not None or not rounds:
         met = f"the box {list(small.box)} of the {small.major}" if small else "no look at all"
         return Drop(reason="nothing-to-crop", why=f"{met} makes no crop of {_MIN_CROP} pixels")
@@ -89,9 +87,7 @@ def make_rounds(
             )
             box = union_box(boxes, names)
             if box is not None:
-                rounds.append(
-                    RegionRound(major=major, regions=names, box=box, sentences=tuple(some))
-                )
+                rounds.append(RegionRound(major=major, regions=names, box=box, sentences=tuple(some)))
     return rounds
 
 

@@ -106,18 +106,13 @@ def _find_source(
         return "invented", f"the report tells of no {_list_observations(invented)}"
     told = regions_of_sentence(sentence)
     if told and look.major not in told:
-        return (
-            "wrong-region",
-            f"it is said of the {look.major}, and speaks of the {_join_names(told)}",
-        )
+        return ("wrong-region", f"it is said of the {look.major}, and speaks of the {_join_names(told)}")
     if not said and not any(look.major in one.told for one in pairs):
         return "invented", f"no sentence of the report speaks of the {look.major}"
     return "", "the report tells of it"
 
 
-def _find_invented(
-    compared: ReportComparison, evidence: Sequence[Statement]
-) -> list[ReportFinding]:
+def _find_invented(compared: ReportComparison, evidence: Sequence[Statement]) -> list[ReportFinding]:
     """What is only in the trace; a word for any shadow is borne out by whatever casts one there."""
     lungs = [one for one in evidence if one.region == "L" and is_there(one)]
     return [
@@ -128,9 +123,7 @@ def _find_invented(
     ]
 
 
-def _find_left_out(
-    pairs: Sequence[RegionPair], looks: Sequence[RegionLook]
-) -> Iterator[tuple[str, str]]:
+def _find_left_out(pairs: Sequence[RegionPair], looks: Sequence[RegionLook]) -> Iterator[tuple[str, str]]:
     """What is told and nowhere in the trace: (sentence, why that is a fault)."""
     seen = {look.major for look in looks}
     told = [one for one in pairs if one.role == "told"]
@@ -167,9 +160,7 @@ def audit_by_rules(
         faults = [("box", "", reason) for reason in _find_box_faults(look, boxes, size)]
         for sentence in look.sentences:
             if normalise_text(sentence) not in verbatim:
-                faults += [
-                    (p, sentence, why) for p, why in _find_contradictions(sentence, evidence)
-                ]
+                faults += [(p, sentence, why) for p, why in _find_contradictions(sentence, evidence)]
         for problem, sentence, reason in faults:
             found.append(
                 TraceVerdict(
@@ -184,17 +175,10 @@ def audit_by_rules(
             )
         if not faults:
             reason = "as the report tells it, in the box of its regions"
-            found.append(
-                TraceVerdict(stage=2, attempt=attempt, look=number, verdict="accept", reason=reason)
-            )
+            found.append(TraceVerdict(stage=2, attempt=attempt, look=number, verdict="accept", reason=reason))
     found += [
         TraceVerdict(
-            stage=2,
-            attempt=attempt,
-            sentence=sentence,
-            verdict="reject",
-            problem="side",
-            reason=reason,
+            stage=2, attempt=attempt, sentence=sentence, verdict="reject", problem="side", reason=reason
         )
         for sentence, reason in _find_wrong_side(pairs, looks)
     ]
@@ -204,9 +188,7 @@ def audit_by_rules(
     ]
 
 
-def _find_wrong_side(
-    pairs: Sequence[RegionPair], looks: Sequence[RegionLook]
-) -> Iterator[tuple[str, str]]:
+def _find_wrong_side(pairs: Sequence[RegionPair], looks: Sequence[RegionLook]) -> Iterator[tuple[str, str]]:
     """What the report tells of one side and the trace of the other alone.
 
     A sentence on the wrong side may be right of another finding that the report tells there; the
@@ -224,9 +206,7 @@ def _find_wrong_side(
                     yield one.text, f"{name}: {told}"
 
 
-def _find_contradictions(
-    sentence: str, evidence: Sequence[Statement]
-) -> Iterator[tuple[Problem, str]]:
+def _find_contradictions(sentence: str, evidence: Sequence[Statement]) -> Iterator[tuple[Problem, str]]:
     said = find_statements(sentence)
     named = any(one.observation not in _SHADOWS for one in said)
     compared = compare_statements(evidence, said)
@@ -249,9 +229,7 @@ def _is_one_of_both(conflict: Conflict) -> bool:
     return conflict.name == "side" and conflict.reference == "both"
 
 
-def _find_box_faults(
-    look: RegionLook, boxes: Mapping[str, Corners], size: tuple[int, int]
-) -> Iterator[str]:
+def _find_box_faults(look: RegionLook, boxes: Mapping[str, Corners], size: tuple[int, int]) -> Iterator[str]:
     x1, y1, x2, y2 = look.box
     shown = f"the box {list(look.box)}"
     if x1 >= x2 or y1 >= y2:

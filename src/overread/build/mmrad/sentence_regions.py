@@ -10,12 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from overread.build.mmrad.major_regions import (
-    find_major,
-    major_of,
-    major_of_statement,
-    sort_regions,
-)
+from overread.build.mmrad.major_regions import find_major, major_of, major_of_statement, sort_regions
 from overread.language.regions import xray_regions_of
 from overread.language.statements import Statement, find_statements
 from overread.ontology import xray_regions
@@ -70,7 +65,7 @@ def regions_of_sentence(sentence: str) -> RegionsByMajor:
     ('right costophrenic angle', 'left costophrenic angle')
     >>> regions_of_sentence("Comparison is made with the last study.")
     {}
-    """  # noqa: E501
+    """
     found: dict[str, set[str]] = {}
     said = find_statements(sentence)
     for statement in said:

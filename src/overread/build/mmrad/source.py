@@ -115,12 +115,7 @@ def _make_item(data: dict[str, Any], file: str, number: int) -> Item | Defect:
 
     def wrong(code: str, field: str, expected: str, found: object) -> Defect:
         return Defect(
-            code=code,
-            file=file,
-            row=number,
-            field=field,
-            expected=expected,
-            found=format_value(found),
+            code=code, file=file, row=number, field=field, expected=expected, found=format_value(found)
         )
 
     for field in ("id", "image", "report"):

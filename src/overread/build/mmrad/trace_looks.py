@@ -56,8 +56,7 @@ async def write_trace(item: Item, desk: StepContext) -> StepResult:
     made_by = looks[0].by
     changes.append(Change(what="trace", after=kept, by=made_by, why="written from the pairs"))
     return Keep(
-        data={"trace": kept, "trace_by": made_by, "verdicts": [], "disputed": []},
-        changes=tuple(changes),
+        data={"trace": kept, "trace_by": made_by, "verdicts": [], "disputed": []}, changes=tuple(changes)
     )
 
 
@@ -96,9 +95,7 @@ class TraceReply(BaseModel):
 
 async def ask_trace(item: Item, desk: StepContext) -> list[RegionLook]:
     """The reader's trace; raises `BadReply` where none of its answers has the right form."""
-    reply = await desk.ask(
-        PROMPT, _prompt_values(item), json_parser(TraceReply), check=form_problem
-    )
+    reply = await desk.ask(PROMPT, _prompt_values(item), json_parser(TraceReply), check=form_problem)
     return parse_looks(reply, desk.name("reader"))
 
 
@@ -172,8 +169,7 @@ def _prompt_values(item: Item) -> dict[str, str]:
     return {
         "report": str(item.data["report"]),
         "pairs": "\n".join(
-            f"{one.number}. {one.text} → {', '.join(x for r in one.told.values() for x in r)}"
-            for one in told
+            f"{one.number}. {one.text} → {', '.join(x for r in one.told.values() for x in r)}" for one in told
         ),
         "boxes": format_boxes(boxes_of(item)),
         "size": f"{item.data['width']} × {item.data['height']}",

@@ -70,9 +70,7 @@ async def audit(item: Item, desk: StepContext) -> StepResult:
                 found.append(_unjudged_verdict(2, attempt, error, desk.name("auditor")))
         if attempt > 1:
             # What was written anew must pass the first stage's rules as well.
-            found += [
-                one for one in reflect_by_rules(pairs, looks, attempt) if one.verdict == "reject"
-            ]
+            found += [one for one in reflect_by_rules(pairs, looks, attempt) if one.verdict == "reject"]
         return found
 
     done = await _judge_and_revise(item, before, judge, desk)
@@ -109,19 +107,12 @@ async def ask_people(item: Item, desk: StepContext) -> StepResult:
         why = "what people rejected was put in the report's own words"
         changes.append(
             Change(
-                what="trace",
-                before=_looks_as_json(looks),
-                after=_looks_as_json(mended),
-                by="people",
-                why=why,
+                what="trace", before=_looks_as_json(looks), after=_looks_as_json(mended), by="people", why=why
             )
         )
     data: Data = {
         "trace": _looks_as_json(mended),
-        "verdicts": [
-            *_stored_list(item, "verdicts"),
-            *(one.model_dump(mode="json") for one in verdicts),
-        ],
+        "verdicts": [*_stored_list(item, "verdicts"), *(one.model_dump(mode="json") for one in verdicts)],
         "disputed": [],
     }
     return Keep(data=data, changes=tuple(changes))
@@ -197,10 +188,7 @@ def _verdict_changes(found: Sequence[TraceVerdict]) -> list[Change]:
     """Verdicts as the ledger has them."""
     return [
         Change(
-            what=f"verdict, stage {one.stage}",
-            after=one.model_dump(mode="json"),
-            by=one.by,
-            why=one.reason,
+            what=f"verdict, stage {one.stage}", after=one.model_dump(mode="json"), by=one.by, why=one.reason
         )
         for one in found
     ]

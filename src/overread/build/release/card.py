@@ -16,9 +16,7 @@ USE_NOTICE = (
     f"**{RELEASE_NOTICE}** Not for diagnosis, treatment or triage, "
     "and no evidence of how a reader does in practice."
 )
-PRIVATE_NOTICE = (
-    "**This folder holds the truth that the release withholds. Do not hand it on with it.**\n\n"
-)
+PRIVATE_NOTICE = "**This folder holds the truth that the release withholds. Do not hand it on with it.**\n\n"
 _KNOWN_LICENCES = """
     apache-2.0 mit cc0-1.0 cc-by-4.0 cc-by-sa-4.0 cc-by-nc-4.0 cc-by-nc-sa-4.0 cc-by-nd-4.0
     cc-by-nc-nd-4.0 odc-by odbl pddl

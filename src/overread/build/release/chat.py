@@ -80,11 +80,7 @@ def _llava_row(turn: ChatTurn, files: list[str]) -> dict[str, Any]:
     conversation = [{"from": "human", "value": f"{marks}{turn.question}"}]
     if turn.answer is not None:
         conversation.append({"from": "gpt", "value": turn.answer})
-    return {
-        "id": turn.id,
-        "image": files[0] if len(files) == 1 else files,
-        "conversations": conversation,
-    }
+    return {"id": turn.id, "image": files[0] if len(files) == 1 else files, "conversations": conversation}
 
 
 _ROWS = {"qwen": _qwen_row, "llava": _llava_row}
@@ -142,9 +138,7 @@ def _reasoning(truth: Truth) -> str:
     return "".join(step.text for step in steps if step.kind != "conclude").strip()
 
 
-def _blocks(
-    job: ExportJob, release: Release, entry: Entry, finding: Finding
-) -> list[dict[str, Any]]:
+def _blocks(job: ExportJob, release: Release, entry: Entry, finding: Finding) -> list[dict[str, Any]]:
     space = release.pictures.geometry(entry.case.pictures[0])
     blocks = mask_blocks(read_labels(release, finding, space), space)
     if len(blocks) > _MAX_BLOCKS:

@@ -61,9 +61,7 @@ def build_croissant(
         # A reader makes one table of a JSON file. Where that holds several, it is named for each.
         again = {"@id": record.pop("from", ""), "description": f"Read for '{record['@id']}'."}
         named += [
-            one | again
-            for one in named[:]
-            if again["@id"] == _record_file_id(record["@id"], one["name"])
+            one | again for one in named[:] if again["@id"] == _record_file_id(record["@id"], one["name"])
         ]
     told: dict[str, Any] = {
         "@context": _context(),
@@ -192,10 +190,7 @@ def _json_records(root: Path, file: str, split: str, name: str) -> Iterator[dict
                 continue
         where = f"{path}.{column}.*" if inner else f"{path}.{column}"
         target, base = (keyed, f"{name}-keyed") if inner else (plain, name)
-        source = {
-            "fileObject": {"@id": _record_file_id(base, file)},
-            "extract": {"jsonPath": where},
-        }
+        source = {"fileObject": {"@id": _record_file_id(base, file)}, "extract": {"jsonPath": where}}
         target += _field(f"{base}/{column}", flat, source)
     yield _record_set(name, split, plain) | {"from": _record_file_id(name, file)}
     if keyed:
@@ -213,9 +208,7 @@ def _record_file_id(record: str, file: str) -> str:
 _RECORD_READERS = {".jsonl": _table_records, ".parquet": _table_records, ".json": _json_records}
 
 
-def _record_set(
-    name: str, split: str, fields: list[Any], about: str = "one row a case"
-) -> dict[str, Any]:
+def _record_set(name: str, split: str, fields: list[Any], about: str = "one row a case") -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": name,

@@ -46,9 +46,7 @@ def read_labels(release: Release, finding: Finding, space: Geometry) -> Labels:
     found: Labels | None = None
     for mask in masks:
         source = release.source(mask.file)
-        labels: Labels = read_channel(
-            source, mask.channel, space.shape, mask.channels, name=mask.file
-        )
+        labels: Labels = read_channel(source, mask.channel, space.shape, mask.channels, name=mask.file)
         if mask.entity is not None:
             labels = np.where(labels == mask.entity, labels, 0)
         found = labels if found is None else np.where(found > 0, found, labels)

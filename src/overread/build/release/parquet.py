@@ -27,14 +27,8 @@ def _value_feature(kind: str) -> dict[str, str]:
     return {"dtype": kind, "_type": "Value"}
 
 
-_TEXT, _WHOLE, _NUMBER = (
-    _value_feature("string"),
-    _value_feature("int64"),
-    _value_feature("float64"),
-)
-_BOXES = [
-    {"picture": _TEXT, "x1": _NUMBER, "y1": _NUMBER, "x2": _NUMBER, "y2": _NUMBER, "label": _TEXT}
-]
+_TEXT, _WHOLE, _NUMBER = (_value_feature("string"), _value_feature("int64"), _value_feature("float64"))
+_BOXES = [{"picture": _TEXT, "x1": _NUMBER, "y1": _NUMBER, "x2": _NUMBER, "y2": _NUMBER, "label": _TEXT}]
 FEATURES: dict[str, Any] = {
     "id": _TEXT,
     "patient": _TEXT,
@@ -51,9 +45,7 @@ FEATURES: dict[str, Any] = {
     "answer_text": _TEXT,
     "report": _TEXT,
     "discussion": _TEXT,
-    "findings": [
-        {"text": _TEXT, "category": _TEXT, "query": _TEXT, "entities": _WHOLE, "boxes": _BOXES}
-    ],
+    "findings": [{"text": _TEXT, "category": _TEXT, "query": _TEXT, "entities": _WHOLE, "boxes": _BOXES}],
     "masks": [_NIFTI],
     "trace": [{"kind": _TEXT, "text": _TEXT, "crop": _WHOLE, "boxes": _BOXES}],
     "crops": [_IMAGE],

@@ -66,8 +66,7 @@ def finish_release(
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
     if (out is None) != (private is None):
         raise UsageError(
-            "withheld truth needs a separate folder",
-            remedy="give both `out` and `private`, or neither",
+            "withheld truth needs a separate folder", remedy="give both `out` and `private`, or neither"
         )
     made = provenance or Provenance()
     title = title or f"{made.recipe or 'cases'} in the layout of {part.title}"

@@ -44,6 +44,4 @@ def require_empty(out: Path) -> None:
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise UsageError(f"{out} is there and is no folder", remedy="choose another place")
     if out.is_dir() and any(out.iterdir()):
-        raise UsageError(
-            f"{out} already exists", remedy="choose another folder, or remove it first"
-        )
+        raise UsageError(f"{out} already exists", remedy="choose another folder, or remove it first")

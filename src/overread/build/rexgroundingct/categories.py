@@ -8,13 +8,7 @@ from pydantic import BaseModel
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.rexgroundingct.completeness import join_problems
-from overread.build.rexgroundingct.settings import (
-    by_rules,
-    codes_of,
-    is_covered,
-    parse_shares,
-    read_setting,
-)
+from overread.build.rexgroundingct.settings import by_rules, codes_of, is_covered, parse_shares, read_setting
 from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.build.step import StepContext, answer_or_note
 from overread.core.seeded import draw_split, hash_share
@@ -79,9 +73,7 @@ def category_list() -> str:
     """All categories, one a line, for a prompt."""
     lines = []
     for parent in finding_tree().parents:
-        lines.append(
-            f"{parent.code} {parent.name}" + ("" if parent.children else " (a code itself)")
-        )
+        lines.append(f"{parent.code} {parent.name}" + ("" if parent.children else " (a code itself)"))
         for child in parent.children:
             more = f" ({', '.join(child.includes)})" if child.includes else ""
             lines.append(f"  {child.code} {child.name}{more}")
@@ -120,8 +112,7 @@ async def select_scan(item: Item, desk: StepContext) -> StepResult:
         why = f"nothing of it is of {', '.join(wanted)}, which alone is annotated"
         return Drop(reason="nothing-to-annotate", why=why)
     targets = {
-        str(n): {"from": key, "text": told[key], "category": str(codes[key])}
-        for n, key in enumerate(chosen)
+        str(n): {"from": key, "text": told[key], "category": str(codes[key])} for n, key in enumerate(chosen)
     }
     return Keep.model_validate({"data": {"targets": targets}})
 

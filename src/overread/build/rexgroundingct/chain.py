@@ -129,20 +129,12 @@ def _pleural_steps(
             told = f"It lies in both pleural spaces, here in the {side} one."
         box_here = join_boxes([organs.pleura_box(side), *own[side]])
         steps.append(
-            Thought(
-                level="pleura",
-                structure=f"{side} pleural space",
-                text=told,
-                box=box_here,
-                within=(0,),
-            )
+            Thought(level="pleura", structure=f"{side} pleural space", text=told, box=box_here, within=(0,))
         )
     return steps
 
 
-def _entity_side(
-    entity: NDArray[np.bool_], box: VoxelBox, sides: Sequence[str], organs: Organs
-) -> str:
+def _entity_side(entity: NDArray[np.bool_], box: VoxelBox, sides: Sequence[str], organs: Organs) -> str:
     """The side that holds most of an entity, or whose pleural space it is nearer to."""
     if organs.pleura is not None:
         counts = np.bincount(organs.pleura[entity], minlength=3)
@@ -182,9 +174,7 @@ def _lung_steps(labels: NDArray[Any], organs: Organs) -> list[Thought]:
         if best and inside[best[0]] >= _MIN_SEGMENT_SHARE * marked.sum():
             best = best[:1]
         if best and inside[best].sum() >= _MIN_SEGMENT_SHARE * marked.sum():
-            segments = _structure_boxes(
-                organs.segments, segment_names(), sorted(best), marked, organs.boxes
-            )
+            segments = _structure_boxes(organs.segments, segment_names(), sorted(best), marked, organs.boxes)
     return _nested_steps(lobes, segments, organs)
 
 
@@ -256,9 +246,7 @@ def _steps_from_text(text: str) -> list[Thought]:
     if lobes or segments:
         return _nested_steps(lobes, segments, _NO_ORGANS)
     return [
-        Thought(
-            level="lung", structure=f"{side} lung", text=f"It lies in the {side} lung.", within=(0,)
-        )
+        Thought(level="lung", structure=f"{side} lung", text=f"It lies in the {side} lung.", within=(0,))
         for side in _sides_in_text(text)
     ]
 

@@ -12,12 +12,7 @@ from overread.build.rexgroundingct.chain import Thought, make_chain
 from overread.build.rexgroundingct.completeness import join_problems
 from overread.build.rexgroundingct.mask_step import load_masks, question_id
 from overread.build.rexgroundingct.organs import Organs, read_organs
-from overread.build.rexgroundingct.scan_paths import (
-    file_stamp,
-    organ_folder,
-    organ_paths,
-    scan_name,
-)
+from overread.build.rexgroundingct.scan_paths import file_stamp, organ_folder, organ_paths, scan_name
 from overread.build.rexgroundingct.settings import by_rules
 from overread.build.step import StepContext, answer_or_note
 from overread.errors import PictureError
@@ -62,9 +57,7 @@ async def make_chains(item: Item, desk: StepContext) -> StepResult:
             doubts.append(asked)
             continue
         if desk.has():
-            said = await answer_or_note(
-                _reword(text, steps, desk), changes, by_rules(desk, f"chain {key}")
-            )
+            said = await answer_or_note(_reword(text, steps, desk), changes, by_rules(desk, f"chain {key}"))
             steps = said or steps
         chains[key] = [s.model_dump(mode="json", exclude_none=True) for s in steps]
         kept[key] = finding

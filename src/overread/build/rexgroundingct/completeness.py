@@ -104,10 +104,7 @@ def number_problems(
         own = [n for code in codes if code in coded for n in find_numerals(coded[code])]
         allowed = {meaning for number in own for meaning in meanings(number)}
         mine = {number.meaning for number in find_numerals(phrase)}
-        found += [
-            f"{name} tells {meaning}, which its sentences do not"
-            for meaning in sorted(mine - allowed)
-        ]
+        found += [f"{name} tells {meaning}, which its sentences do not" for meaning in sorted(mine - allowed)]
         for code in codes:
             told.setdefault(code, set()).update(mine)
     for code in needed:
@@ -127,9 +124,7 @@ def meanings(number: Numeral) -> set[str]:
     return found
 
 
-def _group_by_source(
-    rewritten: Sequence[tuple[Sequence[str], str]],
-) -> list[tuple[list[str], list[str]]]:
+def _group_by_source(rewritten: Sequence[tuple[Sequence[str], str]]) -> list[tuple[list[str], list[str]]]:
     """Rewritten sentences that share a source belong together: what one lost another may tell."""
     groups: list[tuple[list[str], list[str]]] = []
     for codes, text in rewritten:

@@ -22,9 +22,7 @@ def files_state(item: Item, desk: StepContext) -> JsonValue:
 async def collect_masks(item: Item, desk: StepContext) -> StepResult:
     """Check the masks of a scan against its CT and count their entities."""
     targets = targets_of(item)
-    verdicts = {
-        key: desk.verdict(question_id(item, "masks", key, targets[key]["text"])) for key in targets
-    }
+    verdicts = {key: desk.verdict(question_id(item, "masks", key, targets[key]["text"])) for key in targets}
     kept = tuple(key for key in targets if verdicts[key] not in EXCLUSIONS)
     changes = [
         Change(what=f"finding {key}", before=targets[key]["text"], by="people", why=str(why))
@@ -120,9 +118,7 @@ def _finding_question(item: Item, key: str, target: dict[str, str]) -> Question:
     )
 
 
-def _file_question(
-    item: Item, what: str, text: str, choices: tuple[str, ...], about: str = ""
-) -> Question:
+def _file_question(item: Item, what: str, text: str, choices: tuple[str, ...], about: str = "") -> Question:
     return Question(
         id=question_id(item, "masks", what, about),
         item=item.id,

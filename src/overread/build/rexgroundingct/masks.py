@@ -90,9 +90,7 @@ class ReturnedMasks:
         return made.hexdigest()[:16]
 
 
-def inspect_masks(
-    path: Path, scan: Path, keys: tuple[str, ...], kept: tuple[str, ...]
-) -> ReturnedMasks:
+def inspect_masks(path: Path, scan: Path, keys: tuple[str, ...], kept: tuple[str, ...]) -> ReturnedMasks:
     """Look at what came back for a scan; `kept` are those of its findings that were not excluded.
 
     Raises PictureError where the CT itself cannot be read.
@@ -122,9 +120,7 @@ def inspect_masks(
         found.channels = channels
         break
     else:
-        found.problems.append(
-            ": ".join(describe_misfit(header.shape, found.space.shape, len(kept)))
-        )
+        found.problems.append(": ".join(describe_misfit(header.shape, found.space.shape, len(kept))))
         return found
     doubt = describe_orientation(header.affine, header.shape, found.space)
     if doubt is not None:
@@ -157,8 +153,7 @@ def _check_header(found: ReturnedMasks, file: Path) -> None:
     elif not np.allclose(space.affine, found.space.affine, rtol=1e-3, atol=0.05):
         where = f"{space.axes} at {_format_origin(space)}, the CT {found.space.axes} at "
         found.problems.append(
-            f"{file.name} lies elsewhere than the CT: its header says {where}"
-            f"{_format_origin(found.space)}"
+            f"{file.name} lies elsewhere than the CT: its header says {where}{_format_origin(found.space)}"
         )
 
 

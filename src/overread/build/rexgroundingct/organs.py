@@ -87,9 +87,7 @@ def label_boxes(labels: NDArray[Any], count: int) -> list[VoxelBox | None]:
     from scipy.ndimage import find_objects
 
     found = find_objects(labels, max_label=count)
-    return [
-        None if cut is None else (*(s.start for s in cut), *(s.stop for s in cut)) for cut in found
-    ]
+    return [None if cut is None else (*(s.start for s in cut), *(s.stop for s in cut)) for cut in found]
 
 
 @cache
@@ -158,8 +156,7 @@ def _label_names(folder: Path) -> dict[str, dict[int, str]]:
     try:
         told = json.loads(place.read_text("utf-8"))
         return {
-            part: {int(number): str(name) for number, name in names.items()}
-            for part, names in told.items()
+            part: {int(number): str(name) for number, name in names.items()} for part, names in told.items()
         }
     except (OSError, ValueError, AttributeError) as error:
         raise UsageError(
@@ -171,9 +168,7 @@ def _label_names(folder: Path) -> dict[str, dict[int, str]]:
 
 def _read_labels(path: Path, space: Geometry) -> NDArray[Any]:
     header = read_header(path, name=path.name)
-    if header.shape != space.shape or not np.allclose(
-        header.affine, space.affine, rtol=1e-3, atol=0.05
-    ):
+    if header.shape != space.shape or not np.allclose(header.affine, space.affine, rtol=1e-3, atol=0.05):
         raise PictureError(
             f"the organ mask of shape {header.shape} does not lie in the space of its CT of shape "
             f"{space.shape}",
@@ -183,9 +178,7 @@ def _read_labels(path: Path, space: Geometry) -> NDArray[Any]:
     return read_channel(path, 0, space.shape, 1, name=path.name)
 
 
-def _renumber(
-    labels: NDArray[Any], given: dict[int, str], names: tuple[str, ...]
-) -> NDArray[np.uint8]:
+def _renumber(labels: NDArray[Any], given: dict[int, str], names: tuple[str, ...]) -> NDArray[np.uint8]:
     """The labels as the ontology numbers them; what it has no name for is nothing."""
     table = np.zeros(max(int(labels.max(initial=0)), max(given, default=0)) + 1, np.uint8)
     for number, name in given.items():

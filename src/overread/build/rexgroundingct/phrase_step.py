@@ -43,8 +43,7 @@ async def extract_phrases(item: Item, desk: StepContext) -> StepResult:
             return Keep.model_validate({"data": {"phrases": rows}})
     told = phrases_by_rules(coded)
     changes += [
-        Change(what=code, before=coded[code], why=f"left out: {why}")
-        for code, why in told.left_out.items()
+        Change(what=code, before=coded[code], why=f"left out: {why}") for code, why in told.left_out.items()
     ]
     return Keep.model_validate({"data": {"phrases": told.phrases}, "changes": tuple(changes)})
 
@@ -65,9 +64,7 @@ def parse_codes(text: str) -> list[str]:
     return [part for part in re.split(r"[,;\s]+", text) if part]
 
 
-def phrase_problems(
-    coded: Mapping[str, str], rows: Mapping[str, tuple[str, str, str, str]]
-) -> list[str]:
+def phrase_problems(coded: Mapping[str, str], rows: Mapping[str, tuple[str, str, str, str]]) -> list[str]:
     """What is wrong with phrases: form, codes, findings that no phrase tells, numbers, denials."""
     found: list[str] = []
     cited: set[str] = set()
@@ -78,9 +75,7 @@ def phrase_problems(
             found += _find_denied(key, phrase, codes, coded)
     needed = [code for code, sentence in coded.items() if states_finding(sentence)]
     found += [
-        f"{code} tells a finding, and no abnormal phrase names it"
-        for code in needed
-        if code not in cited
+        f"{code} tells a finding, and no abnormal phrase names it" for code in needed if code not in cited
     ]
     told = [(key, parse_codes(codes), phrase) for key, (phrase, codes, _, _) in rows.items()]
     return found + number_problems(coded, told, [code for code in needed if code in cited])
@@ -104,9 +99,7 @@ def _form_problems(
 
 def _find_denied(key: str, phrase: str, codes: str, coded: Mapping[str, str]) -> list[str]:
     """Findings that a phrase says are there and its sentences only deny."""
-    own = [
-        s for code in parse_codes(codes) if code in coded for s in cached_statements(coded[code])
-    ]
+    own = [s for code in parse_codes(codes) if code in coded for s in cached_statements(coded[code])]
     there = {s.category for s in own if is_there(s)}
     absent = {s.category for s in own if s.presence == "absent"} - there
     told = [s for s in cached_statements(phrase) if is_there(s) and s.category in absent]

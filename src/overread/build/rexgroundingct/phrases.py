@@ -99,10 +99,7 @@ def sentence_phrases(code: str, sentence: str) -> tuple[list[Phrase], str]:
     if len(groups) == 1 and not any(one.presence == "absent" for one in told):
         return [_make_phrase(bare, code, groups[0], prior=prior)], ""
     spots = [one.span for one in told]
-    made = [
-        _make_phrase(_compose_phrase(shown, group, spots), code, group, prior=prior)
-        for group in groups
-    ]
+    made = [_make_phrase(_compose_phrase(shown, group, spots), code, group, prior=prior) for group in groups]
     _restore_numbers(made, code, shown, bare, groups)
     return made, ""
 
@@ -282,8 +279,7 @@ def _same_name(a: Phrase, b: Phrase) -> bool:
 def _same_label(a: Phrase, b: Phrase) -> bool:
     known = vocabulary().observations
     return bool(
-        set(known[_statement_of(a).observation].ctrate)
-        & set(known[_statement_of(b).observation].ctrate)
+        set(known[_statement_of(a).observation].ctrate) & set(known[_statement_of(b).observation].ctrate)
     )
 
 
@@ -292,9 +288,7 @@ def _same_category(a: Phrase, b: Phrase) -> bool:
 
 
 def _same_kin(a: Phrase, b: Phrase) -> bool:
-    return any(
-        {_statement_of(a).category, _statement_of(b).category} <= kin for kin in _KIN_CATEGORIES
-    )
+    return any({_statement_of(a).category, _statement_of(b).category} <= kin for kin in _KIN_CATEGORIES)
 
 
 def _can_be_one(a: Phrase, b: Phrase) -> bool:

@@ -9,11 +9,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, Field
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.rexgroundingct.completeness import (
-    join_problems,
-    may_be_left_out,
-    rewrite_problems,
-)
+from overread.build.rexgroundingct.completeness import join_problems, may_be_left_out, rewrite_problems
 from overread.build.rexgroundingct.settings import by_rules, read_setting
 from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.build.step import StepContext, answer_or_note
@@ -162,9 +158,7 @@ def _report_region(statement: Statement) -> str:
     return statement.region
 
 
-def _keep_report(
-    sentences: Mapping[str, str], made: Rewrite, by: str, before: Sequence[Change] = ()
-) -> Keep:
+def _keep_report(sentences: Mapping[str, str], made: Rewrite, by: str, before: Sequence[Change] = ()) -> Keep:
     """The coded sentences, where each came from, and what was reworded or left out."""
     coded: dict[str, str] = {}
     origins: dict[str, list[str]] = {}

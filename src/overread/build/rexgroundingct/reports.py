@@ -40,9 +40,7 @@ def items(source: Path, settings: Mapping[str, str]) -> Iterator[Item | Defect]:
         seen[scan_stem(name)] = number
         full = name if name != scan_stem(name) else f"{name}.nii.gz"
         yield Item(
-            id=scan_stem(name),
-            patient=patient_of(name) or scan_stem(name),
-            data={"name": full, **data},
+            id=scan_stem(name), patient=patient_of(name) or scan_stem(name), data={"name": full, **data}
         )
 
 
@@ -54,9 +52,7 @@ def _find_table(source: Path) -> Path | None:
     if source.is_file():
         return source
     if not source.is_dir():
-        raise UsageError(
-            "there is no such source", where=str(source), remedy="name a folder or a CSV table"
-        )
+        raise UsageError("there is no such source", where=str(source), remedy="name a folder or a CSV table")
     tables = sorted(path for path in source.iterdir() if path.suffix.lower() == ".csv")
     named = [path for path in tables if path.name == "reports.csv"]
     if len(tables) > 1 and not named:
@@ -81,9 +77,7 @@ def _read_texts(folder: Path) -> Iterator[ReportRow | Defect]:
             text = decode_text(path.read_bytes())
         except OSError as error:
             why = str(error.strerror)
-            yield Defect(
-                code="unreadable-file", file=path.name, expected="a readable file", found=why
-            )
+            yield Defect(code="unreadable-file", file=path.name, expected="a readable file", found=why)
             continue
         if (bad := find_bad_byte(text)) is not None:
             found = f"{bad} on line {bad.line}; is it Latin-1 or Windows-1254?"

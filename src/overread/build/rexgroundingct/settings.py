@@ -46,9 +46,7 @@ def read_setting(settings: Mapping[str, str], name: str) -> str:
     value = settings.get(name, SETTINGS[name]).strip()
     known = _CHOICES.get(name)
     if known is not None and value not in known:
-        raise UsageError(
-            f"the setting {name} is '{value}'", remedy=f"use one of {', '.join(known)}"
-        )
+        raise UsageError(f"the setting {name} is '{value}'", remedy=f"use one of {', '.join(known)}")
     return value
 
 

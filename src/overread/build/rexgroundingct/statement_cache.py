@@ -17,11 +17,7 @@ def cached_statements(text: str) -> tuple[Statement, ...]:
     >>> [one.observation for one in cached_statements("No effusion, but a 5 mm nodule.")]
     ['pleural effusion', 'nodule']
     """
-    return (
-        _read_statements(text, vocabulary())
-        if len(text) <= _MAX_CACHED
-        else tuple(find_statements(text))
-    )
+    return _read_statements(text, vocabulary()) if len(text) <= _MAX_CACHED else tuple(find_statements(text))
 
 
 @lru_cache(maxsize=16384)

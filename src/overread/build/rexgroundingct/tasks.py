@@ -61,10 +61,7 @@ async def write_tasks(items: Sequence[Item], desk: StepContext) -> Mapping[str, 
     if "folder" in forms:
         for item, path in scans:
             _write_folder(
-                place / scan_stem(scan_name(item)),
-                item,
-                path,
-                read_setting(desk.settings, "protocol"),
+                place / scan_stem(scan_name(item)), item, path, read_setting(desk.settings, "protocol")
             )
     return {item.id: Keep(data={}) for item in items}
 

@@ -107,19 +107,13 @@ def diff_rewrite(text: str, rewrite: str) -> RewriteDiff:
         _with_owners(find_numerals(text), before), _with_owners(find_numerals(rewrite), after)
     )
     sides = match_sides(
-        _with_owners(side_words(text), before),
-        _with_owners(side_words(rewrite), after),
-        _pair_sides(pairs),
+        _with_owners(side_words(text), before), _with_owners(side_words(rewrite), after), _pair_sides(pairs)
     )
     changed = [change for a, b in pairs for change in _changes(a, b)]
     for kind, settled in (("number", numbers), ("side", sides)):
         changed += [
             RewriteChange(
-                kind=kind,
-                before=one.meaning,
-                after=two.meaning,
-                span=one.span,
-                rewrite_span=two.span,
+                kind=kind, before=one.meaning, after=two.meaning, span=one.span, rewrite_span=two.span
             )
             for one, two in settled.changed
         ]
@@ -145,8 +139,7 @@ def _pair_findings(
     for finding in lost:
         candidates = spare.get((_last_word(finding, text), finding.is_there), [])
         other = next(
-            (c for c in candidates[:20] if sides_fit(finding.statement.side, c.statement.side)),
-            None,
+            (c for c in candidates[:20] if sides_fit(finding.statement.side, c.statement.side)), None
         )
         if other is None or other.statement.observation == finding.statement.observation:
             gone.append(finding)
@@ -166,9 +159,7 @@ def _last_word(finding: ReportFinding, text: str) -> str:
     return finding.mentions[0].extract(text).lower().split()[-1].removesuffix("s")
 
 
-def _mentions(
-    paired: Iterable[ReportFinding], alone: Iterable[ReportFinding]
-) -> list[tuple[Span, int]]:
+def _mentions(paired: Iterable[ReportFinding], alone: Iterable[ReportFinding]) -> list[tuple[Span, int]]:
     """Words that name a finding → its key: the number of its pair; below 0 where it has none."""
     found = [(span, n) for n, finding in enumerate(paired) for span in finding.mentions]
     found += [(span, -1 - n) for n, finding in enumerate(alone) for span in finding.mentions]
@@ -179,9 +170,7 @@ def _with_owners(found: Sequence[T], owners: OwnerIndex) -> list[OwnedItem[T]]:
     return [OwnedItem(item, *owners.find_owner(item.span)) for item in found]
 
 
-def _pair_sides(
-    pairs: Sequence[tuple[ReportFinding, ReportFinding]],
-) -> list[tuple[set[str], set[str]]]:
+def _pair_sides(pairs: Sequence[tuple[ReportFinding, ReportFinding]]) -> list[tuple[set[str], set[str]]]:
     """The sides of both findings of each pair, as the statements have them."""
     return [(_side_set(a.statement.side), _side_set(b.statement.side)) for a, b in pairs]
 
@@ -196,19 +185,11 @@ def _changes(a: ReportFinding, b: ReportFinding) -> list[RewriteChange]:
     spans = {"span": one.span, "rewrite_span": two.span}
     found = []
     if one.observation != two.observation and not _is_narrower(one.observation, two.observation):
-        found.append(
-            RewriteChange(kind="finding", before=one.observation, after=two.observation, **spans)
-        )
-    if one.presence != two.presence and not _is_past_operation(
-        one.category, one.presence, two.presence
-    ):
+        found.append(RewriteChange(kind="finding", before=one.observation, after=two.observation, **spans))
+    if one.presence != two.presence and not _is_past_operation(one.category, one.presence, two.presence):
         found.append(
             RewriteChange(
-                kind="presence",
-                before=one.presence,
-                after=two.presence,
-                observation=one.observation,
-                **spans,
+                kind="presence", before=one.presence, after=two.presence, observation=one.observation, **spans
             )
         )
     levels, others = _lobe_levels(one.lobes), _lobe_levels(two.lobes)
@@ -246,12 +227,9 @@ def _unmatched_items(
     findings: Iterable[ReportFinding], numbers: Iterable[Numeral], sides: Iterable[SideWord]
 ) -> tuple[UnmatchedItem, ...]:
     every = [
-        UnmatchedItem(kind="finding", what=f.statement.observation, span=f.statement.span)
-        for f in findings
+        UnmatchedItem(kind="finding", what=f.statement.observation, span=f.statement.span) for f in findings
     ]
-    every += [
-        UnmatchedItem(kind="number", what=number.meaning, span=number.span) for number in numbers
-    ]
+    every += [UnmatchedItem(kind="number", what=number.meaning, span=number.span) for number in numbers]
     every += [UnmatchedItem(kind="side", what=side.meaning, span=side.span) for side in sides]
     return tuple(sorted(every, key=lambda item: (item.span.start, item.kind)))
 

@@ -56,9 +56,7 @@ class _Matcher(Generic[T]):
     def open_theirs(self) -> list[int]:
         return [j for j in range(len(self.theirs)) if j not in self.matched_theirs]
 
-    def pair(
-        self, key: Callable[[OwnedItem[T]], Hashable | None], *, changed: bool = False
-    ) -> None:
+    def pair(self, key: Callable[[OwnedItem[T]], Hashable | None], *, changed: bool = False) -> None:
         """Cross out, in order, what has the same key on both sides; None is no key."""
         waiting: dict[Hashable, deque[int]] = defaultdict(deque)
         for j in self.open_theirs():
@@ -83,9 +81,7 @@ class _Matcher(Generic[T]):
             if name is not None and name in there:
                 self.partner[i] = there[name]
         self.matched_theirs.update(
-            j
-            for j in self.open_theirs()
-            if key(self.theirs[j]) is not None and key(self.theirs[j]) in here
+            j for j in self.open_theirs() if key(self.theirs[j]) is not None and key(self.theirs[j]) in here
         )
 
     def result(self) -> MatchResult[T]:
@@ -96,8 +92,7 @@ class _Matcher(Generic[T]):
             invented=[theirs[j].item for j in self.open_theirs()],
             changed=[(ours[i].item, theirs[j].item) for i, j in self.changed],
             partners=[
-                (told.item, None if j is None else theirs[j].item)
-                for told, j in zip(ours, kept, strict=True)
+                (told.item, None if j is None else theirs[j].item) for told, j in zip(ours, kept, strict=True)
             ],
         )
 
@@ -114,22 +109,18 @@ def match_numbers(
     ledger.match_repeats(of_it)
     # A finding that surely has another number now: that the old one stands elsewhere is no excuse.
     ledger.pair(
-        lambda told: (told.owner, told.item.unit) if told.sure and told.is_shared else None,
-        changed=True,
+        lambda told: (told.owner, told.item.unit) if told.sure and told.is_shared else None, changed=True
     )
     ledger.pair(lambda told: (told.item.unit, told.item.value))
     ledger.pair(lambda told: told.item.value if told.item.unit in _LABELLED else None)
     ledger.pair(lambda told: (told.owner, told.item.unit) if told.is_shared else None, changed=True)
-    ledger.pair(
-        lambda told: (told.owner, told.item.figure) if told.is_shared else None, changed=True
-    )
+    ledger.pair(lambda told: (told.owner, told.item.figure) if told.is_shared else None, changed=True)
     # One size is left on either side, and neither belongs to a finding that came or went.
     ours_left = Counter(ours[i].item.unit for i in ledger.open_ours() if ours[i].is_shared)
     theirs_left = Counter(theirs[j].item.unit for j in ledger.open_theirs() if theirs[j].is_shared)
     lone = {unit for unit, n in ours_left.items() if unit and n == theirs_left[unit] == 1}
     ledger.pair(
-        lambda told: told.item.unit if told.is_shared and told.item.unit in lone else None,
-        changed=True,
+        lambda told: told.item.unit if told.is_shared and told.item.unit in lone else None, changed=True
     )
     return ledger.result()
 

@@ -70,9 +70,7 @@ def centres(boxes: ArrayLike) -> NDArray[np.float64]:
     return np.asarray((rows[:, :2] + rows[:, 2:]) / 2)
 
 
-def contains_points(
-    boxes: ArrayLike, points: ArrayLike, *, margin: float = 0.0
-) -> NDArray[np.bool_]:
+def contains_points(boxes: ArrayLike, points: ArrayLike, *, margin: float = 0.0) -> NDArray[np.bool_]:
     """Whether each box (a row) holds each point (a column); the edges belong to the box.
 
     >>> contains_points([[0, 0, 4, 4]], [[4, 2], [5, 2]])

@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 from overread.core import Box, Finding, Trace
 from overread.metrics.boxes.matching import REWARD_IOU, best_pairs, is_rewarded, mean_overlap
 from overread.metrics.boxes.overlap import centres, contains_points, corners, iou
-from overread.metrics.boxes.precision import (
-    MAX_BOXES,
-    THRESHOLDS,
-    match_hits,
-    mean_average_precision,
-)
+from overread.metrics.boxes.precision import MAX_BOXES, THRESHOLDS, match_hits, mean_average_precision
 from overread.metrics.boxes.region_names import canonical_place
 from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.shares import share_metric
@@ -73,9 +68,7 @@ def iou_table(found: Sequence[Box], truth: Sequence[Box]) -> NDArray[np.float64]
     return table
 
 
-def point_hits(
-    found: Sequence[Box], truth: Sequence[Box], *, margin: float = 0.0
-) -> dict[str, bool]:
+def point_hits(found: Sequence[Box], truth: Sequence[Box], *, margin: float = 0.0) -> dict[str, bool]:
     """Place → whether the centre of the first box found for it lies in a true box of it.
 
     >>> heart = Box(picture="xray", x1=4, y1=4, x2=8, y2=8, label="heart")

@@ -65,9 +65,7 @@ def count_findings(compared: ReportComparison) -> dict[str, Any]:
         pairs = [
             match
             for match in matches
-            if match.both_present
-            and tells(match.reference.statement)
-            and tells(match.other.statement)
+            if match.both_present and tells(match.reference.statement) and tells(match.other.statement)
         ]
         counts[f"{name}_both"] = len(pairs)
         counts[f"{name}_hit"] = sum(not _conflicts_in(match, conflicts) for match in pairs)
@@ -88,9 +86,7 @@ def disagreements(compared: ReportComparison) -> list[str]:
         for match in compared.matches
         for conflict in match.conflicts
     ]
-    found += [
-        f"the reading leaves out {describe_statement(f.statement)}" for f in compared.omissions
-    ]
+    found += [f"the reading leaves out {describe_statement(f.statement)}" for f in compared.omissions]
     found += [f"the reading adds {describe_statement(f.statement)}" for f in compared.additions]
     found += [_describe_minor("reference", f.statement) for f in compared.minor_omissions]
     found += [_describe_minor("reading", f.statement) for f in compared.minor_additions]

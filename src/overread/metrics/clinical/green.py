@@ -30,8 +30,7 @@ _LINE = re.compile(r"^[ \t]*\(([a-f]|[1-6])\)(.*)$", re.MULTILINE)
 _COUNT = re.compile(r":\s*(\d{1,4})\b(?!\s*(?:mm|cm|%))")
 _FIRST = re.compile(r"(\d{1,4})\s*(?:[.:;<]|$)", re.MULTILINE)
 _NOTHING = re.compile(
-    r"(?:none|n/?a|no (?:clinically|significant|matched|matching|errors?|findings?))\b",
-    re.IGNORECASE,
+    r"(?:none|n/?a|no (?:clinically|significant|matched|matching|errors?|findings?))\b", re.IGNORECASE
 )
 
 

@@ -236,9 +236,7 @@ def _pair_measure(part: Part, score: PairScore, nothing: dict[str, Any]) -> Any:
     return partial(measure_pairs, part=part, score=score, nothing=nothing)
 
 
-def _metric(
-    part: Part, name: str, about: str, measure: Any, reference: str, **changes: Any
-) -> Metric:
+def _metric(part: Part, name: str, about: str, measure: Any, reference: str, **changes: Any) -> Metric:
     """A metric from 0 to 1 that is the mean of the statistic of its name, but for the changes."""
     settings = {"part": part, **changes.pop("settings")}
     plain = Metric(

@@ -49,9 +49,7 @@ class Radcliq:
         """The mean over cases, one number a draw: the value of the mean components."""
         cases = sample.weights.sum(axis=1)
         total = np.full(sample.draws, self.intercept)
-        for name, mean, scale, coef in zip(
-            COMPONENTS, self.mean, self.scale, self.coef, strict=True
-        ):
+        for name, mean, scale, coef in zip(COMPONENTS, self.mean, self.scale, self.coef, strict=True):
             total += coef * (safe_divide(sample.total(name), cases) - mean) / scale
         return total
 

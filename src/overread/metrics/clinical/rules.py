@@ -86,19 +86,13 @@ def rule_metrics(part: Part = "report") -> dict[str, Metric]:
     found = {"average": "micro", "uncertain": "counts as there"}
     whole = partial(f1, hit="found", reference="reference", other="other")
     made = [
-        metric(
-            "clinical_precision", "findings of the reading, found in both", precision, own, **found
-        ),
+        metric("clinical_precision", "findings of the reading, found in both", precision, own, **found),
         metric("clinical_recall", "findings of the reference, found in both", recall, own, **found),
         metric("clinical_f1", "findings of both sides, found in both", whole, own, **found),
     ]
     for name, what, rule in _ATTRIBUTES:
-        combine = partial(
-            f1, hit=f"{name}_hit", reference=f"{name}_reference", other=f"{name}_other"
-        )
-        made.append(
-            metric(f"clinical_{name}_f1", what, combine, own, average="micro", agreement=rule)
-        )
+        combine = partial(f1, hit=f"{name}_hit", reference=f"{name}_reference", other=f"{name}_other")
+        made.append(metric(f"clinical_{name}_f1", what, combine, own, average="micro", agreement=rule))
     for classes in (14, 5):
         for average in ("micro", "macro"):
             macro = average == "macro"

@@ -17,12 +17,7 @@ from overread.metrics.clinical.models.chexbert import read_chexbert, sembscore
 from overread.metrics.clinical.models.green import load_green
 from overread.metrics.clinical.models.radgraph import read_radgraph
 from overread.metrics.clinical.models.ratescore import load_ratescore
-from overread.metrics.clinical.radgraph import (
-    radgraph_bar_er,
-    radgraph_combined,
-    radgraph_e,
-    radgraph_er,
-)
+from overread.metrics.clinical.radgraph import radgraph_bar_er, radgraph_combined, radgraph_e, radgraph_er
 from overread.metrics.contract import Measured, Subject, stored_as
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words import radcliq_bleu2
@@ -32,9 +27,7 @@ PairScore: TypeAlias = Callable[[str, str], dict[str, Any]]
 
 
 @stored_as("clinical.scoring.measure_pairs")
-def measure_pairs(
-    subject: Subject, part: Part, score: PairScore, nothing: dict[str, Any]
-) -> Measured:
+def measure_pairs(subject: Subject, part: Part, score: PairScore, nothing: dict[str, Any]) -> Measured:
     """The scores of each pair of texts of a case; `nothing` where the reader wrote nothing."""
     return {
         unit: score(reference, written) if written.strip() else dict(nothing)

@@ -102,12 +102,8 @@ def human_agreement(
         _check_rating(said, told, where)
         step = told.steps[said.step - 1]
         key = (said.case_id, said.sample, said.step)
-        ours[key] = StepRating(
-            step.judged and step.factual, step.judged and step.critical, step.errors
-        )
-        theirs.setdefault(said.rater, {})[key] = StepRating(
-            said.factual, said.critical, said.errors
-        )
+        ours[key] = StepRating(step.judged and step.factual, step.judged and step.critical, step.errors)
+        theirs.setdefault(said.rater, {})[key] = StepRating(said.factual, said.critical, said.errors)
     if not theirs:
         raise OverreadError(
             f"no case of the human verdicts was judged in this run ({_format_few(left_out)})",
@@ -115,9 +111,7 @@ def human_agreement(
             remedy="check that the CSV belongs to this run",
         )
     compare = partial(_compare_pair, draws=draws, seed=seed, level=level)
-    notes = (
-        [f"{lost} verdicts on cases that were not judged: {_format_few(left_out)}"] if lost else []
-    )
+    notes = [f"{lost} verdicts on cases that were not judged: {_format_few(left_out)}"] if lost else []
     missing = sum(not judged[c, s].steps[n - 1].judged for c, s, n in ours)
     if missing:
         notes.append(f"the judge gave no verdict on {missing} of these steps: not factual")
@@ -145,8 +139,7 @@ def _check_rating(said: HumanVerdict, told: StepVerdicts, where: str) -> None:
         )
     if said.step > len(told.steps):
         raise OverreadError(
-            f"step {said.step} of {said.case_id} was rated, and its explanation has "
-            f"{len(told.steps)} steps",
+            f"step {said.step} of {said.case_id} was rated, and its explanation has {len(told.steps)} steps",
             where=place,
             remedy="rate the steps of this run; --sheet writes them",
         )
@@ -216,9 +209,7 @@ def _second_share(sample: Sample) -> Numbers:
 
 
 def _count_errors(
-    ones: Mapping[StepKey, StepRating],
-    others: Mapping[StepKey, StepRating],
-    keys: Sequence[StepKey],
+    ones: Mapping[StepKey, StepRating], others: Mapping[StepKey, StepRating], keys: Sequence[StepKey]
 ) -> dict[str, dict[str, int]]:
     found = {}
     for error in step_errors().item:

@@ -133,9 +133,7 @@ def _parse_number(cell: str, column: str, lowest: int, where: str) -> int:
     if re.fullmatch(r"\d{1,6}", cell, re.ASCII) and int(cell) >= lowest:
         return int(cell)
     raise OverreadError(
-        f"'{column}' is '{cell[:40]}'",
-        where=where,
-        remedy=f"write a whole number, counted from {lowest}",
+        f"'{column}' is '{cell[:40]}'", where=where, remedy=f"write a whole number, counted from {lowest}"
     )
 
 

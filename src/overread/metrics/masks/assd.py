@@ -182,9 +182,7 @@ class _DistanceSearch:
         self.least = max(self.least, self.total + self.left * self.beyond)
         return self.least <= allowed
 
-    def _overlay(
-        self, columns: range, rows: range, slices: range, allowed: float, *, partly: bool
-    ) -> bool:
+    def _overlay(self, columns: range, rows: range, slices: range, allowed: float, *, partly: bool) -> bool:
         """Lay the target over one part of the points, at every place around it."""
         aside, up = self.reach[1], self.reach[2]
         # Empty words and rows around what is looked for: nothing that is moved out of its row or

@@ -69,9 +69,7 @@ class Instances:
         h, w, d = coordinates(runs)
         low = np.full((3, len(self)), np.iinfo(h.dtype).max, dtype=h.dtype)
         high = np.full((3, len(self)), -1, dtype=h.dtype)
-        for axis, (bottom, top) in enumerate(
-            ((h, h + (runs.stop - runs.start) - 1), (w, w), (d, d))
-        ):
+        for axis, (bottom, top) in enumerate(((h, h + (runs.stop - runs.start) - 1), (w, w), (d, d))):
             np.minimum.at(low[axis], of_run, bottom)
             np.maximum.at(high[axis], of_run, top)
         return low.T.astype(np.int64), high.T.astype(np.int64)

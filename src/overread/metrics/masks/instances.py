@@ -69,18 +69,14 @@ def match_finding(truth: Instances, predicted: VoxelRuns, settings: MaskSettings
     )
 
 
-def pair_dice(
-    shared: Ints, truth: Ints, predicted: Ints, settings: MaskSettings
-) -> NDArray[np.float64]:
+def pair_dice(shared: Ints, truth: Ints, predicted: Ints, settings: MaskSettings) -> NDArray[np.float64]:
     """The Dice coefficient of every entity with every predicted lesion."""
     above = settings.eps if settings.eps_place == "both" else 0.0
     below = settings.eps if settings.eps_place != "none" else 0.0
     return (2.0 * shared + above) / (truth[:, None] + predicted[None, :] + below)
 
 
-def match_greedily(
-    cost: NDArray[Any], allowed: NDArray[np.bool_], *, values: NDArray[Any]
-) -> Matches:
+def match_greedily(cost: NDArray[Any], allowed: NDArray[np.bool_], *, values: NDArray[Any]) -> Matches:
     """One to one, the cheapest pair first; of equal ones the lower entity, then the lower lesion.
 
     >>> cost = np.array([[0.2, 0.1], [0.1, 0.5]])

@@ -46,9 +46,7 @@ class _TruthMask:
 
 
 @stored_as("masks.measure.measure_masks")
-def measure_masks(
-    subject: Subject, *, settings: MaskSettings = DEFAULT, surfaces: bool = False
-) -> Measured:
+def measure_masks(subject: Subject, *, settings: MaskSettings = DEFAULT, surfaces: bool = False) -> Measured:
     """What the mask scores add up, for every finding of the truth that has a mask.
 
     Without the CT there is no spacing: what is measured in millimetres is left out, and
@@ -70,11 +68,7 @@ def measure_masks(
         row = _row(runs, found, one, space, settings)
         if problem:
             row["problem"] = problem
-        turn = (
-            find_better_turn(runs, found)
-            if found is not None and row["raw_dice"] < LOW_DICE
-            else None
-        )
+        turn = find_better_turn(runs, found) if found is not None and row["raw_dice"] < LOW_DICE else None
         if turn is not None:
             row["turn"], row["turn_dice"] = turn
         if surfaces and space is not None:
@@ -146,9 +140,7 @@ class _MaskFiles:
         if isinstance(found, OverreadError):
             raise found
         if not 0 <= region.channel < len(found):
-            raise PictureError(
-                f"channel {region.channel} was asked of {len(found)}", where=region.file
-            )
+            raise PictureError(f"channel {region.channel} was asked of {len(found)}", where=region.file)
         runs = found[region.channel]
         return runs if region.entity is None else runs.select(runs.label == region.entity)
 
@@ -249,9 +241,7 @@ def _distance_counts(
     ours: MaskMatch, space: Geometry, settings: MaskSettings, *, focal: bool
 ) -> dict[str, Any]:
     """What the challenge's distances say of one finding."""
-    pairs = match_by_distance(
-        ours.truth, ours.predicted, ours.shared, space.spacing, settings, focal=focal
-    )
+    pairs = match_by_distance(ours.truth, ours.predicted, ours.shared, space.spacing, settings, focal=focal)
     return {
         "distance_tp": len(pairs),
         "distance_fp": len(ours.predicted) - len(pairs),

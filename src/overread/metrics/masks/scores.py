@@ -36,9 +36,7 @@ def combine_share(top: str, bottom: str, sample: Sample) -> Numbers:
     return sample.ratio(top, bottom)
 
 
-def combine_counts(
-    kind: str, true: str, false: tuple[str, ...], judged: str, sample: Sample
-) -> Numbers:
+def combine_counts(kind: str, true: str, false: tuple[str, ...], judged: str, sample: Sample) -> Numbers:
     """Precision, recall or F1 over the lesions of all findings together.
 
     NaN where there is no finding at all; 0 where there is no lesion to divide by.
@@ -70,12 +68,8 @@ def _combines(prefix: str, end: str, judged: str) -> dict[str, Combine]:
         "mean_matched_dice_per_finding": partial(
             combine_share, f"{prefix}matched_dice", f"{prefix}matched_counted{end}"
         ),
-        "global_only_mean_global_dice_per_finding": partial(
-            combine_share, f"{prefix}raw_dice", judged
-        ),
-        "global_only_mean_global_dice_per_case": partial(
-            combine_share, f"{prefix}raw_dice{case}", shares
-        ),
+        "global_only_mean_global_dice_per_finding": partial(combine_share, f"{prefix}raw_dice", judged),
+        "global_only_mean_global_dice_per_case": partial(combine_share, f"{prefix}raw_dice{case}", shares),
         "global_only_hit_rate": partial(combine_share, f"{prefix}raw_hit", judged),
     }
     for kind in ("precision", "recall", "f1"):
@@ -158,9 +152,7 @@ def _metric_settings(settings: MaskSettings, prefix: str, name: str) -> dict[str
     missing = {"": "left out", "honest_": "worst", "ceiling_": "not asked"}[prefix]
     told = settings.as_settings() | {"mode": mode, "missing": missing}
     return told | (
-        {"zero_denominator": ZERO_DENOMINATOR}
-        if name.endswith(("precision", "recall", "f1"))
-        else {}
+        {"zero_denominator": ZERO_DENOMINATOR} if name.endswith(("precision", "recall", "f1")) else {}
     )
 
 

@@ -47,17 +47,13 @@ class MaskSettings:
     def __post_init__(self) -> None:
         """Refuse what cannot be scored with."""
         if self.connectivity not in (6, 18, 26):
-            raise UsageError(
-                f"masks cannot be {self.connectivity}-connected", remedy="use 6, 18 or 26"
-            )
+            raise UsageError(f"masks cannot be {self.connectivity}-connected", remedy="use 6, 18 or 26")
         if self.eps_place not in ("both", "denominator", "none"):
             raise UsageError(
                 f"eps_place cannot be '{self.eps_place}'", remedy="use both, denominator or none"
             )
         if self.assd not in ("pooled", "mean_of_means"):
-            raise UsageError(
-                f"there is no ASSD called '{self.assd}'", remedy="use pooled or mean_of_means"
-            )
+            raise UsageError(f"there is no ASSD called '{self.assd}'", remedy="use pooled or mean_of_means")
         for name in ("eps", "hit_threshold", "match_threshold", "distance_factor"):
             _number(name, getattr(self, name), (int, float))
         for name in ("min_voxels", "max_instances"):

@@ -13,13 +13,7 @@ from overread.metrics.statistics.bootstrap import (
     interval,
     intervals,
 )
-from overread.metrics.statistics.paired_tests import (
-    Difference,
-    McNemar,
-    difference,
-    differences,
-    mcnemar,
-)
+from overread.metrics.statistics.paired_tests import Difference, McNemar, difference, differences, mcnemar
 from overread.metrics.statistics.ranks import Ranking, Significance, rank_ranges, significance
 
 __all__ = [

@@ -53,9 +53,7 @@ class Interval(Result):
     def __str__(self) -> str:
         if self.low is None or self.high is None:
             return f"{format_number(self.value)} (no interval: {self.note}; n = {self.n})"
-        text = (
-            f"{format_number(self.value)} ({100 * self.level:g} % {self.low:.3f} to {self.high:.3f}"
-        )
+        text = f"{format_number(self.value)} ({100 * self.level:g} % {self.low:.3f} to {self.high:.3f}"
         text += f"; n = {self.n}, {self.clusters} clusters, {self.draws} draws"
         if self.undefined:
             text += f", {self.undefined} of them undefined"
@@ -254,13 +252,7 @@ def evaluate(
 
 
 def make_interval(
-    value: float,
-    drawn: Numbers,
-    *,
-    n: int,
-    clusters: int,
-    level: float,
-    left_out: Numbers | None = None,
+    value: float, drawn: Numbers, *, n: int, clusters: int, level: float, left_out: Numbers | None = None
 ) -> Interval:
     """The interval of a number from its draws: percentiles, or BCa with jackknife values."""
     known = drawn[~np.isnan(drawn)]
@@ -314,8 +306,7 @@ def check_rows(rows: Sequence[Statistics], draws: BootstrapDraws) -> None:
     """Refuse rows that do not fit the draws, and statistics that are not numbers at all."""
     if len(rows) != len(draws.codes):
         raise UsageError(
-            f"{len(rows)} rows came with {len(draws.codes)} clusters",
-            remedy="give the cluster of each row",
+            f"{len(rows)} rows came with {len(draws.codes)} clusters", remedy="give the cluster of each row"
         )
     for place, row in enumerate(rows):
         for name, value in row.items():
@@ -327,10 +318,7 @@ def check_rows(rows: Sequence[Statistics], draws: BootstrapDraws) -> None:
 
 
 def _jackknife(
-    combines: Mapping[str, Combine],
-    rows: Sequence[Statistics],
-    draws: BootstrapDraws,
-    places: Places,
+    combines: Mapping[str, Combine], rows: Sequence[Statistics], draws: BootstrapDraws, places: Places
 ) -> dict[str, Numbers]:
     """Each metric without each cluster."""
     found: dict[str, list[Numbers]] = {name: [] for name in combines}
@@ -345,9 +333,7 @@ def _jackknife(
     return results
 
 
-def _bca_percentiles(
-    value: float, known: Numbers, left_out: Numbers, ends: Numbers
-) -> Numbers | None:
+def _bca_percentiles(value: float, known: Numbers, left_out: Numbers, ends: Numbers) -> Numbers | None:
     """Which percentiles to take instead; None where bias or skew cannot be told."""
     from scipy.special import ndtr, ndtri
 

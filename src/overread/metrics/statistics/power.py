@@ -88,12 +88,7 @@ def proportion_cases(
 
 
 def paired_proportions_power(
-    n: int,
-    first_only: float,
-    second_only: float,
-    *,
-    level: float = 0.95,
-    design_effect: float = 1.0,
+    n: int, first_only: float, second_only: float, *, level: float = 0.95, design_effect: float = 1.0
 ) -> PowerPlan:
     """The power to tell two readers apart on the same cases (McNemar's test, uncorrected).
 
@@ -127,9 +122,7 @@ def paired_proportions_cases(
     apart = first_only - second_only
     _check(level=level, power=power, design_effect=design_effect, difference=apart)
     n = _fewest_cases(_proportions_power(apart, spread, level), power, design_effect)
-    return paired_proportions_power(
-        n, first_only, second_only, level=level, design_effect=design_effect
-    )
+    return paired_proportions_power(n, first_only, second_only, level=level, design_effect=design_effect)
 
 
 def paired_means_power(
@@ -148,12 +141,7 @@ def paired_means_power(
 
 
 def paired_means_cases(
-    difference: float,
-    sd: float,
-    *,
-    power: float = 0.8,
-    level: float = 0.95,
-    design_effect: float = 1.0,
+    difference: float, sd: float, *, power: float = 0.8, level: float = 0.95, design_effect: float = 1.0
 ) -> PowerPlan:
     """The fewest cases that show a mean difference of two readers with the power asked for.
 

@@ -13,13 +13,7 @@ import numpy as np
 from overread.errors import UsageError
 from overread.metrics.contract import Statistics
 from overread.metrics.sample import Numbers
-from overread.metrics.statistics.bootstrap import (
-    BootstrapDraws,
-    Combine,
-    check_level,
-    check_rows,
-    evaluate,
-)
+from overread.metrics.statistics.bootstrap import BootstrapDraws, Combine, check_level, check_rows, evaluate
 from overread.metrics.statistics.result import Result, format_number, format_p
 from overread.metrics.statistics.unit_pairs import Key, UnitChoice, pair_units
 
@@ -227,9 +221,7 @@ def significance(
     lined = pair_units(scores, clusters, units=units)
     table = {}
     notes = []
-    codes = (
-        np.unique(lined.clusters, return_inverse=True)[1] if lined.clusters else np.zeros(0, int)
-    )
+    codes = np.unique(lined.clusters, return_inverse=True)[1] if lined.clusters else np.zeros(0, int)
     sizes = np.bincount(codes)
     if sizes.max(initial=1) > 1:
         notes.append(f"{len(codes)} scores averaged within {len(sizes)} clusters")

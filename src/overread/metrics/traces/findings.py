@@ -24,9 +24,7 @@ def words_by_region(looks: Sequence[TraceLook]) -> dict[str, str]:
     return {place: "\n".join(words) for place, words in said.items()}
 
 
-def region_findings(
-    looks: Sequence[TraceLook], reference: Sequence[TraceLook]
-) -> tuple[int, int, int]:
+def region_findings(looks: Sequence[TraceLook], reference: Sequence[TraceLook]) -> tuple[int, int, int]:
     """Findings in common, those of the reader, those of the reference, region by region."""
     mine, theirs = words_by_region(looks), words_by_region(reference)
     common = own = asked = 0
@@ -67,9 +65,7 @@ _share = partial(
     reference="language.compare region by region, counted by hand in the tests",
     settings={
         "words": "of the step after each look",
-        "regions": (
-            "labels in the wording of the regions in use; pairs and major regions as they stand"
-        ),
+        "regions": ("labels in the wording of the regions in use; pairs and major regions as they stand"),
         "findings": "present or uncertain, by language.compare",
         "no finding in either": 1,
         "mean": "cases",

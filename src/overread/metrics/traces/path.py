@@ -113,9 +113,7 @@ TRACE_COVERAGE_PRECISION = _share(
     top="precision",
 )
 TRACE_COVERAGE_RECALL = _share(
-    "trace_coverage_recall",
-    "share of the reference's regions that the reader looked at",
-    top="recall",
+    "trace_coverage_recall", "share of the reference's regions that the reader looked at", top="recall"
 )
 TRACE_COVERAGE_F1 = _share(
     "trace_coverage_f1",
@@ -141,9 +139,5 @@ TRACE_BOX_IOU = _share(
 )
 
 METRICS = by_name(
-    TRACE_COVERAGE_PRECISION,
-    TRACE_COVERAGE_RECALL,
-    TRACE_COVERAGE_F1,
-    TRACE_ORDER,
-    TRACE_BOX_IOU,
+    TRACE_COVERAGE_PRECISION, TRACE_COVERAGE_RECALL, TRACE_COVERAGE_F1, TRACE_ORDER, TRACE_BOX_IOU
 )

@@ -49,9 +49,7 @@ class Bleu(NamedTuple):
     """What it was made from."""
 
 
-def bleu_counts(
-    references: Sequence[Sequence[str]], own: Sequence[str], order: int = 4
-) -> BleuCounts:
+def bleu_counts(references: Sequence[Sequence[str]], own: Sequence[str], order: int = 4) -> BleuCounts:
     """Count one text against its references, all of them as words.
 
     >>> bleu_counts([["no", "effusion", "seen"]], ["no", "effusion"], order=2)
@@ -208,7 +206,5 @@ def radcliq_bleu2(reference: str, candidate: str) -> float:
         return 0.0
     brevity = 1.0 if len(words) > len(truth) else math.exp(1 - len(truth) / len(words))
     runs = (len(words), max(1, len(words) - 1))
-    logs = (
-        0.5 * math.log((hits or _EPSILON) / all_) for hits, all_ in zip(shared, runs, strict=True)
-    )
+    logs = (0.5 * math.log((hits or _EPSILON) / all_) for hits, all_ in zip(shared, runs, strict=True))
     return brevity * math.exp(math.fsum(logs))

@@ -72,18 +72,12 @@ def cider_of_words(
     truths = [words for texts in references for words in texts]
     owners = np.repeat(np.arange(len(references)), [len(texts) for texts in references])
     numbers: dict[str, int] = {}
-    ids = [
-        numbers.setdefault(word, len(numbers)) for words in (*candidates, *truths) for word in words
-    ]
+    ids = [numbers.setdefault(word, len(numbers)) for words in (*candidates, *truths) for word in words]
     lengths = [len(words) for words in (*candidates, *truths)]
-    return cider_of_ids(
-        np.array(ids, dtype=np.int64), np.array(lengths), owners, order=order, sigma=sigma
-    )
+    return cider_of_ids(np.array(ids, dtype=np.int64), np.array(lengths), owners, order=order, sigma=sigma)
 
 
-def cider_of_ids(
-    ids: Ids, lengths: Ids, owners: Ids, *, order: int = ORDER, sigma: float = SIGMA
-) -> Numbers:
+def cider_of_ids(ids: Ids, lengths: Ids, owners: Ids, *, order: int = ORDER, sigma: float = SIGMA) -> Numbers:
     """CIDEr-D of each candidate, from all texts as one row of word numbers.
 
     First stand the candidates, then the references; `lengths` says where each ends, and `owners`

@@ -66,8 +66,7 @@ def _count_pair(reference: str, written: str, cutting: Cutting) -> dict[str, Any
     cut = [rouge_words(text, stemmed=cutting.stemmed) for text in (reference, written)]
     row: dict[str, Any] = {f"rouge_{k}": v for k, v in overlap(*cut)._asdict().items()}
     truth, own = (
-        bleu_words(text, cutting.tokenizer, lowercase=cutting.lowercase)
-        for text in (reference, written)
+        bleu_words(text, cutting.tokenizer, lowercase=cutting.lowercase) for text in (reference, written)
     )
     counts = bleu_counts([truth], own, _ORDER)
     row |= {"bleu_words": counts.words, "bleu_truth_words": counts.truth_words}

@@ -191,6 +191,4 @@ def _part_metrics(part: Part) -> tuple[Metric, ...]:
     )
 
 
-METRICS = by_name(
-    *_part_metrics("report"), *_part_metrics("findings"), rouge_metric("discussion", "rougeL")
-)
+METRICS = by_name(*_part_metrics("report"), *_part_metrics("findings"), rouge_metric("discussion", "rougeL"))

@@ -101,9 +101,7 @@ def bleu_words(text: str, tokenizer: Tokenizer = "13a", *, lowercase: bool = Fal
     if tokenizer == "intl":
         return _cut_intl(text)
     if tokenizer != "13a":
-        raise UnknownName(
-            f"there is no tokenizer {tokenizer!r}", remedy="use one of '13a', 'intl', 'none'"
-        )
+        raise UnknownName(f"there is no tokenizer {tokenizer!r}", remedy="use one of '13a', 'intl', 'none'")
     text = text.replace("<skipped>", "").replace("-\n", "")
     if "&" in text:
         for name, sign in _ENTITIES:

@@ -33,9 +33,7 @@ _MAY_BE_LUNG[
 class Body:
     """The anatomy of one patient, before any finding in the lungs."""
 
-    def __init__(
-        self, seed: np.random.SeedSequence, differs: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, seed: np.random.SeedSequence, differs: Mapping[str, Any] | None = None) -> None:
         """`differs` replaces fields of the habitus: a larger heart, a fatty liver."""
         one, two, three, four = seed.spawn(4)
         self.habitus: Habitus = replace(draw_habitus(np.random.default_rng(one)), **(differs or {}))
@@ -119,9 +117,7 @@ class Body:
         lungs, h, grid = self.lungs, self.habitus, canvas.grid
         between = lungs.mediastinum_depth(x, y, z)
         height, cosine = lungs.diaphragm_height(x, y)
-        canvas.paint(
-            cut, np.minimum(cavity - 1, between + 2), -96.0, label=ORGAN_NUMBERS["mediastinum"]
-        )
+        canvas.paint(cut, np.minimum(cavity - 1, between + 2), -96.0, label=ORGAN_NUMBERS["mediastinum"])
         depth = np.minimum(np.minimum(cavity - 1, -between), (z - height) * cosine)
         if not (depth > -2).any():
             return
@@ -149,9 +145,7 @@ class Body:
         ).astype(np.uint8)
         canvas.lobes[cut][inside] = lobe
         canvas.segments[cut][inside] = lungs.segment_number(points[0], points[1], points[2], lobe)
-        canvas.organs[cut][inside] = np.where(
-            right, ORGAN_NUMBERS["right lung"], ORGAN_NUMBERS["left lung"]
-        )
+        canvas.organs[cut][inside] = np.where(right, ORGAN_NUMBERS["right lung"], ORGAN_NUMBERS["left lung"])
 
     def _paint_trees(self, canvas: Canvas) -> None:
         trees, h = self.trees, self.habitus

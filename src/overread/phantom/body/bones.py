@@ -9,20 +9,13 @@ import numpy as np
 from overread.phantom.body.boxes import template_box
 from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas
 from overread.phantom.body.lungs import SPINE_CURVE, LungShape
-from overread.phantom.body.shapes import (
-    capsule_distance,
-    ellipsoid_depth,
-    interpolate_profile,
-    union_depth,
-)
+from overread.phantom.body.shapes import capsule_distance, ellipsoid_depth, interpolate_profile, union_depth
 from overread.phantom.body.wall import RIB_GAP, RIB_TOP, bone_hu
 
 
 def paint_spine(canvas: Canvas, lungs: LungShape, marrow: float, spurs: float) -> None:
     """Vertebrae with discs, arches and processes; one for each rib, and the next ones."""
-    for cut, (x, y, z) in template_box(
-        canvas.grid, lungs.habitus, (-52, -125, -240), (52, -15, 180)
-    ):
+    for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, (-52, -125, -240), (52, -15, 180)):
         back = interpolate_profile(z, SPINE_CURVE, 1)
         u, v = x - lungs.spine_offset(z), y - back
         # A rib joins the upper edge of its vertebra; the disc lies between two of them.
@@ -51,8 +44,7 @@ def paint_spine(canvas: Canvas, lungs: LungShape, marrow: float, spurs: float) -
         # They lie behind the pleura, however far round the lungs reach.
         wings = np.where(canvas.lobes[cut] == 0, wings, np.float32(-9))
         joints = union_depth(
-            arch.astype(np.float32),
-            union_depth(spinous.astype(np.float32), wings.astype(np.float32)),
+            arch.astype(np.float32), union_depth(spinous.astype(np.float32), wings.astype(np.float32))
         )
         canvas.paint(
             cut,
@@ -83,12 +75,7 @@ def paint_sternum(canvas: Canvas, lungs: LungShape) -> None:
 def paint_shoulders(canvas: Canvas, lungs: LungShape) -> None:
     """Collar bones, and the heads of raised arms."""
     for sign in (1, -1):
-        curve = (
-            (sign * 21, 63, 64),
-            (sign * 56, 58, 82),
-            (sign * 95, 28, 98),
-            (sign * 138, 4, 108),
-        )
+        curve = ((sign * 21, 63, 64), (sign * 56, 58, 82), (sign * 95, 28, 98), (sign * 138, 4, 108))
         for start, end in pairwise(curve):
             low = tuple(min(a, b) - 12 for a, b in zip(start, end, strict=True))
             high = tuple(max(a, b) + 12 for a, b in zip(start, end, strict=True))

@@ -35,23 +35,17 @@ def bounding_box(mask: NDArray[np.bool_]) -> Cut | None:
 
 def to_outer(outer: Cut, inner: Cut) -> Cut:
     """A part of a part, as a part of the whole."""
-    z, y, x = (
-        slice(o.start + i.start, o.start + i.stop) for o, i in zip(outer, inner, strict=True)
-    )
+    z, y, x = (slice(o.start + i.start, o.start + i.stop) for o, i in zip(outer, inner, strict=True))
     return z, y, x
 
 
 def to_inner(inner: Cut, outer: Cut) -> Cut:
     """A part of the whole, as a part of the larger part that holds it."""
-    z, y, x = (
-        slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True)
-    )
+    z, y, x = (slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True))
     return z, y, x
 
 
 def intersect(one: Cut, other: Cut) -> Cut | None:
     """What two parts share; None where they share nothing."""
-    z, y, x = (
-        slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, other, strict=True)
-    )
+    z, y, x = (slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, other, strict=True))
     return None if any(s.start >= s.stop for s in (z, y, x)) else (z, y, x)

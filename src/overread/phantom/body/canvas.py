@@ -39,10 +39,7 @@ class Grid:
     @cached_property
     def axes(self) -> tuple[Floats, Floats, Floats]:
         """Coordinates of the voxel centres along x (falling), y (falling) and z (rising)."""
-        rising = [
-            (np.arange(n) - (n - 1) / 2) * step
-            for n, step in zip(self.counts, self.step, strict=True)
-        ]
+        rising = [(np.arange(n) - (n - 1) / 2) * step for n, step in zip(self.counts, self.step, strict=True)]
         signs = (-1, -1, 1)
         x, y, z = (
             (middle + sign * line).astype(np.float32)
@@ -132,13 +129,7 @@ class Canvas:
         return other
 
     def paint(
-        self,
-        cut: Cut,
-        depth: Floats,
-        hu: Floats | float,
-        *,
-        label: int | None = None,
-        strength: float = 1.0,
+        self, cut: Cut, depth: Floats, hu: Floats | float, *, label: int | None = None, strength: float = 1.0
     ) -> None:
         """Fill a shape, given by its depth in a part of the volume, with a value."""
         cover = soft_cover(depth, self.grid.blur)

@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 
 from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.habitus import Habitus
-from overread.phantom.body.shapes import (
-    Floats,
-    ellipsoid_depth,
-    interpolate_profile,
-    oval_depth,
-    union_depth,
-)
+from overread.phantom.body.shapes import Floats, ellipsoid_depth, interpolate_profile, oval_depth, union_depth
 
 LOBES = tuple(lobe.code for lobe in lung_names().lobes)
 SEGMENTS = tuple(lung_names().segments)
@@ -221,9 +215,7 @@ class LungShape:
         number: NDArray[np.uint8] = np.where(x > 0, right, left).astype(np.uint8)
         return number
 
-    def segment_number(
-        self, x: Floats, y: Floats, z: Floats, lobe: NDArray[np.uint8]
-    ) -> NDArray[np.uint8]:
+    def segment_number(self, x: Floats, y: Floats, z: Floats, lobe: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Number of the segment, 1 to 18 as in `SEGMENTS`, of points whose lobe is known."""
         best = np.full(lobe.shape, np.inf, np.float32)
         number = np.zeros(lobe.shape, np.uint8)

@@ -11,13 +11,7 @@ from overread.phantom.body.boxes import template_box
 from overread.phantom.body.canvas import ORGAN_NUMBERS, Canvas
 from overread.phantom.body.lungs import HEART_AXIS, HEART_CENTRE, LungShape
 from overread.phantom.body.noise import NoiseTile
-from overread.phantom.body.shapes import (
-    Floats,
-    Point,
-    capsule_distance,
-    ellipsoid_depth,
-    soft_cover,
-)
+from overread.phantom.body.shapes import Floats, Point, capsule_distance, ellipsoid_depth, soft_cover
 
 BLOOD_HU = 41.0
 
@@ -55,17 +49,13 @@ def paint_heart(canvas: Canvas, lungs: LungShape, grain: NoiseTile) -> None:
         ax, ay, az = HEART_AXIS
         cx, cy, cz = (c + 12 * a for c, a in zip(HEART_CENTRE, HEART_AXIS, strict=True))
         along = (x - cx) * ax + (y - cy) * ay + (z - cz) * az
-        across = np.sqrt(
-            np.maximum((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2 - along * along, 0)
-        )
+        across = np.sqrt(np.maximum((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2 - along * along, 0))
         wall = 5 * s - np.abs(np.sqrt((along * 0.62) ** 2 + across**2) - 27 * s)
         canvas.paint(cut, np.minimum(wall, depth - 2).astype(np.float32), 50.0)
         base = (x - 2) * ax + (y - 12) * ay + (z + 58) * az
         groove = np.minimum(3.4 - 0.25 * np.maximum(depth, 0) - np.abs(base), depth + 3)
         canvas.paint(cut, groove.astype(np.float32), -95.0)
-        septum = np.minimum(
-            1.5 - 0.12 * np.maximum(depth, 0) - np.abs(x + 10 + 0.55 * (y - 60)), depth + 3
-        )
+        septum = np.minimum(1.5 - 0.12 * np.maximum(depth, 0) - np.abs(x + 10 + 0.55 * (y - 60)), depth + 3)
         septum = np.minimum(septum, along + 6)
         canvas.paint(cut, septum.astype(np.float32), -88.0)
 
@@ -94,21 +84,10 @@ def paint_vessels(canvas: Canvas, lungs: LungShape) -> None:
         paint_tube(canvas, lungs, lower, [8.5, 7, 5], BLOOD_HU)
     cava = [(26, 20, 62), (28, 16, 40), (28, 14, 10), (28, 12, -30), (24, 8, -50)]
     paint_tube(canvas, lungs, cava, [7.5, 8.5, 9.5, 10, 11], BLOOD_HU - 1, n["superior vena cava"])
-    arch = [
-        (28, 6, 10),
-        (24, -16, 14),
-        (14, -36, 10),
-        (10, -44, -10),
-        (8, -44, -120),
-        (8, -36, -190),
-    ]
+    arch = [(28, 6, 10), (24, -16, 14), (14, -36, 10), (10, -44, -10), (8, -44, -120), (8, -36, -190)]
     paint_tube(canvas, lungs, arch, [4.5, 4.5, 4, 3.5, 3.5, 3.5], BLOOD_HU)
     paint_tube(
-        canvas,
-        lungs,
-        [(26, 20, 60), (5, 30, 52), (-22, 30, 64), (-34, 22, 84)],
-        [7, 6.5, 6.5, 6],
-        BLOOD_HU,
+        canvas, lungs, [(26, 20, 60), (5, 30, 52), (-22, 30, 64), (-34, 22, 84)], [7, 6.5, 6.5, 6], BLOOD_HU
     )
     paint_tube(canvas, lungs, [(26, 20, 60), (32, 22, 84)], [7, 6], BLOOD_HU)
     neck = (
@@ -129,9 +108,7 @@ def paint_vessels(canvas: Canvas, lungs: LungShape) -> None:
             BLOOD_HU,
         )
         paint_tube(canvas, lungs, [(sign * 32, 16, 95), (sign * 30, 10, 135)], [6, 5.5], BLOOD_HU)
-        for cut, (x, y, z) in template_box(
-            canvas.grid, lungs.habitus, (-40, -20, 95), (40, 40, 160)
-        ):
+        for cut, (x, y, z) in template_box(canvas.grid, lungs.habitus, (-40, -20, 95), (40, 40, 160)):
             lobe = ellipsoid_depth(x, y, z, (sign * 15, 12, 122), (8, 10, 19))
             canvas.paint(cut, lobe, 98.0, label=n["thyroid"])
     gullet = [
@@ -149,9 +126,7 @@ def paint_vessels(canvas: Canvas, lungs: LungShape) -> None:
 def paint_belly(canvas: Canvas, lungs: LungShape, grain: NoiseTile) -> None:
     """Diaphragm, liver, spleen, stomach and the fat around them."""
     h = lungs.habitus
-    for cut, (x, y, z) in template_box(
-        canvas.grid, h, (-140, -100, -260), (140, 110, -60 - h.breath)
-    ):
+    for cut, (x, y, z) in template_box(canvas.grid, h, (-140, -100, -260), (140, 110, -60 - h.breath)):
         cavity, _ = lungs.cavity_depth(x, y, z)
         height, cosine = lungs.diaphragm_height(x, y)
         under = np.minimum((height - z) * cosine, cavity).astype(np.float32)
@@ -164,9 +139,7 @@ def paint_belly(canvas: Canvas, lungs: LungShape, grain: NoiseTile) -> None:
         liver = np.minimum(inner, edge * 0.7)
         back = np.sqrt((x - 2) ** 2 + (y + 50) ** 2) - 38
         liver = np.minimum(liver, back)
-        canvas.paint(
-            cut, liver.astype(np.float32), h.liver + 3 * texture, label=ORGAN_NUMBERS["liver"]
-        )
+        canvas.paint(cut, liver.astype(np.float32), h.liver + 3 * texture, label=ORGAN_NUMBERS["liver"])
         inner = inner - (1 + 0.1 * h.fat)
         stomach = ellipsoid_depth(x, y, z, (-52, 24, -150 - h.breath), (40, 44, 36))
         stomach = np.minimum(np.minimum(stomach, inner + 1), -liver - 2).astype(np.float32)

@@ -45,9 +45,7 @@ def ellipsoid_depth(x: Floats, y: Floats, z: Floats, centre: Point, radii: Point
     return np.where(r < 0.3, near_middle, depth).astype(np.float32, copy=False)
 
 
-def oval_depth(
-    x: Floats, y: Floats, a: Floats | float, b: Floats | float, square: Floats | float
-) -> Floats:
+def oval_depth(x: Floats, y: Floats, a: Floats | float, b: Floats | float, square: Floats | float) -> Floats:
     """Depth in an ellipse whose four corners are pushed out by the share `square`."""
     u, v = x / a, y / b
     uu, vv = u * u, v * v

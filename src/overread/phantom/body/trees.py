@@ -131,9 +131,7 @@ def _grow_lobe(
         _add_airways(twigs, airways, parent, rng)
 
 
-def _add_airways(
-    twigs: list[Branch], airways: list[Branch], root: int, rng: np.random.Generator
-) -> None:
+def _add_airways(twigs: list[Branch], airways: list[Branch], root: int, rng: np.random.Generator) -> None:
     """Airways along the larger arteries, each shifted to lie beside its artery."""
     aside = rng.normal(0, 1, 3)
     aside /= np.linalg.norm(aside)

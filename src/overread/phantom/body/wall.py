@@ -73,9 +73,7 @@ def paint_wall(
     outer, lean = body_depth(habitus, x, y, z)
     canvas.paint(cut, outer, 20.0, label=ORGAN_NUMBERS["skin"])
     texture = grain.sample(cut, canvas.grid.shape)
-    canvas.paint(
-        cut, outer - np.float32(1.8), habitus.fat_hu + 9 * texture, label=ORGAN_NUMBERS["fat"]
-    )
+    canvas.paint(cut, outer - np.float32(1.8), habitus.fat_hu + 9 * texture, label=ORGAN_NUMBERS["fat"])
     if habitus.sex == "female":
         _paint_glands(canvas, cut, habitus, xyz, texture, lean)
     outside = -cavity

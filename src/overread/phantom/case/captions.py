@@ -40,10 +40,7 @@ _CLEAR_SLICE = (
     "This slice shows nothing out of the ordinary.",
     "No abnormality is seen on this slice.",
 )
-_CLEAR_FILM = (
-    "No abnormality is seen on this film.",
-    "The film shows nothing out of the ordinary.",
-)
+_CLEAR_FILM = ("No abnormality is seen on this film.", "The film shows nothing out of the ordinary.")
 _CLEAR_CT = "CT of the chest shows no abnormality of lung or pleura."
 
 
@@ -92,9 +89,7 @@ def write_film_sentences(
     told: list[str] = []
     for sign in _visible_signs(sight.signs):
         stance: Stance = "positive" if sign.seen == "seen" else "hedged"
-        made = write_sign_sentence(
-            sign, sight, rng, stance=stance, style="radiologist", held_out=held_out
-        )
+        made = write_sign_sentence(sign, sight, rng, stance=stance, style="radiologist", held_out=held_out)
         told.append(to_sentence(made.text))
     return told
 
@@ -139,9 +134,7 @@ def _time_phrase(draft: Draft, look: PictureSpec, rng: np.random.Generator) -> s
     return pick(rng, (f", {draft.interval} later", f" at follow-up after {draft.interval}"))
 
 
-def _finding_sentence(
-    statement: FindingStatement, rng: np.random.Generator, *, held_out: bool
-) -> str:
+def _finding_sentence(statement: FindingStatement, rng: np.random.Generator, *, held_out: bool) -> str:
     """One finding as a sentence that names its place."""
     return to_sentence(write_sentence(statement, rng, held_out=held_out, name_place=True).text)
 

@@ -52,16 +52,8 @@ _EXTENT_CHANGES: dict[Turn, tuple[str, ...]] = {
         "{thing} {has} regressed",
         "{thing} {is} less extensive than on the earlier examination",
     ),
-    "same": (
-        "{thing} {is} unchanged",
-        "{thing} {is} stable",
-        "{thing} {has} not changed",
-    ),
-    "gone": (
-        "{thing} {has} resolved",
-        "{thing} {is} no longer seen",
-        "{thing} {has} cleared completely",
-    ),
+    "same": ("{thing} {is} unchanged", "{thing} {is} stable", "{thing} {has} not changed"),
+    "gone": ("{thing} {has} resolved", "{thing} {is} no longer seen", "{thing} {has} cleared completely"),
 }
 _NEW_FINDINGS = ("there {is} {fresh}", "{indefinite} {has} newly appeared", "{indefinite} {is} new")
 
@@ -96,9 +88,7 @@ def write_changes(
 
 
 def _follow_up_phrase(interval: str, rng: np.random.Generator) -> str:
-    return pick(rng, ("After {},", "At follow-up after {},", "On follow-up {} later,")).format(
-        interval
-    )
+    return pick(rng, ("After {},", "At follow-up after {},", "On follow-up {} later,")).format(interval)
 
 
 def _choose_template(

@@ -32,10 +32,7 @@ VOLUME_RATIOS: dict[Turn, tuple[float, float]] = {
 MIN_VOLUME_RATIO = 1.25
 """Below this ratio of volumes, either way, nothing is said to have changed."""
 
-_SCALE_FACTORS = {
-    "larger": {3: 1.33, 2: 1.55, 1: 1.8},
-    "smaller": {3: 0.68, 2: 0.57, 1: 0.45},
-}
+_SCALE_FACTORS = {"larger": {3: 1.33, 2: 1.55, 1: 1.8}, "smaller": {3: 0.68, 2: 0.57, 1: 0.45}}
 _VOLUME_POWERS = {"2d": 3, "2h": 3, "effusion": 1, "pneumothorax": 1}
 """About which power of its scale the volume of a category or kind is; 2 where it is not here."""
 
@@ -98,13 +95,9 @@ def measure_changes(first: Visit, second: Visit, draft: Draft) -> tuple[FindingC
                 ratio=None if ratio is None else round(ratio, 3),
             )
         )
-    for name in dict.fromkeys(
-        one.statement.kind for one in (*first.extrapulmonary, *second.extrapulmonary)
-    ):
+    for name in dict.fromkeys(one.statement.kind for one in (*first.extrapulmonary, *second.extrapulmonary)):
         before, after = (_extrapulmonary_statement(visit, name) for visit in (first, second))
-        found.append(
-            FindingChange(turn=_classify_change(before, after, None), before=before, after=after)
-        )
+        found.append(FindingChange(turn=_classify_change(before, after, None), before=before, after=after))
     return tuple(found)
 
 
@@ -131,9 +124,7 @@ def _plans_of_day(draft: Draft, day: int, days: Sequence[Visit]) -> list[Finding
     return found
 
 
-def _find_earlier(
-    earlier: Sequence[DrawnFinding], number: int, turn: Turn
-) -> EarlierFinding | None:
+def _find_earlier(earlier: Sequence[DrawnFinding], number: int, turn: Turn) -> EarlierFinding | None:
     for place, drawn in enumerate(earlier):
         if drawn.plan == number:
             return EarlierFinding(drawn, tuple(earlier[:place]), VOLUME_RATIOS[turn])
@@ -165,9 +156,7 @@ def _extrapulmonary_of_day(draft: Draft, day: int) -> list[str]:
     return both + some
 
 
-def _finding_of_plan(
-    visit: Visit, plan: int
-) -> tuple[DrawnFinding | None, FindingStatement | None]:
+def _finding_of_plan(visit: Visit, plan: int) -> tuple[DrawnFinding | None, FindingStatement | None]:
     for drawn, finding in zip(visit.drawn_findings, visit.findings, strict=True):
         if drawn.plan == plan:
             return drawn, finding.statement

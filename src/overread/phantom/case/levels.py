@@ -66,9 +66,7 @@ def describe_level(body: Body, grid: Grid, plane: Plane, index: int) -> str:
     return next(words for least, words in _LEVELS[plane] if at >= least)
 
 
-def choose_usual_level(
-    body: Body, grid: Grid, plane: Plane, window: str, laid: Sequence[int]
-) -> int:
+def choose_usual_level(body: Body, grid: Grid, plane: Plane, window: str, laid: Sequence[int]) -> int:
     """A slice at the first level that is usual for a plane and a window, and not yet taken."""
     axis = plane_axis(plane)
     line = grid.axes[2 - axis]
@@ -77,9 +75,7 @@ def choose_usual_level(
         point = np.array(_CARINA)
         point[2 - axis] = level
         found.append(int(np.argmin(np.abs(line - body.habitus.to_patient(point)[2 - axis]))))
-    free = [
-        n for n in found if all(abs(float(line[n] - line[m])) >= _MIN_DISTANCE_MM for m in laid)
-    ]
+    free = [n for n in found if all(abs(float(line[n] - line[m])) >= _MIN_DISTANCE_MM for m in laid)]
     return (free or found)[0]
 
 

@@ -60,11 +60,7 @@ class Snapshot:
 
 def lungs_box(scan: Scan, target: Target) -> Cut:
     """The part of the arrays that a finding of the target may change: its lungs, and their rim."""
-    codes = [
-        code
-        for code in LOBES
-        if _side_letter(code) in {_side_letter(lobe) for lobe in target.lobes}
-    ]
+    codes = [code for code in LOBES if _side_letter(code) in {_side_letter(lobe) for lobe in target.lobes}]
     box = scan.target_box(Target(tuple(codes)))
     if box is None:
         return slice(0, 0), slice(0, 0), slice(0, 0)
@@ -87,9 +83,7 @@ class Redrawer:
         for former in formers:
             _add_entities(self._reserved, former.drawn.entities)
 
-    def redraw(
-        self, draw: DrawFunction, former: EarlierFinding, scale: float
-    ) -> DrawnFinding | None:
+    def redraw(self, draw: DrawFunction, former: EarlierFinding, scale: float) -> DrawnFinding | None:
         """Draw one so that its volume changes as it should; None, and nothing drawn, if it cannot.
 
         `scale` is tried first. What the change then was says how strong the next one must be.
@@ -100,9 +94,7 @@ class Redrawer:
         factor = log(scale / was.scale)
         for _ in range(_MAX_TRIES):
             undo = Snapshot(self.scan, self._lungs_box(was))
-            found = self._draw_in_place(
-                draw, former, replace(was, scale=was.scale * exp(factor)), undo
-            )
+            found = self._draw_in_place(draw, former, replace(was, scale=was.scale * exp(factor)), undo)
             there = 0.0 if found is None else found.voxels / former.drawn.voxels
             if found is not None and former.ratio[0] <= there <= former.ratio[1]:
                 return found

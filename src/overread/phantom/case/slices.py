@@ -28,13 +28,7 @@ from numpy.typing import NDArray
 
 from overread.core import Geometry, Record
 from overread.phantom.body.canvas import ORGAN_NUMBERS
-from overread.phantom.case.levels import (
-    PLANES,
-    Plane,
-    choose_usual_level,
-    describe_level,
-    plane_axis,
-)
+from overread.phantom.case.levels import PLANES, Plane, choose_usual_level, describe_level, plane_axis
 from overread.phantom.case.slice_areas import SliceAreas, measure_slice_areas, min_visible_mm2
 from overread.phantom.findings.extrapulmonary import ExtrapulmonaryFinding
 from overread.phantom.findings.measure import measure_finding
@@ -188,9 +182,7 @@ def _list_candidates(draft: Draft, days: Sequence[Visit]) -> list[_Candidate]:
             key = f"plan-{drawn.plan}"
             plan = draft.plans[drawn.plan]
             weight = 4.0 if plan.needed else 2.0 if drawn.plan < draft.illness_plans else 0.5
-            item = found.setdefault(
-                key, _Candidate(key, drawn.kind, weight, min_visible_mm2(drawn))
-            )
+            item = found.setdefault(key, _Candidate(key, drawn.kind, weight, min_visible_mm2(drawn)))
             item.days[day] = drawn
             for plane in PLANES:
                 item.profiles[day, plane] = measure_slice_areas(grid, drawn.entities, plane)
@@ -198,9 +190,7 @@ def _list_candidates(draft: Draft, days: Sequence[Visit]) -> list[_Candidate]:
             name = other.statement.kind
             own = name in draft.extrapulmonary[: draft.illness_extrapulmonary]
             weight = 4.0 if name in needed_extrapulmonary(draft) else 2.0 if own else 0.3
-            item = found.setdefault(
-                f"beyond-{name}", _Candidate(f"beyond-{name}", name, weight, 1.0)
-            )
+            item = found.setdefault(f"beyond-{name}", _Candidate(f"beyond-{name}", name, weight, 1.0))
             item.days[day] = other
             for plane, held in _extrapulmonary_areas(visit, other).items():
                 item.profiles[day, plane] = held
@@ -218,9 +208,7 @@ def _extrapulmonary_areas(visit: Visit, other: ExtrapulmonaryFinding) -> dict[Pl
     if kind in organs:
         chalk = _find_calcium(visit, organs[kind])
         entities = [chalk] if chalk is not None else []
-        return {
-            plane: measure_slice_areas(grid, entities, plane) / _CALCIUM_MM2 for plane in PLANES
-        }
+        return {plane: measure_slice_areas(grid, entities, plane) / _CALCIUM_MM2 for plane in PLANES}
     found: dict[Plane, SliceAreas] = {}
     for plane, reach in _REACH_MM[kind].items():
         axis = plane_axis(plane)
@@ -272,11 +260,7 @@ def _score_slices(
 
 
 def _make_slice(
-    visit: Visit,
-    look: PictureSpec,
-    index: int,
-    able: Sequence[_Candidate],
-    there: Sequence[_Candidate],
+    visit: Visit, look: PictureSpec, index: int, able: Sequence[_Candidate], there: Sequence[_Candidate]
 ) -> CaseSlice:
     assert look.plane is not None
     assert look.window is not None
@@ -295,8 +279,7 @@ def _make_slice(
         level=describe_level(visit.body, visit.scan.canvas.grid, plane, index),
         shown=tuple(
             ShownFinding(
-                key=item.key,
-                statement=_statement_in_slice(visit, item.days[look.time], plane, index),
+                key=item.key, statement=_statement_in_slice(visit, item.days[look.time], plane, index)
             )
             for item in there
         ),

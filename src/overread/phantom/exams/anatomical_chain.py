@@ -72,9 +72,7 @@ def find_structure_boxes(patient: Patient) -> StructureBoxes:
     for side in ("right", "left"):
         own = [lobes.get(lobe.code) for lobe in lung_names().lobes if lobe.side == side]
         lungs[side] = enclosing_box([organs[ORGAN_NUMBERS[f"{side} lung"] - 1], *own])
-        pleura[side] = enclosing_box(
-            [organs[ORGAN_NUMBERS[f"{side} pleural space"] - 1], lungs[side]]
-        )
+        pleura[side] = enclosing_box([organs[ORGAN_NUMBERS[f"{side} pleural space"] - 1], lungs[side]])
     depth, height, width = patient.hu.shape
     return StructureBoxes(
         scan=(0, 0, 0, width, height, depth),
@@ -94,10 +92,7 @@ def build_chain(
     if statement.side is None:
         steps = [_scan_step(statement, where, "chest")]
     elif not statement.lobes:
-        steps = [
-            _scan_step(statement, where, "pleural spaces"),
-            *_pleura_steps(where, finding, entities),
-        ]
+        steps = [_scan_step(statement, where, "pleural spaces"), *_pleura_steps(where, finding, entities)]
     else:
         steps = [_scan_step(statement, where, "lungs"), *_lung_steps(patient, where, finding)]
     passed = {number for step in steps for number in step.within}
@@ -174,9 +169,7 @@ def _pleura_steps(
     return steps
 
 
-def _lung_steps(
-    patient: Patient, where: StructureBoxes, finding: PatientFinding
-) -> list[ChainStep]:
+def _lung_steps(patient: Patient, where: StructureBoxes, finding: PatientFinding) -> list[ChainStep]:
     """One step for each lung, then for each lobe, then for each segment; inner boxes first."""
     statement = finding.statement
     segments = _widen_boxes(patient.segments, SEGMENTS, statement.segments, where.segments, finding)
@@ -192,9 +185,7 @@ def _lung_steps(
     steps: list[ChainStep] = []
     at: dict[str, int] = {}
 
-    def step(
-        level: Level, code: str, name: str, text: str, box: VoxelBox, parent: str | None
-    ) -> None:
+    def step(level: Level, code: str, name: str, text: str, box: VoxelBox, parent: str | None) -> None:
         at[code] = 1 + len(steps)  # the whole scan is step 0
         within = (0 if parent is None else at[parent],)
         steps.append(ChainStep(level=level, structure=name, text=text, box=box, within=within))

@@ -28,19 +28,10 @@ from overread.benchmarks.medthinkvqa.write import row_of
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Record
 from overread.errors import OverreadError
-from overread.phantom.case.captions import (
-    write_ct_caption,
-    write_film_caption,
-    write_imaging_findings,
-)
+from overread.phantom.case.captions import write_ct_caption, write_film_caption, write_imaging_findings
 from overread.phantom.case.change_words import write_changes
 from overread.phantom.case.days import FindingChange, measure_changes
-from overread.phantom.case.slices import (
-    CaseSlice,
-    choose_slices,
-    needed_extrapulmonary,
-    render_slice,
-)
+from overread.phantom.case.slices import CaseSlice, choose_slices, needed_extrapulmonary, render_slice
 from overread.phantom.exams.dataset_card import Counts
 from overread.phantom.exams.list_files import write_entries, write_lines
 from overread.phantom.film.renderer import FilmRenderer, Radiograph
@@ -132,11 +123,7 @@ def write_case(
         raise OverreadError("the case has two time points, and nothing has changed between them")
     laid = choose_slices(draft, visits)
     check_all_pictured(draft, laid)
-    hu = (
-        scans
-        if scans is not None
-        else [make_noisy_scan(visit, day) for day, visit in enumerate(visits)]
-    )
+    hu = scans if scans is not None else [make_noisy_scan(visit, day) for day, visit in enumerate(visits)]
     captions: list[str] = []
     for look, one in zip(draft.pictures, laid, strict=True):
         rng = _case_rng(settings, draft, "caption", look.id)
@@ -253,24 +240,16 @@ def _make_record(
     )
 
 
-def _findings_of_all_days(
-    visits: Sequence[Visit], found: Sequence[FindingChange]
-) -> list[FindingStatement]:
+def _findings_of_all_days(visits: Sequence[Visit], found: Sequence[FindingChange]) -> list[FindingStatement]:
     """Statements of the findings of all days, each as measured on the first day that had it."""
     if found:
         return [one for change in found if (one := change.before or change.after) is not None]
     first = visits[0]
-    return [
-        *(one.statement for one in first.findings),
-        *(one.statement for one in first.extrapulmonary),
-    ]
+    return [*(one.statement for one in first.findings), *(one.statement for one in first.extrapulmonary)]
 
 
 def _changes_by_key(found: Sequence[FindingChange]) -> dict[str, FindingChange]:
-    return {
-        f"beyond-{one.statement.kind}" if one.plan is None else f"plan-{one.plan}": one
-        for one in found
-    }
+    return {f"beyond-{one.statement.kind}" if one.plan is None else f"plan-{one.plan}": one for one in found}
 
 
 def _case_line(
@@ -292,11 +271,7 @@ def _case_line(
         "answer": draft.answer,
         "interval": draft.interval,
         "plans": [
-            {
-                "kind": f"{p.category} {p.kind}",
-                "needed": p.needed,
-                "illness": n < draft.illness_plans,
-            }
+            {"kind": f"{p.category} {p.kind}", "needed": p.needed, "illness": n < draft.illness_plans}
             for n, p in enumerate(draft.plans)
         ],
         "days": [_day_to_json(visit) for visit in visits],

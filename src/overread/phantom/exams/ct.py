@@ -90,9 +90,7 @@ def write_scan(patient: Patient, out: Path) -> ScanRecord:
     affine = np.asarray(patient.geometry.affine)
     image, mask, *anatomy = (out / file for file in list_scan_files(patient.number))
     write_volume(image, _to_stored_order(patient.hu), affine)
-    for path, labels in zip(
-        anatomy, (patient.organs, patient.lobes, patient.segments), strict=True
-    ):
+    for path, labels in zip(anatomy, (patient.organs, patient.lobes, patient.segments), strict=True):
         write_volume(path, _to_stored_order(labels), affine)
     channels = [patient.labels(n) for n in range(len(patient.findings))]
     write_mask(mask, [_to_stored_order(labels) for labels in channels], affine)
@@ -149,8 +147,7 @@ def label_names() -> dict[str, dict[str, str]]:
         "segments": [segment_name(code) for code in SEGMENTS],
     }
     return {
-        part: {str(number): name for number, name in enumerate(names, 1)}
-        for part, names in named.items()
+        part: {str(number): name for number, name in enumerate(names, 1)} for part, names in named.items()
     }
 
 
@@ -167,9 +164,7 @@ def _make_record(patient: Patient, channels: Sequence[NDArray[np.uint8]]) -> Sca
     for number, (finding, labels) in enumerate(zip(patient.findings, channels, strict=True)):
         key = str(number)
         # What counts is what the mask shows, entity by entity.
-        voxels = [
-            int((labels[entity.cut] == n).sum()) for n, entity in enumerate(finding.entities, 1)
-        ]
+        voxels = [int((labels[entity.cut] == n).sum()) for n, entity in enumerate(finding.entities, 1)]
         boxes = [box for box in label_boxes(labels, len(voxels)) if box is not None]
         if len(boxes) < len(voxels):
             raise OverreadError(f"finding {number} has an entity without a voxel of its own")

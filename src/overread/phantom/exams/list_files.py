@@ -24,9 +24,7 @@ def write_entries(
     shutil.rmtree(scratch, ignore_errors=True)
     try:
         for split, entries in splits.items():
-            made = MemoryRelease(
-                benchmark, split, entries, _refuse_file, form=form, count=len(entries)
-            )
+            made = MemoryRelease(benchmark, split, entries, _refuse_file, form=form, count=len(entries))
             write(made, scratch, pictures=False)
         for path in sorted(scratch.iterdir()):
             path.replace(root / path.name)

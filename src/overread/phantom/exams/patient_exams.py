@@ -47,9 +47,7 @@ class PatientRecord(Record):
         return {case_exam.NAME: self.case, ct.NAME: self.scan, xray.NAME: self.film}[exam]
 
 
-def write_exams(
-    number: int, settings: PatientSettings, exams: Sequence[str], out: Path
-) -> PatientRecord:
+def write_exams(number: int, settings: PatientSettings, exams: Sequence[str], out: Path) -> PatientRecord:
     """Make a patient and write the exams that are asked for, all but their lists."""
     days: tuple[Visit, ...] = ()
     if settings.mix == "illness":

@@ -24,9 +24,7 @@ def write_text_cases(
     """
     root = out / NAME
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(
-            f"{out} already exists and is not an empty folder", remedy="choose another folder"
-        )
+        raise UsageError(f"{out} already exists and is not an empty folder", remedy="choose another folder")
     splits: dict[str, list[Entry]] = {}
     for number in range(1, patients + 1):
         entry = make_text_entry(draw_draft(number, settings), settings)

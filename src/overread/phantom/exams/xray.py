@@ -33,13 +33,7 @@ from overread.phantom.film.questions import draw_questions, read_question_entry
 from overread.phantom.film.report import XrayReport, write_xray_report
 from overread.phantom.film.sign import FRONTAL, FilmContents, View
 from overread.phantom.film.source_rows import make_source_row
-from overread.phantom.film.trace import (
-    FilmTrace,
-    crop_paths,
-    draw_film_trace,
-    film_path,
-    read_trace_entry,
-)
+from overread.phantom.film.trace import FilmTrace, crop_paths, draw_film_trace, film_path, read_trace_entry
 from overread.phantom.population import draw_views, seed_for, split_of
 from overread.phantom.visit import PatientSettings, draw_style
 from overread.pixels.draw import crop
@@ -155,9 +149,7 @@ def write_film_texts(
     )
 
 
-def write_films(
-    visit: FilmedPatient, room: FilmTaker, sight: FilmContents, out: Path
-) -> FilmRecord:
+def write_films(visit: FilmedPatient, room: FilmTaker, sight: FilmContents, out: Path) -> FilmRecord:
     """Write the films and crops of one patient; each file appears whole.
 
     `sight` is what his frontal film shows; whether there is a lateral one too is drawn as
@@ -183,9 +175,7 @@ def write_films(
         files[f"{NAME}/{file}"] = encode(crop(pixels, box), kind="jpeg", quality=JPEG_QUALITY)
     beside = f"{folder}/lateral.jpg" if lateral else None
     if beside is not None:
-        files[f"{NAME}/{beside}"] = encode(
-            room.render("lateral").pixels, kind="jpeg", quality=JPEG_QUALITY
-        )
+        files[f"{NAME}/{beside}"] = encode(room.render("lateral").pixels, kind="jpeg", quality=JPEG_QUALITY)
     for file, data in files.items():
         with open_atomic(out / file) as stream_out:
             stream_out.write(data)

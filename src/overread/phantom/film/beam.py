@@ -89,9 +89,7 @@ class Beam:
             (int(max(0, np.ceil(2 - lo))), int(max(0, np.ceil(hi - size + 2))))
             for (lo, hi), size in zip(box, image.shape, strict=True)
         ]
-        sheet = Pillow.fromarray(
-            np.ascontiguousarray(np.pad(image[::-1], around), np.float32), mode="F"
-        )
+        sheet = Pillow.fromarray(np.ascontiguousarray(np.pad(image[::-1], around), np.float32), mode="F")
         rows, columns = window
         frame = (
             box[1][0] + around[1][0], box[0][0] + around[0][0],
@@ -121,9 +119,7 @@ _AIR_GAP_MM = 25.0
 """Millimetres between the skin and the detector."""
 
 
-def aim_beam(
-    body: Body, view: View, reach: tuple[float, float], size: str, rng: np.random.Generator
-) -> Beam:
+def aim_beam(body: Body, view: View, reach: tuple[float, float], size: str, rng: np.random.Generator) -> Beam:
     """Set tube, detector and collimator for a patient; `reach` is where the skin lies."""
     h = body.habitus
     back, front = reach

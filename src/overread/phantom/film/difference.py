@@ -61,9 +61,7 @@ class FilmDifference:
         return drop_small_islands(mask, _MIN_ISLAND_MM2 / self.spacing**2)
 
 
-def compare_films(
-    with_it: NDArray[np.uint8], without: NDArray[np.uint8], spacing: float
-) -> FilmDifference:
+def compare_films(with_it: NDArray[np.uint8], without: NDArray[np.uint8], spacing: float) -> FilmDifference:
     """Compare two films."""
     if np.array_equal(with_it, without):
         return FilmDifference(np.zeros(with_it.shape, np.float32), spacing)

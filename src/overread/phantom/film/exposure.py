@@ -59,9 +59,7 @@ def compute_transmission(water_mm: Floats, technique: ExposureSettings, spacing:
     zoom = [n / m for n, m in zip(direct.shape, wide.shape, strict=True)]
     rows = (np.arange(direct.shape[0]) + 0.5) / zoom[0] - 0.5
     columns = (np.arange(direct.shape[1]) + 0.5) / zoom[1] - 0.5
-    smooth = ndimage.map_coordinates(
-        wide, np.meshgrid(rows, columns, indexing="ij"), order=1, mode="nearest"
-    )
+    smooth = ndimage.map_coordinates(wide, np.meshgrid(rows, columns, indexing="ij"), order=1, mode="nearest")
     both: Floats = direct + np.float32(technique.scatter) * smooth.astype(np.float32)
     return both
 

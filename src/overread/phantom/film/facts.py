@@ -51,9 +51,7 @@ class Fact:
 
 
 TOPICS: tuple[Topic, ...] = (
-    Topic(
-        "consolidation", ("2b:consolidation",), ("2b", "2c", "2d", "1e", "2h", "2e", "1f"), "lung"
-    ),
+    Topic("consolidation", ("2b:consolidation",), ("2b", "2c", "2d", "1e", "2h", "2e", "1f"), "lung"),
     Topic("nodule or mass", ("2d",), ("1e", "2h", "2b", "2c", "1f"), "lung", "a"),
     Topic("hazy opacity", ("2c",), ("2b", "1e", "1d", "2f", "2e"), "lung", "a"),
     Topic("reticular opacities", ("1d:reticulation", "2f"), ("1d", "1a", "1b", "1e", "2c"), "lung"),
@@ -65,17 +63,11 @@ TOPICS: tuple[Topic, ...] = (
     Topic("pneumothorax", ("2g",), ("1c", "2h"), "pleura", "a"),
     Topic("enlarged heart", ("cardiomegaly",), ("pericardial effusion",), "heart", "an"),
     Topic("hiatal hernia", ("hiatal hernia",), (), "mediastinum", "a"),
-    Topic(
-        "mediastinal widening", ("lymph nodes",), ("aortic ectasia", "hiatal hernia"), "mediastinum"
-    ),
+    Topic("mediastinal widening", ("lymph nodes",), ("aortic ectasia", "hiatal hernia"), "mediastinum"),
     Topic("ectatic aorta", ("aortic ectasia",), ("aortic calcification",), "aorta", "an"),
 )
 
-_MIDLINE_REGIONS = {
-    "heart": "cardiac silhouette",
-    "mediastinum": "mediastinum",
-    "aorta": "aortic arch",
-}
+_MIDLINE_REGIONS = {"heart": "cardiac silhouette", "mediastinum": "mediastinum", "aorta": "aortic arch"}
 
 
 def list_facts(sight: FilmContents) -> list[Fact]:
@@ -95,26 +87,16 @@ def list_facts(sight: FilmContents) -> list[Fact]:
 def list_universal_facts() -> list[Fact]:
     """Facts that hold for every synthetic film: used where little else is certain."""
     made = [
-        _universal_fact(
-            "Trachea in the midline", "Is the trachea in the midline?", "trachea", true=True
-        ),
-        _universal_fact(
-            "Free air under the diaphragm", "Is there free air?", "abdomen", true=False
-        ),
-        _universal_fact(
-            "Catheter in the superior vena cava", "Is there a catheter?", "svc", true=False
-        ),
+        _universal_fact("Trachea in the midline", "Is the trachea in the midline?", "trachea", true=True),
+        _universal_fact("Free air under the diaphragm", "Is there free air?", "abdomen", true=False),
+        _universal_fact("Catheter in the superior vena cava", "Is there a catheter?", "svc", true=False),
     ]
     for side in SIDES:
         shifted = f"Is the trachea shifted to the {side}?"
-        made.append(
-            _universal_fact(f"Trachea shifted to the {side}", shifted, "trachea", true=False)
-        )
+        made.append(_universal_fact(f"Trachea shifted to the {side}", shifted, "trachea", true=False))
         bone = f"{side} clavicle"
         made.append(_universal_fact(f"Intact {bone}", f"Is the {bone} intact?", bone, true=True))
-        made.append(
-            _universal_fact(f"Fractured {bone}", f"Is the {bone} fractured?", bone, true=False)
-        )
+        made.append(_universal_fact(f"Fractured {bone}", f"Is the {bone} fractured?", bone, true=False))
     return made
 
 

@@ -136,9 +136,7 @@ def _paint_lungs(
     # Above the arch the lungs meet the vessels through loose fat: no straight edge on a film.
     loose = np.clip((z - 34) / 20, 0, 1) * np.clip(1 - between / 15, 0, 1)
     filled = np.float32(-40) - np.float32(700) * loose
-    canvas.paint(
-        cut, np.minimum(cavity - 1, between + 2), filled, label=ORGAN_NUMBERS["mediastinum"]
-    )
+    canvas.paint(cut, np.minimum(cavity - 1, between + 2), filled, label=ORGAN_NUMBERS["mediastinum"])
     depth = np.minimum(np.minimum(cavity - 1, -between), (z - height) * cosine)
     inside = depth > 0
     if not inside.any():
@@ -153,18 +151,16 @@ def _paint_lungs(
     line = np.maximum(line, over) * np.float32(0.30 * min(1.0, 1.1 / blur))
     canvas.paint(cut, depth, value + (-250 - value) * line)
     right = np.broadcast_to(x > 0, depth.shape)
-    lobe = np.where(
-        major < 0, np.where(right, 3, 5), np.where(right, np.where(minor > 0, 1, 2), 4)
-    ).astype(np.uint8)
+    lobe = np.where(major < 0, np.where(right, 3, 5), np.where(right, np.where(minor > 0, 1, 2), 4)).astype(
+        np.uint8
+    )
     canvas.lobes[cut][inside] = lobe[inside]
-    canvas.organs[cut][inside] = np.where(
-        right, ORGAN_NUMBERS["right lung"], ORGAN_NUMBERS["left lung"]
-    )[inside]
+    canvas.organs[cut][inside] = np.where(right, ORGAN_NUMBERS["right lung"], ORGAN_NUMBERS["left lung"])[
+        inside
+    ]
 
 
-def _harden_ribs(
-    canvas: Canvas, cut: Cut, xyz: tuple[Floats, Floats, Floats], around: Floats
-) -> None:
+def _harden_ribs(canvas: Canvas, cut: Cut, xyz: tuple[Floats, Floats, Floats], around: Floats) -> None:
     """Give ribs and blades the density that their thin cortex has before a scanner blurs it."""
     own = np.isin(canvas.organs[cut], (ORGAN_NUMBERS["ribs"], ORGAN_NUMBERS["scapulae"]))
     if own.any():
@@ -216,8 +212,7 @@ def _paint_hila(canvas: Canvas, body: Body) -> None:
         ((-53, -28, -42), (11, 16, 24)),
     ):
         low, high = (
-            tuple(c + sign * (r + 4) for c, r in zip(centre, radii, strict=True))
-            for sign in (-1, 1)
+            tuple(c + sign * (r + 4) for c, r in zip(centre, radii, strict=True)) for sign in (-1, 1)
         )
         for cut, (x, y, z) in template_box(canvas.grid, body.habitus, low, high):
             depth = ellipsoid_depth(x, y, z, centre, radii)
@@ -233,9 +228,7 @@ def _paint_heart_corners(canvas: Canvas, body: Body) -> None:
     Without them its outline is that of a ball; the lungs keep their labels there.
     """
     lungs, h = body.lungs, body.habitus
-    for cut, (x, y, z) in template_box(
-        canvas.grid, h, (-125, -45, -165 - h.breath), (100, 100, 45)
-    ):
+    for cut, (x, y, z) in template_box(canvas.grid, h, (-125, -45, -165 - h.breath), (100, 100, 45)):
         heart = lungs.heart_depth(x, y, z)
         stem = (23 - np.sqrt((x - 1) ** 2 + ((y - 12) / 1.1) ** 2)).astype(np.float32)
         stem = np.minimum(stem, 40 - z)

@@ -174,9 +174,7 @@ def settle_stomach(canvas: Canvas, hu: Floats) -> None:
     view[gas] = 24.0
     bubble = (inside & (z > level)).astype(np.float32)
     # Rounded above, where the wall of a stomach has no corners; level below.
-    round_off = [
-        4 / step for step in (canvas.grid.step[2], canvas.grid.step[1], canvas.grid.step[0])
-    ]
+    round_off = [4 / step for step in (canvas.grid.step[2], canvas.grid.step[1], canvas.grid.step[0])]
     cover = np.clip(2.5 * ndimage.gaussian_filter(bubble, round_off) - 0.75, 0, 1) * (z > level)
     view += (-985 - view) * cover.astype(np.float32)
 

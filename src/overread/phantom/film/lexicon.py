@@ -200,8 +200,7 @@ def find_sign_words(kind: str) -> SignWords:
     known = load_all_sign_words()
     if kind not in known:
         raise UnknownName(
-            f"there are no words for {kind!r} on a radiograph",
-            remedy=f"its kinds are {', '.join(known)}",
+            f"there are no words for {kind!r} on a radiograph", remedy=f"its kinds are {', '.join(known)}"
         )
     return known[kind]
 
@@ -222,17 +221,10 @@ def list_film_wordings(kind: str, stance: Stance, style: Style) -> tuple[FilmWor
             full = template.replace("{a_thing}", f"a [{noun.text}]")
             full = full.replace("{thing}", f"[{noun.text}]")
             made[full] = FilmWording(
-                text=full,
-                template=template,
-                noun=noun,
-                views=group.views,
-                near=group.near,
-                weight=weight,
+                text=full, template=template, noun=noun, views=group.views, near=group.near, weight=weight
             )
     nouns = len({one.noun for one in made.values()})
-    kept = {
-        text: one.model_copy(update={"weight": one.weight / nouns}) for text, one in made.items()
-    }
+    kept = {text: one.model_copy(update={"weight": one.weight / nouns}) for text, one in made.items()}
     for phrases in own.phrases if stance == "positive" else own.hedges:
         if phrases.style not in (None, style):
             continue
@@ -259,10 +251,7 @@ def list_film_wording_texts(kind: str, stance: Stance | None = None) -> tuple[st
     """
     stances: tuple[Stance, ...] = ("positive", "hedged") if stance is None else (stance,)
     found = (
-        one.text
-        for each in stances
-        for style in STYLES
-        for one in list_film_wordings(kind, each, style)
+        one.text for each in stances for style in STYLES for one in list_film_wordings(kind, each, style)
     )
     return tuple(dict.fromkeys(found))
 

@@ -52,8 +52,6 @@ def _burn_words(
     pen = ImageDraw.Draw(sheet)
     left, _, right, _ = pen.multiline_textbbox((0, 0), words, font=font)
     across = columns - margin - (right - left) if at_right else margin
-    pen.multiline_text(
-        (across, down), words, fill=255, font=font, align="right" if at_right else "left"
-    )
+    pen.multiline_text((across, down), words, fill=255, font=font, align="right" if at_right else "left")
     ink = np.asarray(sheet, np.float32) / 255
     pixels[:] = np.rint(pixels + (level - pixels.astype(np.float32)) * ink).astype(np.uint8)

@@ -156,9 +156,7 @@ def _affected_sides(sign: Sign) -> tuple[str, ...]:
     return tuple({sign.statement.side, *sign_sides(sign)})
 
 
-def _applicable_side(
-    line: NegativeLine, sight: FilmContents, there: dict[str, frozenset[str]]
-) -> str | None:
+def _applicable_side(line: NegativeLine, sight: FilmContents, there: dict[str, frozenset[str]]) -> str | None:
     """The side that a line may be said of, 'both', or None where it may not."""
     every = there["right"] | there["left"]
     if line.views and sight.view not in line.views:

@@ -31,9 +31,7 @@ _SLOPE_Z = (400, 400, 196, 172, 156, 142, 130, 120, 112, 98, 70)
 
 def shape_neck(canvas: Canvas, body: Body) -> None:
     """Cut the neck and the slope of the shoulders out of the scan's trunk, which ends squarely."""
-    for cut, (x, _, z) in template_box(
-        canvas.grid, body.habitus, (-300, -250, 88), (300, 250, 400)
-    ):
+    for cut, (x, _, z) in template_box(canvas.grid, body.habitus, (-300, -250, 88), (300, 250, 400)):
         top = np.interp(np.abs(x), _SLOPE_X, _SLOPE_Z).astype(np.float32)
         rise = (np.interp(np.abs(x) + 1, _SLOPE_X, _SLOPE_Z) - top).astype(np.float32)
         above = (z - top) / np.sqrt(1 + rise * rise)
@@ -90,9 +88,7 @@ def _paint_arm(canvas: Canvas, body: Body, sign: int, *, wide: bool) -> None:
         # The deltoid bridges to the shoulder, so that the armpit is no slit.
         bridge = ellipsoid_depth(x, y, z, (sign * 146, -12, 76), (44, 44, 44))
         bridge = np.where(canvas.lobes[cut] == 0, bridge, np.float32(-9))
-        hu += np.where(
-            hu < -150, (45 - hu) * soft_cover(bridge.astype(np.float32), canvas.grid.blur), 0
-        )
+        hu += np.where(hu < -150, (45 - hu) * soft_cover(bridge.astype(np.float32), canvas.grid.blur), 0)
         head = ellipsoid_depth(x, y, z, (sign * 166, -8, 86), (23, 23, 24))
         shaft = 11.5 - 2.5 * np.minimum(t * 4, 1) - far
         bone = union_depth(head, shaft.astype(np.float32), blend=8)
@@ -108,11 +104,7 @@ def _paint_blade(canvas: Canvas, body: Body, sign: int) -> None:
         ((sign * 141, -52, -8), 4.5),
         ((sign * 133, -54, -52), 3.0),
     )
-    spine = (
-        ((sign * 118, -74, 78), 5.0),
-        ((sign * 140, -60, 92), 5.5),
-        ((sign * 166, -22, 110), 8.0),
-    )
+    spine = (((sign * 118, -74, 78), 5.0), ((sign * 140, -60, 92), 5.5), ((sign * 166, -22, 110), 8.0))
     coracoid = (((sign * 152, -18, 94), 7.0), ((sign * 142, 4, 90), 6.5))
     for line in (plate, spine, coracoid):
         for cut, depth in rod_depths(canvas, body, line):

@@ -18,13 +18,7 @@ from overread.benchmarks.mmrad.release import read_question
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry
 from overread.errors import OverreadError
-from overread.phantom.film.facts import (
-    TOPICS,
-    Fact,
-    list_facts,
-    list_universal_facts,
-    matching_signs,
-)
+from overread.phantom.film.facts import TOPICS, Fact, list_facts, list_universal_facts, matching_signs
 from overread.phantom.film.lexicon import find_sign_words, sign_kind
 from overread.phantom.film.question_record import (
     CLOSED,
@@ -149,9 +143,7 @@ def _closed_ratio(sight: FilmContents, rng: np.random.Generator) -> FilmQuestion
         return None
     asked = f"Is the cardiothoracic ratio above {limit:.2f}?"
     answer = "Yes" if sight.heart_ratio > limit else "No"
-    return make_question(
-        sight, asked, CLOSED, answer, ("cardiac silhouette",), [_ratio_sentence(sight)], rng
-    )
+    return make_question(sight, asked, CLOSED, answer, ("cardiac silhouette",), [_ratio_sentence(sight)], rng)
 
 
 def _measurable(sight: FilmContents, limits: Sequence[float]) -> bool:
@@ -177,9 +169,7 @@ def _open_question(
     return makers[int(rng.integers(len(makers)))](sight, known, rng)
 
 
-def _open_region(
-    sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator
-) -> FilmQuestion | None:
+def _open_region(sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator) -> FilmQuestion | None:
     about = [fact for fact in known if fact.true]
     asked_for = [fact for fact in about if rng.random() < _ASK_RATES.get(fact.topic, 1)]
     if not asked_for:
@@ -214,9 +204,7 @@ def _shows_several(sight: FilmContents, region: str) -> bool:
     return part == "lung" and len(here) > 1
 
 
-def _open_place(
-    sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator
-) -> FilmQuestion | None:
+def _open_place(sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator) -> FilmQuestion | None:
     sign, noun = _draw_one_zone_sign(sight, rng)
     if sign is None:
         return None
@@ -227,9 +215,7 @@ def _open_place(
     return make_question(sight, f"Where is the {noun}?", OPEN, answer, (zones[0],), [reason], rng)
 
 
-def _open_side(
-    sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator
-) -> FilmQuestion | None:
+def _open_side(sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator) -> FilmQuestion | None:
     found = _unique_signs(sight)
     if not found:
         return _open_region(sight, known, rng)
@@ -240,9 +226,7 @@ def _open_side(
     return make_question(sight, asked, OPEN, f"On the {side}.", (f"{side} lung",), [reason], rng)
 
 
-def _open_heart(
-    sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator
-) -> FilmQuestion | None:
+def _open_heart(sight: FilmContents, known: Sequence[Fact], rng: np.random.Generator) -> FilmQuestion | None:
     sizes = [fact for fact in known if fact.text == "Normal heart size"]
     if not sizes:
         return None
@@ -251,9 +235,7 @@ def _open_heart(
         told = f"{told}, with a cardiothoracic ratio of {sight.heart_ratio:.2f}"
     asked = pick(rng, ("How large is the heart?", "Describe the size of the cardiac silhouette."))
     reason = f"Measured against the chest, the heart is {told}."
-    return make_question(
-        sight, asked, OPEN, f"It is {told}.", ("cardiac silhouette",), [reason], rng
-    )
+    return make_question(sight, asked, OPEN, f"It is {told}.", ("cardiac silhouette",), [reason], rng)
 
 
 def _single_question(
@@ -295,9 +277,7 @@ def _single_finding(
         return made.model_copy(update={"seen": (NONE_OF_THESE,)})
     right = pick(rng, true)
     options = [right.text, *(one.text for one in mixed[:2]), NONE_OF_THESE]
-    return make_choice_question(
-        sight, asked, options, 1, (right.region,), [right.reason], SINGLE, rng
-    )
+    return make_choice_question(sight, asked, options, 1, (right.region,), [right.reason], SINGLE, rng)
 
 
 def _single_ratio(sight: FilmContents, rng: np.random.Generator) -> FilmQuestion | None:
@@ -322,10 +302,7 @@ def _single_zone(sight: FilmContents, rng: np.random.Generator) -> FilmQuestion 
     (side,) = sign_sides(sign)
     right = f"{side} {sign_levels(sign, side)[0]} lung zone"
     others = [
-        f"{one} {level} lung zone"
-        for one in SIDES
-        for level in LEVELS
-        if f"{one} {level} lung zone" != right
+        f"{one} {level} lung zone" for one in SIDES for level in LEVELS if f"{one} {level} lung zone" != right
     ]
     chosen = [others[int(n)] for n in rng.permutation(len(others))[:3]]
     options = [text[0].upper() + text[1:] for text in (right, *chosen)]
@@ -388,9 +365,7 @@ def _draw_one_zone_sign(sight: FilmContents, rng: np.random.Generator) -> tuple[
     return pick(rng, found) if found else (None, "")
 
 
-_MAKERS: dict[
-    str, Callable[[FilmContents, Sequence[Fact], np.random.Generator], FilmQuestion | None]
-] = {
+_MAKERS: dict[str, Callable[[FilmContents, Sequence[Fact], np.random.Generator], FilmQuestion | None]] = {
     OPEN: _open_question,
     CLOSED: _closed_question,
     SINGLE: _single_question,

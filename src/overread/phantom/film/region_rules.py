@@ -64,9 +64,7 @@ class BodyPart:
         height, _ = self.body.lungs.diaphragm_height(self.x * self.side, self.y)
         return self.z - height
 
-    def filter_mask(
-        self, mask: BoolArray, deep: Callable[[Floats, Floats, Floats], BoolArray]
-    ) -> BoolArray:
+    def filter_mask(self, mask: BoolArray, deep: Callable[[Floats, Floats, Floats], BoolArray]) -> BoolArray:
         """The voxels of a mask whose places in the template pass; only these are asked."""
         points = [np.broadcast_to(axis, mask.shape)[mask] for axis in (self.x, self.y, self.z)]
         kept = mask.copy()
@@ -141,9 +139,7 @@ def _heart_bottom(body: Body) -> float:
 
 def _mediastinum(part: BodyPart) -> BoolArray:
     """What lies between the lungs, above the diaphragm and not lower than the heart."""
-    inside: BoolArray = (
-        part.organ_mask(*_MEDIASTINAL_ORGANS) & (part.lobes == 0) & (part.z < CHEST_TOP)
-    )
+    inside: BoolArray = part.organ_mask(*_MEDIASTINAL_ORGANS) & (part.lobes == 0) & (part.z < CHEST_TOP)
     inside &= (part.height_over_diaphragm > 0) & (part.z > _heart_bottom(part.body))
     return inside
 

@@ -15,12 +15,7 @@ from overread.ontology import xray_regions
 from overread.phantom.body.anatomy import Body
 from overread.phantom.body.boxes import to_outer
 from overread.phantom.body.canvas import Canvas
-from overread.phantom.film.region_rules import (
-    PAIRED_REGIONS,
-    SINGLE_REGIONS,
-    BodyPart,
-    RegionDefinition,
-)
+from overread.phantom.film.region_rules import PAIRED_REGIONS, SINGLE_REGIONS, BodyPart, RegionDefinition
 from overread.phantom.film.renderer import FilmRenderer
 from overread.phantom.film.sign import FilmBox, View
 from overread.phantom.findings.scan import BoolArray, Entity, bounding_box
@@ -42,15 +37,10 @@ def find_region(canvas: Canvas, body: Body, name: str) -> Entity | None:
     return None if known is None else find_defined(canvas, body, *known)
 
 
-def find_defined(
-    canvas: Canvas, body: Body, what: RegionDefinition, side: int = 0
-) -> Entity | None:
+def find_defined(canvas: Canvas, body: Body, what: RegionDefinition, side: int = 0) -> Entity | None:
     """The voxels that a region's definition selects; None where the grid holds none of them."""
     sign = -1 if side < 0 else 1
-    ends = [
-        (what.low[0] * sign, what.high[0] * sign),
-        *zip(what.low[1:], what.high[1:], strict=True),
-    ]
+    ends = [(what.low[0] * sign, what.high[0] * sign), *zip(what.low[1:], what.high[1:], strict=True)]
     corners = body.habitus.to_patient(np.array(list(product(*ends))))
     cut = canvas.grid.box_between(corners.min(axis=0), corners.max(axis=0))
     if cut is None:
@@ -70,17 +60,13 @@ def find_all_regions(canvas: Canvas, body: Body) -> Iterator[tuple[str, Entity]]
             yield name, mask
 
 
-def project_edges(
-    room: FilmRenderer, entity: Entity, view: View
-) -> tuple[float, float, float, float]:
+def project_edges(room: FilmRenderer, entity: Entity, view: View) -> tuple[float, float, float, float]:
     """Left, top, right and bottom edge of voxels of the room's grid on a frontal film, in pixels.
 
     At each depth only the outermost voxels count, so no picture of them is needed.
     """
     grid, beam = room.canvas.grid, room.beam(view)
-    x, y, z = (
-        axis[part].astype(float) for axis, part in zip(grid.axes, entity.cut[::-1], strict=True)
-    )
+    x, y, z = (axis[part].astype(float) for axis, part in zip(grid.axes, entity.cut[::-1], strict=True))
     across: BoolArray = np.any(entity.mask, axis=0)
     up: BoolArray = np.any(entity.mask, axis=2).T
     deep: BoolArray = np.any(across, axis=1)
@@ -116,7 +102,6 @@ def project_box(room: FilmRenderer, entity: Entity, view: View) -> FilmBox | Non
 def project_region_boxes(room: FilmRenderer, view: View) -> dict[str, FilmBox]:
     """The box of each region on a frontal film; a region that the film does not show has none."""
     boxes = {
-        name: project_box(room, mask, view)
-        for name, mask in find_all_regions(room.canvas, room.visit.body)
+        name: project_box(room, mask, view) for name, mask in find_all_regions(room.canvas, room.visit.body)
     }
     return {name: box for name, box in boxes.items() if box is not None}

@@ -101,9 +101,7 @@ class FilmRenderer:
             )
         return self._beams[view]
 
-    def render(
-        self, view: View, *, without: Collection[str] = (), noise: bool = True
-    ) -> Radiograph:
+    def render(self, view: View, *, without: Collection[str] = (), noise: bool = True) -> Radiograph:
         """Take a film; `without` names findings by their keys that it is not to show."""
         beam, technique = self.beam(view), draw_exposure(self._rng(view, "technique"), view)
         way = self.integrate_path(view, without)
@@ -117,9 +115,7 @@ class FilmRenderer:
         burn_in_markers(pixels, view, self._rng(view, "marks"))
         return Radiograph(view, pixels, beam.spacing)
 
-    def project_points(
-        self, points: Floats, view: View
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def project_points(self, points: Floats, view: View) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Column and row at which points of the patient, RAS+ millimetres (…, 3), are seen."""
         return self.beam(view).project_points(points)
 
@@ -134,9 +130,7 @@ class FilmRenderer:
         if view != "AP supine":
             for n, drawn in enumerate(self.visit.drawn_findings):
                 key = f"finding-{n}"
-                if key in self._settled_keys and any(
-                    e is o for e in entities for o in drawn.entities
-                ):
+                if key in self._settled_keys and any(e is o for e in entities for o in drawn.entities):
                     out |= self._project_settled(key, view)
                     entities = [e for e in entities if all(e is not o for o in drawn.entities)]
         grid = self.visit.scan.canvas.grid
@@ -154,9 +148,7 @@ class FilmRenderer:
     def _rng(self, view: View, purpose: str) -> np.random.Generator:
         day = (self.day,) if self.day else ()
         settings = self.visit.settings
-        return np.random.default_rng(
-            seed_for(settings.seed, self.visit.number, "film", view, purpose, *day)
-        )
+        return np.random.default_rng(seed_for(settings.seed, self.visit.number, "film", view, purpose, *day))
 
     def _body_canvas(self, way: BeamDirection) -> Canvas:
         if way not in self._canvases:
@@ -172,9 +164,7 @@ class FilmRenderer:
             size = (2 * wide, front - back, high - low)
             counts = tuple(int(np.ceil(a / b)) for a, b in zip(size, step, strict=True))
             centre = (0.0, (front + back) / 2, (high + low) / 2)
-            grid = FilmGrid(
-                centre, (counts[0], counts[1], counts[2]), step, edge=max(1.1, 1.25 * fine)
-            )
+            grid = FilmGrid(centre, (counts[0], counts[1], counts[2]), step, edge=max(1.1, 1.25 * fine))
             seed = seed_for(visit.settings.seed, visit.number, "film", "grain")
             rng = np.random.default_rng(seed)
             side = way == "side"
@@ -202,13 +192,9 @@ class FilmRenderer:
                 change = Slabs(beam.direction, now.sums - was.sums, was.corner, was.middles)
                 way += beam.project_slabs(change, canvas.grid)
             laid = tuple(one for space in spaces for one in space.settled)
-            way += project_vessels(
-                beam, self._visible_vessels(canvas, laid), 40 - body.habitus.lung
-            )
+            way += project_vessels(beam, self._visible_vessels(canvas, laid), 40 - body.habitus.lung)
             lung = _lung_slabs(canvas, laid, beam.direction)
-            way += draw_vessel_grain(
-                beam, beam.project_slabs(lung, canvas.grid), self._rng(view, "grain")
-            )
+            way += draw_vessel_grain(beam, beam.project_slabs(lung, canvas.grid), self._rng(view, "grain"))
             self._patients[view, present] = _BodyPath(way, laid)
         return self._patients[view, present]
 
@@ -252,9 +238,7 @@ class FilmRenderer:
                 total += self._project_shadow(view, key, patient, present)
         return np.maximum(total, 0)
 
-    def _project_shadow(
-        self, view: View, key: str, patient: _BodyPath, present: frozenset[str]
-    ) -> Floats:
+    def _project_shadow(self, view: View, key: str, patient: _BodyPath, present: frozenset[str]) -> Floats:
         name = f"{key} {sorted(present)}"
         if (view, name) not in self._shadows:
             beam, shadows = self.beam(view), self.visit.shadows
@@ -266,8 +250,7 @@ class FilmRenderer:
                 if pile is not None:
                     kept = self._lung_share_left(pile, patient.settled, beam.direction)
                     out += beam.project_slabs(
-                        Slabs(pile.direction, pile.sums * kept, pile.corner, pile.middles),
-                        shadows.grid,
+                        Slabs(pile.direction, pile.sums * kept, pile.corner, pile.middles), shadows.grid
                     )
             self._shadows[view, name] = out
         return self._shadows[view, name]
@@ -319,8 +302,7 @@ class FilmRenderer:
             low = float(np.quantile(shown[lungs & ~heart], 0.4))
             if view == "lateral":
                 heart = (
-                    self._project_voxels(canvas.organs == ORGAN_NUMBERS["liver"], canvas.grid, view)
-                    & ~lungs
+                    self._project_voxels(canvas.organs == ORGAN_NUMBERS["liver"], canvas.grid, view) & ~lungs
                 )
             high = float(np.quantile(shown[heart], 0.75))
             self._levels[view] = low, max(high, low + 0.3)
@@ -373,9 +355,7 @@ def _lung_slabs(canvas: Canvas, laid: Sequence[SettledContent], way: BeamDirecti
     return Slabs(way, sheet[None], (0, 0, 0), np.array([middle], np.float32))
 
 
-def _sum_slabs(
-    hu: Floats, grid: Grid, way: BeamDirection, cut: Cut, *, whole: bool = True
-) -> Slabs:
+def _sum_slabs(hu: Floats, grid: Grid, way: BeamDirection, cut: Cut, *, whole: bool = True) -> Slabs:
     """What weakens the beam in a part, slab by slab: HU + 1000, and bone more than its HU say.
 
     `hu` holds the whole grid, or the part alone.

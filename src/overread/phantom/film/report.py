@@ -116,9 +116,7 @@ class XrayReport(Record):
 
     def group_sentences(self, group: str) -> tuple[XraySentence, ...]:
         """The sentences of the findings that belong to a major region."""
-        return tuple(
-            one for one in self.sentences if one.section == "findings" and one.group == group
-        )
+        return tuple(one for one in self.sentences if one.section == "findings" and one.group == group)
 
 
 def write_xray_report(
@@ -143,21 +141,13 @@ def write_xray_report(
     doubtful = [sign for sign in sight.signs if sign.seen == "doubtful"]
     mentioned = [sign for sign in doubtful if rng.random() < HEDGED_SHARE]
     said = {
-        sign.key: write_sign_sentence(
-            sign, sight, rng, stance=_stance(sign), style=style, held_out=held_out
-        )
+        sign.key: write_sign_sentence(sign, sight, rng, stance=_stance(sign), style=style, held_out=held_out)
         for sign in (*told, *mentioned)
     }
-    denied = choose_negatives(
-        sight, rng, held_out=held_out, omits_doubtful=len(mentioned) < len(doubtful)
-    )
+    denied = choose_negatives(sight, rng, held_out=held_out, omits_doubtful=len(mentioned) < len(doubtful))
     made: list[XraySentence] = []
     for group in GROUPS:
-        stated = [
-            _sign_sentence(one, said[one.key])
-            for one in (*told, *mentioned)
-            if _group(one) == group
-        ]
+        stated = [_sign_sentence(one, said[one.key]) for one in (*told, *mentioned) if _group(one) == group]
         absent = [one for one in denied if one.group == group]
         if group in ALWAYS_REPORTED and not stated and not absent:
             missed = [one for one in doubtful if _group(one) == group]
@@ -183,9 +173,7 @@ def write_xray_report(
             for one in absent
         ]
     made += _write_impression(_by_importance((*told, *mentioned)), said, sight, rng, style)
-    return XrayReport(
-        technique=_write_technique(sight, rng, lateral=lateral), sentences=tuple(made)
-    )
+    return XrayReport(technique=_write_technique(sight, rng, lateral=lateral), sentences=tuple(made))
 
 
 def regions_of(sign: Sign) -> tuple[str, ...]:
@@ -244,12 +232,7 @@ def _sign_sentence(sign: Sign, said: SignSentence) -> XraySentence:
 def _by_importance(signs: Sequence[Sign]) -> list[Sign]:
     """What is sure before what is not, what matters before what does not, the plain first."""
     return sorted(
-        signs,
-        key=lambda one: (
-            one.seen != "seen",
-            sign_kind(one.statement) in MINOR_KINDS,
-            -one.strength,
-        ),
+        signs, key=lambda one: (one.seen != "seen", sign_kind(one.statement) in MINOR_KINDS, -one.strength)
     )
 
 
@@ -265,19 +248,14 @@ def _write_impression(
     kept = [
         one
         for one in listed
-        if sign_kind(one.statement) not in MINOR_KINDS
-        or (one.seen == "seen" and rng.random() < 0.4)
+        if sign_kind(one.statement) not in MINOR_KINDS or (one.seen == "seen" and rng.random() < 0.4)
     ]
     lines: list[XraySentence] = []
     if all(sign_kind(one.statement) in MINOR_KINDS for one in listed):
-        texts = (
-            ways.cautious if _has_unstated(listed, sight) else ways.calm if listed else ways.normal
-        )
+        texts = ways.cautious if _has_unstated(listed, sight) else ways.calm if listed else ways.normal
         lines.append(
             XraySentence(
-                text=to_sentence(
-                    pick(rng, [one for text in texts for one in expand_choices(text)])
-                ),
+                text=to_sentence(pick(rng, [one for text in texts for one in expand_choices(text)])),
                 section="impression",
                 group="",
                 regions=("right lung", "left lung", "cardiac silhouette"),
@@ -302,12 +280,7 @@ def _has_unstated(listed: Sequence[Sign], sight: FilmContents) -> bool:
 
 
 def _write_summary(
-    sign: Sign,
-    said: SignSentence,
-    template: str,
-    sight: FilmContents,
-    rng: np.random.Generator,
-    style: Style,
+    sign: Sign, said: SignSentence, template: str, sight: FilmContents, rng: np.random.Generator, style: Style
 ) -> SignSentence:
     """A sign in a few words, with the noun that the findings gave it."""
     noun = said.noun

@@ -76,9 +76,7 @@ class Shadows:
         self.grid = canvas.grid
         ways: tuple[BeamDirection, ...] = ("front", "side")
         self._edges = {way: slab_edges(canvas.grid, way) for way in ways}
-        self._middles = {
-            way: slab_middles(canvas.grid, way, edges) for way, edges in self._edges.items()
-        }
+        self._middles = {way: slab_middles(canvas.grid, way, edges) for way, edges in self._edges.items()}
         self._front = self._sum_from_front(slice(None))
         self._side = self._sum_from_side(slice(None))
         self._recorded: dict[str, dict[BeamDirection, Slabs]] = {}

@@ -10,13 +10,7 @@ from itertools import accumulate
 import numpy as np
 
 from overread.errors import UsageError
-from overread.phantom.film.lexicon import (
-    FilmWording,
-    Stance,
-    find_sign_words,
-    list_film_wordings,
-    sign_kind,
-)
+from overread.phantom.film.lexicon import FilmWording, Stance, find_sign_words, list_film_wordings, sign_kind
 from overread.phantom.film.sign import FilmContents, Sign
 from overread.phantom.film.zones import side_word, sign_sides, write_half_place, write_zone_place
 from overread.phantom.statement import PLEURAL, FindingStatement
@@ -29,18 +23,8 @@ from overread.phantom.words.noun_phrases import (
 )
 from overread.phantom.words.place_phrases import PlacePhrase, pick
 
-_PLURAL_VERBS = {
-    "is": "are",
-    "was": "were",
-    "projects": "project",
-    "remains": "remain",
-}
-_PLURAL_PLACE_VERBS = {
-    "shows": "show",
-    "demonstrates": "demonstrate",
-    "contains": "contain",
-    "has": "have",
-}
+_PLURAL_VERBS = {"is": "are", "was": "were", "projects": "project", "remains": "remain"}
+_PLURAL_PLACE_VERBS = {"shows": "show", "demonstrates": "demonstrate", "contains": "contain", "has": "have"}
 _UNGRADED = ("cardiomegaly",)
 """Kinds that a film grades by a measure of its own, if at all: the scan's grade may differ."""
 _PLACE_FOLLOWS = re.compile(
@@ -62,13 +46,7 @@ class SignSentence:
 
 
 def write_sign_sentence(
-    sign: Sign,
-    sight: FilmContents,
-    rng: np.random.Generator,
-    *,
-    stance: Stance,
-    style: Style,
-    held_out: bool,
+    sign: Sign, sight: FilmContents, rng: np.random.Generator, *, stance: Stance, style: Style, held_out: bool
 ) -> SignSentence:
     """Put a sign into words, positively or hedged; its place is named, where it has one."""
     kind = sign_kind(sign.statement)
@@ -163,9 +141,7 @@ def fill_wording(
     places_plural = where is not None and where.plural
     for verbs, many in ((_PLURAL_VERBS, plural), (_PLURAL_PLACE_VERBS, places_plural)):
         slots |= {one: several if many else one for one, several in verbs.items()}
-    text = re.sub(
-        r"\{(\w+)\}", lambda m: slots.get(m[1], "{a}" if m[1] == "a" else ""), wording.template
-    )
+    text = re.sub(r"\{(\w+)\}", lambda m: slots.get(m[1], "{a}" if m[1] == "a" else ""), wording.template)
     text = fill_articles(" ".join(text.split()).replace(" ,", ","))
     return SignSentence(text[0].upper() + text[1:], wording.text, noun)
 
@@ -174,9 +150,7 @@ def wording_fits(wording: FilmWording, sign: Sign, sight: FilmContents) -> bool:
     """Whether a wording can be said of a sign on such a film."""
     if wording.views and sight.view not in wording.views:
         return False
-    if "{ratio}" in wording.template and (
-        sight.view != "PA" or sight.heart_ratio < _RATIO_STATED_FROM
-    ):
+    if "{ratio}" in wording.template and (sight.view != "PA" or sight.heart_ratio < _RATIO_STATED_FROM):
         return False
     if wording.near and not any(zone.endswith(wording.near) for zone in sign.zones):
         return False

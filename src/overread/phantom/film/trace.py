@@ -19,14 +19,7 @@ from overread.ontology import xray_regions
 from overread.phantom.film.report import GROUPS, XrayReport, base_regions, major_region
 from overread.phantom.film.sign import FilmBox, FilmContents
 from overread.phantom.words.place_phrases import pick
-from overread.prompts.interleaved import (
-    ANALYZE,
-    BOX_SENTENCE,
-    HIGHLIGHT,
-    IMAGE,
-    REPORT_CUE,
-    ordinal,
-)
+from overread.prompts.interleaved import ANALYZE, BOX_SENTENCE, HIGHLIGHT, IMAGE, REPORT_CUE, ordinal
 
 MAX_SENTENCES = 3
 """Sentences of one round; a region of which more is said is looked at again."""
@@ -43,11 +36,7 @@ _ANNOUNCEMENTS = (
     "{ordinal}, I will analyze the {region}. I will highlight the {region} in this X-ray. ",
     "{ordinal}, I need to analyze the {region}. I will now highlight the {region} on this image. ",
 )
-_BOX_SENTENCES = (
-    BOX_SENTENCE,
-    " This region lies in the box [{box}]. ",
-    " Its bounding box is [{box}]. ",
-)
+_BOX_SENTENCES = (BOX_SENTENCE, " This region lies in the box [{box}]. ", " Its bounding box is [{box}]. ")
 _CUES = (
     REPORT_CUE,
     "In summary, these findings lead to the following report: ",

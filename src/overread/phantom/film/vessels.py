@@ -58,8 +58,7 @@ class VesselPortions:
 def cut_into_portions(body: Body) -> VesselPortions:
     """All vessels of the lungs, cut into portions."""
     pieces = [
-        (b.start, b.end, _WIDTH_FACTOR * b.radius, _WIDTH_FACTOR * b.radius)
-        for b in _vessel_branches(body)
+        (b.start, b.end, _WIDTH_FACTOR * b.radius, _WIDTH_FACTOR * b.radius) for b in _vessel_branches(body)
     ]
     pieces.extend(_HILAR_VESSELS)
     ends = body.habitus.to_patient(np.array([(s, e) for s, e, _, _ in pieces]))
@@ -104,9 +103,7 @@ def draw_vessel_grain(beam: Beam, lung_mm: Floats, rng: np.random.Generator) -> 
     for size, strength in ((0.7, 0.55), (1.6, 0.7), (3.6, 0.6)):
         coarse = max(1, int(size / beam.spacing / 1.5))
         shape = tuple(-(-n // coarse) + 1 for n in total.shape)
-        grain = ndimage.gaussian_filter(
-            rng.standard_normal(shape, np.float32), size / beam.spacing / coarse
-        )
+        grain = ndimage.gaussian_filter(rng.standard_normal(shape, np.float32), size / beam.spacing / coarse)
         grain /= grain.std()
         if coarse > 1:
             grain = ndimage.zoom(grain, coarse, order=1)
@@ -116,10 +113,7 @@ def draw_vessel_grain(beam: Beam, lung_mm: Floats, rng: np.random.Generator) -> 
 
 
 def _deposit_masses(
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    shape: tuple[int, int],
+    row: NDArray[np.float64], column: NDArray[np.float64], mass: NDArray[np.float64], shape: tuple[int, int]
 ) -> Floats:
     """Masses at places between pixels, each shared by the four around it."""
     rows, columns = shape

@@ -31,12 +31,7 @@ from overread.phantom.film.build_signs import (
     measure_aorta,
     measure_heart_ratio,
 )
-from overread.phantom.film.difference import (
-    FilmDifference,
-    FilmHalves,
-    box_of_pixels,
-    compare_films,
-)
+from overread.phantom.film.difference import FilmDifference, FilmHalves, box_of_pixels, compare_films
 from overread.phantom.film.regions import project_region_boxes
 from overread.phantom.film.renderer import FilmRenderer, Radiograph
 from overread.phantom.film.sign import FRONTAL, FilmBox, FilmContents, Sign, View, Visibility
@@ -87,10 +82,7 @@ VISIBILITY_LIMITS: Mapping[str, VisibilityLimits] = {
     "mucus plugging": _STRAND_LIMITS,
 }
 """What is asked of a kind; of every other finding of the lung, what is asked of spread ones."""
-_SUPINE_LIMITS: Mapping[str, VisibilityLimits] = {
-    "pneumothorax": _SPREAD_LIMITS,
-    "effusion": _SPREAD_LIMITS,
-}
+_SUPINE_LIMITS: Mapping[str, VisibilityLimits] = {"pneumothorax": _SPREAD_LIMITS, "effusion": _SPREAD_LIMITS}
 """Lying, air gathers in front and fluid behind: a veil without an edge."""
 
 _EXTRAPULMONARY_REGIONS: Mapping[str, tuple[str, ...]] = {
@@ -144,9 +136,7 @@ class _SignFinder:
         large = FindingStatement(category=EXTRAPULMONARY["cardiomegaly"], kind="cardiomegaly")
         named = any(one.statement.kind == large.kind for one in self.visit.extrapulmonary)
         if not named and heart_visibility(self.ratio, self.view, named=False) is not None:
-            signs.append(
-                self._build_sign(large, "seen", self.ratio, self._region_box("cardiac silhouette"))
-            )
+            signs.append(self._build_sign(large, "seen", self.ratio, self._region_box("cardiac silhouette")))
         rows, columns = self.film.pixels.shape
         return FilmContents(
             view=self.view,
@@ -212,9 +202,7 @@ class _SignFinder:
         statement, name = one.statement, one.statement.kind
         if name == "cardiomegaly":
             seen = heart_visibility(self.ratio, self.view, named=True) or "hidden"
-            return self._build_sign(
-                statement, seen, self.ratio, self._region_box("cardiac silhouette")
-            )
+            return self._build_sign(statement, seen, self.ratio, self._region_box("cardiac silhouette"))
         if name == "aortic ectasia":
             wide, box = measure_aorta(self.room, self.view)
             return self._build_sign(statement, grade_visibility(wide, AORTA_LIMITS_MM), wide, box)

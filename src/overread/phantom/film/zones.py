@@ -86,9 +86,7 @@ def write_half_place(sign: Sign, rng: np.random.Generator, *, pleural: bool) -> 
         adverb = pick(rng, ("bilaterally", "on both sides"))
         name = "both hemithoraces" if pleural else "both sides"
         within = "in" if pleural else "on"
-        return PlacePhrase(
-            name, ("side",), within, plural=True, modifier="bilateral", adverb=adverb
-        )
+        return PlacePhrase(name, ("side",), within, plural=True, modifier="bilateral", adverb=adverb)
     modifier = pick(rng, (side, side, f"{side}-sided"))
     adverb = f"on the {side}"
     if pleural:
@@ -123,9 +121,7 @@ def _same_zone_place(level: str, rng: np.random.Generator) -> PlacePhrase:
     if level == "lower" and rng.random() < 0.5:
         return PlacePhrase("both lung bases", ("side",), "at", plural=True, modifier="bibasilar")
     names = (f"both {level} lung zones", f"the {level} zones of both lungs", f"both {level} zones")
-    return PlacePhrase(
-        pick(rng, names), ("side",), plural=True, modifier=f"bilateral {level} lung zone"
-    )
+    return PlacePhrase(pick(rng, names), ("side",), plural=True, modifier=f"bilateral {level} lung zone")
 
 
 def _both_lungs_place(rng: np.random.Generator) -> PlacePhrase:

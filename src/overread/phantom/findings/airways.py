@@ -12,14 +12,7 @@ from overread.phantom.body.lungs import SEGMENTS
 from overread.phantom.body.trees import Branch
 from overread.phantom.body.tubes import TubePiece, place_branch
 from overread.phantom.findings.depth_field import DepthField
-from overread.phantom.findings.scan import (
-    MIN_VOXELS,
-    SEVERITIES,
-    DrawnFinding,
-    Entity,
-    Scan,
-    Target,
-)
+from overread.phantom.findings.scan import MIN_VOXELS, SEVERITIES, DrawnFinding, Entity, Scan, Target
 
 _AIR_HU, _WALL_HU = -985.0, 0.0
 
@@ -95,12 +88,7 @@ def draw_mucus_plugging(
 
 
 def _draw_wide(
-    scan: Scan,
-    rng: np.random.Generator,
-    kind: str,
-    target: Target,
-    group: Sequence[Bronchus],
-    level: int,
+    scan: Scan, rng: np.random.Generator, kind: str, target: Target, group: Sequence[Bronchus], level: int
 ) -> Entity | None:
     """Tram tracks and signet rings: wide tubes with their arteries beside them."""
     last = 7 + (level == 2)
@@ -124,12 +112,7 @@ def _draw_wide(
 
 
 def _draw_cysts(
-    scan: Scan,
-    rng: np.random.Generator,
-    kind: str,
-    target: Target,
-    group: Sequence[Bronchus],
-    level: int,
+    scan: Scan, rng: np.random.Generator, kind: str, target: Target, group: Sequence[Bronchus], level: int
 ) -> Entity | None:
     """Cysts in rows along wide bronchi and in bunches at their ends, some with a fluid level."""
     shown = _connected_subset(rng, [b for b in group if 5 <= b.branch.order <= 7], 0.8)
@@ -143,9 +126,7 @@ def _draw_cysts(
     for b in shown:
         start, end = np.asarray(b.tube.start), np.asarray(b.tube.end)
         if b.branch.order == 5:
-            field.add_tube(
-                b.tube.start, b.tube.end, max(0.55 * size, 1.15 * scan.voxel_mm) + wall / 2
-            )
+            field.add_tube(b.tube.start, b.tube.end, max(0.55 * size, 1.15 * scan.voxel_mm) + wall / 2)
             continue
         way = (end - start) / max(b.length, 1e-3)
         at = 0.6 * size
@@ -208,12 +189,7 @@ def _draw_plug(
 
 
 def _paint_walls(
-    scan: Scan,
-    target: Target,
-    outer: DepthField,
-    inner: DepthField,
-    *,
-    vessel: DepthField | None = None,
+    scan: Scan, target: Target, outer: DepthField, inner: DepthField, *, vessel: DepthField | None = None
 ) -> Entity | None:
     """Paint walls, the vessels beside them, then every lumen, so that branchings stay open."""
     free = outer.free_voxels(target)
@@ -271,9 +247,7 @@ def _bronchus_groups(
         yield from groups if len(target.lobes) <= 2 else [[b for group in groups for b in group]]
 
 
-def _connected_subset(
-    rng: np.random.Generator, bronchi: Sequence[Bronchus], share: float
-) -> list[Bronchus]:
+def _connected_subset(rng: np.random.Generator, bronchi: Sequence[Bronchus], share: float) -> list[Bronchus]:
     """Some of the bronchi: each with its parent, so that none hangs in the air."""
     first = min((b.branch.order for b in bronchi), default=0)
     kept: list[Bronchus] = []
@@ -286,16 +260,12 @@ def _connected_subset(
     return kept
 
 
-def _make_field(
-    scan: Scan, bronchi: Sequence[Bronchus], reach: float, *, walls: bool = False
-) -> DepthField:
+def _make_field(scan: Scan, bronchi: Sequence[Bronchus], reach: float, *, walls: bool = False) -> DepthField:
     ends = [end for b in bronchi for end in (b.tube.start, b.tube.end)]
     return DepthField(scan, ends, reach, walls=walls)
 
 
-def _wall_beads(
-    beads: tuple[float, float, float], wide: float, wall: float
-) -> tuple[float, float, float]:
+def _wall_beads(beads: tuple[float, float, float], wide: float, wall: float) -> tuple[float, float, float]:
     """Beads of a wall that follows the beads of its lumen at an even distance."""
     return beads[0] * wide / (wide + wall), beads[1], beads[2]
 

@@ -39,9 +39,7 @@ _CYST_KINDS = {
 }
 
 
-def draw_cysts(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_cysts(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """One to a few holes or cysts of one kind; the mask is each whole, wall and content."""
     look = _CYST_KINDS[kind]
     number = target.draw_count(rng, int(rng.choice(look.numbers)))
@@ -83,12 +81,7 @@ def draw_cysts(
 
 
 def _draw_cyst(
-    scan: Scan,
-    rng: np.random.Generator,
-    kind: str,
-    target: Target,
-    centre: Point,
-    radius: float,
+    scan: Scan, rng: np.random.Generator, kind: str, target: Target, centre: Point, radius: float
 ) -> Entity | None:
     """Draw one; None, and nothing drawn, where too little of it is in the target."""
     cut = scan.box_around(centre, radius * 1.3 + 8 + 2 * scan.voxel_mm)

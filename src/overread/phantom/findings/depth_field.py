@@ -36,9 +36,7 @@ class DepthField:
         self._blur = scan.canvas.grid.blur
         self._second_depth = np.full(shape, _OUTSIDE_DEPTH, np.float32) if walls else None
 
-    def add_ball(
-        self, centre: Coordinates, radius: float, *, edge: float = 0.0, squash: float = 1.0
-    ) -> None:
+    def add_ball(self, centre: Coordinates, radius: float, *, edge: float = 0.0, squash: float = 1.0) -> None:
         """Add a ball, felt as far as `edge` beyond it; `squash` below 1 flattens it from above."""
 
         def depth(x: Floats, y: Floats, z: Floats) -> Floats:

@@ -23,9 +23,7 @@ _GAPS = {"centrilobular": 8.5, "paraseptal": 3.0}
 """Millimetres between the places that holes are chosen from."""
 
 
-def draw_emphysema(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_emphysema(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """One area in each lobe, or one to four bullae in all."""
     if kind == "bullous":
         return _draw_bullae(scan, rng, target)
@@ -149,13 +147,7 @@ def _draw_bullae(scan: Scan, rng: np.random.Generator, target: Target) -> DrawnF
     if not entities:
         return None
     return DrawnFinding(
-        "1c",
-        "bullous",
-        entities,
-        countable=True,
-        sized=True,
-        traits=("thin-walled",),
-        middles=tuple(middles),
+        "1c", "bullous", entities, countable=True, sized=True, traits=("thin-walled",), middles=tuple(middles)
     )
 
 

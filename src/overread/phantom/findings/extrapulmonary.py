@@ -98,18 +98,14 @@ def draw_extrapulmonary(
             category=EXTRAPULMONARY[name], kind=name, side=side, count=count, severity=severity
         )
         made.append(
-            ExtrapulmonaryFinding(
-                statement, to_point(scan.body.habitus.to_patient(np.array(centre)))
-            )
+            ExtrapulmonaryFinding(statement, to_point(scan.body.habitus.to_patient(np.array(centre))))
         )
         on_drawn(name)
     return tuple(made)
 
 
 def _draw_small_pericardial_effusion(scan: Scan) -> None:
-    for cut, (x, y, z) in template_box(
-        scan.canvas.grid, scan.body.habitus, (-115, -75, -150), (90, 100, 0)
-    ):
+    for cut, (x, y, z) in template_box(scan.canvas.grid, scan.body.habitus, (-115, -75, -150), (90, 100, 0)):
         depth = scan.body.lungs.heart_depth(x, y, z)
         # It gathers behind and below, where it does not push the lung away.
         thick = np.clip(2.2 - 0.05 * (y - 10) - 0.02 * (z + 70), 0.5, 4.8)
@@ -124,18 +120,14 @@ def _draw_large_pericardial_effusion(scan: Scan, thick: float) -> None:
     """Fluid that spreads the sac, and lies where lung and fat were; deepest behind and below."""
     canvas = scan.canvas
     lung = [ORGAN_NUMBERS[name] for name in ("right lung", "left lung", "mediastinum")]
-    for cut, (x, y, z) in template_box(
-        canvas.grid, scan.body.habitus, (-150, -100, -170), (125, 125, 40)
-    ):
+    for cut, (x, y, z) in template_box(canvas.grid, scan.body.habitus, (-150, -100, -170), (125, 125, 40)):
         depth = scan.body.lungs.heart_depth(x, y, z)
         deep = thick * np.clip(0.85 - 0.006 * (y - 10) - 0.004 * (z + 70), 0.45, 1.3)
         # The sac ends at the great vessels, and rests on the diaphragm.
         deep = deep * np.clip((12 - z) / 30, 0, 1)
         dome, cosine = scan.body.lungs.diaphragm_height(x, y)
         shell = np.minimum(np.minimum(depth + deep, -depth + 0.5), (z - dome) * cosine + 1)
-        airways = (canvas.organs[cut] == ORGAN_NUMBERS["trachea and bronchi"]) & (
-            canvas.lobes[cut] > 0
-        )
+        airways = (canvas.organs[cut] == ORGAN_NUMBERS["trachea and bronchi"]) & (canvas.lobes[cut] > 0)
         around = np.isin(canvas.organs[cut], lung) | airways
         fluid = np.where(around, shell, np.float32(-9)).astype(np.float32)
         canvas.paint(cut, fluid, 7.0, label=ORGAN_NUMBERS["mediastinum"])

@@ -14,9 +14,7 @@ _LATTICE_MM = 2.6
 """Millimetres between the places that cysts are chosen from."""
 
 
-def draw_honeycombing(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_honeycombing(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """One area at the back and the base of each lobe, two or three cysts deep."""
     level = int(rng.choice(3, p=[0.35, 0.4, 0.25]))
     entities = []
@@ -27,9 +25,7 @@ def draw_honeycombing(
     if not entities:
         return None
     spread = ("subpleural", "basal") if target.is_basal else ("subpleural",)
-    return DrawnFinding(
-        "2f", kind, entities, severity=extent_severity(scan, target, entities), spread=spread
-    )
+    return DrawnFinding("2f", kind, entities, severity=extent_severity(scan, target, entities), spread=spread)
 
 
 def _draw_area(scan: Scan, rng: np.random.Generator, target: Target, level: int) -> Entity | None:
@@ -91,9 +87,7 @@ def _cyst_centres(
     return cloud.subset(thin_out(cloud, gaps))
 
 
-def _paint_meshwork(
-    scan: Scan, rng: np.random.Generator, field: DepthField, free: BoolArray
-) -> None:
+def _paint_meshwork(scan: Scan, rng: np.random.Generator, field: DepthField, free: BoolArray) -> None:
     """Lines and a haze around the cysts that thin out within a centimetre."""
     near = np.clip(1 + field.depth / np.float32(9.0), 0, 1) * free
     wave = scan.smooth_noise(rng, field.cut, 4.0)

@@ -21,9 +21,7 @@ from overread.phantom.findings.lobe_map import (
 from overread.phantom.findings.scan import Axes, BoolArray, DrawnFinding, Entity, Scan, Target
 
 
-def draw_lines(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_lines(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """Plates of collapsed lung ('band'), or strands of fibrosis ('scar')."""
     if kind == "scar":
         return _draw_scars(scan, rng, target)
@@ -48,9 +46,7 @@ def draw_lines(
     if not entities:
         return None
     spread = ("basal",) if basal else ()
-    return DrawnFinding(
-        "2a", "band", entities, countable=True, spread=spread, middles=tuple(middles)
-    )
+    return DrawnFinding("2a", "band", entities, countable=True, spread=spread, middles=tuple(middles))
 
 
 @dataclass(frozen=True)
@@ -159,9 +155,7 @@ def _draw_scars(scan: Scan, rng: np.random.Generator, target: Target) -> DrawnFi
         if here is None:
             continue
         near = (here.rib_distance > 3) & (here.rib_distance < 9)
-        near = near & (
-            (here.relative_position(2) > 0.8) if apical else (here.relative_position(2) < 0.85)
-        )
+        near = near & ((here.relative_position(2) > 0.8) if apical else (here.relative_position(2) < 0.85))
         own = target.split_rng(rng)
         for _ in range(4):
             foot = here.draw_point(own, near)
@@ -239,9 +233,7 @@ def _pull_lung_to_scar(
     shift_lung(here, cut, free, (amount * z, amount * y, amount * x))
 
 
-def draw_septa(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_septa(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """Thickened septa: around lobules ('interlobular'), or a finer net ('reticulation')."""
     fine = kind == "reticulation"
     reach = float(rng.uniform(9, 15) if fine else rng.uniform(17, 28))
@@ -266,20 +258,11 @@ def draw_septa(
     if not entities:
         return None
     spread = ("subpleural",) if fine else ("peripheral",)
-    return DrawnFinding(
-        "1d", kind, entities, severity=extent_severity(scan, target, entities), spread=spread
-    )
+    return DrawnFinding("1d", kind, entities, severity=extent_severity(scan, target, entities), spread=spread)
 
 
 def _draw_lobe_septa(
-    scan: Scan,
-    rng: np.random.Generator,
-    here: LobeMap,
-    cut: Cut,
-    field: Floats,
-    cell: float,
-    *,
-    fine: bool,
+    scan: Scan, rng: np.random.Generator, here: LobeMap, cut: Cut, field: Floats, cell: float, *, fine: bool
 ) -> list[Entity]:
     """Draw the net of one lobe; the mask holds the region that it fills."""
     region = here.to_voxels(field, cut)
@@ -312,9 +295,7 @@ def scatter_cells(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -
 
 def _scatter_lobules(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float) -> Points:
     """Middles of lobules, in rows along the pleura: the walls between stand upright on it."""
-    low, high = (
-        np.array([f(a) for a in scan.coordinates(cut)], np.float64) for f in (np.min, np.max)
-    )
+    low, high = (np.array([f(a) for a in scan.coordinates(cut)], np.float64) for f in (np.min, np.max))
     points = rng.uniform(low - cell, high + cell, (int(10 * np.prod(high - low) / cell**3) + 30, 3))
     outer = rib_or_diaphragm_distance(scan, *points.astype(np.float32).T)
     points = points[(outer > 0) & (np.abs((outer / cell) % 1 - 0.5) < 0.16)]
@@ -330,13 +311,7 @@ def _scatter_lobules(scan: Scan, rng: np.random.Generator, cut: Cut, cell: float
 
 
 def wall_distance(
-    scan: Scan,
-    rng: np.random.Generator,
-    cut: Cut,
-    where: BoolArray,
-    seeds: Points,
-    *,
-    keep: float = 1.0,
+    scan: Scan, rng: np.random.Generator, cut: Cut, where: BoolArray, seeds: Points, *, keep: float = 1.0
 ) -> Floats:
     """Millimetres from the walls between cells around seeds; far from them outside of `where`.
 

@@ -102,9 +102,7 @@ class LobeMap:
         body = self.scan.body
         codes = [n for n, code in enumerate(SEGMENTS, 1)
                  if lung_names().by_code[code].code in self.target.lobes]  # fmt: skip
-        first = min(
-            (b for b in body.trees.airways if b.segment in codes), key=lambda branch: branch.order
-        )
+        first = min((b for b in body.trees.airways if b.segment in codes), key=lambda branch: branch.order)
         return place_branch(body.habitus, first).start
 
     def distance_from(self, point: Point) -> Floats:
@@ -173,9 +171,7 @@ def extent_severity(scan: Scan, target: Target, entities: list[Entity]) -> Sever
     return grade_severity(sum(e.voxels for e in entities) / max(whole, 1), 0.1, 0.33)
 
 
-def largest_areas(
-    mask: BoolArray, least: float, most: int = 8
-) -> tuple[NDArray[np.int32], list[int]]:
+def largest_areas(mask: BoolArray, least: float, most: int = 8) -> tuple[NDArray[np.int32], list[int]]:
     """The connected areas of a mask, as numbers on its voxels, and the numbers of those to keep.
 
     Kept are the largest, those that have at least `least` voxels.
@@ -186,9 +182,7 @@ def largest_areas(
     return numbers, [n for n in order[:most] if sizes[n] >= least]
 
 
-def shift_lung(
-    here: LobeMap, cut: Cut, free: BoolArray, moves: tuple[Floats, Floats, Floats]
-) -> None:
+def shift_lung(here: LobeMap, cut: Cut, free: BoolArray, moves: tuple[Floats, Floats, Floats]) -> None:
     """Shift what is in the lung by millimetres along z, y and x, less so near its borders."""
     view = here.scan.canvas.hu[cut]
     x, y, z = here.scan.canvas.grid.step

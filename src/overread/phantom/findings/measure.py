@@ -62,9 +62,7 @@ def _directions() -> NDArray[np.float64]:
     return np.stack([flat * np.cos(turn), flat * np.sin(turn), z])
 
 
-def _find_location(
-    scan: Scan, drawn: DrawnFinding
-) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+def _find_location(scan: Scan, drawn: DrawnFinding) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
     """Side, lobes and segments that hold the finding."""
     if drawn.pleural:
         right = sum(_count_right_voxels(scan, entity) for entity in drawn.entities)

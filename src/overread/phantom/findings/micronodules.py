@@ -26,9 +26,7 @@ _PERIPHERAL_MM = 22.0
 """Twigs of tree-in-bud begin no further from the pleura than this."""
 
 
-def draw_micronodules(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_micronodules(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """One to five clusters of nodules of a few millimetres, laid out as the kind demands."""
     number = int(rng.choice([1, 2, 2, 3, 4, 5]))
     number = target.draw_count(rng, max(number, min(len(target.lobes), 5)))
@@ -101,9 +99,7 @@ def _draw_tree_in_bud(
     """The last twigs beside the arteries, filled: a stem, a fork, a bud at each end."""
     stems, ways, far = _artery_ends(scan, rng, place, 0.85 * _largest_reach(target, reach))
     cloud = make_cloud(scan, stems)
-    keep = (
-        (cloud.depth < _PERIPHERAL_MM) & (cloud.depth > 5) & find_free_points(scan, target, stems)
-    )
+    keep = (cloud.depth < _PERIPHERAL_MM) & (cloud.depth > 5) & find_free_points(scan, target, stems)
     kept = np.flatnonzero(keep)
     kept = kept[thin_out(cloud.subset(kept), np.full(len(kept), max(4.5, 3.0 * scan.voxel_mm)))]
     each = {n: target.split_rng(rng) for n in kept}
@@ -118,9 +114,7 @@ def _draw_tree_in_bud(
     return _paint_cluster(scan, target, stems[kept], build, value)
 
 
-def _add_twig(
-    scan: Scan, rng: np.random.Generator, field: DepthField, start: Points, way: Points
-) -> None:
+def _add_twig(scan: Scan, rng: np.random.Generator, field: DepthField, start: Points, way: Points) -> None:
     """One twig with two to four budding branches."""
     thin = max(0.6, 0.4 * scan.voxel_mm)
     longer = max(1.0, scan.voxel_mm / 1.5)
@@ -195,9 +189,7 @@ def _draw_radius(scan: Scan, rng: np.random.Generator, low: float, high: float) 
     return max(float(rng.uniform(low, high)) * scan.difficulty.size, 0.72 * scan.voxel_mm)
 
 
-def _thin_out_edge(
-    rng: np.random.Generator, cloud: PointCloud, place: Points, reach: float
-) -> BoolArray:
+def _thin_out_edge(rng: np.random.Generator, cloud: PointCloud, place: Points, reach: float) -> BoolArray:
     """Which points belong to a cluster that thins out towards its edge."""
     far = np.linalg.norm(cloud.points - place, axis=1) / reach
     kept: BoolArray = (rng.random(len(cloud)) > (far - 0.55).clip(0) * 1.6) & (far < 1)
@@ -252,9 +244,7 @@ def _bundle_distance(scan: Scan, points: Points) -> NDArray[np.float64]:
         return nearest
     low, high = points.min(axis=0) - 5, points.max(axis=0) + 5
     starts, ends, radii = _arteries(scan, 6, 120)
-    near = (np.maximum(starts, ends) > low).all(axis=1) & (np.minimum(starts, ends) < high).all(
-        axis=1
-    )
+    near = (np.maximum(starts, ends) > low).all(axis=1) & (np.minimum(starts, ends) < high).all(axis=1)
     for start, end, radius in zip(starts[near], ends[near], radii[near], strict=True):
         along = end - start
         t = ((points - start) @ along / max(float(along @ along), 1e-6)).clip(0, 1)

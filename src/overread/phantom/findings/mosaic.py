@@ -11,9 +11,7 @@ from overread.phantom.findings.lobe_map import LobeMap, extent_severity, largest
 from overread.phantom.findings.scan import DrawnFinding, Entity, Scan, Target
 
 
-def draw_mosaic(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_mosaic(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """Mosaic attenuation: whole lobules, side by side, that are darker and have thin vessels.
 
     The mask holds the dark lung; what lies between is as normal or a little brighter.
@@ -47,9 +45,7 @@ def _draw_dark_lobules(
     shown, names = largest_areas((fine > 0) & free, 1500 / float(np.prod(scan.canvas.grid.step)))
     if not names:
         return []
-    cover = (
-        scan.soft_cover(np.where(np.isin(shown, names) | (fine <= 0), fine, np.float32(-9))) * free
-    )
+    cover = scan.soft_cover(np.where(np.isin(shown, names) | (fine <= 0), fine, np.float32(-9))) * free
     view = scan.canvas.hu[cut]
     hu, dark_share = view[free], cover[free]
     air = np.clip((hu + 985) / 60, 0, 1)

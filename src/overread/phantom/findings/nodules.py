@@ -13,32 +13,16 @@ from overread.phantom.findings.round_lesions import (
     lump_depth,
     sphere_directions,
 )
-from overread.phantom.findings.scan import (
-    Axes,
-    BoolArray,
-    DrawnFinding,
-    Entity,
-    Scan,
-    Target,
-    bounding_box,
-)
+from overread.phantom.findings.scan import Axes, BoolArray, DrawnFinding, Entity, Scan, Target, bounding_box
 from overread.phantom.findings.seams import close_seam
 
 _MAX_NODULE_MM, _MIN_MASS_MM = 27.0, 34.0
 """Above 3 cm a nodule is called a mass, and a mass below it is none; in millimetres."""
-_PLEURAL_SHARE = {
-    "solid": 0.35,
-    "calcified": 0.3,
-    "mass": 0.45,
-    "part-solid": 0.1,
-    "spiculated": 0.15,
-}
+_PLEURAL_SHARE = {"solid": 0.35, "calcified": 0.3, "mass": 0.45, "part-solid": 0.1, "spiculated": 0.15}
 """How often a kind lies against the ribs."""
 
 
-def draw_nodules(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_nodules(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """One to five nodules of one kind in the target, or one mass.
 
     The mask is the nodule itself: with the roots of its spicules, without their threads and
@@ -50,9 +34,7 @@ def draw_nodules(
     limits = {"low": _MIN_MASS_MM} if kind == "mass" else {"high": _MAX_NODULE_MM}
     largest = target.fit_size(largest, **limits)
     pleural = rng.random() < _PLEURAL_SHARE[kind]
-    lobulated = kind == "mass" or (
-        kind == "solid" and target.max_scale * largest > 8 and rng.random() < 0.3
-    )
+    lobulated = kind == "mass" or (kind == "solid" and target.max_scale * largest > 8 and rng.random() < 0.3)
     density = float(rng.uniform(15, 45))
     rooms = LesionSites(scan, target)
     entities: list[Entity] = []
@@ -75,14 +57,7 @@ def draw_nodules(
         middles.append(None)
         for centre in target.choose_places(n, places):
             entity = _draw_nodule(
-                scan,
-                own,
-                kind,
-                target,
-                centre,
-                target.scale * size / 2,
-                density,
-                lobulated=lobulated,
+                scan, own, kind, target, centre, target.scale * size / 2, density, lobulated=lobulated
             )
             if entity is not None:
                 entities.append(entity)
@@ -208,13 +183,7 @@ def _paint_halo(scan: Scan, cut: Cut, target: Target, depth: Floats) -> None:
 
 
 def _draw_spicules(
-    scan: Scan,
-    rng: np.random.Generator,
-    target: Target,
-    centre: Point,
-    radius: float,
-    *,
-    many: bool,
+    scan: Scan, rng: np.random.Generator, target: Target, centre: Point, radius: float, *, many: bool
 ) -> None:
     """Fine lines that go out from a tumour, and a tag to the pleura where that is near."""
     count = int(rng.integers(20, 30)) if many else int(rng.integers(5, 11))

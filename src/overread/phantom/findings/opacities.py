@@ -16,12 +16,7 @@ from overread.phantom.body.noise import NoiseTile
 from overread.phantom.body.shapes import Floats, Point, capsule_distance
 from overread.phantom.body.tubes import place_branch
 from overread.phantom.findings.lines import scatter_cells, wall_cover, wall_distance
-from overread.phantom.findings.lobe_map import (
-    LobeMap,
-    extent_severity,
-    largest_areas,
-    shift_lung,
-)
+from overread.phantom.findings.lobe_map import LobeMap, extent_severity, largest_areas, shift_lung
 from overread.phantom.findings.scan import BoolArray, DrawnFinding, Entity, Scan, Target
 from overread.phantom.findings.seams import close_seam
 
@@ -49,9 +44,7 @@ def draw_consolidation(
         own = target.split_rng(rng)
         field = plan(own, here, scan.difficulty.size)
         place = (
-            None
-            if field is None
-            else _OpacityArea.from_field(scan, own, here, field, rough=1.7, least=900)
+            None if field is None else _OpacityArea.from_field(scan, own, here, field, rough=1.7, least=900)
         )
         if place is None:
             continue
@@ -69,9 +62,7 @@ def draw_consolidation(
     return DrawnFinding("2b", kind, entities, traits=traits)
 
 
-def draw_ground_glass(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_ground_glass(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """Haze through which the vessels are seen ('ground-glass'), with a net in it ('crazy-paving').
 
     The mask holds every voxel that has at least half of the haze.
@@ -80,9 +71,7 @@ def draw_ground_glass(
         int(rng.choice([0, 0, 0, 0, 1, 1, 1, 2]))
     ]
     if kind == "crazy-paving":
-        plan = (_patchy_pattern, _peripheral_pattern, _diffuse_pattern)[
-            int(rng.choice([0, 1, 2, 2]))
-        ]
+        plan = (_patchy_pattern, _peripheral_pattern, _diffuse_pattern)[int(rng.choice([0, 1, 2, 2]))]
     haze = float(rng.uniform(140, 290)) * scan.difficulty.contrast
     cell = float(rng.uniform(4.8, 6.5))
     entities: list[Entity] = []
@@ -90,9 +79,7 @@ def draw_ground_glass(
         own = target.split_rng(rng)
         field = plan(own, here, scan.difficulty.size * 0.85)
         place = (
-            None
-            if field is None
-            else _OpacityArea.from_field(scan, own, here, field, rough=0.8, least=900)
+            None if field is None else _OpacityArea.from_field(scan, own, here, field, rough=0.8, least=900)
         )
         if place is None:
             continue
@@ -104,9 +91,7 @@ def draw_ground_glass(
         if kind == "crazy-paving":
             where = cover > 0.25
             seeds = scatter_cells(scan, own, place.cut, cell)
-            line = wall_cover(
-                scan, wall_distance(scan, own, place.cut, where, seeds, keep=0.92), 1.0
-            )
+            line = wall_cover(scan, wall_distance(scan, own, place.cut, where, seeds, keep=0.92), 1.0)
             scan.blend(place.cut, line * cover * np.float32(0.75), -20.0)
         entities += place.claim_entities()
     if not entities:
@@ -245,9 +230,7 @@ def _wedge_field(
     across = np.sqrt(np.maximum(square, 0))
     share = np.clip((along / length - begin) / (1 - begin), 0, 1.3)
     side_depth = wide * (tip + (1 - tip) * share**power) - across
-    field: Floats = np.minimum(side_depth, along - begin * length) + waves * here.smooth_noise(
-        rng, 14
-    )
+    field: Floats = np.minimum(side_depth, along - begin * length) + waves * here.smooth_noise(rng, 14)
     return field.astype(np.float32)
 
 
@@ -259,9 +242,7 @@ def _lobar_pattern(rng: np.random.Generator, here: LobeMap, size: float) -> Floa
     part = np.asarray(along)[here.free_points]
     share = np.clip(rng.uniform(0.5, 0.85) * here.target.scale, 0.08, 0.97)
     border = float(np.quantile(part, share))
-    field: Floats = (90 * (border - np.asarray(along)) + 9 * here.smooth_noise(rng, 22)).astype(
-        np.float32
-    )
+    field: Floats = (90 * (border - np.asarray(along)) + 9 * here.smooth_noise(rng, 22)).astype(np.float32)
     return field
 
 
@@ -269,9 +250,7 @@ def _patchy_pattern(rng: np.random.Generator, here: LobeMap, size: float) -> Flo
     """Two to five patches, each of its own size, more of them near the pleura."""
     field: Floats | None = None
     for _ in range(int(rng.integers(2, 6))):
-        spot = here.draw_point(
-            rng, (here.rib_distance > 4) & (here.rib_distance < rng.choice([15, 25, 60]))
-        )
+        spot = here.draw_point(rng, (here.rib_distance > 4) & (here.rib_distance < rng.choice([15, 25, 60])))
         if spot is None:
             continue
         patch = float(rng.uniform(8, 20)) * size * here.target.scale - here.distance_from(spot)
@@ -313,10 +292,7 @@ def _draw_bronchograms(scan: Scan, place: _OpacityArea, inside: BoolArray) -> fl
         radius = max(scale * tube.radius, 0.55 * blur, 1.0)
         pad = radius + blur
         ends = list(zip(tube.start, tube.end, strict=True))
-        cut = grid.box_between(
-            tuple(min(e) - pad for e in ends),
-            tuple(max(e) + pad for e in ends),
-        )
+        cut = grid.box_between(tuple(min(e) - pad for e in ends), tuple(max(e) + pad for e in ends))
         cut = None if cut is None else intersect(cut, place.cut)
         if cut is None:
             continue
@@ -334,20 +310,14 @@ def _draw_bronchograms(scan: Scan, place: _OpacityArea, inside: BoolArray) -> fl
 def _draw_atelectasis(scan: Scan, rng: np.random.Generator, target: Target) -> DrawnFinding | None:
     """Collapsed lung: a crescent over the dependent ribs, or a wedge towards the hilum."""
     size = scan.difficulty.size
-    dependent = (
-        target.is_lower and target.segment not in ("RS7", "RS8", "LS7+8") and rng.random() < 0.6
-    )
+    dependent = target.is_lower and target.segment not in ("RS7", "RS8", "LS7+8") and rng.random() < 0.6
     entities: list[Entity] = []
     for here in _lobe_maps(scan, target):
         own = target.split_rng(rng)
         if dependent:
             field = _crescent_field(own, here, size)
         else:
-            near = (
-                (here.rib_distance > 1)
-                & (here.rib_distance < 8)
-                & (here.distance_from(here.hilum) > 40)
-            )
+            near = (here.rib_distance > 1) & (here.rib_distance < 8) & (here.distance_from(here.hilum) > 40)
             spot = here.draw_point(own, near)
             if spot is None:
                 continue

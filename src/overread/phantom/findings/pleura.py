@@ -17,14 +17,7 @@ from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.body.boxes import to_inner
 from overread.phantom.body.canvas import ORGAN_NUMBERS, Cut
 from overread.phantom.body.shapes import Floats, union_depth
-from overread.phantom.findings.scan import (
-    BoolArray,
-    DrawnFinding,
-    Entity,
-    Scan,
-    Target,
-    grade_severity,
-)
+from overread.phantom.findings.scan import BoolArray, DrawnFinding, Entity, Scan, Target, grade_severity
 from overread.phantom.findings.seams import close_seam
 from overread.phantom.statement import Severity
 
@@ -59,9 +52,7 @@ class PleuralSide:
             yield cut, to_inner(cut, self.cut)
 
 
-def draw_effusion(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_effusion(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """Free fluid behind one or both lungs; the mask is all of it, one entity a side."""
     thick = float(rng.choice([rng.uniform(9, 16), rng.uniform(20, 34), rng.uniform(42, 66)]))
     thick = _fit_thickness(scan, target, thick)
@@ -78,14 +69,10 @@ def draw_effusion(
         _compress_lung(scan, side, crescent, here)
         shares.append(side.taken_share)
         entities.append(_fill_pleural_space(scan, side, _FLUID_HU))
-    return _make_finding(
-        "2e", "effusion", entities, _grade_shares(shares, 0.09, 0.27), spread=("dependent",)
-    )
+    return _make_finding("2e", "effusion", entities, _grade_shares(shares, 0.09, 0.27), spread=("dependent",))
 
 
-def draw_pneumothorax(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_pneumothorax(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """Air in front of one or both lungs; the mask is all of it, one entity a side."""
     thick = float(rng.choice([rng.uniform(9, 15), rng.uniform(18, 28), rng.uniform(34, 52)]))
     thick = _fit_thickness(scan, target, thick)
@@ -108,9 +95,7 @@ def draw_pneumothorax(
     return _make_finding("2g", "pneumothorax", entities, severity, spread=spread)
 
 
-def draw_thickening(
-    scan: Scan, rng: np.random.Generator, kind: str, target: Target
-) -> DrawnFinding | None:
+def draw_thickening(scan: Scan, rng: np.random.Generator, kind: str, target: Target) -> DrawnFinding | None:
     """A smooth plate on the ribs' pleura, focal or along most of the wall, perhaps calcified."""
     thick = float(np.clip(rng.uniform(3.0, 8.0) * scan.difficulty.size, 3.0, 8.0))
     thick = target.scale * target.fit_size(thick, low=1.5 * scan.voxel_mm)
@@ -153,9 +138,7 @@ def _make_finding(
     found = [entity for entity in entities if entity is not None]
     if not found:
         return None
-    return DrawnFinding(
-        category, kind, found, pleural=True, severity=severity, spread=spread, traits=traits
-    )
+    return DrawnFinding(category, kind, found, pleural=True, severity=severity, spread=spread, traits=traits)
 
 
 def _find_side(scan: Scan, name: str, within: Target | None = None) -> PleuralSide | None:
@@ -183,9 +166,7 @@ def _grade_shares(shares: list[float], little: float, much: float) -> Severity |
     return grade_severity(float(np.mean(shares)), little, much)
 
 
-def _set_fluid_depth(
-    scan: Scan, rng: np.random.Generator, side: PleuralSide, thick: float
-) -> Floats:
+def _set_fluid_depth(scan: Scan, rng: np.random.Generator, side: PleuralSide, thick: float) -> Floats:
     """A crescent behind the lung, thickest at the base, thinning out towards the apex.
 
     Answers with the depth in the crescent alone, without what enters fissure and base.

@@ -61,10 +61,7 @@ class LesionSites:
             at = self._points_at_ribs(at, radius)
         shell = at[:, None, :] + self._shell * (radius + self.scan.voxel_mm)
         inside, wall, air = (found.mean(axis=1) for found in self._classify_points(shell))
-        if pleural:
-            good = (wall > 0.05) & (wall < 0.36) & (inside + wall > 0.99)
-        else:
-            good = inside >= share - 1e-6
+        good = (wall > 0.05) & (wall < 0.36) & (inside + wall > 0.99) if pleural else inside >= share - 1e-06
         # Among many large vessels, or partly outside, only where nothing better is found.
         worse = (air < 0.8 * inside).astype(float) + (1 - inside if share < 1 else 0)
         order = np.flatnonzero(good)
@@ -127,12 +124,7 @@ def lump_depth(
 
 
 def draw_strand(
-    scan: Scan,
-    target: Target,
-    start: Coordinates,
-    end: Coordinates,
-    wide: tuple[float, float],
-    hu: float,
+    scan: Scan, target: Target, start: Coordinates, end: Coordinates, wide: tuple[float, float], hu: float
 ) -> None:
     """Draw a thread that goes from one radius to another, in free voxels of the target only.
 
@@ -156,13 +148,7 @@ def draw_strand(
 
 
 def draw_feeding_vessels(
-    scan: Scan,
-    rng: np.random.Generator,
-    target: Target,
-    centre: Point,
-    radius: float,
-    *,
-    most: int = 2,
+    scan: Scan, rng: np.random.Generator, target: Target, centre: Point, radius: float, *, most: int = 2
 ) -> None:
     """Let the nearest vessels run to a lesion, as they do to real ones; no part of its mask."""
     trees = scan.body.trees

@@ -101,9 +101,7 @@ def write_discussion(
         ]
     seen = "; ".join(_describe_found(draft, found))
     imaging = [
-        pick(rng, ("CT shows {}.", "In this patient CT shows {}.", "The scan shows {}.")).format(
-            seen
-        ),
+        pick(rng, ("CT shows {}.", "In this patient CT shows {}.", "The scan shows {}.")).format(seen),
         *lesson.imaging,
         *(_exclusion_sentence(draft, found, code, name, rng) for code, name in others),
     ]
@@ -150,9 +148,7 @@ def _exclusion_sentence(
     return f"{name} would not explain {join_phrases(find_words(mark).one for mark in strange)}."
 
 
-def _unexplained_findings(
-    disease: Disease, other: Disease, marks: set[FindingName]
-) -> list[FindingName]:
+def _unexplained_findings(disease: Disease, other: Disease, marks: set[FindingName]) -> list[FindingName]:
     """What was found of the illness that another diagnosis never comes with: its marks if any."""
     strange = (marks & disease.possible) - other.possible
     needed = frozenset[FindingName]().union(*disease.needed)

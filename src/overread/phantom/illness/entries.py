@@ -16,11 +16,7 @@ from overread.core import Case, Entry, Finding, Image, PictureNote, Truth, Whole
 from overread.ontology import lung_anatomy as lung_names
 from overread.phantom.illness.discussion import case_title, write_discussion
 from overread.phantom.illness.draft import Draft, PictureSpec, Turn
-from overread.phantom.illness.finding_phrases import (
-    describe_findings,
-    finding_noun,
-    findings_sentence,
-)
+from overread.phantom.illness.finding_phrases import describe_findings, finding_noun, findings_sentence
 from overread.phantom.illness.model import find_icd, load_diseases
 from overread.phantom.population import FindingPlan, seed_for, split_of
 from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, FindingStatement, Side
@@ -29,13 +25,7 @@ from overread.phantom.words.text_forms import lower_first
 
 _MEDIASTINAL_CATEGORIES = ("2b", "2e", "2f", "2g", "2h")
 """Categories that a mediastinal window shows besides what lies beyond the lung."""
-_CERTAIN_ON_FILM = (
-    "2b consolidation",
-    "2b atelectasis",
-    "2e effusion",
-    "2g pneumothorax",
-    "2d mass",
-)
+_CERTAIN_ON_FILM = ("2b consolidation", "2b atelectasis", "2e effusion", "2g pneumothorax", "2d mass")
 """What a film shows without doubt; of the rest nothing is said before it is drawn."""
 _TURN_PHRASES: dict[Turn, tuple[str, str]] = {
     "gone": ("is no longer seen", "are no longer seen"),
@@ -141,15 +131,11 @@ def list_planned(draft: Draft, time: int = 0) -> list[FindingStatement]:
     absent = "gone" if time else "new"
     inside = zip(draft.plans, draft.turns or ("same",) * len(draft.plans), strict=True)
     outside = zip(
-        draft.extrapulmonary,
-        draft.extrapulmonary_turns or ("same",) * len(draft.extrapulmonary),
-        strict=True,
+        draft.extrapulmonary, draft.extrapulmonary_turns or ("same",) * len(draft.extrapulmonary), strict=True
     )
     found = [make_statement(plan) for plan, turn in inside if turn != absent]
     found += [
-        FindingStatement(category=EXTRAPULMONARY[name], kind=name)
-        for name, turn in outside
-        if turn != absent
+        FindingStatement(category=EXTRAPULMONARY[name], kind=name) for name, turn in outside if turn != absent
     ]
     return found
 

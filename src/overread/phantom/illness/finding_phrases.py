@@ -89,9 +89,7 @@ def describe_finding(statement: FindingStatement) -> str:
 def describe_findings(statements: Sequence[FindingStatement]) -> str:
     """Several findings in a row; those at one place that have no size share the words for it."""
     phrases: list[str] = []
-    for place, group in groupby(
-        statements, key=lambda s: describe_place(s) if s.size_mm is None else None
-    ):
+    for place, group in groupby(statements, key=lambda s: describe_place(s) if s.size_mm is None else None):
         here = list(group)
         if place and len(here) > 1:
             phrases.append(f"{join_phrases(finding_noun(one)[0] for one in here)} {place}")

@@ -40,9 +40,7 @@ def fill_template(template: str, rng: np.random.Generator, slots: Slots) -> str:
     >>> fill_template("{He} took {2~2} (pills|pills).", np.random.default_rng(0), {"He": "She"})
     'She took 2 pills.'
     """
-    return "".join(
-        part if isinstance(part, str) else part(rng, slots) for part in _parse_template(template)
-    )
+    return "".join(part if isinstance(part, str) else part(rng, slots) for part in _parse_template(template))
 
 
 @cache
@@ -90,11 +88,7 @@ def pronouns(sex: str) -> Slots:
 
 
 def write_history(
-    presentation: Presentation,
-    age: int,
-    sex: str,
-    interval: str | None,
-    rng: np.random.Generator,
+    presentation: Presentation, age: int, sex: str, interval: str | None, rng: np.random.Generator
 ) -> str:
     """The history of somebody of that age and sex who comes with that presentation."""
     tables = _load_tables()
@@ -120,11 +114,7 @@ def write_history(
 @cache
 def _load_tables() -> dict[str, dict[str, Sequence[str]]]:
     tables = read_tables("presentations.toml")
-    return {
-        "organ": tables["organ"],
-        "reason": tables["reason"],
-        "longitudinal": tables["longitudinal"],
-    }
+    return {"organ": tables["organ"], "reason": tables["reason"], "longitudinal": tables["longitudinal"]}
 
 
 def _choose_templates(

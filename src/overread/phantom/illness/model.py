@@ -171,9 +171,7 @@ def _check_names(disease: Disease) -> None:
     named = {disease.course, *(sign.course or disease.course for sign in disease.signs)}
     wrong |= (named | {one.course for one in disease.beyond}) - set(load_courses())
     if wrong:
-        raise UsageError(
-            f"{disease.code} names unknown findings or courses: {', '.join(sorted(wrong))}"
-        )
+        raise UsageError(f"{disease.code} names unknown findings or courses: {', '.join(sorted(wrong))}")
 
 
 @cache
@@ -196,9 +194,7 @@ def find_icd(category: str) -> Icd:
     'J09-J18 - Influenza and pneumonia'
     """
     tables = read_tables("icd.toml")
-    block = next(
-        name for name in tables["block"] if name.split("-")[0] <= category <= name.split("-")[1]
-    )
+    block = next(name for name in tables["block"] if name.split("-")[0] <= category <= name.split("-")[1])
     chapter = tables["block"][block]["chapter"]
     return Icd(
         category=f"{category} - {tables['category'][category]}",

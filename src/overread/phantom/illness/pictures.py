@@ -20,11 +20,7 @@ MIN_PICTURES, MAX_PICTURES = 3, 9
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 _Slice = tuple[str, str]
-_REQUIRED_SLICES: tuple[_Slice, ...] = (
-    ("axial", "lung"),
-    ("axial", "lung"),
-    ("axial", "mediastinum"),
-)
+_REQUIRED_SLICES: tuple[_Slice, ...] = (("axial", "lung"), ("axial", "lung"), ("axial", "mediastinum"))
 _EXTRA_SLICES: tuple[tuple[_Slice, float], ...] = (
     (("axial", "lung"), 0.36),
     (("axial", "mediastinum"), 0.2),
@@ -83,7 +79,5 @@ def _draw_ids(rng: np.random.Generator, number: int) -> Iterator[str]:
 
 def _make_picture(name: str, time: int, one: View | _Slice) -> PictureSpec:
     if isinstance(one, tuple):
-        return PictureSpec.model_validate(
-            {"id": name, "time": time, "plane": one[0], "window": one[1]}
-        )
+        return PictureSpec.model_validate({"id": name, "time": time, "plane": one[0], "window": one[1]})
     return PictureSpec(id=name, time=time, view=one)

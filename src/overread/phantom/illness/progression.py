@@ -48,9 +48,7 @@ def draw_course(
     # What belongs to one illness goes one way, unless it is its manner to wander.
     way = rng.random()
     turns = [
-        _pick_turn(
-            rng.random() if name in _INDEPENDENT_COURSES else way, load_courses()[name][span]
-        )
+        _pick_turn(rng.random() if name in _INDEPENDENT_COURSES else way, load_courses()[name][span])
         for name in named
     ]
     outer = [_pick_turn(rng.random(), load_courses()[name][span]) for name in beyond_courses]

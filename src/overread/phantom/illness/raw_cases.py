@@ -167,18 +167,11 @@ def _draw_differential(draft: Draft, rng: np.random.Generator, *, few: bool) -> 
     far = [one for one in able if one not in group]
     more = sorted(near, key=lambda _: rng.random()) + sorted(far, key=lambda _: rng.random())
     number = 1 + int(rng.random() * 4)
-    return sorted(
-        [*five, *(pick(rng, one.options) for one in more[:number])], key=lambda _: rng.random()
-    )
+    return sorted([*five, *(pick(rng, one.options) for one in more[:number])], key=lambda _: rng.random())
 
 
 def _plant_hint(
-    draft: Draft,
-    kind: RawCaseKind,
-    answer: str,
-    listed: list[str],
-    name: str,
-    rng: np.random.Generator,
+    draft: Draft, kind: RawCaseKind, answer: str, listed: list[str], name: str, rng: np.random.Generator
 ) -> tuple[str, PlantedHint]:
     """The history with what is planted in it, and the note of it."""
     history = draft.history
@@ -187,9 +180,7 @@ def _plant_hint(
     about, words = answer, ""
     if kind == "clue":
         words = fill_template(
-            load_teaching_texts()[load_diseases_by_option()[answer].code].clue,
-            rng,
-            pronouns(draft.sex),
+            load_teaching_texts()[load_diseases_by_option()[answer].code].clue, rng, pronouns(draft.sex)
         )
         sentence, inner = words, 0
     else:

@@ -70,9 +70,7 @@ def draw_draft(number: int, settings: PatientSettings) -> Draft:
         for letter, disease in zip(LETTERS, chosen, strict=True)
     )
     windows = {window for disease in chosen for window in disease.windows}
-    looks = draw_pictures(
-        rng, draw_views(seed, number), windows, times=2 if interval is not None else 1
-    )
+    looks = draw_pictures(rng, draw_views(seed, number), windows, times=2 if interval is not None else 1)
     # From here on nothing is visible but in the pictures, and no draw goes back before this line.
     truth = np.random.default_rng(seed_for(seed, number, "case", "truth"))
     right = int(truth.integers(OPTION_COUNT))
@@ -122,16 +120,10 @@ def plausible_diseases(presentation: Presentation, age: int, sex: str) -> list[D
     return [disease for disease in found if disease.may_affect(age, sex)]
 
 
-def _draw_presentation(
-    rng: np.random.Generator, age: int, sex: str
-) -> tuple[Presentation, list[Disease]]:
+def _draw_presentation(rng: np.random.Generator, age: int, sex: str) -> tuple[Presentation, list[Disease]]:
     """What the patient comes with: any presentation that leaves something to choose from."""
     fitting = [(one, plausible_diseases(one, age, sex)) for one in load_presentations().values()]
-    able = [
-        pair
-        for pair in fitting
-        if max_offered_together(tuple(d.code for d in pair[1])) >= OPTION_COUNT
-    ]
+    able = [pair for pair in fitting if max_offered_together(tuple(d.code for d in pair[1])) >= OPTION_COUNT]
     return able[int(rng.random() * len(able))]
 
 
@@ -140,9 +132,7 @@ def max_offered_together(codes: tuple[str, ...]) -> int:
     """How many of these diagnoses can be offered together at most."""
     if not codes:
         return 0
-    rest = tuple(
-        code for code in codes[1:] if frozenset((codes[0], code)) not in load_confusable_pairs()
-    )
+    rest = tuple(code for code in codes[1:] if frozenset((codes[0], code)) not in load_confusable_pairs())
     return max(1 + max_offered_together(rest), max_offered_together(codes[1:]))
 
 
@@ -160,9 +150,7 @@ def draw_options(rng: np.random.Generator, fitting: Sequence[Disease]) -> list[D
             return chosen
 
 
-def _draw_findings(
-    rng: np.random.Generator, disease: Disease
-) -> tuple[list[FindingPlan], list[str]]:
+def _draw_findings(rng: np.random.Generator, disease: Disease) -> tuple[list[FindingPlan], list[str]]:
     """What a patient with the disease has in lung and pleura, and the course of each."""
     focus = pick(rng, disease.focus) if disease.focus else None
     plans, courses = [], []

@@ -12,13 +12,7 @@ from overread.core import Record
 from overread.errors import UsageError
 from overread.ontology import report_regions
 from overread.phantom.statement import EXTRAPULMONARY, PLEURAL, FindingStatement
-from overread.phantom.words.lexicon import (
-    STYLES,
-    NounWords,
-    Style,
-    load_category_words,
-    read_wordings_file,
-)
+from overread.phantom.words.lexicon import STYLES, NounWords, Style, load_category_words, read_wordings_file
 from overread.phantom.words.noun_phrases import fill_articles, write_noun_phrase
 from overread.phantom.words.place_phrases import pick, side_of, write_place
 from overread.phantom.words.sentences import write_sentence
@@ -144,10 +138,7 @@ def write_ct_report(
         if region.code == "L":
             parts += [to_sentence(text) for text in sentences]
         for statement in statements:
-            if (
-                words.regions.get(statement.kind) == region.code
-                and statement.kind in EXTRAPULMONARY
-            ):
+            if words.regions.get(statement.kind) == region.code and statement.kind in EXTRAPULMONARY:
                 made = write_sentence(statement, rng, style=style, held_out=held_out)
                 parts.append(to_sentence(made.text))
         parts += [_normal_sentence(topic, there, rng, style) for topic in topics if not topic.first]
@@ -183,9 +174,7 @@ def _normal_sentence(
     return pick(rng, fitting[0].for_style(style)) if fitting and chosen else ""
 
 
-def _write_impression(
-    statements: Sequence[FindingStatement], rng: np.random.Generator, style: Style
-) -> str:
+def _write_impression(statements: Sequence[FindingStatement], rng: np.random.Generator, style: Style) -> str:
     """The important findings, and some of the others, in other words than above."""
     words = _load_report_words()
     if not statements:
@@ -235,9 +224,7 @@ def _impression_line(
     family = load_category_words(statement.category, statement.kind).family
     where = None
     if side_of(statement) is not None and (not alone or rng.random() < 0.8):
-        where = write_place(
-            statement, rng, family=family, style=style, fine=False, lobe_wise=not alone
-        )
+        where = write_place(statement, rng, family=family, style=style, fine=False, lobe_wise=not alone)
     elif 0 < len(statement.lobes) < 4:
         statement = statement.model_copy(update={"severity": None})
     ahead = where is not None and bool(where.modifier) and rng.random() < 0.5

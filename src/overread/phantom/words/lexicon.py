@@ -246,9 +246,7 @@ def load_common_words() -> CommonWords:
 @cache
 def load_category_words(category: str, kind: str) -> CategoryWords:
     """The words of one category, or of everything beyond the lung."""
-    return CategoryWords.model_validate(
-        read_wordings_file("beyond" if kind in EXTRAPULMONARY else category)
-    )
+    return CategoryWords.model_validate(read_wordings_file("beyond" if kind in EXTRAPULMONARY else category))
 
 
 def read_wordings_file(name: str) -> dict[str, object]:

@@ -17,12 +17,7 @@ from overread.phantom.words.lexicon import Noun, Style, grade_words, trait_words
 from overread.phantom.words.place_phrases import pick
 
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_VAGUE_NUMBERS = (
-    ("a few", 3, 4),
-    ("several", 5, 9),
-    ("multiple", 3, 10**9),
-    ("numerous", 10, 10**9),
-)
+_VAGUE_NUMBERS = (("a few", 3, 4), ("several", 5, 9), ("multiple", 3, 10**9), ("numerous", 10, 10**9))
 # What lies along an axis of the body comes before what lies in or out: "basal subpleural".
 _DEPTH_SPREADS = ("subpleural", "peripheral", "central")
 
@@ -132,9 +127,7 @@ def _choose_article(match: re.Match[str]) -> str:
     return f"{'an' if vowel else 'a'} {first}{rest}"
 
 
-def _number_word(
-    statement: FindingStatement, noun: Noun, rng: np.random.Generator, said: set[str]
-) -> str:
+def _number_word(statement: FindingStatement, noun: Noun, rng: np.random.Generator, said: set[str]) -> str:
     """How many, in a word; empty for one thing, for what is not counted, and now and then."""
     count = statement.count
     if not statement.countable or noun.form != "counted":
@@ -151,12 +144,7 @@ def _number_word(
 
 
 def _size_adjective(
-    statement: FindingStatement,
-    noun: Noun,
-    rng: np.random.Generator,
-    said: set[str],
-    *,
-    style: Style,
+    statement: FindingStatement, noun: Noun, rng: np.random.Generator, said: set[str], *, style: Style
 ) -> str:
     """A size before the noun; only one thing can have its size there, many can be small."""
     if statement.size_mm is None or noun.form != "counted":

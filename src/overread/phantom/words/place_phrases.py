@@ -109,9 +109,7 @@ def write_place(
 def _side_place(side: str, rng: np.random.Generator) -> PlacePhrase:
     if side == "both":
         adverb = pick(rng, ("bilaterally", "on both sides"))
-        return PlacePhrase(
-            "both sides", ("side",), "on", plural=True, modifier="bilateral", adverb=adverb
-        )
+        return PlacePhrase("both sides", ("side",), "on", plural=True, modifier="bilateral", adverb=adverb)
     return PlacePhrase(f"the {side}", ("side",), "on", modifier=side, adverb=f"on the {side}")
 
 
@@ -128,9 +126,7 @@ def _hemithorax_place(side: str, rng: np.random.Generator) -> PlacePhrase:
 def _lung_place(side: str, rng: np.random.Generator) -> PlacePhrase:
     if side == "both":
         adverb = "bilaterally" if rng.random() < 0.15 else ""
-        return PlacePhrase(
-            "both lungs", ("side",), plural=True, modifier="bilateral", adverb=adverb
-        )
+        return PlacePhrase("both lungs", ("side",), plural=True, modifier="bilateral", adverb=adverb)
     return PlacePhrase(f"the {side} lung", ("side",), modifier=f"{side} lung")
 
 
@@ -175,9 +171,7 @@ def _lobes_of(side: str, levels: list[str], rng: np.random.Generator, style: Sty
         ways = (f"both {joined} lobes", f"the bilateral {joined} lobes")
         return pick(rng, (*ways, f"the {joined} lobes of both lungs"))
     if style == "translated":
-        return pick(
-            rng, (f"the {joined} {lobes} of the {side} lung", f"the {side} lung {joined} {lobes}")
-        )
+        return pick(rng, (f"the {joined} {lobes} of the {side} lung", f"the {side} lung {joined} {lobes}"))
     if levels == ["middle"] and rng.random() < 0.3:
         return "the middle lobe"
     return f"the {side} {joined} {lobes}"
@@ -216,9 +210,7 @@ def _segments_place(codes: tuple[str, ...], rng: np.random.Generator, style: Sty
     return PlacePhrase(named, says, plural=len(codes) > 1)
 
 
-def _lingula_place(
-    codes: tuple[str, ...], rng: np.random.Generator, says: tuple[str, ...]
-) -> PlacePhrase:
+def _lingula_place(codes: tuple[str, ...], rng: np.random.Generator, says: tuple[str, ...]) -> PlacePhrase:
     if len(codes) == 2:
         return PlacePhrase("the lingula", says, modifier="lingular")
     if rng.random() < 0.4:

@@ -33,14 +33,7 @@ from overread.phantom.words.noun_phrases import (
 )
 from overread.phantom.words.place_phrases import PlacePhrase, pick, side_of, write_place
 
-__all__ = [
-    "STYLES",
-    "FindingSentence",
-    "Style",
-    "is_held_out",
-    "list_wording_texts",
-    "write_sentence",
-]
+__all__ = ["STYLES", "FindingSentence", "Style", "is_held_out", "list_wording_texts", "write_sentence"]
 
 PLACE_SHARE = 0.64
 """How many sentences name a place, of those that could: as in ReXGroundingCT."""
@@ -51,12 +44,7 @@ MAX_WORDS = 35
 _MAX_ATTEMPTS = 8
 _WIDESPREAD_LOBES = 4
 _THING_VERBS = {"is": "are", "was": "were", "lies": "lie", "attracts": "attract"}
-_PLACE_VERBS = {
-    "shows": "show",
-    "contains": "contain",
-    "demonstrates": "demonstrate",
-    "has": "have",
-}
+_PLACE_VERBS = {"shows": "show", "contains": "contain", "demonstrates": "demonstrate", "has": "have"}
 
 
 class FindingSentence(Record):
@@ -105,9 +93,7 @@ def write_sentence(
         fine = attempt < 2
         where = None
         if name_place:
-            where = write_place(
-                statement, rng, family=family, style=style, fine=fine, lobe_wise=lobe_wise
-            )
+            where = write_place(statement, rng, family=family, style=style, fine=fine, lobe_wise=lobe_wise)
         made = _fill_wording(statement, wording, where, rng, style)
         if len(made.text.split()) <= MAX_WORDS:
             break
@@ -115,12 +101,7 @@ def write_sentence(
 
 
 def _choose_wording(
-    statement: FindingStatement,
-    rng: np.random.Generator,
-    *,
-    style: Style,
-    held_out: bool,
-    placed: bool,
+    statement: FindingStatement, rng: np.random.Generator, *, style: Style, held_out: bool, placed: bool
 ) -> Wording:
     """A wording that can say the statement, the usual ones more often."""
     found = [

@@ -25,14 +25,7 @@ from pydicom import config, uid
 from pydicom.dataset import Dataset
 from pydicom.pixels.processing import apply_color_lut, apply_voi_lut
 
-from overread.errors import (
-    NotThere,
-    OverreadError,
-    PictureError,
-    Refused,
-    Truncated,
-    UsageError,
-)
+from overread.errors import NotThere, OverreadError, PictureError, Refused, Truncated, UsageError
 from overread.pixels.dicom.frames import (
     NATIVE,
     REEXPORT,
@@ -73,9 +66,7 @@ def read_dicom(
     brightest pixel. `frame` counts from 0.
     """
     if window is not None and not (np.isfinite(window).all() and window[1] > 0):
-        raise UsageError(
-            f"a window of (centre, width) {window} shows nothing", remedy="give a width above 0"
-        )
+        raise UsageError(f"a window of (centre, width) {window} shows nothing", remedy="give a width above 0")
     where = _describe_source(source)
     dataset = open_dicom(source, pixels=True)
     with wrap_decoder_errors(where):
@@ -87,9 +78,7 @@ def read_dicom(
             return (colours >> 8 if wide else colours).astype(np.uint8)
         if pixels.ndim == 3:
             return _eight_bits(pixels * (255 / (2.0 ** int(dataset.BitsStored) - 1)))
-        shown = _apply_window(
-            _apply_modality(pixels, dataset, frame, where), dataset, frame, window, where
-        )
+        shown = _apply_window(_apply_modality(pixels, dataset, frame, where), dataset, frame, window, where)
         return _eight_bits(255.0 - shown if photometric == "MONOCHROME1" else shown)
 
 
@@ -215,9 +204,7 @@ def _check_head(stream: BinaryIO, where: str) -> None:
     while chunk and not inflate.eof:
         inflated += len(inflate.decompress(chunk, 1 << 24))
         if inflated > LIMIT:
-            raise Refused(
-                f"the file inflates to more than {LIMIT} bytes", where=where, remedy=REEXPORT
-            )
+            raise Refused(f"the file inflates to more than {LIMIT} bytes", where=where, remedy=REEXPORT)
         chunk = inflate.unconsumed_tail or stream.read(1 << 20)
     stream.seek(0)
 
@@ -265,14 +252,9 @@ def _check_pixels(dataset: Dataset, size: int, where: str) -> None:
 def _claimed_bytes(dataset: Dataset, where: str) -> int:
     """Bytes that the decoded pixels will take, by the header; refused above the limit."""
     width = positive_int(dataset, "Columns", where)
-    rows, samples = (
-        positive_int(dataset, "Rows", where),
-        positive_int(dataset, "SamplesPerPixel", where, 1),
-    )
+    rows, samples = (positive_int(dataset, "Rows", where), positive_int(dataset, "SamplesPerPixel", where, 1))
     frames = positive_int(dataset, "NumberOfFrames", where, 1)
-    bits = positive_int(
-        dataset, "BitsAllocated", where, 64 if "DoubleFloatPixelData" in dataset else 32
-    )
+    bits = positive_int(dataset, "BitsAllocated", where, 64 if "DoubleFloatPixelData" in dataset else 32)
     claimed = (width * rows * samples * frames * bits + 7) // 8
     if claimed > LIMIT:
         raise Refused(

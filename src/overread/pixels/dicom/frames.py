@@ -83,9 +83,7 @@ def positive_int(dataset: Dataset, keyword: str, where: str, default: int = 0) -
         number = 0
     if number < 1:
         raise PictureError(
-            f"{keyword} of the header is {value!r}, not a positive number",
-            where=where,
-            remedy=REEXPORT,
+            f"{keyword} of the header is {value!r}, not a positive number", where=where, remedy=REEXPORT
         )
     return number
 
@@ -94,20 +92,13 @@ def decode_frame(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]
     """One frame (rows, columns[, 3]) and its photometric interpretation after decoding."""
     frames = positive_int(dataset, "NumberOfFrames", where, 1)
     if not 0 <= frame < frames:
-        raise UsageError(
-            f"there is no frame {frame}", where=where, remedy=f"give 0 to {frames - 1}"
-        )
+        raise UsageError(f"there is no frame {frame}", where=where, remedy=f"give 0 to {frames - 1}")
     syntax = dataset.file_meta.TransferSyntaxUID
     coded, bits = b"", 0
     if syntax.is_encapsulated:
-        table, lengths = (
-            dataset.get("ExtendedOffsetTable"),
-            dataset.get("ExtendedOffsetTableLengths"),
-        )
+        table, lengths = (dataset.get("ExtendedOffsetTable"), dataset.get("ExtendedOffsetTableLengths"))
         offsets = (table, lengths) if table and lengths else None
-        coded = get_frame(
-            dataset.PixelData, frame, number_of_frames=frames, extended_offsets=offsets
-        )
+        coded = get_frame(dataset.PixelData, frame, number_of_frames=frames, extended_offsets=offsets)
         bits = 0 if syntax == uid.RLELossless else _coded_bits(coded, dataset, where)
     reasons: list[str] = []
     for name in available_decoders(syntax):
@@ -115,9 +106,7 @@ def decode_frame(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]
             if name == "gdcm":
                 pixels, note = _decode_with_gdcm(coded, bits, dataset)
             else:
-                pixels, note = get_decoder(syntax).as_array(
-                    dataset, index=frame, decoding_plugin=name
-                )
+                pixels, note = get_decoder(syntax).as_array(dataset, index=frame, decoding_plugin=name)
         except Exception as error:
             reasons.append(" ".join(str(error).split())[-120:])
         else:
@@ -155,16 +144,12 @@ def _coded_bits(coded: bytes, dataset: Dataset, where: str) -> int:
     if found != stated or not 0 < bits <= positive_int(dataset, "BitsAllocated", where):
         size_found = f"(rows, columns, samples) {found} of {bits} bits" if found else "no size"
         raise PictureError(
-            f"a compressed frame states {size_found} and the header {stated}",
-            where=where,
-            remedy=REEXPORT,
+            f"a compressed frame states {size_found} and the header {stated}", where=where, remedy=REEXPORT
         )
     return bits
 
 
-def _decode_with_gdcm(
-    coded: bytes, bits: int, dataset: Dataset
-) -> tuple[Pixels, dict[str, str | int]]:
+def _decode_with_gdcm(coded: bytes, bits: int, dataset: Dataset) -> tuple[Pixels, dict[str, str | int]]:
     """One frame through the GDCM process, then through pydicom as if it had been stored raw."""
     syntax = dataset.file_meta.TransferSyntaxUID
     allocated, stored = int(dataset.BitsAllocated), int(dataset.BitsStored)
@@ -247,11 +232,7 @@ class _GdcmProcess:
         # The child must find what this process has imported, wherever that was found.
         places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "from overread.pixels.dicom.frames import serve_gdcm; serve_gdcm()",
-            ],
+            [sys.executable, "-c", "from overread.pixels.dicom.frames import serve_gdcm; serve_gdcm()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -126,9 +126,7 @@ class _Defects:
         if isinstance(place, _Slice) and place.many:
             row = place.frame + 1
         inside = path.relative_to(self.root) if path.is_relative_to(self.root) else path
-        self.found.append(
-            Defect(code=code, file=inside.as_posix(), row=row, expected=expected, found=found)
-        )
+        self.found.append(Defect(code=code, file=inside.as_posix(), row=row, expected=expected, found=found))
 
 
 def _read_headers(path: Path, defects: _Defects) -> list[_Slice]:
@@ -194,9 +192,7 @@ def _vector(dataset: Dataset, macro: str, keyword: str, frame: int, size: int) -
     return numbers
 
 
-def _select_series(
-    found: list[_Slice], series: str | None, where: str, defects: _Defects
-) -> list[_Slice]:
+def _select_series(found: list[_Slice], series: str | None, where: str, defects: _Defects) -> list[_Slice]:
     """The slices of the one series that is meant; scouts beside it are named."""
     if not found:
         reasons = [f"{defect.file}: {defect.found}" for defect in defects.found]

@@ -18,19 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
-from overread.core import (
-    Box,
-    Geometry,
-    Image,
-    Mask,
-    Picture,
-    Pictures,
-    Record,
-    Region,
-    Slices,
-    Volume,
-    Whole,
-)
+from overread.core import Box, Geometry, Image, Mask, Picture, Pictures, Record, Region, Slices, Volume, Whole
 from overread.errors import PictureError
 from overread.pixels.draw import rectangle, to_eight_bit
 from overread.pixels.edits.control_regions import Shift, as_slices, move_parts
@@ -179,9 +167,7 @@ class AlteredPictures:
 # ---- where ---------------------------------------------------------------------------------
 
 
-def flat_mask(
-    size: tuple[int, ...], picture: Picture, regions: Sequence[Region]
-) -> NDArray[np.bool_]:
+def flat_mask(size: tuple[int, ...], picture: Picture, regions: Sequence[Region]) -> NDArray[np.bool_]:
     """The pixels of some boxes of a flat picture; `size` is (height, width)."""
     inside = np.zeros(size, bool)
     for region in regions:
@@ -194,9 +180,7 @@ def flat_mask(
     return inside
 
 
-def volume_mask(
-    space: Geometry, edit: Edit, *, only: type[Mask | Slices | Whole] | None = None
-) -> Bools:
+def volume_mask(space: Geometry, edit: Edit, *, only: type[Mask | Slices | Whole] | None = None) -> Bools:
     """The voxels of an edit's regions in the volume's own axes, moved where they are to be."""
     inside = np.zeros(space.shape, bool)
     marked = np.zeros(space.shape, bool)

@@ -44,9 +44,7 @@ def as_slices(place: Rectangle) -> tuple[slice, slice]:
 
 
 def control_boxes(
-    films: Mapping[str, NDArray[Any]],
-    boxes: Mapping[str, Sequence[Box]],
-    dice: np.random.Generator,
+    films: Mapping[str, NDArray[Any]], boxes: Mapping[str, Sequence[Box]], dice: np.random.Generator
 ) -> dict[str, tuple[Box, ...]] | None:
     """The boxes moved elsewhere in flat pictures, at random; None where there is no room for them.
 
@@ -107,9 +105,7 @@ def _connected_groups(numbers: Iterable[int], touch: Callable[[int, int], bool])
 
 def _group_overlapping(places: Sequence[Rectangle]) -> list[list[Rectangle]]:
     """Rectangles in groups: each overlaps another of its group, and none of another group."""
-    groups = _connected_groups(
-        range(len(places)), lambda one, two: _overlaps(places[one], places[two])
-    )
+    groups = _connected_groups(range(len(places)), lambda one, two: _overlaps(places[one], places[two]))
     return [[places[number] for number in group] for group in groups]
 
 
@@ -167,9 +163,7 @@ def _pixels_inside(
     """How many pixels of a mask a rectangle holds when it is moved so far."""
     top, bottom = (place[0] + down)[:, None], (place[2] + down)[:, None]
     left, right = (place[1] + across)[None], (place[3] + across)[None]
-    found: NDArray[np.int64] = (
-        sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    )
+    found: NDArray[np.int64] = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     return found
 
 
@@ -315,9 +309,7 @@ def _find_shift(
     some = voxels[dice.permutation(len(voxels))[:_POINTS]]
     shares = [float(mask[tuple(some.T)].mean()) for mask in tissues]
     within: list[tuple[Bools | None, float]] = [
-        (mask, MIN_ALIKE * share)
-        for mask, share in zip(tissues, shares, strict=True)
-        if share >= MIN_INSIDE
+        (mask, MIN_ALIKE * share) for mask, share in zip(tissues, shares, strict=True) if share >= MIN_INSIDE
     ]
     for tissue, least in within or [(None, 0.0)]:
         for _ in range(_TRIES // _BATCH):

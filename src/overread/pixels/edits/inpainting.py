@@ -51,9 +51,7 @@ def inpaint(pixels: NDArray[Any], inside: Bools, *, seed: int) -> NDArray[Any]:
             part[hidden] = float(np.median(part))
         else:
             part[hidden] = _interpolate(part, known, hidden)
-            part[hidden] += _noise_level(part, known) * dice.standard_normal(
-                int(hidden.sum()), np.float32
-            )
+            part[hidden] += _noise_level(part, known) * dice.standard_normal(int(hidden.sum()), np.float32)
             seen = part[known]
             part[hidden] = np.clip(part[hidden], seen.min(), seen.max())
         out[where] = np.where(hidden, _to_dtype(part, pixels.dtype), out[where])
@@ -80,9 +78,7 @@ def interpolate_slices(ras: NDArray[Any], axis: int, gone: Bools, *, seed: int) 
         blurred: Floats = ndimage.gaussian_filter(plain, wide, mode="nearest")
         return blurred
 
-    for run in np.split(
-        np.flatnonzero(gone), np.flatnonzero(np.diff(np.flatnonzero(gone)) > 1) + 1
-    ):
+    for run in np.split(np.flatnonzero(gone), np.flatnonzero(np.diff(np.flatnonzero(gone)) > 1) + 1):
         before, after = there[there < run[0]], there[there > run[-1]]
         low = smooth(int(before[-1])) if before.size else smooth(int(after[0]))
         high = smooth(int(after[0])) if after.size else low
@@ -119,9 +115,7 @@ def _interpolate(part: Floats, known: Bools, hidden: Bools) -> Floats:
     while part.size / step**part.ndim > _CELLS:
         step += 1
     total, count = _block_sums(part * known, step), _block_sums(known.astype(np.float32), step)
-    coarse = _fill_unknown(
-        np.divide(total, count, out=np.zeros_like(total), where=count > 0), count > 0
-    )
+    coarse = _fill_unknown(np.divide(total, count, out=np.zeros_like(total), where=count > 0), count > 0)
     if step == 1:
         return coarse[hidden]
     from scipy import ndimage

@@ -36,9 +36,7 @@ class AtlasReader(WholeCaseBase):
         """The version is all that tells one atlas from another."""
         super().__init__(NAME, {"reader": NAME, "version": VERSION})
 
-    def compute_reading(
-        self, case: Case, pictures: Pictures, *, seed: int
-    ) -> tuple[Reading, list[Any]]:
+    def compute_reading(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, list[Any]]:
         """The reading of one case, and the masks of its sentences where it has any.
 
         Nothing in it is random, so the seed is not used.

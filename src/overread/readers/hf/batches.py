@@ -84,9 +84,7 @@ class BatchQueue:
             batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             self._running = batch
             try:
-                answers = await asyncio.get_running_loop().run_in_executor(
-                    self._worker(), self._work, batch
-                )
+                answers = await asyncio.get_running_loop().run_in_executor(self._worker(), self._work, batch)
             except asyncio.CancelledError:
                 for asked in batch:
                     asked.cancelled = True  # the thread stops at its next word

@@ -9,11 +9,7 @@ from typing import Any
 from overread.errors import ReaderError
 from overread.readers.hf.batches import PendingRequest
 
-REASONING_MARKS = (
-    ("<think>", "</think>"),
-    ("[THINK]", "[/THINK]"),
-    ("<unused94>thought", "<unused95>"),
-)
+REASONING_MARKS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<unused94>thought", "<unused95>"))
 """How models mark what they think aloud; the last is MedGemma's."""
 
 
@@ -26,12 +22,7 @@ class TokenSampler:
     """
 
     def __init__(
-        self,
-        dice: Sequence[random.Random],
-        temperature: float,
-        top_k: int,
-        top_p: float,
-        dtype: str,
+        self, dice: Sequence[random.Random], temperature: float, top_k: int, top_p: float, dtype: str
     ) -> None:
         """One random generator for each row; unused where `temperature` is 0."""
         self._dice = dice
@@ -85,9 +76,7 @@ def decode_tokens(tokenizer: Any, ids: Sequence[int]) -> str:
     added = tokenizer.added_tokens_decoder
     steering = {token for token, how in added.items() if how.special} - kept
     words = [token for token in ids if token not in steering]
-    return str(
-        tokenizer.decode(words, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-    )
+    return str(tokenizer.decode(words, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
 
 def split_reasoning(text: str, *, prompt: str = "") -> tuple[str | None, str]:

@@ -57,9 +57,7 @@ class PromptRow:
 class LocalModel:
     """A model with its processor, on its device."""
 
-    def __init__(
-        self, folder: ModelFolder, device: str, dtype: str, manner: GenerationSettings
-    ) -> None:
+    def __init__(self, folder: ModelFolder, device: str, dtype: str, manner: GenerationSettings) -> None:
         """Load it; a `UsageError` says what about the folder or the machine is in the way."""
         self._name = folder.name
         self._device = device
@@ -73,9 +71,7 @@ class LocalModel:
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
         self._end_tokens = self._configure_end_tokens()
-        self._most_tokens = getattr(
-            self._model.config.get_text_config(), "max_position_embeddings", None
-        )
+        self._most_tokens = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         self._merge_system = self._must_merge_system(folder)
         self._max_rows: int | None = None
         self._successes = 0
@@ -96,9 +92,7 @@ class LocalModel:
             self._answer_rows(some, answers)
         return [answers[asked] for asked in batch]
 
-    def _answer_rows(
-        self, rows: list[PromptRow], answers: dict[PendingRequest, Reply | Exception]
-    ) -> None:
+    def _answer_rows(self, rows: list[PromptRow], answers: dict[PendingRequest, Reply | Exception]) -> None:
         """Answer rows together, or in smaller parts where together will not do."""
         if not rows:
             return
@@ -176,9 +170,7 @@ class LocalModel:
             prompt = self._render_prompt(conversation)
         except Exception as error:
             told = first_line(str(error))
-            raise ReaderError(
-                f"the chat template of '{self._name}' refused the question ({told})"
-            ) from None
+            raise ReaderError(f"the chat template of '{self._name}' refused the question ({told})") from None
         return PromptRow(asked, prompt, pictures)
 
     def _generate(self, rows: list[PromptRow]) -> list[Reply]:
@@ -257,9 +249,7 @@ class LocalModel:
 
     def _render_prompt(self, conversation: list[dict[str, Any]]) -> str:
         return str(
-            self._processor.apply_chat_template(
-                conversation, add_generation_prompt=True, tokenize=False
-            )
+            self._processor.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         )
 
     def _must_merge_system(self, folder: ModelFolder) -> bool:
@@ -307,12 +297,7 @@ class LocalModel:
         listed = [ends] if isinstance(ends, int) else list(ends or ())
         kept = {
             name: getattr(theirs, name, None)
-            for name in (
-                "bos_token_id",
-                "bad_words_ids",
-                "suppress_tokens",
-                "begin_suppress_tokens",
-            )
+            for name in ("bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
         }
         self._model.generation_config = GenerationConfig(
             eos_token_id=listed or None,
@@ -357,9 +342,7 @@ def decode_picture(request: Request, picture: SentImage, max_pixels: int | None)
         with Image.open(io.BytesIO(request.images[picture.sha256]), formats=_FORMATS) as image:
             made = image.convert("RGB")
     except (KeyError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        raise ReaderError(
-            f"the picture '{picture.region.picture}' cannot be opened to be shown"
-        ) from None
+        raise ReaderError(f"the picture '{picture.region.picture}' cannot be opened to be shown") from None
     if max_pixels is not None and made.width * made.height > max_pixels:
         scale = (max_pixels / (made.width * made.height)) ** 0.5
         size = (max(1, int(made.width * scale)), max(1, int(made.height * scale)))

@@ -65,8 +65,7 @@ def open_model_folder(given: str) -> ModelFolder:
         raise UsageError(
             "the weights of this model are quantised, and the reader 'hf' takes none such",
             where=str(path),
-            remedy="take the model's full weights, or serve it (vLLM, Ollama) and use the "
-            "reader 'openai'",
+            remedy="take the model's full weights, or serve it (vLLM, Ollama) and use the reader 'openai'",
         )
     digest = hashlib.sha256()
     for file in sorted(path.iterdir()):
@@ -138,9 +137,7 @@ def _weight_files(path: Path) -> list[Path]:
             plain, names = False, []
         if not plain or not names:
             raise UsageError(
-                f"{_INDEX} does not name the files of its weights",
-                where=str(path),
-                remedy="fetch it again",
+                f"{_INDEX} does not name the files of its weights", where=str(path), remedy="fetch it again"
             )
     else:
         names = [_SINGLE]

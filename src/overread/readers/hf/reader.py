@@ -58,8 +58,7 @@ class HFSettings:
         if self.trust_remote_code:
             raise UsageError(
                 "code that comes with a model is never run, so 'trust_remote_code' cannot be set",
-                remedy="take a model that transformers knows, or serve it and use the reader "
-                "'openai'",
+                remedy="take a model that transformers knows, or serve it and use the reader 'openai'",
             )
         checks = (
             ("model", bool(self.model.strip()), "a folder"),
@@ -105,9 +104,7 @@ class HFReader(Reader):
         self.identity = _identity(settings, self.folder, self.dtype)
         self._model: Any = None
         self._load_error: OverreadError | None = None
-        self._batches = BatchQueue(
-            self._answer_batch, most=settings.batch, wait=settings.wait_ms / 1000
-        )
+        self._batches = BatchQueue(self._answer_batch, most=settings.batch, wait=settings.wait_ms / 1000)
 
     def __repr__(self) -> str:
         return f"HFReader({self.folder.name!r}, {self.dtype} on {self.device})"

@@ -33,9 +33,7 @@ def format_messages(request: Request, *, detail: str | None = None) -> list[dict
     return [_format_message(message, request.images, detail) for message in request.messages]
 
 
-def _format_message(
-    message: Message, images: Mapping[str, bytes], detail: str | None
-) -> dict[str, Any]:
+def _format_message(message: Message, images: Mapping[str, bytes], detail: str | None) -> dict[str, Any]:
     if not any(isinstance(part, SentImage) for part in message.parts):
         # Many endpoints take a list of parts from the user only.
         text = "\n".join(part for part in message.parts if isinstance(part, str))
@@ -87,9 +85,7 @@ def parse_completion(data: Mapping[str, Any]) -> Reply:
     refusal = "".join(_iter_texts(message.get("refusal")))
     finish = _finish_reason(choice, text)
     if not text and not refusal:
-        text = _tool_call_arguments(message.get("tool_calls")) or "".join(
-            _iter_texts(choice.get("text"))
-        )
+        text = _tool_call_arguments(message.get("tool_calls")) or "".join(_iter_texts(choice.get("text")))
     if refusal:
         text, finish = text or refusal, "refused"
     usage = _as_mapping(data.get("usage"))

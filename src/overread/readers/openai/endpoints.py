@@ -160,9 +160,7 @@ class ApiKey:
             for n in range(len(text) - size + 1):
                 if text[n : n + size] in pieces:
                     held[n : n + size] = [True] * size
-            text = "".join(
-                "\0" if mark else letter for letter, mark in zip(text, held, strict=True)
-            )
+            text = "".join("\0" if mark else letter for letter, mark in zip(text, held, strict=True))
             text = re.sub("\0+", "[key]", text)
         text = re.sub(r"(?i)\bbearer\s+\S+", "[key]", text)
         text = re.sub(r"\bdata:[\w/+.-]+;base64,[\w+/=]*", "[picture]", text)
@@ -231,9 +229,7 @@ def limited_client_class() -> type[Any]:
             finally:
                 await response.aclose()
             # The SDK logs other headers, in which an endpoint may repeat the key.
-            kept = {
-                name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers
-            }
+            kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
             return type(response)(
                 status_code=response.status_code,
                 headers=kept,

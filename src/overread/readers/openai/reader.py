@@ -121,9 +121,7 @@ class OpenAIReader(Reader):
         self.settings = settings
         given = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
         if looks_like_key(given):
-            raise UsageError(
-                "the base URL holds what looks like a key", remedy="leave it out there"
-            )
+            raise UsageError("the base URL holds what looks like a key", remedy="leave it out there")
         self.endpoint = parse_endpoint(given)
         if not (self.endpoint.local or settings.allow_remote):
             raise UsageError(
@@ -159,11 +157,7 @@ class OpenAIReader(Reader):
             if other is None:
                 told = self._secret.excerpt(words)
                 problem = error_for_status(status, headers, code, told, self._target)
-                if (
-                    self._has_answered
-                    and isinstance(problem, Unavailable)
-                    and status in _MAYBE_ONE_QUESTION
-                ):
+                if self._has_answered and isinstance(problem, Unavailable) and status in _MAYBE_ONE_QUESTION:
                     problem = ReaderError(problem.what, where=problem.where, remedy=problem.remedy)
                 raise problem
             ways = other
@@ -333,9 +327,7 @@ def _load_key(settings: OpenAISettings, place: Endpoint) -> tuple[str, ApiKey]:
     key = os.environ.get(name, "").strip()
     needed = settings.api_key_env is not None or settings.azure_api_version is not None
     if not key and (needed or place.url == _OPENAI_URL):
-        raise UsageError(
-            f"there is no key in the environment variable {name}", remedy=f"export {name}=…"
-        )
+        raise UsageError(f"there is no key in the environment variable {name}", remedy=f"export {name}=…")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise UsageError(
             f"the environment variable {name} holds characters that no key has",

@@ -27,12 +27,7 @@ from overread.core import (
 from overread.core.seeded import hash_seed
 from overread.errors import PictureError, UnknownName
 from overread.pixels.edits.altered_pictures import Edit, flat_mask, volume_mask
-from overread.pixels.edits.control_regions import (
-    control_boxes,
-    control_shifts,
-    control_slices,
-    merge_ranges,
-)
+from overread.pixels.edits.control_regions import control_boxes, control_shifts, control_slices, merge_ranges
 from overread.pixels.planes import slice_count
 from overread.runs.audit.citations import Regions, cites_all
 from overread.runs.workers import open_release
@@ -206,12 +201,7 @@ class _ArmEdits:
     """The edits of one case."""
 
     def __init__(
-        self,
-        case: Case,
-        cited: Mapping[str, Sequence[Region]],
-        pictures: Pictures,
-        folder: Path,
-        seed: int,
+        self, case: Case, cited: Mapping[str, Sequence[Region]], pictures: Pictures, folder: Path, seed: int
     ) -> None:
         self._case = case
         self._cited = cited
@@ -227,9 +217,7 @@ class _ArmEdits:
         return tuple(self._edit(name, "hide", own) for name, own in self._cited.items())
 
     def swap_cited(self, donors: Mapping[str, Picture]) -> tuple[Edit, ...]:
-        return tuple(
-            self._edit(name, "swap", own, donor=donors[name]) for name, own in self._cited.items()
-        )
+        return tuple(self._edit(name, "swap", own, donor=donors[name]) for name, own in self._cited.items())
 
     def keep_cited(self) -> tuple[Edit, ...]:
         """What is cited is kept; pictures of which nothing is cited are hidden whole."""
@@ -290,8 +278,7 @@ class _ArmEdits:
             if ranges is None:
                 return None
             regions += [
-                Slices(picture=picture.name, axis=axis, first=first, last=last)
-                for first, last in ranges
+                Slices(picture=picture.name, axis=axis, first=first, last=last) for first, last in ranges
             ]
         masks = tuple(region for region in own if isinstance(region, Mask))
         if masks:

@@ -10,9 +10,7 @@ from overread.core import Case, Mask, Reading, Region, Whole
 Regions = tuple[Region, ...]
 
 _NUMBERS = r"\d{1,2}\b(?:(?:, | and |, and | & )\d{1,2}\b)*"
-_PICTURE_NUMBERS = re.compile(
-    rf"\b(?:pictures?|images?|figures?|figs?\.?)[ -]({_NUMBERS})", re.IGNORECASE
-)
+_PICTURE_NUMBERS = re.compile(rf"\b(?:pictures?|images?|figures?|figs?\.?)[ -]({_NUMBERS})", re.IGNORECASE)
 
 
 def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
@@ -31,12 +29,7 @@ def cited_regions(case: Case, reading: Reading) -> tuple[Regions, ...]:
     concluded = [step.regions for step in steps if step.kind == "conclude" and step.regions]
     levels: list[Sequence[Region]] = [
         concluded[-1] if concluded else (),
-        [
-            region
-            for finding in findings
-            if _asserts_finding(finding.text)
-            for region in finding.regions
-        ],
+        [region for finding in findings if _asserts_finding(finding.text) for region in finding.regions],
         [region for finding in findings for region in finding.regions],
         [region for step in steps if step.kind != "conclude" for region in step.regions],
     ]

@@ -58,9 +58,7 @@ def estimate_audit(plan: AuditPlan) -> tuple[Audit, dict[str, Estimate]]:
     try:
         found = desk.prepare()
         arms = {arm: desk.arm_plan(arm, found.audited) for arm in desk.arms}
-        return found, {
-            arm: estimate(own, desk.folder / arm) for arm, own in arms.items() if own.cases
-        }
+        return found, {arm: estimate(own, desk.folder / arm) for arm, own in arms.items() if own.cases}
     finally:
         asyncio.run(desk.reader.close())
 
@@ -113,9 +111,7 @@ def _measure_shifts(desk: AuditSetup, found: Audit) -> None:
     moved = {case for (case, _), move in found.shifts.get("null", {}).items() if move.far > 0}
     found.null_equal = len(same - moved)
     clusters = {
-        key: cluster_key(key[0], desk.cases[key[0]].patient)
-        for own in found.shifts.values()
-        for key in own
+        key: cluster_key(key[0], desk.cases[key[0]].patient) for own in found.shifts.values() for key in own
     }
 
     def shares_of(*, uncited: bool) -> AuditShares | None:

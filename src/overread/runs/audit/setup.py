@@ -47,9 +47,7 @@ class AuditSetup:
         if self.spec.purpose:
             raise UsageError("this run is an arm of an audit itself", where=str(plan.run))
         self.readings = {
-            case: reading
-            for (case, sample), reading in last_readings(plan.run).items()
-            if sample == 0
+            case: reading for (case, sample), reading in last_readings(plan.run).items() if sample == 0
         }
         if not self.readings:
             raise UsageError(
@@ -103,9 +101,7 @@ class AuditSetup:
                 remedy="audit the run of the model itself",
             )
         moved = {"root": self._current_spec.root, "pictures": self._current_spec.pictures}
-        reconcile_specs(
-            self.spec.model_copy(update=moved), self._current_spec, folder=self.plan.run
-        )
+        reconcile_specs(self.spec.model_copy(update=moved), self._current_spec, folder=self.plan.run)
 
     def _iter_readings(self) -> Iterator[tuple[Case, Reading]]:
         """Cases with a reading, in the release's order, with those pictures that are shown."""
@@ -123,18 +119,14 @@ class AuditSetup:
         for case, levels in todo.values():
             theirs = donors.choose(case, seed)
             jobs.append((case.id, case, levels, place, folder, theirs, seed))
-        for done in run_in_workers(
-            plan_job, jobs, self.workers_for(case for case, _ in todo.values())
-        ):
+        for done in run_in_workers(plan_job, jobs, self.workers_for(case for case, _ in todo.values())):
             if done.error is not None:
                 raise done.error
             self.plans[done.key] = done.result
 
     def workers_for(self, cases: Iterable[Case]) -> int:
         """How many processes are worth starting for so many cases."""
-        shapes = [
-            p.shape or _USUAL_SHAPE for case in cases for p in case.pictures if p.kind == "volume"
-        ]
+        shapes = [p.shape or _USUAL_SHAPE for case in cases for p in case.pictures if p.kind == "volume"]
         if sum(map(math.prod, shapes)) < _MIN_WORKER_VOXELS:
             return 1
         return min(self.plan.workers or os.cpu_count() or 1, len(shapes))

@@ -111,9 +111,7 @@ def resting_share(sample: Sample) -> Numbers:
     all_of = sample.total("one")
     apart = safe_divide(sample.total("hidden") - sample.total("against"), all_of)
     # With little left that noise leaves alone, the quotient of two noisy numbers may leave a share.
-    found: Numbers = np.clip(
-        safe_divide(apart, 1 - safe_divide(sample.total("null"), all_of)), -1, 1
-    )
+    found: Numbers = np.clip(safe_divide(apart, 1 - safe_divide(sample.total("null"), all_of)), -1, 1)
     return found
 
 

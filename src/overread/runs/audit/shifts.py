@@ -101,9 +101,7 @@ def _choice_shift(case: Case, before: Reading, after: Reading) -> AnswerShift:
     return AnswerShift(float(changed) if apart is None else apart, changed)
 
 
-def total_variation(
-    one: Mapping[str, float] | None, two: Mapping[str, float] | None
-) -> float | None:
+def total_variation(one: Mapping[str, float] | None, two: Mapping[str, float] | None) -> float | None:
     """Total variation of two sets of probabilities: the share that would have to move.
 
     >>> total_variation({"A": 0.5, "B": 0.5}, {"A": 1.0})

@@ -78,9 +78,7 @@ def write_text(file: Path, text: str) -> None:
         ) from None
 
 
-def refuse_changed_citations(
-    plan: CasePlan, levels: Sequence[tuple[Region, ...]], folder: Path
-) -> None:
+def refuse_changed_citations(plan: CasePlan, levels: Sequence[tuple[Region, ...]], folder: Path) -> None:
     """What a reading cites must be what it cited when its audit began."""
     now = {region for regions in levels for region in regions}
     if plan.refused is None and not plan.uncited and not set(plan.cited) <= now:

@@ -19,13 +19,7 @@ from overread.core.seeded import hash_seed
 from overread.core.verdicts import Judge, Verdicts, text_digest
 from overread.errors import OverreadError, UsageError, first_error, is_fatal
 from overread.prompts import find_prompt
-from overread.runs.engine import (
-    RunPlan,
-    concurrency_for,
-    find_prices,
-    make_asker,
-    prepare_run,
-)
+from overread.runs.engine import RunPlan, concurrency_for, find_prices, make_asker, prepare_run
 from overread.runs.failures import refuse_running_loop, run_tasks
 from overread.runs.judging.verdict_store import VerdictStore, load_verdicts
 from overread.runs.requests.asker import Asker
@@ -109,11 +103,7 @@ def judge(plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False)
 
 
 async def judge_async(
-    plan: JudgePlan,
-    *,
-    watch: Watch | None = None,
-    dry_run: bool = False,
-    signals: bool = False,
+    plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False, signals: bool = False
 ) -> JudgeOutcome:
     """As `judge`, in a loop that runs already; `signals` says whether Ctrl-C ends it cleanly."""
     judge = find_judge(plan.judge)
@@ -126,9 +116,7 @@ async def judge_async(
                 f"the reader '{reader.name}' does not return text, and cannot be a judge",
                 remedy="use a language model, such as the reader openai",
             )
-        outcome = JudgeOutcome(
-            judge_label(reader), judge_rule(reader, judge, plan.settings), Tally()
-        )
+        outcome = JudgeOutcome(judge_label(reader), judge_rule(reader, judge, plan.settings), Tally())
         work = _list_tasks(plan, judge, release, outcome)
         if dry_run:
             return outcome
@@ -201,9 +189,7 @@ class _JudgeTask(NamedTuple):
     """Whether the judge failed on it: what it answered then was of no use, known or not."""
 
 
-def _list_tasks(
-    plan: JudgePlan, judge: Judge, release: Release, outcome: JudgeOutcome
-) -> list[_JudgeTask]:
+def _list_tasks(plan: JudgePlan, judge: Judge, release: Release, outcome: JudgeOutcome) -> list[_JudgeTask]:
     """The readings that are left to judge, in the order of the release."""
     readings: dict[str, list[Reading]] = {}
     for reading in last_readings(plan.run).values():
@@ -234,11 +220,7 @@ def _list_tasks(
                 outcome.tally.failed_before += 1
             outcome.tally.before += 1
     if not chosen:
-        why = (
-            "its release withholds the truth"
-            if outcome.truth_withheld
-            else f"none has a {judge.needs}"
-        )
+        why = "its release withholds the truth" if outcome.truth_withheld else f"none has a {judge.needs}"
         raise UsageError(f"no reading of this run can be judged: {why}", where=str(plan.run))
     outcome.tally.total = chosen
     outcome.calls = sum(judge.questions(one.reading) for one in left)

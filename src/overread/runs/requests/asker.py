@@ -141,9 +141,7 @@ class Asker:
                 except TryAgain as problem:
                     if attempt == self._max_retries:
                         raise ReaderError(
-                            f"{problem.what} (asked {attempt + 1} times)"
-                            if attempt
-                            else problem.what,
+                            f"{problem.what} (asked {attempt + 1} times)" if attempt else problem.what,
                             where=problem.where,
                             remedy=problem.remedy,
                         ) from problem
@@ -174,9 +172,7 @@ class Asker:
                 seconds=round(usage.seconds or seconds, 4),
                 cost=cost,
             ),
-            **_replace_surrogates(
-                {"text": reply.text, "reasoning": reply.reasoning, "model": reply.model}
-            ),
+            **_replace_surrogates({"text": reply.text, "reasoning": reply.reasoning, "model": reply.model}),
         }
         return reply.model_copy(update=changes)
 

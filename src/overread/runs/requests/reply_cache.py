@@ -127,8 +127,7 @@ class ReplyCache:
         kept = reply.model_copy(update={"usage": usage})
         with _REPLIES.errors(self.path):
             self._base.execute(
-                "INSERT OR REPLACE INTO replies (key, reply, at) "
-                "VALUES (?, ?, strftime('%s', 'now'))",
+                "INSERT OR REPLACE INTO replies (key, reply, at) VALUES (?, ?, strftime('%s', 'now'))",
                 (key, kept.model_dump_json(exclude_defaults=True)),
             )
 

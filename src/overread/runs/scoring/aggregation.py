@@ -119,16 +119,12 @@ def compute_scores(
 
 
 def _make_score(metric: Metric, units: UnitRows, inside: Sequence[int], found: Interval) -> Score:
-    judged = [
-        place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)
-    ]
+    judged = [place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)]
     n = len({units.places[place][0] for place in judged} if metric.counts == "cases" else judged)
     return Score(value=found.value, low=found.low, high=found.high, n=n)
 
 
-def _group_members(
-    units: UnitRows, entries: Mapping[str, Entry]
-) -> dict[tuple[str, str], list[int]]:
+def _group_members(units: UnitRows, entries: Mapping[str, Entry]) -> dict[tuple[str, str], list[int]]:
     """(breakdown, group) → the rows in it."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, (case, unit) in enumerate(units.places):

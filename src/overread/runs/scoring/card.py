@@ -144,9 +144,7 @@ class Card(Record):
         ]
         note = f"{self.cases:,} cases, {self.missing:,} missing, {self.failed:,} failed. {NOTICE}"
         head = ("metric", "value", "low", "high", "n", "better", "about")
-        return html_table(
-            f"{self.benchmark} {self.split}: {self.reader}", rows, head=head, note=note
-        )
+        return html_table(f"{self.benchmark} {self.split}: {self.reader}", rows, head=head, note=note)
 
 
 class _Signature(BaseModel):

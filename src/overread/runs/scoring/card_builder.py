@@ -99,16 +99,8 @@ def build_card(
         scores=scores,
         not_attempted=skipped,
         breakdowns=breakdowns,
-        problems=(
-            *problems,
-            *told,
-            *found,
-            *_describe_missing_truth(part.official, tried, statistics),
-        ),
-        signature={
-            **_make_signature(release, entries, list(tried.values()), bootstrap),
-            **(signature or {}),
-        },
+        problems=(*problems, *told, *found, *_describe_missing_truth(part.official, tried, statistics)),
+        signature={**_make_signature(release, entries, list(tried.values()), bootstrap), **(signature or {})},
         official=part.official,
         statistics=statistics,
     )
@@ -130,9 +122,7 @@ def _no_truth_error(
 
 
 def _describe_missing_truth(
-    official: Sequence[str],
-    tried: Mapping[str, Metric],
-    statistics: Mapping[str, CaseStatistics],
+    official: Sequence[str], tried: Mapping[str, Metric], statistics: Mapping[str, CaseStatistics]
 ) -> list[str]:
     """Notes on cases that the benchmark's own numbers leave out because the release has no truth
     for them.
@@ -141,9 +131,7 @@ def _describe_missing_truth(
     found = []
     for key in dict.fromkeys(keys.values()):
         without = [
-            case
-            for case, own in statistics.items()
-            if own.state != "not judged" and not own.rows.get(key)
+            case for case, own in statistics.items() if own.state != "not judged" and not own.rows.get(key)
         ]
         if without:
             names = ", ".join(name for name, own in keys.items() if own == key)
@@ -156,10 +144,7 @@ def _describe_missing_truth(
 
 
 def _make_signature(
-    release: Release,
-    entries: Mapping[str, Entry],
-    metrics: Sequence[Metric],
-    drawing: BootstrapSettings,
+    release: Release, entries: Mapping[str, Entry], metrics: Sequence[Metric], drawing: BootstrapSettings
 ) -> dict[str, Any]:
     import numpy as np
     import scipy
@@ -175,9 +160,7 @@ def _make_signature(
             "benchmark": release.benchmark,
             "split": release.split,
             "cases": len(entries),
-            "digest": digest(
-                [_drop_empty(entries[c].model_dump(mode="json")) for c in sorted(entries)]
-            )[:16],
+            "digest": digest([_drop_empty(entries[c].model_dump(mode="json")) for c in sorted(entries)])[:16],
         },
         "settings": {m.name: dict(m.settings) for m in metrics if m.settings},
         "vocabulary": _vocabulary_digest(),

@@ -13,9 +13,7 @@ from overread.runs.scoring.card import Card
 from overread.runs.scoring.metric_selection import find_metric, with_card_settings
 
 
-def values_by_case(
-    card: Card, *, within: Container[UnitKey] | None = None
-) -> Iterator[dict[str, Any]]:
+def values_by_case(card: Card, *, within: Container[UnitKey] | None = None) -> Iterator[dict[str, Any]]:
     """Case × metric × value: what each case scores by itself, or the reason there is nothing.
 
     With `within` only these units count, for instance those of one group of a breakdown.

@@ -119,10 +119,7 @@ def compare(
     ordered = {first: called[first], **called}
     chosen, left_out = common_metrics(ordered, metrics)
     measured = {
-        key: {
-            reader: collect_units(card.statistics, key).by_place()
-            for reader, card in ordered.items()
-        }
+        key: {reader: collect_units(card.statistics, key).by_place() for reader, card in ordered.items()}
         for key in dict.fromkeys(map(measure_key, chosen))
     }
     for metric in chosen:
@@ -136,14 +133,7 @@ def compare(
         for place in _unit_keys(card)
     }
     found = {
-        metric.name: _compare_metric(
-            metric,
-            measured[measure_key(metric)],
-            clusters,
-            first,
-            units,
-            bootstrap,
-        )
+        metric.name: _compare_metric(metric, measured[measure_key(metric)], clusters, first, units, bootstrap)
         for metric in chosen
     }
     return CardComparison(ordered, first, found, left_out, bootstrap)
@@ -176,9 +166,7 @@ def _compare_metric(
     ranking = rank_ranges(metric.combine, rows, better=metric.better, **how, **drawn)
     scores = {reader: score_cases(metric, own) for reader, own in rows.items()}
     # A case that leaves one reader's number undefined says nothing about who is better on it.
-    defined = [
-        {case for case, score in own.items() if np.isfinite(score)} for own in scores.values()
-    ]
+    defined = [{case for case, score in own.items() if np.isfinite(score)} for own in scores.values()]
     usable = set.intersection(*defined)
     beaten = None
     if usable:
@@ -197,9 +185,7 @@ def _judged_units(
     """The units of two readers; where a rule leaves out the missing, without those of either."""
     if not metric.drops_missing:
         return set(one), set(other)
-    lost = {
-        place for rows in (one, other) for place, row in rows.items() if not row.get("judged", 1)
-    }
+    lost = {place for rows in (one, other) for place, row in rows.items() if not row.get("judged", 1)}
     return set(one) - lost, set(other) - lost
 
 
@@ -229,8 +215,7 @@ def _check_same_split(cards: Mapping[str, Card]) -> None:
     for name, card in others:
         if (card.benchmark, card.split) != (one.benchmark, one.split):
             raise UsageError(
-                f"'{first}' read {one.benchmark} {one.split}, '{name}' {card.benchmark} "
-                f"{card.split}",
+                f"'{first}' read {one.benchmark} {one.split}, '{name}' {card.benchmark} {card.split}",
                 remedy="compare readers of one split",
             )
         if card.signature["release"].get("digest") != one.signature["release"].get("digest"):
@@ -241,9 +226,7 @@ def _check_same_split(cards: Mapping[str, Card]) -> None:
             )
 
 
-def _check_score_matches(
-    metric: Metric, rows: Sequence[Statistics], card: Card, reader: str
-) -> None:
+def _check_score_matches(metric: Metric, rows: Sequence[Statistics], card: Card, reader: str) -> None:
     """Refuse a card whose score does not equal what its own statistics give: then nothing can be
     paired.
     """
@@ -291,9 +274,7 @@ def _truth_statistics(row: Statistics) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key.startswith(("truth_", "ceiling_"))}
 
 
-def common_metrics(
-    cards: Mapping[str, Card], wanted: Sequence[str]
-) -> tuple[list[Metric], dict[str, str]]:
+def common_metrics(cards: Mapping[str, Card], wanted: Sequence[str]) -> tuple[list[Metric], dict[str, str]]:
     """Metrics that all cards were scored by in the same way, and why the others were not."""
     chosen: list[Metric] = []
     left_out: dict[str, str] = {}
@@ -319,9 +300,7 @@ def common_metrics(
     if not chosen:
         why = next((w for n, w in left_out.items() if not n.startswith("ceiling_")), "")
         raise UsageError(
-            f"the scorecards have no metric in common ({why})"
-            if why
-            else "nothing can be compared",
+            f"the scorecards have no metric in common ({why})" if why else "nothing can be compared",
             remedy="grade them alike",
         )
     return chosen, left_out

@@ -68,9 +68,7 @@ def score(
     failed += [f"{case} was read and is not in the release any more" for case in lost]
     for sample in spec.samples:
         which = f" (sample {sample})" if spec.repeat > 1 else ""
-        failed += [
-            f"{case} was not read{which}" for case in entries if (case, sample) not in readings
-        ]
+        failed += [f"{case} was not read{which}" for case in entries if (case, sample) not in readings]
     card = build_card(
         place,
         release,
@@ -109,8 +107,7 @@ def _reading_set(
 ) -> ReadingSet:
     own = {case: _strip_log(one) for (case, which), one in readings.items() if which == sample}
     judged = {
-        case: tuple(told for told in found if told.sample == sample)
-        for case, found in verdicts.items()
+        case: tuple(told for told in found if told.sample == sample) for case, found in verdicts.items()
     }
     files = RunFiles(run)
     return ReadingSet(Submission(own, [], reader=reader, files=files), number, judged)

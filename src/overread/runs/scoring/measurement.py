@@ -153,9 +153,7 @@ def _measure_case(
     return measure_rows(measures, Subject(entry, reading, open_release(place), files))
 
 
-def _cache_key(
-    release: Release, entry: Entry, submission: Submission, measures: Mapping[str, Metric]
-) -> str:
+def _cache_key(release: Release, entry: Entry, submission: Submission, measures: Mapping[str, Metric]) -> str:
     """Everything that the statistics of one case depend on."""
     reading = submission.readings.get(entry.case.id)
     truth_files = {
@@ -165,16 +163,9 @@ def _cache_key(
         if isinstance(r, Mask)
     }
     own = {
-        r.file
-        for f in (reading.findings or () if reading else ())
-        for r in f.regions
-        if isinstance(r, Mask)
+        r.file for f in (reading.findings or () if reading else ()) for r in f.regions if isinstance(r, Mask)
     }
-    own |= {
-        step.crop
-        for step in (reading.trace.steps if reading and reading.trace else ())
-        if step.crop
-    }
+    own |= {step.crop for step in (reading.trace.steps if reading and reading.trace else ()) if step.crop}
     pictures = {picture.file for picture in entry.case.pictures}
     return digest(
         entry.model_dump(mode="json"),
@@ -203,10 +194,7 @@ def _collect_statistics(
     for case, entry in entries.items():
         readings = [attempt.submission.readings.get(case) for attempt in attempts]
         broken = dict.fromkeys(
-            row["problem"]
-            for units in rows[case].values()
-            for row in units.values()
-            if row.get("problem")
+            row["problem"] for units in rows[case].values() for row in units.values() if row.get("problem")
         )
         failed = any(reading is not None and reading.error for reading in readings)
         if case in wrong:

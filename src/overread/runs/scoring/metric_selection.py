@@ -86,11 +86,7 @@ def attempted_metrics(
         or set(m.needs) <= set(asked_for)
         or _is_attempted(m, attempts)
     }
-    skipped = {
-        m.name: f"no prediction holds {' and '.join(m.needs)}"
-        for m in chosen
-        if m.name not in tried
-    }
+    skipped = {m.name: f"no prediction holds {' and '.join(m.needs)}" for m in chosen if m.name not in tried}
     return tried, skipped
 
 

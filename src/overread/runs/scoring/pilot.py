@@ -46,9 +46,7 @@ def read_pilot(first: Card, second: Card, metric: str | None = None) -> Pilot:
         if one is not None and two is not None
     ]
     if len(pairs) < 2:
-        raise UsageError(
-            f"{len(pairs)} case(s) have a {name} of both readers: too few to plan with"
-        )
+        raise UsageError(f"{len(pairs)} case(s) have a {name} of both readers: too few to plan with")
     apart = np.array([two - one for one, two in pairs])
     shown = (name, found.baseline, reader, len(pairs), float(apart.mean()))
     # A share of units is a share of cases only where each case is one unit.

@@ -87,9 +87,7 @@ def parse_axes(words: Sequence[str]) -> tuple[Axis, ...]:
     return tuple(axes)
 
 
-def make_points(
-    plan: RunPlan, axes: Sequence[Axis], *, fixed: Collection[str] = ()
-) -> list[SweepPoint]:
+def make_points(plan: RunPlan, axes: Sequence[Axis], *, fixed: Collection[str] = ()) -> list[SweepPoint]:
     """Every combination of values as a run of its own; the last axis varies fastest.
 
     `fixed` names the settings that somebody gave for all points. A name that is neither a setting
@@ -107,9 +105,7 @@ def make_points(
     return list(_combine_axes(plan, axes, session))
 
 
-def _combine_axes(
-    plan: RunPlan, axes: Sequence[Axis], session: Mapping[str, Any]
-) -> Iterator[SweepPoint]:
+def _combine_axes(plan: RunPlan, axes: Sequence[Axis], session: Mapping[str, Any]) -> Iterator[SweepPoint]:
     base = plan.settings.as_settings()
     for values in product(*(axis.values for axis in axes)):
         here = dict(zip((axis.name for axis in axes), values, strict=True))

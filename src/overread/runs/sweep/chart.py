@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from overread.pixels.charts import (
-    ChartCanvas,
-    SeriesStyle,
-    fit_text,
-    round_ticks,
-    series_style,
-    text_width,
-)
+from overread.pixels.charts import ChartCanvas, SeriesStyle, fit_text, round_ticks, series_style, text_width
 
 _WIDE, _HIGH = 800, 500
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 24, 72, 92
@@ -81,9 +74,7 @@ def draw_chart(chart: Chart) -> tuple[bytes, bytes]:
         for x, place in row:
             _draw_legend(sheet, (x, y), chart.curves[place].name, series_style(place))
         y += 20
-    sheet.text(
-        (_WIDE - _RIGHT, sheet.height - 12), chart.footer, size=11, colour=_GREY, anchor="end"
-    )
+    sheet.text((_WIDE - _RIGHT, sheet.height - 12), chart.footer, size=11, colour=_GREY, anchor="end")
     return sheet.svg(f"{chart.title}: {chart.subtitle}"), sheet.png()
 
 
@@ -209,9 +200,7 @@ def _legend_rows(chart: Chart) -> list[list[tuple[float, int]]]:
     return rows
 
 
-def _draw_legend(
-    sheet: ChartCanvas, spot: tuple[float, float], name: str, style: SeriesStyle
-) -> None:
+def _draw_legend(sheet: ChartCanvas, spot: tuple[float, float], name: str, style: SeriesStyle) -> None:
     x, y = spot
     sheet.line([(x, y), (x + 26, y)], style.colour, wide=2.2, dash=style.dash)
     sheet.mark((x + 13, y), style.shape, style.colour, size=5.0)

@@ -47,9 +47,7 @@ def _point_to_json(sweep: SweepResult, swept: PointResult) -> dict[str, Any]:
         "cases": card.cases,
         "readings": tally.done,
         "failed": swept.failed_readings,
-        "scores": {
-            name: card.scores[name].model_dump() for name in sweep.metrics if name in card.scores
-        },
+        "scores": {name: card.scores[name].model_dump() for name in sweep.metrics if name in card.scores},
         "not_scored": {
             name: card.not_attempted.get(name, "nothing to score")
             for name in sweep.metrics
@@ -91,9 +89,7 @@ def sweep_to_csv(sweep: SweepResult) -> str:
 def write_sweep(sweep: SweepResult) -> list[Path]:
     """Write `sweep.json`, `sweep.csv`, and the curves of each metric as PNG and SVG."""
     files: dict[str, bytes] = {
-        "sweep.json": (
-            json.dumps(sweep_to_json(sweep), ensure_ascii=False, indent=2) + "\n"
-        ).encode(),
+        "sweep.json": (json.dumps(sweep_to_json(sweep), ensure_ascii=False, indent=2) + "\n").encode(),
         "sweep.csv": sweep_to_csv(sweep).encode(),
     }
     for metric in sweep.metrics:
@@ -143,15 +139,12 @@ def make_chart(sweep: SweepResult, metric: str) -> Chart | None:
     first = sweep.points[0].card
     model = first.signature["run"]["reader"]["identity"].get("model")
     who = f"{first.reader} ({model})" if model and model != first.reader else first.reader
-    level = (
-        f"{100 * sweep.bootstrap.level:g} % intervals" if sweep.bootstrap.draws else "no intervals"
-    )
+    level = f"{100 * sweep.bootstrap.level:g} % intervals" if sweep.bootstrap.draws else "no intervals"
     _, score = scored[0]
     return Chart(
         title=f"{metric} by {along.name}",
         subtitle=f"{first.benchmark} {first.split}, {who}, {first.cases:,} cases, {level}",
-        x_label=along.name
-        + (" (% of each case's pictures)" if along.name == "image_ratio" else ""),
+        x_label=along.name + (" (% of each case's pictures)" if along.name == "image_ratio" else ""),
         y_label=f"{metric} ({score.better} is better)",
         footer=RESEARCH_ONLY,
         curves=tuple(

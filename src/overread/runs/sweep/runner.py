@@ -138,16 +138,10 @@ def sweep(
             break
         with (scoring or _no_watch)(title) as told:
             card = score(
-                folder / point.folder,
-                metrics=chosen,
-                bootstrap=bootstrap,
-                workers=workers,
-                progress=told,
+                folder / point.folder, metrics=chosen, bootstrap=bootstrap, workers=workers, progress=told
             )
         done.append(
-            PointResult(
-                point, outcome, card, choice_agreement(folder / point.folder, card, bootstrap)
-            )
+            PointResult(point, outcome, card, choice_agreement(folder / point.folder, card, bootstrap))
         )
     found, why = _compare_to_first(done, chosen, bootstrap)
     return SweepResult(folder, tuple(axes), chosen, found, len(points), bootstrap, stopped, why)
@@ -222,9 +216,7 @@ def _compare_to_first(
             apart[name][metric] = difference
     for swept in done[1:]:
         differences = apart[swept.point.name]
-        found.append(
-            PointResult(swept.point, swept.outcome, swept.card, swept.agreement, differences)
-        )
+        found.append(PointResult(swept.point, swept.outcome, swept.card, swept.agreement, differences))
     return tuple(found), why
 
 
@@ -249,6 +241,4 @@ def choice_agreement(folder: Path, card: Card, bootstrap: BootstrapSettings) -> 
     if not rows or not any(reading.choice for own in by_case.values() for reading in own):
         return None
     share = partial(Sample.ratio, top="same", bottom="cases")
-    return interval(
-        share, rows, clusters, draws=bootstrap.draws, seed=bootstrap.seed, level=bootstrap.level
-    )
+    return interval(share, rows, clusters, draws=bootstrap.draws, seed=bootstrap.seed, level=bootstrap.level)

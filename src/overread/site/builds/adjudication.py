@@ -141,9 +141,7 @@ def next_question(
         asked = _choose_question(queue, waiting, after, question)
         found = None
         if asked is not None:
-            reasons = [
-                ReasonCode(code=c, about=a) for c, a in queue.reason_codes(asked.kind).items()
-            ]
+            reasons = [ReasonCode(code=c, about=a) for c, a in queue.reason_codes(asked.kind).items()]
             digest = queue.question_digest(asked.id)
     if asked is not None:
         seen = collect_evidence(asked, build, shelf)
@@ -162,10 +160,7 @@ def give_verdict(build: OneBuild, user: CurrentUser, offered: VerdictBody) -> Ve
     """Keep one verdict: from the answer on, nothing loses it."""
     person = resolve_person(user, offered.person)
     with open_queue(build.folder) as queue:
-        if (
-            offered.question in queue.questions
-            and queue.question_digest(offered.question) != offered.asked
-        ):
+        if offered.question in queue.questions and queue.question_digest(offered.question) != offered.asked:
             raise HTTPException(409, "the question has changed since it was shown: read it again")
         try:
             given = queue.submit(

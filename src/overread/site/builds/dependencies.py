@@ -32,9 +32,7 @@ def resolve_person(user: str | None, told: str) -> str:
     if user is None:
         return person_name(told)
     if told.strip() and person_key(told) != person_key(user):
-        raise HTTPException(
-            403, f"you are logged in as {user}, and cannot give verdicts under another name"
-        )
+        raise HTTPException(403, f"you are logged in as {user}, and cannot give verdicts under another name")
     return person_name(user)
 
 

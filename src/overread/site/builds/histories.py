@@ -8,12 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import JsonValue, ValidationError
 
-from overread.build.ledger.queries import (
-    HistoryEntry,
-    ModelAnswer,
-    load_history,
-    load_item_statuses,
-)
+from overread.build.ledger.queries import HistoryEntry, ModelAnswer, load_history, load_item_statuses
 from overread.build.ledger.questions import list_consulted
 from overread.build.ledger.store import OutcomeName
 from overread.core import Record, SentImage

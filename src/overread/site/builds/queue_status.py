@@ -105,8 +105,7 @@ def get_progress(build: OneBuild) -> QueueProgress:
         all=found.all,
         kinds=found.kinds,
         people=[
-            QueuePerson(name=name, given=found.given[name], left=found.left[name])
-            for name in found.given
+            QueuePerson(name=name, given=found.given[name], left=found.left[name]) for name in found.given
         ],
         outdated=found.outdated,
         notes=list(found.notes),
@@ -121,9 +120,7 @@ def get_agreement(
     with open_queue(build.folder) as queue:
         questions = list(queue.questions.values())
     found = measure_agreement(build.folder, questions, draws=draws)
-    return QueueAgreement(
-        groups=_to_agreement_groups(found), judge=judge_rows(build, shelf, draws=draws)
-    )
+    return QueueAgreement(groups=_to_agreement_groups(found), judge=judge_rows(build, shelf, draws=draws))
 
 
 @router.get("/builds/{build}/queue/verify")

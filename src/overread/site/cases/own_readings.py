@@ -28,14 +28,7 @@ from overread.runs.spec import (
     write_spec,
 )
 from overread.runs.store import ReadingStore, iter_readings, scan_readings
-from overread.site.dependencies import (
-    CurrentUser,
-    OneDataset,
-    OneSplit,
-    PathId,
-    ShelfDep,
-    require_write,
-)
+from overread.site.dependencies import CurrentUser, OneDataset, OneSplit, PathId, ShelfDep, require_write
 from overread.site.shelf import Dataset, Shelf, Split
 
 router = APIRouter(tags=["cases"])
@@ -133,12 +126,7 @@ def get_own(
 
 @router.post("/cases/{dataset}/{split}/{case}/own", dependencies=[Depends(require_write)])
 def save_own(
-    one: OneDataset,
-    split: OneSplit,
-    case: PathId,
-    own: OwnReading,
-    shelf: ShelfDep,
-    user: CurrentUser,
+    one: OneDataset, split: OneSplit, case: PathId, own: OwnReading, shelf: ShelfDep, user: CurrentUser
 ) -> OwnReadingState:
     """Keep a person's reading of a case; one of the same person and case is replaced."""
     seen = split.case(case)
@@ -149,9 +137,7 @@ def save_own(
     _refuse_links(folder, shelf.own_readings)
     count = _save(folder, reading, _spec(one, split, who), list(split.entries))
     shelf.rescan()
-    return OwnReadingState(
-        run=_run_in(shelf, folder), name=who, count=count, reading=_as_own(reading, who)
-    )
+    return OwnReadingState(run=_run_in(shelf, folder), name=who, count=count, reading=_as_own(reading, who))
 
 
 def _run_in(shelf: Shelf, folder: Path) -> str | None:
@@ -186,9 +172,7 @@ def _spec(dataset: Dataset, split: Split, who: str) -> RunSpec:
         form=place.form,
         pictures=str(place.pictures) if place.pictures else None,
         reader=ReaderSpec(
-            name="person",
-            arguments={"name": who},
-            identity={"reader": "person", "name": who, "on": "page"},
+            name="person", arguments={"name": who}, identity={"reader": "person", "name": who, "on": "page"}
         ),
         workflow=WorkflowSpec(name=None),
         versions=current_versions(),
@@ -236,9 +220,7 @@ def _as_reading(own: OwnReading, case: Case, who: str) -> Reading:
         raise UsageError(f"'{choice}' is none of the options", remedy=f"give {', '.join(letters)}")
     findings = tuple(_finding(one, case) for one in own.findings if one.text.strip() or one.places)
     if not (choice or findings or _strip_or_none(own.report) or _strip_or_none(own.discussion)):
-        raise UsageError(
-            "there is nothing to save", remedy="choose, or write a finding or a report"
-        )
+        raise UsageError("there is nothing to save", remedy="choose, or write a finding or a report")
     return Reading(
         case_id=case.id,
         reader=who,
@@ -256,9 +238,7 @@ def _strip_or_none(text: str | None) -> str | None:
     return (text or "").strip() or None
 
 
-def _probabilities(
-    choice: str | None, sure: float | None, letters: list[str]
-) -> dict[str, float] | None:
+def _probabilities(choice: str | None, sure: float | None, letters: list[str]) -> dict[str, float] | None:
     if choice not in letters or sure is None:
         return None
     others = (1 - sure) / (len(letters) - 1) if len(letters) > 1 else 0.0
@@ -296,9 +276,7 @@ def _trace(findings: tuple[Finding, ...], own: OwnReading) -> Trace:
         if finding.regions:
             steps.append(Step(kind="look", regions=finding.regions))
         steps.append(Step(kind="say", text=finding.text, regions=finding.regions))
-    said = (
-        _strip_or_none(own.report) or _strip_or_none(own.discussion) or _strip_or_none(own.choice)
-    )
+    said = _strip_or_none(own.report) or _strip_or_none(own.discussion) or _strip_or_none(own.choice)
     if said:
         steps.append(Step(kind="conclude", text=said))
     return Trace(steps=tuple(steps))

@@ -33,8 +33,7 @@ _DECODE_SLOTS = threading.BoundedSemaphore(4)
 """Pictures that are decoded at a time: each may take some hundred megabytes."""
 
 BoxQuery = Annotated[
-    str | None,
-    Query(max_length=100, description="Only a box, 'x1,y1,x2,y2' in pixels as stored."),
+    str | None, Query(max_length=100, description="Only a box, 'x1,y1,x2,y2' in pixels as stored.")
 ]
 Margin = Annotated[
     float, Query(ge=0, le=10, description="How much around the box, in parts of its longer side.")
@@ -69,11 +68,7 @@ def get_picture(
         return Response(status_code=304, headers=headers)
     with _DECODE_SLOTS:
         looked = load_picture_info(pictures, picture)
-        region = (
-            _parse_box(box, margin, picture.name, looked)
-            if box is not None
-            else Whole(picture=name)
-        )
+        region = _parse_box(box, margin, picture.name, looked) if box is not None else Whole(picture=name)
         data, media, _ = encode_region(pictures, picture, region, longest=longest)
     headers["x-turned"] = str(stored_orientation(source))
     headers["content-encoding"] = "identity"  # pixels are compressed already
@@ -119,9 +114,7 @@ def _parse_box(text: str, margin: float, name: str, looked: PictureInfo) -> Box:
     try:
         x1, y1, x2, y2 = (float(word) for word in text.split(","))
     except ValueError:
-        raise UsageError(
-            f"'{text}' is no box", remedy="give x1,y1,x2,y2 in pixels of the picture"
-        ) from None
+        raise UsageError(f"'{text}' is no box", remedy="give x1,y1,x2,y2 in pixels of the picture") from None
     if not all(map(math.isfinite, (x1, y1, x2, y2))):
         raise UsageError("a box has four finite numbers")
     if looked.problem or looked.width is None or looked.height is None:

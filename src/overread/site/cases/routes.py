@@ -26,14 +26,7 @@ from overread.core.case import captions_of
 from overread.errors import OverreadError
 from overread.ontology.findings import finding_tree
 from overread.site.cases.picture_info import load_picture_info
-from overread.site.dependencies import (
-    AccessDep,
-    OneEntry,
-    OneSplit,
-    PathId,
-    ShelfDep,
-    require_truth,
-)
+from overread.site.dependencies import AccessDep, OneEntry, OneSplit, PathId, ShelfDep, require_truth
 from overread.site.runs.reading_index import index_of_run
 from overread.site.shelf import Run, neighbours
 from overread.site.volumes.cache import CACHE
@@ -212,8 +205,7 @@ def get_truth(entry: OneEntry) -> CaseTruth:
             for step in (truth.trace.steps if truth.trace else ())
         ],
         notes=[
-            TrueNote(picture=n.picture, modality=n.modality, sub_modality=n.sub_modality)
-            for n in truth.notes
+            TrueNote(picture=n.picture, modality=n.modality, sub_modality=n.sub_modality) for n in truth.notes
         ],
         longitudinal=truth.longitudinal,
         timepoints=truth.timepoints,
@@ -225,9 +217,7 @@ def get_truth(entry: OneEntry) -> CaseTruth:
 
 
 @router.get("/cases/{dataset}/{split}/{case}/readers")
-def get_readers(
-    entry: OneEntry, dataset: PathId, split: PathId, shelf: ShelfDep
-) -> list[CaseReader]:
+def get_readers(entry: OneEntry, dataset: PathId, split: PathId, shelf: ShelfDep) -> list[CaseReader]:
     """The runs on the shelf that read this case; not what they said."""
     runs = [r for r in shelf.runs.values() if r.dataset == dataset and r.spec.split == split]
     return [
@@ -268,11 +258,7 @@ def _picture(pictures: Pictures, picture: Picture) -> CasePicture:
     except OverreadError as error:
         problem = error.what
     return CasePicture(
-        name=picture.name,
-        kind="volume",
-        timepoint=picture.timepoint,
-        shape=picture.shape,
-        problem=problem,
+        name=picture.name, kind="volume", timepoint=picture.timepoint, shape=picture.shape, problem=problem
     )
 
 
@@ -318,6 +304,4 @@ def _extra(entry: Entry) -> dict[str, str]:
             return value if len(value) <= 2000 else f"{value[:1999]}…"
         return str(value) if isinstance(value, bool | int | float) else None
 
-    return {
-        name: text for name, value in entry.extra.items() if (text := to_text(value)) is not None
-    }
+    return {name: text for name, value in entry.extra.items() if (text := to_text(value)) is not None}

@@ -117,9 +117,7 @@ class DefectCheck:
     def snapshot(self) -> DefectList:
         """What is known so far."""
         with self._lock:
-            codes = sorted(
-                self._counts, key=lambda c: (self._severity[c] != "error", -self._counts[c], c)
-            )
+            codes = sorted(self._counts, key=lambda c: (self._severity[c] != "error", -self._counts[c], c))
             groups = [
                 DefectGroup(
                     code=code,
@@ -146,9 +144,7 @@ class DefectCheck:
         with self._lock:
             kept = self._lines.get(code, [])
             return DefectLines(
-                lines=kept[offset : offset + limit],
-                count=self._counts.get(code, 0),
-                kept=len(kept),
+                lines=kept[offset : offset + limit], count=self._counts.get(code, 0), kept=len(kept)
             )
 
     def _collect(self) -> None:
@@ -223,11 +219,7 @@ class DefectChecks:
         key = (str(dataset.root), name, open_pictures)
         with self._lock:
             kept = self._kept.get(key)
-            if (
-                kept is not None
-                and kept.split is split
-                and not (restart and kept.snapshot().finished)
-            ):
+            if kept is not None and kept.split is split and not (restart and kept.snapshot().finished):
                 return kept
             if kept is not None:
                 kept.stop()

@@ -61,13 +61,9 @@ def visible_facets(entries: Sequence[Entry]) -> list[Facet]:
     made = [
         _word_facet("kind", "Kind of pictures", entries, _picture_kinds),
         _number_facet("pictures", "Pictures", [len(case.pictures) for case in cases], "picture"),
-        _number_facet(
-            "queries", "Sentences to find", [len(case.queries) for case in cases], "sentence"
-        ),
+        _number_facet("queries", "Sentences to find", [len(case.queries) for case in cases], "sentence"),
         _word_facet("asks", "Asks for", entries, lambda e: _single_value(e.case.asks)),
-        _number_facet(
-            "times", "Time points shown", [_times(entry) for entry in entries], "time point"
-        ),
+        _number_facet("times", "Time points shown", [_times(entry) for entry in entries], "time point"),
     ]
     return [f for f in made if len(f.values) > 1 or (f.values and f.key == "pictures")]
 
@@ -81,9 +77,7 @@ def truth_facets(entries: Sequence[Entry]) -> list[Facet]:
         _word_facet("submodality", "Sub-modality", entries, _sub_modalities),
         _word_facet("region", "Region", entries, _regions),
         _word_facet("longitudinal", "Longitudinal", entries, _longitudinal),
-        _number_facet(
-            "timepoints", "Time points", [t.timepoints or 0 for t in truths], "time point"
-        ),
+        _number_facet("timepoints", "Time points", [t.timepoints or 0 for t in truths], "time point"),
         _word_facet("chapter", "ICD-10 chapter", entries, lambda e: _truth_field(e, "icd_chapter")),
         _number_facet("findings", "Findings", [len(t.findings) for t in truths], "finding"),
         _word_facet("answer", "Right answer", entries, lambda e: _truth_field(e, "answer")),
@@ -120,8 +114,7 @@ def _categories(entry: Entry) -> Values:
     codes = {f.category for f in entry.truth.findings if f.category} if entry.truth else set()
     known = finding_tree().categories
     return {
-        code: f"{known[code].name} ({code})" if code in known else code[:_MAX_NAME]
-        for code in sorted(codes)
+        code: f"{known[code].name} ({code})" if code in known else code[:_MAX_NAME] for code in sorted(codes)
     }
 
 

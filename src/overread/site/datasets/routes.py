@@ -85,9 +85,7 @@ def get_cases(split: OneSplit, known: IfNoneMatch = None) -> Response:
 
 
 @router.get(
-    "/datasets/{dataset}/{split}/labels",
-    response_model=LabelTable,
-    dependencies=[Depends(require_truth)],
+    "/datasets/{dataset}/{split}/labels", response_model=LabelTable, dependencies=[Depends(require_truth)]
 )
 def get_labels(split: OneSplit, known: IfNoneMatch = None) -> Response:
     """What the truth tells of all cases: categories, modalities, regions, titles."""
@@ -100,8 +98,7 @@ def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> S
     wanted = list(dict.fromkeys(words.casefold().split()))[:MOST_WORDS]
     texts = _texts.get(split, lambda: _make_search_texts(split))
     return SearchHits(
-        words=wanted,
-        cases=[[at for at, text in enumerate(texts) if word in text] for word in wanted],
+        words=wanted, cases=[[at for at, text in enumerate(texts) if word in text] for word in wanted]
     )
 
 
@@ -122,9 +119,7 @@ def get_defects(
     dataset: OneDataset, split: PathId, *, open_pictures: bool = False, again: bool = False
 ) -> DefectList:
     """What `overread check` finds, as far as it got: the first request begins the check."""
-    return checks.get_or_start(
-        dataset, split, open_pictures=open_pictures, restart=again
-    ).snapshot()
+    return checks.get_or_start(dataset, split, open_pictures=open_pictures, restart=again).snapshot()
 
 
 @router.get("/datasets/{dataset}/{split}/defects/lines", dependencies=[Depends(require_truth)])

@@ -60,10 +60,7 @@ def select_cases(
         rules.append(f"the first {wanted.first}")
     values = _values(card, metric) if metric and (wanted.worst or wanted.best) else {}
     ranked = sorted((name for name in cases if name in values), key=lambda name: values[name])
-    for count, word, order in (
-        (wanted.worst, "worst", ranked),
-        (wanted.best, "best", ranked[::-1]),
-    ):
+    for count, word, order in ((wanted.worst, "worst", ranked), (wanted.best, "best", ranked[::-1])):
         own = [name for name in order if name not in found][:count]
         found |= dict.fromkeys(own, f"among the {word} by {metric}" if truth else "chosen")
         if own:

@@ -8,19 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from overread.core import (
-    Box,
-    Entry,
-    Finding,
-    Image,
-    Mask,
-    Reading,
-    Region,
-    Release,
-    Truth,
-    Volume,
-    Whole,
-)
+from overread.core import Box, Entry, Finding, Image, Mask, Reading, Region, Release, Truth, Volume, Whole
 from overread.errors import OverreadError
 from overread.pixels.draw import Colour
 from overread.pixels.encode import data_uri, encode
@@ -164,9 +152,7 @@ def _truth_regions(truth: Truth | None) -> list[Region]:
     return marked or [region for step in steps for region in step.regions]
 
 
-def _slices(
-    shown: ReportCase, truth: Truth | None, picture: Volume, album: PictureBudget
-) -> list[Markup]:
+def _slices(shown: ReportCase, truth: Truth | None, picture: Volume, album: PictureBudget) -> list[Markup]:
     """For each sentence the slice where most is marked, one picture a reader."""
     case, pictures = shown.entry.case, shown.release.pictures
     space = pictures.geometry(picture)
@@ -213,9 +199,7 @@ def _mask(findings: Sequence[Finding], query: str) -> Mask | None:
 
 def _marks_legend(names: Sequence[str], *, truth: bool) -> Markup:
     """Whose marks are which."""
-    items = [
-        h("li", h("span", class_=f"key mark-{n % 4 + 1}"), name) for n, name in enumerate(names)
-    ]
+    items = [h("li", h("span", class_=f"key mark-{n % 4 + 1}"), name) for n, name in enumerate(names)]
     items += [h("li", h("span", class_="key truth"), "truth")] if truth else []
     return h("ul", items, class_="legend")
 
@@ -230,18 +214,14 @@ def _answers(shown: ReportCase, truth: Truth | None) -> Markup | None:
         return None
     rows = []
     for option in case.options:
-        chosen = [
-            n for n, (_, r) in shown.readings.items() if r is not None and r.choice == option.letter
-        ]
+        chosen = [n for n, (_, r) in shown.readings.items() if r is not None and r.choice == option.letter]
         chances = [
             f"{n} {r.probabilities[option.letter]:.0%}"
             for n, (_, r) in shown.readings.items()
             if r is not None and r.probabilities and option.letter in r.probabilities
         ]
         right = "✓ right" if truth is not None and truth.answer == option.letter else ""
-        rows.append(
-            [f"{option.letter} {option.text}", ", ".join(chosen), ", ".join(chances), right]
-        )
+        rows.append([f"{option.letter} {option.text}", ", ".join(chosen), ", ".join(chances), right])
     heads = ["option", "chosen by", "probability", "truth" if truth is not None else ""]
     return table(heads, rows)
 
@@ -251,9 +231,7 @@ def _reading(name: str, reading: Reading | None) -> Markup:
         return join_markup(h("h4", name), h("p", "Did not read this case."))
     parts: list[Markup | None] = [h("h4", name)]
     if reading.error:
-        parts.append(
-            h("p", h("strong", "Failed: "), strip_paths_and_urls(reading.error), class_="bad")
-        )
+        parts.append(h("p", h("strong", "Failed: "), strip_paths_and_urls(reading.error), class_="bad"))
     steps = reading.trace.steps if reading.trace else ()
     items = []
     for step in steps:
@@ -265,9 +243,7 @@ def _reading(name: str, reading: Reading | None) -> Markup:
     if items:
         parts.append(h("ol", items, class_="steps"))
     elif reading.findings:
-        parts.append(
-            h("ul", [h("li", _truncate(f.text)) for f in reading.findings], class_="steps")
-        )
+        parts.append(h("ul", [h("li", _truncate(f.text)) for f in reading.findings], class_="steps"))
     for title, text in (
         ("Answer", reading.choice if len(reading.choice or "") > 1 else None),
         ("Rationale", reading.rationale),

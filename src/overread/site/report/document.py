@@ -75,9 +75,7 @@ class HtmlReport:
             with open_atomic(file, compress=False, exclusive=not force) as out:
                 out.write(data)
         except OSError as error:
-            raise OverreadError(
-                f"the report cannot be written ({error.strerror})", where=str(file)
-            ) from None
+            raise OverreadError(f"the report cannot be written ({error.strerror})", where=str(file)) from None
         return len(data)
 
 
@@ -117,9 +115,7 @@ def make_report(plan: ReportPlan, *, on_case: Callable[[str], None] | None = Non
     warnings = []
     if not synthetic and cases:
         what = "pictures and words" if plan.pictures else "words"
-        warnings.append(
-            f"the report holds {what} of {len(cases)} cases of {exam.title} ({licence}): {terms}"
-        )
+        warnings.append(f"the report holds {what} of {len(cases)} cases of {exam.title} ({licence}): {terms}")
         if plan.pictures:
             warnings.append("--no-pictures leaves the pictures out, --cases 0 all cases")
     if album is not None and album.left_out:
@@ -226,9 +222,7 @@ def _first_reading(readings: Mapping[tuple[str, int], Reading], case: str) -> Re
     return readings[own[0]] if own else None
 
 
-def _values(
-    runs: Sequence[ReportRun], cases: set[str]
-) -> dict[str, dict[str, dict[str, float | None]]]:
+def _values(runs: Sequence[ReportRun], cases: set[str]) -> dict[str, dict[str, dict[str, float | None]]]:
     """Case → metric → run → what the case scores, of the scores that stand for the card."""
     found: dict[str, dict[str, dict[str, float | None]]] = {}
     shown = headline_scores(runs[0].card.scores, runs[0].card.official)[:6]
@@ -242,9 +236,7 @@ def _values(
 
 def _with_scores(card: Card, names: Sequence[str]) -> Card:
     """The card with some of its scores."""
-    return card.model_copy(
-        update={"scores": {n: card.scores[n] for n in names if n in card.scores}}
-    )
+    return card.model_copy(update={"scores": {n: card.scores[n] for n in names if n in card.scores}})
 
 
 # ---- the page --------------------------------------------------------------------------------

@@ -58,9 +58,7 @@ def with_line_breaks(name: str) -> Markup:
     return Markup("_<wbr>".join(escape(part) for part in name.split("_")))
 
 
-def table(
-    heads: Iterable[Child], rows: Iterable[Iterable[Child]], *, numbers: Iterable[int] = ()
-) -> Markup:
+def table(heads: Iterable[Child], rows: Iterable[Iterable[Child]], *, numbers: Iterable[int] = ()) -> Markup:
     """A table whose first cells name their rows; `numbers` are columns that stand to the right."""
     heads = list(heads)
     side = dict.fromkeys(numbers, "number")
@@ -93,6 +91,4 @@ def _text(value: str | float) -> str:
     """As text that every HTML file may hold: no control characters."""
     if isinstance(value, float):
         return f"{value:.4g}" if value != int(value) else str(int(value))
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(value)
-    )
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(value))

@@ -37,12 +37,7 @@ def setup_section(runs: Sequence[ReportRun]) -> Markup:
     """Who read what, and how."""
     facts = [_describe_run(run) for run in runs]
     rows = [[key, *(own[key] for own in facts)] for key in facts[0]]
-    return h(
-        "section",
-        h("h2", "Setup"),
-        table(["", *(run.name for run in runs)], rows),
-        id="how",
-    )
+    return h("section", h("h2", "Setup"), table(["", *(run.name for run in runs)], rows), id="how")
 
 
 def _describe_run(run: ReportRun) -> dict[str, str]:
@@ -91,8 +86,7 @@ def scores_section(runs: Sequence[ReportRun]) -> Markup:
     charted = [name for name in names if _fits_unit_axis(name, runs)]
     lines = [
         ChartRow(
-            _with_arrow(name, runs),
-            tuple(_point(run.card.scores.get(name), n) for n, run in enumerate(runs)),
+            _with_arrow(name, runs), tuple(_point(run.card.scores.get(name), n) for n, run in enumerate(runs))
         )
         for name in charted
     ]
@@ -101,18 +95,14 @@ def scores_section(runs: Sequence[ReportRun]) -> Markup:
     for name in names:
         first = next(run.card.scores[name] for run in runs if name in run.card.scores)
         values = [_with_twins(run, name) for run in runs]
-        rows.append(
-            [with_line_breaks(_with_arrow(name, runs)), *values, f"{first.n:,}", first.about]
-        )
+        rows.append([with_line_breaks(_with_arrow(name, runs)), *values, f"{first.n:,}", first.about])
     absent = _not_scored(runs)
     return h(
         "section",
         h("h2", "Scores"),
         h("p", _describe_intervals(runs[0].card), class_="quiet"),
         draw_legend([run.name for run in runs]) if len(runs) > 1 else None,
-        draw_forest_plot(lines, title="Scores between 0 and 1 with their intervals")
-        if lines
-        else None,
+        draw_forest_plot(lines, title="Scores between 0 and 1 with their intervals") if lines else None,
         table(heads, rows, numbers=(len(runs) + 1,)),
         absent,
         id="scores",
@@ -213,29 +203,21 @@ def breakdowns_section(runs: Sequence[ReportRun]) -> Markup | None:
         ][: 3 if len(runs) == 1 else 1]
         if not shown:
             continue
-        heads = [name, "n"] + [
-            f"{m}, {r.name}" if len(runs) > 1 else m for m in shown for r in runs
-        ]
+        heads = [name, "n"] + [f"{m}, {r.name}" if len(runs) > 1 else m for m in shown for r in runs]
         rows = []
         for group in groups:
             found = [r.card.breakdowns.get(name, {}).get(group) for r in runs]
             scores = [[g.scores.get(m) if g else None for g in found] for m in shown]
             size = next((s.n for s in scores[0] if s is not None), 0)
             rows.append(
-                [
-                    group_label(name, group),
-                    f"{size:,}",
-                    *(format_score(s) for own in scores for s in own),
-                ]
+                [group_label(name, group), f"{size:,}", *(format_score(s) for own in scores for s in own)]
             )
         parts += [h("h3", f"By {name}"), table(heads, rows, numbers=(1,))]
     return h("section", h("h2", "Groups of cases"), parts, id="groups") if parts else None
 
 
 def _has_groups(runs: Sequence[ReportRun], breakdown: str, metric: str) -> bool:
-    return any(
-        metric in g.scores for r in runs for g in r.card.breakdowns.get(breakdown, {}).values()
-    )
+    return any(metric in g.scores for r in runs for g in r.card.breakdowns.get(breakdown, {}).values())
 
 
 # ---- comparison ------------------------------------------------------------------------------
@@ -268,12 +250,8 @@ def comparison_section(runs: Sequence[ReportRun]) -> Markup | None:
         "section",
         title,
         h("p", f"Each minus {names[0]}; whole patients are drawn. {note}", class_="quiet"),
-        draw_forest_plot(
-            lines, title=f"Differences from {names[0]} with their intervals", around_zero=True
-        ),
-        table(
-            ["reader", "score", "difference", "interval", "p", "McNemar’s p"], rows, numbers=(2,)
-        ),
+        draw_forest_plot(lines, title=f"Differences from {names[0]} with their intervals", around_zero=True),
+        table(["reader", "score", "difference", "interval", "p", "McNemar’s p"], rows, numbers=(2,)),
         id="differences",
     )
 
@@ -318,13 +296,7 @@ def audit_section(runs: Sequence[ReportRun]) -> Markup | None:
     if not parts:
         return None
     told = "Each answer was asked for again with something changed in the pictures."
-    return h(
-        "section",
-        h("h2", "Do the answers rest on what they cite?"),
-        h("p", told),
-        parts,
-        id="audit",
-    )
+    return h("section", h("h2", "Do the answers rest on what they cite?"), h("p", told), parts, id="audit")
 
 
 def _audit(run: ReportRun) -> Markup | None:
@@ -351,13 +323,7 @@ def _audit(run: ReportRun) -> Markup | None:
         body: list[Children] = [
             h("h3", run.name),
             table(["arm", "answers", "moved", "how far"], rows, numbers=(1,)),
-            h(
-                "ul",
-                [
-                    h("li", f"{words}: {_format_interval(own)} of {own['n']:,}")
-                    for words, own in rests
-                ],
-            ),
+            h("ul", [h("li", f"{words}: {_format_interval(own)} of {own['n']:,}") for words, own in rests]),
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -388,6 +354,4 @@ def problems_section(runs: Sequence[ReportRun]) -> Markup | None:
             more = len(problems) - len(shown)
             parts += [h("h3", run.name), h("ul", shown)]
             parts += [h("p", f"… and {more:,} more.")] if more > 0 else []
-    return (
-        h("section", h("h2", "Problems with the readings"), parts, id="problems") if parts else None
-    )
+    return h("section", h("h2", "Problems with the readings"), parts, id="problems") if parts else None

@@ -121,6 +121,4 @@ def get_audit(run: OneRun) -> AuditResult:
 
 
 def _load_audit(run: Run) -> _AuditFile:
-    return read_marked_json(
-        run.folder / "audit" / "audit.json", MARK, _AuditFile, what="audit of this run"
-    )
+    return read_marked_json(run.folder / "audit" / "audit.json", MARK, _AuditFile, what="audit of this run")

@@ -54,21 +54,14 @@ def start_scoring(run: Run, shelf: Shelf) -> ScoringStatus:
                 score(
                     run.folder,
                     root=root,
-                    progress=lambda done, all_of: tell(
-                        ScoringStatus(state="going", done=done, of=all_of)
-                    ),
+                    progress=lambda done, all_of: tell(ScoringStatus(state="going", done=done, of=all_of)),
                 )
             except OverreadError as error:
-                tell(
-                    ScoringStatus(
-                        state="failed", problem=strip_paths(f"{error.what} {error.remedy}")
-                    )
-                )
+                tell(ScoringStatus(state="failed", problem=strip_paths(f"{error.what} {error.remedy}")))
             except Exception as error:  # a bug of ours must not leave the page waiting for ever
                 tell(
                     ScoringStatus(
-                        state="failed",
-                        problem=strip_paths(f"internal error of overread: {error!r}"[:300]),
+                        state="failed", problem=strip_paths(f"internal error of overread: {error!r}"[:300])
                     )
                 )
                 raise

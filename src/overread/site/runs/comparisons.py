@@ -145,9 +145,7 @@ def get_compare(
         found = _compare_cached(kept, cards, first, wanted, common=common)
     except OverreadError as error:
         raise with_run_names(error, runs) from None
-    return _to_result(
-        kept, cards, first, names[wanted], chosen, left_out, found, unscored, common=common
-    )
+    return _to_result(kept, cards, first, names[wanted], chosen, left_out, found, unscored, common=common)
 
 
 _cache: LruCache[MetricComparison] = LruCache(64)
@@ -227,8 +225,7 @@ def _to_result(
             for run, card in cards.items()
         },
         differences={
-            run: PairedDifference.model_validate(one.as_dict())
-            for run, one in found.differences.items()
+            run: PairedDifference.model_validate(one.as_dict()) for run, one in found.differences.items()
         },
         mcnemar={
             run: McNemarCounts(
@@ -254,8 +251,7 @@ def _to_result(
             for one in (found.ranking.ranks if found.ranking else ())
         ],
         pairs=[
-            WilcoxonPair.model_validate(one, from_attributes=True)
-            for one in (tested.tests if tested else ())
+            WilcoxonPair.model_validate(one, from_attributes=True) for one in (tested.tests if tested else ())
         ],
         level=drawing.level,
         draws=drawing.draws,

@@ -81,9 +81,7 @@ def get_disagreement(
 ) -> Response:
     """How far apart the readings of each case are; with a metric, what each scores too."""
     if len(runs) > MAX_RUNS:
-        raise UsageError(
-            f"{len(runs)} runs are too many for this", remedy=f"choose up to {MAX_RUNS}"
-        )
+        raise UsageError(f"{len(runs)} runs are too many for this", remedy=f"choose up to {MAX_RUNS}")
     split = _split(runs, shelf)
     said = [_load_answers(run) for run in runs]
     values: list[Mapping[str, dict[str, float]]] = []

@@ -78,9 +78,7 @@ class ReadingIndex:
         """Case → its readings by sample, cases in the order they were first read."""
         found: dict[str, list[SampleState]] = {}
         for (case, sample), glance in self.refresh().items():
-            found.setdefault(case, []).append(
-                SampleState(sample=sample, failed=glance.error is not None)
-            )
+            found.setdefault(case, []).append(SampleState(sample=sample, failed=glance.error is not None))
         for own in found.values():
             own.sort(key=lambda one: one.sample)
         return found
@@ -94,8 +92,7 @@ class ReadingIndex:
         if not samples:
             raise unknown_name("reading of", case, sorted({name for name, _ in self._found}))
         raise NotThere(
-            f"the run has no sample {sample} of '{case}'",
-            remedy=f"there are {', '.join(map(str, samples))}",
+            f"the run has no sample {sample} of '{case}'", remedy=f"there are {', '.join(map(str, samples))}"
         )
 
     def find(self, case: str, sample: int = 0) -> Reading | None:

@@ -228,14 +228,5 @@ def _read_card_head(card: Path) -> _CardHead | None:
         return None
 
 
-for _part in (
-    scorecards,
-    run_cases,
-    audits,
-    sweeps,
-    comparisons,
-    disagreement,
-    mask_overlap,
-    side_by_side,
-):
+for _part in (scorecards, run_cases, audits, sweeps, comparisons, disagreement, mask_overlap, side_by_side):
     router.include_router(_part.router)

@@ -64,11 +64,7 @@ class RunCaseTable(Record):
 
 @router.get("/runs/{run}/cases", response_model=RunCaseTable)
 def get_cases(
-    run: OneRun,
-    shelf: ShelfDep,
-    access: AccessDep,
-    breakdown: NameQuery = None,
-    group: NameQuery = None,
+    run: OneRun, shelf: ShelfDep, access: AccessDep, breakdown: NameQuery = None, group: NameQuery = None
 ) -> Response:
     """All cases of a run; with a breakdown and a group, those behind that number.
 
@@ -97,9 +93,7 @@ def planned_cases(run: Run, split: Split) -> list[str]:
     return [case for case in split.entries if not named or case in named][: run.spec.limit]
 
 
-def case_values(
-    card: Card, within: frozenset[UnitKey] | None = None
-) -> Mapping[str, dict[str, float]]:
+def case_values(card: Card, within: frozenset[UnitKey] | None = None) -> Mapping[str, dict[str, float]]:
     """Case → metric → what the case scores by itself."""
 
     def compute() -> tuple[Card, dict[str, dict[str, float]]]:
@@ -124,9 +118,7 @@ def _load_card_or_none(run: Run) -> Card | None:
         return None
 
 
-def _units_in_group(
-    card: Card, split: Split | None, breakdown: str, group: str
-) -> frozenset[UnitKey]:
+def _units_in_group(card: Card, split: Split | None, breakdown: str, group: str) -> frozenset[UnitKey]:
     """The units of a group."""
     if split is None:
         raise NotThere("the dataset of the run was not found, and it defines the groups")
@@ -144,12 +136,7 @@ def _units_in_group(
 
 
 def _table(
-    run: Run,
-    split: Split | None,
-    card: Card | None,
-    within: frozenset[UnitKey] | None,
-    *,
-    truth: bool,
+    run: Run, split: Split | None, card: Card | None, within: frozenset[UnitKey] | None, *, truth: bool
 ) -> RunCaseTable:
     by_case: dict[str, dict[int, ReadingSummary]] = {}
     for (case, sample), glance in index_of_run(run.folder).refresh().items():

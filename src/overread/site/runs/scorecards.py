@@ -17,14 +17,7 @@ from overread.metrics.choice import ACCURACY, BINS, reliability
 from overread.metrics.groups import BREAKDOWNS
 from overread.metrics.statistics.bootstrap import BootstrapDraws, intervals
 from overread.runs.scoring.aggregation import collect_units
-from overread.runs.scoring.card import (
-    Card,
-    DescribedScore,
-    GroupScores,
-    Score,
-    read_card,
-    short_signature,
-)
+from overread.runs.scoring.card import Card, DescribedScore, GroupScores, Score, read_card, short_signature
 from overread.site.dependencies import OneRun, ShelfDep, require_truth, require_write
 from overread.site.headline import TWIN_PREFIXES, group_label
 from overread.site.lru_cache import LruCache, file_stamp
@@ -197,9 +190,7 @@ def _compute_calibration(card: Card) -> Calibration:
         draws=min(int(_number_or(drawing.get("draws"), 0)), _MOST_DRAWS),
         seed=int(_number_or(drawing.get("seed"), 0)),
     )
-    shares = {
-        str(p): partial(Sample.ratio, top=f"bin:{p}:right", bottom=f"bin:{p}:n") for p in used
-    }
+    shares = {str(p): partial(Sample.ratio, top=f"bin:{p}:right", bottom=f"bin:{p}:n") for p in used}
     found = intervals(shares, rows, draws, level=level)
     all_of = Sample(rows)
     bins = []
@@ -224,9 +215,7 @@ def _compute_calibration(card: Card) -> Calibration:
 
 
 @router.post(
-    "/runs/{run}/score",
-    dependencies=[Depends(require_write), Depends(require_truth)],
-    status_code=202,
+    "/runs/{run}/score", dependencies=[Depends(require_write), Depends(require_truth)], status_code=202
 )
 def post_score(run: OneRun, shelf: ShelfDep) -> ScoringStatus:
     """Score a run, as `overread score RUN` does; how far that is, the run's status tells.
@@ -250,9 +239,7 @@ def card_stamp(run: Run) -> object:
     """What changes when a run is scored again."""
     stamp = file_stamp(run.folder / "card.json")
     if stamp is None:
-        raise NotThere(
-            f"the run {run.name} is not scored", remedy="score it, or run `overread score` on it"
-        )
+        raise NotThere(f"the run {run.name} is not scored", remedy="score it, or run `overread score` on it")
     return stamp
 
 
@@ -262,9 +249,7 @@ def load_card(run: Run) -> Card:
     try:
         return _cache.get(run.folder, lambda: read_card(run.folder), stamp=stamp)
     except OverreadError as error:
-        raise UsageError(
-            f"the scores of {run.name}: {error.what}", remedy="score it again"
-        ) from None
+        raise UsageError(f"the scores of {run.name}: {error.what}", remedy="score it again") from None
 
 
 def card_scores(card: Card) -> list[CardScore]:

@@ -112,9 +112,7 @@ class MaskOverlap(Record):
 
 
 @router.get("/compare/cases/{case}")
-def get_side_by_side(
-    case: PathId, runs: ChosenRuns, shelf: ShelfDep, access: AccessDep
-) -> SideBySide:
+def get_side_by_side(case: PathId, runs: ChosenRuns, shelf: ShelfDep, access: AccessDep) -> SideBySide:
     """The readings of one case by several runs; what they score only where truth may be seen."""
     own, _ = _entry(case, runs, shelf)
     metrics: dict[str, MetricInfo] = {}
@@ -130,9 +128,7 @@ def get_side_by_side(
                 values = dict(case_values(card).get(case, {}))
                 for name, score in card.scores.items():
                     if name in values:
-                        metrics[name] = MetricInfo(
-                            name=name, better=score.better, about=score.about
-                        )
+                        metrics[name] = MetricInfo(name=name, better=score.better, about=score.about)
         readings.append(_to_compared_reading(run, index_of_run(run.folder).find(case), values))
     shown = own.case
     return SideBySide(
@@ -188,9 +184,7 @@ def _entry(case: str, runs: list[Run], shelf: Shelf) -> tuple[Entry, Split]:
     return split.entry(case), split
 
 
-def _to_compared_reading(
-    run: Run, reading: Reading | None, values: dict[str, float]
-) -> ComparedReading:
+def _to_compared_reading(run: Run, reading: Reading | None, values: dict[str, float]) -> ComparedReading:
     spec = run.spec
     head = {"run": run.id, "name": run.name, "reader": spec.reader.name}
     if reading is None or reading.error is not None:

@@ -85,17 +85,13 @@ def _sweep(sweep: PathId, shelf: ShelfDep) -> SweepFolder:
 @router.get("/sweeps/{sweep}")
 def get_sweep(sweep: Annotated[SweepFolder, Depends(_sweep)], shelf: ShelfDep) -> SweepTable:
     """A sweep, as `overread sweep` wrote it."""
-    found = read_marked_json(
-        sweep.folder / "sweep.json", MARK, _SweepFile, what="table of this sweep"
-    )
+    found = read_marked_json(sweep.folder / "sweep.json", MARK, _SweepFile, what="table of this sweep")
     own = dict(found)
     own["axes"] = [
         SweepAxis(name=name, values=values, numbers=_numbers(name, values))
         for name, values in found.axes.items()
     ]
-    own["points"] = [
-        one.model_copy(update={"run": _run_id(one, sweep, shelf)}) for one in found.points
-    ]
+    own["points"] = [one.model_copy(update={"run": _run_id(one, sweep, shelf)}) for one in found.points]
     own["intervals"] = strip_paths_in_json(found.intervals)
     return SweepTable(id=sweep.id, name=sweep.name, **own)
 

@@ -9,17 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.core import (
-    Box,
-    Case,
-    Geometry,
-    Image,
-    Mask,
-    Pictures,
-    Region,
-    Slices,
-    Volume,
-)
+from overread.core import Box, Case, Geometry, Image, Mask, Pictures, Region, Slices, Volume
 from overread.core.submission import FindFile
 from overread.errors import PictureError
 from overread.pixels.case_overlays import draw_planes
@@ -153,9 +143,7 @@ def _draw_in_flat(sight: CasePixels, picture: Image, region: Region, *, part: Pa
     return draw_boxes(pixels, [inside])
 
 
-def _draw_in_volume(
-    sight: CasePixels, picture: Volume, region: Region, *, part: Part, window: str
-) -> Pixels:
+def _draw_in_volume(sight: CasePixels, picture: Volume, region: Region, *, part: Part, window: str) -> Pixels:
     if isinstance(region, Box):
         raise PictureError("a box in a volume cannot be drawn")
     space = sight.pictures.geometry(picture)
@@ -167,14 +155,10 @@ def _draw_in_volume(
         return _draw_range(volume, space, region, part=part, window=window)
     if part == "whole":
         return to_rgb(draw_planes(volume, space, settings=(window,)))
-    return _draw_slice(
-        volume, space, "axial", slice_count(space, "axial") // 2, window, longest=_CUT_SIDE
-    )
+    return _draw_slice(volume, space, "axial", slice_count(space, "axial") // 2, window, longest=_CUT_SIDE)
 
 
-def _draw_range(
-    volume: NDArray[Any], space: Geometry, region: Slices, *, part: Part, window: str
-) -> Pixels:
+def _draw_range(volume: NDArray[Any], space: Geometry, region: Slices, *, part: Part, window: str) -> Pixels:
     """The middle of a range of slices, or four of them side by side."""
     if part == "whole":
         middle = (region.first + region.last) // 2
@@ -213,12 +197,7 @@ def draw_mask_slice(
         middle = slice_count(space, "axial") // 2
         return draw_title(
             _draw_slice(
-                volume,
-                space,
-                "axial",
-                middle,
-                window,
-                longest=_WHOLE_SIDE if part == "whole" else _CUT_SIDE,
+                volume, space, "axial", middle, window, longest=_WHOLE_SIDE if part == "whole" else _CUT_SIDE
             ),
             f"axial {middle}: nothing is marked",
         )
@@ -238,9 +217,7 @@ def draw_mask_slice(
 
 def _flat_mask(mask: NDArray[np.bool_], space: Geometry, index: int) -> NDArray[np.bool_]:
     flat = extract_slice(mask.astype(np.uint8), space, "axial", index)
-    shown: NDArray[np.bool_] = (
-        resample_square(flat, space, "axial", longest=_WHOLE_SIDE, smooth=False) != 0
-    )
+    shown: NDArray[np.bool_] = resample_square(flat, space, "axial", longest=_WHOLE_SIDE, smooth=False) != 0
     return shown
 
 

@@ -91,9 +91,7 @@ def to_exchange_detail(
             if isinstance(part, str):
                 parts.append(ExchangePart(text=part, picture=None))
                 continue
-            parts.append(
-                ExchangePart(text=None, picture=_to_exchange_picture(part, pictures, draw))
-            )
+            parts.append(ExchangePart(text=None, picture=_to_exchange_picture(part, pictures, draw)))
             pictures += 1
         messages.append(ExchangeMessage(role=message.role, parts=parts))
     return ExchangeDetail(
@@ -143,9 +141,7 @@ def redraw_sent_image(
     return _cache.get((key, shown), lambda: _redraw(shown, case, pictures, spec))
 
 
-def _redraw(
-    shown: SentImage, case: Case, pictures: Pictures, spec: RunSpec
-) -> tuple[EncodedImage, bool]:
+def _redraw(shown: SentImage, case: Case, pictures: Pictures, spec: RunSpec) -> tuple[EncodedImage, bool]:
     first: EncodedImage | None = None
     problem: OverreadError | None = None
     for draw in _renderers(shown, case, pictures, _settings(spec)):

@@ -138,8 +138,7 @@ def _to_judgement(one: Verdicts, reading: Reading) -> Judgement:
                     critical=said.critical,
                     reason=said.explanation,
                     errors=[
-                        names.get(code)
-                        or Term(code=code, name=code, about="not in the list of step errors")
+                        names.get(code) or Term(code=code, name=code, about="not in the list of step errors")
                         for code in said.errors
                     ],
                     section=None,

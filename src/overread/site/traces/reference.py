@@ -102,9 +102,7 @@ def match_steps(
             if match is not None and (best is None or match.weight > best[0].weight):
                 best = match, place
         if best is None:
-            found.append(
-                Counterpart(step=number, reference=None, why="no counterpart", overlap=None)
-            )
+            found.append(Counterpart(step=number, reference=None, why="no counterpart", overlap=None))
         else:
             match, place = best
             overlap = None if match.overlap is None else round(match.overlap, 3)

@@ -30,20 +30,10 @@ from overread.site.dependencies import AccessDep, OneRun, PathId, ShelfDep, requ
 from overread.site.runs.reading_index import ReadingIndex, SampleState, index_of_run
 from overread.site.shelf import Run, Split, neighbours
 from overread.site.traces.cutouts import TRUTH, CasePixels, Part, Pixels, draw_region
-from overread.site.traces.exchanges import (
-    ExchangeDetail,
-    redraw_sent_image,
-    sent_images,
-    to_exchange_detail,
-)
+from overread.site.traces.exchanges import ExchangeDetail, redraw_sent_image, sent_images, to_exchange_detail
 from overread.site.traces.judgements import Judgement, is_judged, load_judgements
 from overread.site.traces.reference import Reference, build_reference, truth_steps
-from overread.site.traces.steps import (
-    RegionChecker,
-    TraceFinding,
-    TracePicture,
-    TraceStep,
-)
+from overread.site.traces.steps import RegionChecker, TraceFinding, TracePicture, TraceStep
 from overread.storage.fence import Fence
 
 router = APIRouter(tags=["traces"], prefix="/runs/{run}/cases/{case}")
@@ -281,9 +271,7 @@ def get_look(
 
 
 @router.get(
-    "/reference/{of}/{number}/look/{place}",
-    response_class=Response,
-    dependencies=[Depends(require_truth)],
+    "/reference/{of}/{number}/look/{place}", response_class=Response, dependencies=[Depends(require_truth)]
 )
 def get_reference_look(
     opened: LoadedReading,

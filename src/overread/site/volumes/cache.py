@@ -130,9 +130,7 @@ class VolumeCache:
                 return None
             with path.open("rb") as file:
                 head = file.read(_HEADER)
-            voxels: Voxels = np.memmap(
-                path, dtype="<i2", mode="r", offset=_HEADER, shape=shape, order="F"
-            )
+            voxels: Voxels = np.memmap(path, dtype="<i2", mode="r", offset=_HEADER, shape=shape, order="F")
             high, low = np.frombuffer(head, dtype="<f4", count=2, offset=124).tolist()
             os.utime(path)  # the newest look, for what goes first
         except (OverreadError, OSError, ValueError):

@@ -85,9 +85,7 @@ class FindingMask:
         return select_components(self.runs, SETTINGS)[1] if self.runs is not None else None
 
 
-def load_truth_masks(
-    split: Split, entry: Entry, picture: str, space: Geometry
-) -> dict[str, FindingMask]:
+def load_truth_masks(split: Split, entry: Entry, picture: str, space: Geometry) -> dict[str, FindingMask]:
     """Sentence → its mask in the truth, where it has one in this picture."""
     found: dict[str, FindingMask] = {}
     for place, finding in enumerate(entry.truth.findings if entry.truth else ()):
@@ -115,9 +113,7 @@ def _regions(finding: Finding, picture: str) -> list[Mask]:
 def _load_mask(files: Any, regions: list[Mask], space: Geometry) -> FindingMask:
     try:
         sources = [files.source(region.file) for region in regions]
-        tag = digest(
-            *(file_identity(source) for source in sources), [r.model_dump() for r in regions]
-        )
+        tag = digest(*(file_identity(source) for source in sources), [r.model_dump() for r in regions])
         read = [
             MASKS.channel(source, region, space.shape)
             for source, region in zip(sources, regions, strict=True)
@@ -202,9 +198,7 @@ class Layer:
         return made[tuple(slice(None, None, step) for step in cut.step)]
 
     def _paint(self, box: VoxelBlock) -> Labels:
-        truth, predicted = (
-            paint_runs(runs, box) if runs is not None else None for runs in self._runs
-        )
+        truth, predicted = (paint_runs(runs, box) if runs is not None else None for runs in self._runs)
         if self.kind == "truth" and truth is not None:
             return truth
         if self.kind == "prediction" and predicted is not None:

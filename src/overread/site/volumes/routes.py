@@ -13,14 +13,7 @@ from overread.core import Entry, Geometry, Record, Volume
 from overread.errors import UsageError
 from overread.pixels.geometry import ras_geometry
 from overread.pixels.planes import Plane
-from overread.site.dependencies import (
-    OneDataset,
-    OneEntry,
-    OneSplit,
-    PathId,
-    ShelfDep,
-    require_truth,
-)
+from overread.site.dependencies import OneDataset, OneEntry, OneSplit, PathId, ShelfDep, require_truth
 from overread.site.runs.reading_index import index_of_run
 from overread.site.shelf import Run
 from overread.site.strip_paths import strip_paths
@@ -34,13 +27,7 @@ from overread.site.volumes.mask_facts import (
     list_marked_sentences,
     measure_distances,
 )
-from overread.site.volumes.overlays import (
-    FindingMask,
-    Layer,
-    load_run_masks,
-    load_truth_masks,
-    select_layer,
-)
+from overread.site.volumes.overlays import FindingMask, Layer, load_run_masks, load_truth_masks, select_layer
 from overread.site.volumes.slices import slice_png
 from overread.site.volumes.voxel_blocks import MAX_STEP, Frame, nifti_header, parse_block
 from overread.storage.digests import digest
@@ -131,9 +118,7 @@ def _run_masks(
     return load_run_masks(found, reading, name, space), ""
 
 
-def _truth_masks(
-    entry: OneEntry, split: OneSplit, name: PathId, space: OneSpace
-) -> dict[str, FindingMask]:
+def _truth_masks(entry: OneEntry, split: OneSplit, name: PathId, space: OneSpace) -> dict[str, FindingMask]:
     return load_truth_masks(split, entry, name, space)
 
 
@@ -180,9 +165,7 @@ OneGrid = Annotated[LabelGrid, Depends(_grid)]
 
 
 @router.get(f"{_VOLUME_PATH}/geometry")
-def volume_geometry(
-    entry: OneEntry, split: OneSplit, name: PathId, space: OneSpace
-) -> VolumeGeometry:
+def volume_geometry(entry: OneEntry, split: OneSplit, name: PathId, space: OneSpace) -> VolumeGeometry:
     """The geometry of a volume, at once; its voxels are inflated meanwhile."""
     source = split.release.pictures.data(_picture(entry, name))
     CACHE.preload(source, name=name)
@@ -246,9 +229,7 @@ def volume_slice(
     asked = digest(plane, index, window, slab, box, longest)
 
     def make() -> list[memoryview]:
-        png = slice_png(
-            held, plane=plane, index=index, setting=window, slab=slab, box=box, longest=longest
-        )
+        png = slice_png(held, plane=plane, index=index, setting=window, slab=slab, box=box, longest=longest)
         return [memoryview(png)]
 
     return respond(request, LazyBytes(f"{held.key}-{asked}", "image/png", None, make))
@@ -282,9 +263,7 @@ def volume_marks(entry: OneEntry, space: OneSpace, marked: RunMasks) -> VolumeMa
 
 
 @router.get(f"{_VOLUME_PATH}/distances/{{query}}", dependencies=_TRUTH)
-def volume_distances(
-    query: PathId, space: OneSpace, true: TruthMasks, marked: RunMasks
-) -> SurfaceDistances:
+def volume_distances(query: PathId, space: OneSpace, true: TruthMasks, marked: RunMasks) -> SurfaceDistances:
     """How far what a run marked is from one finding of the truth, in millimetres."""
     layer = select_layer("compare", query, true, marked[0])
     found = None
@@ -296,12 +275,7 @@ def volume_distances(
 
 
 @router.head(f"{_VOLUME_PATH}/truth/{{query}}", dependencies=_TRUTH, include_in_schema=False)
-@router.get(
-    f"{_VOLUME_PATH}/truth/{{query}}",
-    dependencies=_TRUTH,
-    response_class=Response,
-    responses=_FILES,
-)
+@router.get(f"{_VOLUME_PATH}/truth/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES)
 def truth_mask(query: PathId, grid: OneGrid, true: TruthMasks) -> Response:
     """One finding of the truth as NIfTI labels (its entities), cut to the box around it."""
     return grid.labels(select_layer("truth", query, true, {}))
@@ -316,10 +290,7 @@ def predicted_mask(query: PathId, grid: OneGrid, marked: RunMasks) -> Response:
 
 @router.head(f"{_VOLUME_PATH}/compare/{{query}}", dependencies=_TRUTH, include_in_schema=False)
 @router.get(
-    f"{_VOLUME_PATH}/compare/{{query}}",
-    dependencies=_TRUTH,
-    response_class=Response,
-    responses=_FILES,
+    f"{_VOLUME_PATH}/compare/{{query}}", dependencies=_TRUTH, response_class=Response, responses=_FILES
 )
 def compared_mask(query: PathId, grid: OneGrid, true: TruthMasks, marked: RunMasks) -> Response:
     """Truth and prediction of one finding as NIfTI labels: 1 in both, 2 missed, 3 false alarm."""

@@ -18,14 +18,7 @@ from overread.site.volumes.cache import OpenVolume
 
 
 def slice_png(
-    held: OpenVolume,
-    *,
-    plane: Plane,
-    index: int | None,
-    setting: str,
-    slab: float,
-    box: str,
-    longest: int,
+    held: OpenVolume, *, plane: Plane, index: int | None, setting: str, slab: float, box: str, longest: int
 ) -> bytes:
     """A slice turned for the eye, with square pixels, as PNG bytes."""
     grey = apply_window(slab_slice(held, plane, index, slab), _window(setting))
@@ -35,9 +28,7 @@ def slice_png(
         if not grey.size:
             raise UsageError("the box holds no pixel of the slice")
     out = io.BytesIO()
-    picture = Pillow.fromarray(
-        resample_square(grey, held.space, plane, longest=longest, smooth=True)
-    )
+    picture = Pillow.fromarray(resample_square(grey, held.space, plane, longest=longest, smooth=True))
     picture.save(out, "PNG", compress_level=1)  # somebody waits; a little larger does not matter
     return out.getvalue()
 

@@ -42,9 +42,7 @@ class VoxelBlock:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Voxels of the answer along its axes."""
-        sizes = [
-            len(range(a, b, s)) for a, b, s in zip(self.first, self.stop, self.step, strict=True)
-        ]
+        sizes = [len(range(a, b, s)) for a, b, s in zip(self.first, self.stop, self.step, strict=True)]
         return sizes[0], sizes[1], sizes[2]
 
     @property
@@ -55,9 +53,7 @@ class VoxelBlock:
     def extract(self, volume: NDArray[Any], space: Geometry) -> NDArray[Any]:
         """The voxels; a view."""
         turned: NDArray[Any] = to_ras(volume, space) if self.frame == "patient" else volume
-        return turned[
-            tuple(slice(a, b, s) for a, b, s in zip(self.first, self.stop, self.step, strict=True))
-        ]
+        return turned[tuple(slice(a, b, s) for a, b, s in zip(self.first, self.stop, self.step, strict=True))]
 
     def affine(self, space: Geometry) -> NDArray[np.float64]:
         """Index in the answer → RAS+ millimetres."""
@@ -73,18 +69,14 @@ def geometry_in_frame(space: Geometry, frame: Frame) -> Geometry:
     return ras_geometry(space) if frame == "patient" else space
 
 
-def parse_block(
-    space: Geometry, *, bbox: str = "", frame: Frame = "stored", step: str = "1"
-) -> VoxelBlock:
+def parse_block(space: Geometry, *, bbox: str = "", frame: Frame = "stored", step: str = "1") -> VoxelBlock:
     """The cut that a query asks for; raises `UsageError` where there is no such one."""
     own = geometry_in_frame(space, frame)
     steps = _parse_step(step)
     first, stop = [0, 0, 0], list(own.shape)
     if bbox:
         first, stop = (
-            _block_around_mm(own, _parse_six_numbers(bbox))
-            if frame == "patient"
-            else _parse_voxel_box(bbox)
+            _block_around_mm(own, _parse_six_numbers(bbox)) if frame == "patient" else _parse_voxel_box(bbox)
         )
     for axis, size in enumerate(own.shape):
         first[axis], stop[axis] = max(0, first[axis]), min(size, stop[axis])
@@ -119,8 +111,7 @@ def _parse_six_numbers(text: str) -> list[float]:
         found = []
     if len(found) != 6 or not all(math.isfinite(n) and abs(n) <= _MAX_MM for n in found):
         raise UsageError(
-            "bbox is not six numbers",
-            remedy="for example bbox=0,64,0,64,0,32: from and to, by axis",
+            "bbox is not six numbers", remedy="for example bbox=0,64,0,64,0,32: from and to, by axis"
         )
     return found
 
@@ -143,12 +134,7 @@ def _block_around_mm(own: Geometry, numbers: Sequence[float]) -> tuple[list[int]
 
 
 def nifti_header(
-    shape: tuple[int, int, int],
-    dtype: Any,
-    affine: NDArray[np.float64],
-    *,
-    low: float = 0,
-    high: float = 0,
+    shape: tuple[int, int, int], dtype: Any, affine: NDArray[np.float64], *, low: float = 0, high: float = 0
 ) -> bytes:
     """A NIfTI-1 header with the notice in it; `low` and `high` are how it is first shown."""
     head = bytearray(header_bytes(shape, dtype, affine))

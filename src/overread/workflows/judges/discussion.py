@@ -90,12 +90,9 @@ async def judge_discussion(entry: Entry, reading: Reading, session: Session) -> 
         marks = {}
         failures.append(f"no mark of education value could be used: {error}")
     judged = tuple(
-        _make_verdict(section, sentence, answers.get(n))
-        for n, (section, sentence) in enumerate(written, 1)
+        _make_verdict(section, sentence, answers.get(n)) for n, (section, sentence) in enumerate(written, 1)
     )
-    given = tuple(
-        _make_mark(term.code, marks.get(term.code)) for term in education_dimensions().item
-    )
+    given = tuple(_make_mark(term.code, marks.get(term.code)) for term in education_dimensions().item)
     return DiscussionVerdicts(
         case_id=entry.case.id,
         sample=reading.sample,
@@ -112,9 +109,7 @@ async def judge_discussion(entry: Entry, reading: Reading, session: Session) -> 
 def failed_discussion(entry: Entry, reading: Reading, judge: str, why: str) -> DiscussionVerdicts:
     """The record of a judge that could not be had: nothing is judged."""
     text = discussion_of(reading)
-    judged = tuple(
-        _make_verdict(section, sentence, None) for section, sentence in split_discussion(text)
-    )
+    judged = tuple(_make_verdict(section, sentence, None) for section, sentence in split_discussion(text))
     marks = tuple(_make_mark(term.code, None) for term in education_dimensions().item)
     return DiscussionVerdicts(
         case_id=entry.case.id,
@@ -183,9 +178,7 @@ async def _ask_sentences(
 def _dimension_codes() -> dict[str, str]:
     """Every way a dimension may be named → its code."""
     return {
-        bare_words(name): term.code
-        for term in education_dimensions().item
-        for name in (term.code, term.name)
+        bare_words(name): term.code for term in education_dimensions().item for name in (term.code, term.name)
     }
 
 

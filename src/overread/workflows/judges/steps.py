@@ -15,13 +15,7 @@ from itertools import pairwise
 from pydantic import BaseModel, Field
 
 from overread.core import Entry, Reading
-from overread.core.verdicts import (
-    Judge,
-    StepVerdict,
-    StepVerdicts,
-    explanation_of,
-    text_digest,
-)
+from overread.core.verdicts import Judge, StepVerdict, StepVerdicts, explanation_of, text_digest
 from overread.errors import BadReply, UsageError
 from overread.language.text import bare_words, one_line, split_sentences
 from overread.ontology import step_errors
@@ -194,11 +188,7 @@ def added_words(steps: list[str], text: str) -> list[str]:
 
 def covered_share(steps: list[str], text: str) -> float:
     """Share of the text's words that occur in the steps."""
-    said = {
-        _stem(word.casefold())
-        for word in _WORD.findall(text)
-        if word.casefold() not in _FUNCTION_WORDS
-    }
+    said = {_stem(word.casefold()) for word in _WORD.findall(text) if word.casefold() not in _FUNCTION_WORDS}
     return len(said & _stems(" ".join(steps))) / len(said) if said else 1.0
 
 
@@ -222,9 +212,7 @@ def split_by_rule(text: str) -> list[str]:
     >>> split_by_rule("The nodule is solid. It has grown, so it is malignant.")
     ['The nodule is solid.', 'It has grown, so it is malignant.']
     """
-    found = [one_line(sentence.extract(text)) for sentence in split_sentences(text)] or [
-        one_line(text)
-    ]
+    found = [one_line(sentence.extract(text)) for sentence in split_sentences(text)] or [one_line(text)]
     count = min(len(found), MOST_STEPS)
     edges = [n * len(found) // count for n in range(count + 1)]
     return [" ".join(found[a:b]) for a, b in pairwise(edges)]

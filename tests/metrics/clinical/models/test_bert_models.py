@@ -177,9 +177,7 @@ def test_weights_that_hold_code_are_not_run(fresh_models: Path) -> None:
     made_chexbert(fresh_models)
     made_roberta(fresh_models)
     sign = fresh_models / "sprung"
-    (fresh_models / "chexbert" / "chexbert.pth").write_bytes(
-        pickle.dumps({"model_state_dict": Trap(sign)})
-    )
+    (fresh_models / "chexbert" / "chexbert.pth").write_bytes(pickle.dumps({"model_state_dict": Trap(sign)}))
     folder = fresh_models / "distilroberta-base"
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Trap(sign)}))
@@ -194,9 +192,7 @@ def test_code_beside_weights_is_not_run(fresh_models: Path) -> None:
     made_roberta(fresh_models)
     folder = fresh_models / "distilroberta-base"
     sign = fresh_models / "sprung"
-    (folder / "evil.py").write_text(
-        f"import pathlib\npathlib.Path({str(sign)!r}).write_text('x')\n"
-    )
+    (folder / "evil.py").write_text(f"import pathlib\npathlib.Path({str(sign)!r}).write_text('x')\n")
     config = json.loads((folder / "config.json").read_text())
     config["auto_map"] = {"AutoModel": "evil.Model", "AutoConfig": "evil.Config"}
     config["model_type"] = "evil"

@@ -14,14 +14,7 @@ from overread.metrics import Sample
 from overread.metrics.clinical import model_scores
 from overread.metrics.clinical.models import green, ratescore
 from overread.metrics.clinical.ratescore import ratescore as plain_ratescore
-from tests.metrics.clinical.tiny_models import (
-    OTHER,
-    REPORT,
-    ids_of,
-    made_green,
-    made_ratescore,
-    subject,
-)
+from tests.metrics.clinical.tiny_models import OTHER, REPORT, ids_of, made_green, made_ratescore, subject
 
 pytestmark = [
     pytest.mark.torch,
@@ -108,9 +101,7 @@ def test_a_readable_reply_is_scored(fresh_models: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("keys", [("role", "user", "content"), ("from", "human", "value")])
-def test_the_judge_speaks_the_template_of_its_tokenizer(
-    fresh_models: Path, keys: tuple[str, ...]
-) -> None:
+def test_the_judge_speaks_the_template_of_its_tokenizer(fresh_models: Path, keys: tuple[str, ...]) -> None:
     """Templates of both dialects are filled, and one report cannot take the other's place."""
     speaker, who, words = keys
     template = (

@@ -36,9 +36,7 @@ def blobs(seed: int) -> tuple[Masks, Spacing]:
     truth = blob(shape, rng, fill=rng.uniform(0.02, 0.5))
     predicted = blob(shape, rng, fill=rng.uniform(0.02, 0.5))
     if seed % 2:
-        predicted = np.roll(truth, rng.integers(-3, 4, 3), axis=(0, 1, 2)) ^ (
-            rng.random(shape) < 0.02
-        )
+        predicted = np.roll(truth, rng.integers(-3, 4, 3), axis=(0, 1, 2)) ^ (rng.random(shape) < 0.02)
     x, y, z = rng.uniform(0.3, 3.0, 3).tolist()
     spacing = (x, x, z) if seed % 3 else (x, y, z)
     return (truth, predicted), spacing

@@ -57,11 +57,7 @@ def test_metrics_share_one_measure_and_travel() -> None:
     for metric in metrics:
         assert metric.measure is nothing
         back = pickle.loads(pickle.dumps(metric))
-        assert (back.name, back.measure, dict(back.settings)) == (
-            metric.name,
-            nothing,
-            dict(metric.settings),
-        )
+        assert (back.name, back.measure, dict(back.settings)) == (metric.name, nothing, dict(metric.settings))
         json.dumps(dict(metric.settings), allow_nan=False)
         better = metric.combine(Sample([surface_statistics(*EDGES["two full blocks"], (1, 1, 1))]))
         assert better.tolist() == [metric.best]

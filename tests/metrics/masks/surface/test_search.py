@@ -115,9 +115,7 @@ def test_every_way_finds_the_nearest(
 ) -> None:
     """Sweeps and steps, the tree, and one after the other give the distances of all pairs."""
     rng = np.random.default_rng(seed)
-    searches = [
-        (scattered(rng, shape, many), scattered(rng, shape, few)) for many, few in ((40, 3), (9, 9))
-    ]
+    searches = [(scattered(rng, shape, many), scattered(rng, shape, few)) for many, few in ((40, 3), (9, 9))]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in WAYS[way].items():
             patch.setattr(search, name, value)
@@ -129,9 +127,7 @@ def test_every_way_finds_the_nearest(
 
 
 @pytest.mark.parametrize("spacing", [(0.7, 0.7, 1.0), (0.7, 0.8, 1.0), (0.001, 0.001, 50.0)])
-def test_distances_beyond_16_bits_are_right(
-    spacing: Spacing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distances_beyond_16_bits_are_right(spacing: Spacing, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points more than 255 voxels apart along any axis are measured as exactly as near ones."""
     monkeypatch.setattr(search, "TREE_QUERY", 1.0)
     ends = np.array([0, 254, 255, 256, 300, 600])

@@ -16,15 +16,7 @@ from overread.errors import UsageError
 from overread.metrics.masks.surface import statistics
 from overread.metrics.masks.surface.areas import CORNERS, surface_areas
 from overread.metrics.masks.surface.statistics import surface_statistics, worst_statistics
-from tests.metrics.masks.surface.lesion_masks import (
-    EDGES,
-    SPACINGS,
-    TOLERANCES,
-    Array,
-    Spacing,
-    blobs,
-    drawn,
-)
+from tests.metrics.masks.surface.lesion_masks import EDGES, SPACINGS, TOLERANCES, Array, Spacing, blobs, drawn
 
 # ---- independent implementations -----------------------------------------------------------
 
@@ -271,9 +263,7 @@ def test_statistics_are_plain_and_finite() -> None:
         (drawn(), drawn(), (1, 1, 1), (-1,)),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    truth: Array, predicted: Array, spacing: Any, tolerances: Any
-) -> None:
+def test_what_does_not_fit_is_refused(truth: Array, predicted: Array, spacing: Any, tolerances: Any) -> None:
     """Other shapes, other dimensions, a spacing or tolerance that is no length: one sentence."""
     with pytest.raises(UsageError, match="give"):
         surface_statistics(truth, predicted, spacing, tolerances=tolerances)

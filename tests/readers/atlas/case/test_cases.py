@@ -208,14 +208,9 @@ def test_options_are_matched_by_their_words(text: str, key: str) -> None:
 
 def test_weights_follow_the_signs_and_not_the_order() -> None:
     """A pneumothorax lifts its diagnosis; turning the options round moves no probability."""
-    signs = [
-        PictureSign("pneumothorax", 0.95, "gas", side="left"),
-        PictureSign("effusion", 0.05, "none"),
-    ]
+    signs = [PictureSign("pneumothorax", 0.95, "gas", side="left"), PictureSign("effusion", 0.05, "none")]
     options = [Option(letter=letter, text=t) for letter, t in zip("ABCDE", OPTIONS, strict=True)]
-    turned = [
-        Option(letter=letter, text=t) for letter, t in zip("ABCDE", OPTIONS[::-1], strict=True)
-    ]
+    turned = [Option(letter=letter, text=t) for letter, t in zip("ABCDE", OPTIONS[::-1], strict=True)]
     first = {entry.option.text: entry.probability for entry in weigh_options(options, signs)}
     second = {entry.option.text: entry.probability for entry in weigh_options(turned, signs)}
     assert max(first, key=lambda text: first[text]) == "Spontaneous pneumothorax"

@@ -45,11 +45,7 @@ def read(ct: OneCT, *texts: str) -> tuple[Reading, list[Any]]:
     """The reading of some sentences in a CT."""
     queries = tuple(Query(id=str(n), text=text) for n, text in enumerate(texts))
     case = Case(
-        id="case_1",
-        benchmark="rexgroundingct",
-        split="test",
-        pictures=(Volume(name="ct"),),
-        queries=queries,
+        id="case_1", benchmark="rexgroundingct", split="test", pictures=(Volume(name="ct"),), queries=queries
     )
     return make({}).compute_reading(case, ct, seed=0)
 
@@ -94,9 +90,7 @@ def test_a_nodule_in_an_even_lung(plain: tuple[NDArray[np.int16], Geometry]) -> 
     left = ellipsoid(hu.shape, (38, 50, 60), (3, 3, 3))
     hu[right | left] = 40
     _, (one, other) = read(
-        OneCT(hu, space),
-        "A 12 mm solid nodule in the right lung",
-        "A 12 mm solid nodule in the left lung",
+        OneCT(hu, space), "A 12 mm solid nodule in the right lung", "A 12 mm solid nodule in the left lung"
     )
     assert dice(one, right) > 0.8
     assert not (one & left).any()
@@ -113,9 +107,7 @@ def test_haze_is_told_from_solid(plain: tuple[NDArray[np.int16], Geometry]) -> N
     hu[haze] += 250
     hu[solid] = 30
     _, (hazy, dense) = read(
-        OneCT(hu, space),
-        "Ground-glass opacity in the right lung",
-        "Consolidation in the right lung",
+        OneCT(hu, space), "Ground-glass opacity in the right lung", "Consolidation in the right lung"
     )
     assert dice(hazy, haze) > 0.8
     assert dice(dense, solid) > 0.8
@@ -162,9 +154,7 @@ def test_a_small_tumour_is_no_mass(plain: tuple[NDArray[np.int16], Geometry]) ->
     small = ellipsoid(hu.shape, (112, 45, 75), (3, 3, 3))
     large = ellipsoid(hu.shape, (110, 58, 42), (12, 12, 12))
     hu[small | large] = 40
-    _, (one, other) = read(
-        OneCT(hu, space), "Small tumour in the right lung", "Mass in the right lung"
-    )
+    _, (one, other) = read(OneCT(hu, space), "Small tumour in the right lung", "Mass in the right lung")
     assert dice(one, small) > 0.7
     assert dice(other, large) > 0.7
 
@@ -219,8 +209,7 @@ def ct_of(patient: Patient) -> OneCT:
 def readings(patients: list[Patient]) -> list[tuple[Reading, list[Any]]]:
     """Their readings."""
     return [
-        read(ct_of(patient), *(finding.sentence.text for finding in patient.findings))
-        for patient in patients
+        read(ct_of(patient), *(finding.sentence.text for finding in patient.findings)) for patient in patients
     ]
 
 
@@ -233,20 +222,14 @@ def chest(patients: list[Patient]) -> ChestCt:
     return found
 
 
-def test_better_than_a_band_of_hu(
-    patients: list[Patient], readings: list[tuple[Reading, list[Any]]]
-) -> None:
+def test_better_than_a_band_of_hu(patients: list[Patient], readings: list[tuple[Reading, list[Any]]]) -> None:
     """Over the findings of a few patients it marks better than the plain baseline."""
     own, plain = [], []
     for patient, (_, masks) in zip(patients, readings, strict=True):
         for n, finding in enumerate(patient.findings):
             truth = patient.labels(n) > 0
             band = baseline_mask(
-                patient.hu,
-                patient.lobes,
-                patient.organs,
-                finding.statement,
-                finding.sentence.said,
+                patient.hu, patient.lobes, patient.organs, finding.statement, finding.sentence.said
             )
             own.append(dice(masks[n].transpose(2, 1, 0), truth))
             plain.append(dice(band, truth))

@@ -34,10 +34,7 @@ def _disc(x: float, y: float, wide: float, tall: float) -> NDArray[np.bool_]:
 
 
 def drawn(
-    *,
-    heart: float = 1.0,
-    patch: tuple[float, float, float] | None = None,
-    fluid: bool = False,
+    *, heart: float = 1.0, patch: tuple[float, float, float] | None = None, fluid: bool = False
 ) -> Grey:
     """A chest: body, two lungs with a dome below each, spine, heart; and what is wrong with it."""
     rows, columns = np.mgrid[:SIZE, :SIZE]
@@ -130,9 +127,7 @@ def test_an_opacity_is_found_where_it_was_drawn(x: int, side: str) -> None:
     assert box is not None
     assert _iou(box, (x - 24, 191, x + 24, 239)) > 0.3
     assert not any(
-        sign.side == side
-        for sign in found.signs
-        if sign.name == "lung opacity" and not sign.present
+        sign.side == side for sign in found.signs if sign.name == "lung opacity" and not sign.present
     )
 
 
@@ -288,9 +283,7 @@ def test_bad_input_gives_a_reading_that_says_so(pixels: NDArray[np.uint8] | None
         ("Is the cardiothoracic ratio above 0.90?", "No"),
     ],
 )
-def test_questions_are_answered_by_what_was_measured(
-    fluid: FilmSigns, question: str, answer: str
-) -> None:
+def test_questions_are_answered_by_what_was_measured(fluid: FilmSigns, question: str, answer: str) -> None:
     """Yes or no, letters and words follow from a film with fluid on the left alone."""
     assert answer_question(question, fluid, compose_sentences(fluid)).text == answer
 

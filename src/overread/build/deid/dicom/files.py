@@ -94,9 +94,7 @@ def _open_dataset(source: Path | bytes) -> Dataset:
 
 
 def _has_pixels(dataset: Dataset) -> bool:
-    return any(
-        dataset.get(name) for name in ("PixelData", "FloatPixelData", "DoubleFloatPixelData")
-    )
+    return any(dataset.get(name) for name in ("PixelData", "FloatPixelData", "DoubleFloatPixelData"))
 
 
 def _list_uncleanable(dataset: Dataset) -> list[str]:
@@ -122,25 +120,19 @@ def _clean_pixels(dataset: Dataset, options: Options) -> tuple[int, list[Removal
     """Cover print in all frames of a dataset, in place; how many boxes, and what was done."""
     frames = int(dataset.get("NumberOfFrames") or 1)
     where = "a DICOM file"
-    looked = sorted(
-        {round(n) for n in np.linspace(0, frames - 1, min(frames, _MAX_FRAMES_SEARCHED))}
-    )
+    looked = sorted({round(n) for n in np.linspace(0, frames - 1, min(frames, _MAX_FRAMES_SEARCHED))})
     boxes: list[PrintBox] = []
     for frame in looked:
         pixels, photometric = decode_frame(dataset, frame, where)
         shown = _apply_palette(pixels, photometric, dataset)
-        boxes += find_print(
-            shown, side_markers=not options.keep_side_markers, measured=_is_measured(dataset)
-        )
+        boxes += find_print(shown, side_markers=not options.keep_side_markers, measured=_is_measured(dataset))
     boxes = list(dict.fromkeys(boxes))
     told = boxes_as_removals(tuple(boxes), frame="every frame, " if frames > 1 else "")
     if boxes:
         every = [decode_frame(dataset, frame, where) for frame in range(frames)]
         _replace_pixels(dataset, [cover_boxes(pixels, boxes) for pixels, _ in every], every[0][1])
     elif _clear_spare_bits(dataset):
-        told.append(
-            Removal(kind="burned-in", action="removed", where="bits beside the pixels' own")
-        )
+        told.append(Removal(kind="burned-in", action="removed", where="bits beside the pixels' own"))
     return len(boxes), told
 
 

@@ -34,9 +34,7 @@ _CODES = {
 }
 _DUMMY = {"PN": "REMOVED", "AE": "REMOVED", "AS": "000Y", "UR": "about:blank"}
 _ID_KEYWORDS = ("PatientID", "AccessionNumber", "OtherPatientIDs", "AdmissionID", "StudyID")
-_PLACEHOLDER_WORDS = frozenset(
-    "patient test unknown anonymous anonym none name doctor physician".split()
-)
+_PLACEHOLDER_WORDS = frozenset("patient test unknown anonymous anonym none name doctor physician".split())
 _NAME_KEYWORDS = ("InstitutionName", "PatientAddress", "StationName", "InstitutionalDepartmentName")
 
 
@@ -61,9 +59,7 @@ def clean_dataset(
     made.preamble = b"\0" * 128
     made.PatientIdentityRemoved = "YES"
     made.DeidentificationMethod = METHOD
-    made.LongitudinalTemporalInformationModified = (
-        "MODIFIED" if chosen.dates == "shift" else "REMOVED"
-    )
+    made.LongitudinalTemporalInformationModified = "MODIFIED" if chosen.dates == "shift" else "REMOVED"
     made.DeidentificationMethodCodeSequence = Sequence(_method_codes(chosen, pixels=pixels_cleaned))
     return made, job.removals
 
@@ -117,9 +113,7 @@ def shift_date(value: str, days: int) -> str | None:
 class _HeaderJob:
     """One dataset being cleaned: what it is cleaned by, and what was done so far."""
 
-    def __init__(
-        self, dataset: Dataset, secret: DeidSecret, options: Options, known: Iterable[str]
-    ) -> None:
+    def __init__(self, dataset: Dataset, secret: DeidSecret, options: Options, known: Iterable[str]) -> None:
         self.secret, self.options = secret, options
         self.patient = patient_of(dataset)
         self.days = secret.shift_days(self.patient)
@@ -146,9 +140,7 @@ class _HeaderJob:
     def _treat(self, element: DataElement, what: str, where: str) -> DataElement | None:
         empty = element.value is None or element.value == "" or element.value == []
         if what == "into":
-            items = [
-                self.clean(item, f"{where}[{n}] > ") for n, item in enumerate(element.value or ())
-            ]
+            items = [self.clean(item, f"{where}[{n}] > ") for n, item in enumerate(element.value or ())]
             return DataElement(element.tag, "SQ", Sequence(items))
         if what == "keep" or (empty and what != "remove"):
             return element
@@ -157,11 +149,7 @@ class _HeaderJob:
             self._record(kind, "removed", where, element, None)
             return None
         if what == "look":
-            return (
-                element
-                if not self._names_patient(element)
-                else self._empty(element, where, "own-word")
-            )
+            return element if not self._names_patient(element) else self._empty(element, where, "own-word")
         if what == "empty":
             return self._empty(element, where, "profile")
         if what == "dummy":

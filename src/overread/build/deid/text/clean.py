@@ -19,9 +19,7 @@ from overread.build.deid.text.patterns import pattern
 from overread.build.deid.text.spans import CoveredText, PhiSpan, resolve_overlaps
 from overread.build.deid.text.word_lists import fold, is_given_name, is_particle, surrogate_names
 
-_SURROGATE_PLACES = (
-    "Northfield Eastbrook Westmoor Southgate Riverbend Lakeview Hillcrest Oakdale".split()
-)
+_SURROGATE_PLACES = "Northfield Eastbrook Westmoor Southgate Riverbend Lakeview Hillcrest Oakdale".split()
 _MAX_FOREIGN_SHARE = 0.3
 """The share of letters of other alphabets from which on a text is not one we have rules for."""
 
@@ -85,12 +83,7 @@ def clean_text(
 
 
 def find_identifiers(
-    text: str,
-    secret: DeidSecret,
-    options: Options,
-    *,
-    patient: str = "",
-    known: Iterable[str] = (),
+    text: str, secret: DeidSecret, options: Options, *, patient: str = "", known: Iterable[str] = ()
 ) -> list[PhiSpan]:
     """Everything that `clean_text` would replace, in order."""
     moving = options.dates == "shift" and options.replace == "surrogates"
@@ -112,8 +105,7 @@ def find_identifiers(
     numbers = [
         one
         for one in ids
-        if one.rule != "labelled"
-        and (one.kind in ("address", "hospital") or not dated.overlaps(one))
+        if one.rule != "labelled" and (one.kind in ("address", "hospital") or not dated.overlaps(one))
     ]
     return resolve_overlaps([*dates, *names, *sure, *numbers], text)
 
@@ -121,9 +113,7 @@ def find_identifiers(
 def why_unsupported(text: str) -> str | None:
     """Why a text cannot be cleaned by our rules, or None: it is in no alphabet that they know."""
     letters = [character for character in text if character.isalpha()]
-    other = sum(
-        ord(character) > 0x024F and not 0x1E00 <= ord(character) <= 0x1EFF for character in letters
-    )
+    other = sum(ord(character) > 0x024F and not 0x1E00 <= ord(character) <= 0x1EFF for character in letters)
     if letters and other > _MAX_FOREIGN_SHARE * len(letters):
         return "there are no rules for a text in this alphabet"
     if "\0" in text:
@@ -170,9 +160,7 @@ def _surrogate_word(
     if is_particle(word.text) and word.text.islower():
         return word.text
     if word.is_initial:
-        return secret.choose(
-            "initial", word.folded, [chr(c) for c in range(65, 91) if chr(c) != word.text]
-        )
+        return secret.choose("initial", word.folded, [chr(c) for c in range(65, 91) if chr(c) != word.text])
     choices = given if is_given_name(word.folded) else family
     drawn = secret.choose("name", word.folded, [one for one in choices if fold(one) != word.folded])
     if word.is_all_caps:

@@ -100,9 +100,7 @@ def _date_span(match: re.Match[str]) -> tuple[int, int]:
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-def _shift_date(
-    name: str, match: re.Match[str], days: int, usual: int, *, day_first: bool
-) -> str | None:
+def _shift_date(name: str, match: re.Match[str], days: int, usual: int, *, day_first: bool) -> str | None:
     parts = {key: value for key, value in match.groupdict().items() if value}
     if "a" in parts:
         one, two = int(parts["a"]), int(parts["b"])

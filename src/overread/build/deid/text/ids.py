@@ -27,18 +27,8 @@ def _find_numbers(text: str) -> Iterator[PhiSpan]:
         value = match["v"]
         digits = sum(character.isdigit() for character in value)
         told = re.search(r"[:#=]|no|number|nr|n[º°]", match["sep"], re.IGNORECASE) is not None
-        told = (
-            told or re.search(r"(?:no|number|nr|id|\#)$", match["label"], re.IGNORECASE) is not None
-        )
-        loose = match["label"].lower() in (
-            "room",
-            "bed",
-            "id",
-            "visit",
-            "account",
-            "policy",
-            "chart",
-        )
+        told = told or re.search(r"(?:no|number|nr|id|\#)$", match["label"], re.IGNORECASE) is not None
+        loose = match["label"].lower() in ("room", "bed", "id", "visit", "account", "policy", "chart")
         if digits and (digits >= 4 or (told and (digits >= 2 or not loose)) or digits >= 3):
             yield PhiSpan(*match.span("v"), "id", "labelled")
     for rule, form in patterns("id_").items():
@@ -75,8 +65,7 @@ def _find_places(text: str) -> Iterator[PhiSpan]:
         where = match["label"].lower()
         kind = (
             "hospital"
-            if where[:4]
-            in ("hosp", "inst", "faci", "clin", "depa", "hast", "kuru", "kran", "hôpi", "cent")
+            if where[:4] in ("hosp", "inst", "faci", "clin", "depa", "hast", "kuru", "kran", "hôpi", "cent")
             else "address"
         )
         if not all(is_common(word) for word in _WORD.findall(match["v"])):
@@ -85,9 +74,7 @@ def _find_places(text: str) -> Iterator[PhiSpan]:
         words = list(_WORD.finditer(match["p"]))
         own = [n for n, word in enumerate(words) if not is_common(word[0])]
         if own:
-            yield PhiSpan(
-                match.start("p") + words[own[0]].start(), match.end(), "hospital", "hospital"
-            )
+            yield PhiSpan(match.start("p") + words[own[0]].start(), match.end(), "hospital", "hospital")
     for match in pattern("hospital_behind").finditer(text):
         if any(not is_common(word) for word in _WORD.findall(match["p"]) if word[0].isupper()):
             yield PhiSpan(*match.span(), "hospital", "hospital")

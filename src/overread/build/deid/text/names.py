@@ -73,8 +73,7 @@ class NameWord:
             is_given_name(self.text)
             or is_family_name(self.text)
             or (
-                self.folded != fold(self.text)
-                and (is_given_name(self.folded) or is_family_name(self.folded))
+                self.folded != fold(self.text) and (is_given_name(self.folded) or is_family_name(self.folded))
             )
         )
 
@@ -100,9 +99,7 @@ class NameSearch:
         letters = sum(character.isalpha() for character in text)
         self.shouting = capitals > 0.6 * max(1, letters)
         inside = [word for n, word in enumerate(self.words) if not self._opens_sentence(n)]
-        raised = sum(
-            word.is_capitalised and not word.is_all_caps and not word.is_initial for word in inside
-        )
+        raised = sum(word.is_capitalised and not word.is_all_caps and not word.is_initial for word in inside)
         # German nouns and headlines: where every second word has a capital, it says nothing.
         self.telling = not self.shouting and raised <= 0.3 * max(8, len(inside))
         self.lowered = {word.folded for word in self.words if word.text.islower()}
@@ -167,10 +164,7 @@ class NameSearch:
             word = self.words[first]
             sure = word.is_listed_name and not word.is_ordinary
             unknown = (
-                word.is_capitalised
-                and not self._is_word(word)
-                and not word.is_all_caps
-                and self.telling
+                word.is_capitalised and not self._is_word(word) and not word.is_all_caps and self.telling
             )
             wordy = is_eponym(word.text) or (rule != "title" and looks_like_a_word(word.text))
             if not sure and (not unknown or wordy):
@@ -189,11 +183,7 @@ class NameSearch:
                 n += 1
                 continue
             last = self._grow_forward(n, "bare")
-            while (
-                last > n
-                and is_particle(self.words[last - 1].text)
-                and self.words[last - 1].text.islower()
-            ):
+            while last > n and is_particle(self.words[last - 1].text) and self.words[last - 1].text.islower():
                 last -= 1
             first = n
             # A sentence may begin with a word that is no name: "Thanks Maria Keller".
@@ -201,10 +191,7 @@ class NameSearch:
                 first < last - 1
                 and self._opens_sentence(first)
                 and not self.words[first].is_listed_name
-                and (
-                    looks_like_a_word(self.words[first].text)
-                    or self.words[first].folded in self.lowered
-                )
+                and (looks_like_a_word(self.words[first].text) or self.words[first].folded in self.lowered)
             ):
                 first += 1
             if last > first and self._is_convincing(first, last):
@@ -218,9 +205,7 @@ class NameSearch:
         return word.is_capitalised and (word.is_listed_name or not self._is_word(word))
 
     def _is_convincing(self, first: int, last: int) -> bool:
-        run = [
-            word for word in self.words[first:last] if not (word.text.islower() or word.is_initial)
-        ]
+        run = [word for word in self.words[first:last] if not (word.text.islower() or word.is_initial)]
         initials = any(word.is_initial for word in self.words[first:last])
         if not run or all(word.folded in _SUFFIXES for word in run):
             return False
@@ -244,12 +229,7 @@ class NameSearch:
             return bool(sure) and not short and word.folded not in self.lowered
         if sure:
             return not self.shouting or len(sure) > 1 or len(run) <= 3
-        if (
-            len(run) > 1
-            and given
-            and all(word.is_listed_name for word in run)
-            and not self.shouting
-        ):
+        if len(run) > 1 and given and all(word.is_listed_name for word in run) and not self.shouting:
             return not all(word.folded in self.lowered for word in run)
         if self.shouting:
             return False
@@ -324,11 +304,7 @@ class NameSearch:
         lettered = re.match(r"[^\W\d_]-", word.text) is not None
         if word.is_initial and self._is_dotted(word):
             return False
-        return (
-            lettered
-            or (is_common(word.text) and not word.is_listed_name)
-            or is_function_word(word.folded)
-        )
+        return lettered or (is_common(word.text) and not word.is_listed_name) or is_function_word(word.folded)
 
     def _is_dotted(self, word: NameWord) -> bool:
         return self.text[word.end : word.end + 1] == "."
@@ -339,24 +315,16 @@ class NameSearch:
 
     def _fits(self, n: int, trust: str, *, opening: bool) -> bool:
         word = self.words[n]
-        if is_function_word(word.folded) and not (
-            word.is_initial and (not opening or self._is_dotted(word))
-        ):
+        if is_function_word(word.folded) and not (word.is_initial and (not opening or self._is_dotted(word))):
             return False
         if trust == "label":
             return word.is_listed_name or not is_common(word.text)
         if not word.is_capitalised:
             return opening and trust == "title" and word.is_listed_name and not word.is_ordinary
         if word.is_initial:
-            return (
-                trust != "title" or self._is_joined(n) if n + 1 < len(self.words) else not opening
-            )
+            return trust != "title" or self._is_joined(n) if n + 1 < len(self.words) else not opening
         if trust == "title":
-            return (
-                opening
-                or word.is_listed_name
-                or not (is_common(word.text) or self._is_acronym(word))
-            )
+            return opening or word.is_listed_name or not (is_common(word.text) or self._is_acronym(word))
         if n in self.taken or (is_common(word.text) and not word.is_listed_name):
             return False
         return word.is_listed_name or not self._is_word(word)
@@ -391,12 +359,7 @@ class NameSearch:
         if trust == "label":
             return two.is_listed_name or not is_common(two.text)
         sure = [word for word in (one, two) if word.is_listed_name and not word.is_ordinary]
-        return (
-            one.is_listed_name
-            and is_given_name(two.text)
-            and bool(sure)
-            and not is_eponym(one.text)
-        )
+        return one.is_listed_name and is_given_name(two.text) and bool(sure) and not is_eponym(one.text)
 
     def _grow_back(self, last: int) -> int | None:
         """Where the name that ends here begins; None where it is no name."""

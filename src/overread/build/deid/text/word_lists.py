@@ -126,9 +126,7 @@ def _read_names() -> dict[str, str]:
 
 @cache
 def _load_name_lists() -> dict[str, frozenset[str]]:
-    return {
-        key: frozenset(fold(word) for word in held.split()) for key, held in _read_names().items()
-    }
+    return {key: frozenset(fold(word) for word in held.split()) for key, held in _read_names().items()}
 
 
 @cache

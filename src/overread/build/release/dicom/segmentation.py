@@ -51,8 +51,7 @@ def _write_case(job: ExportJob, release: Release, entry: Entry) -> None:
     else:
         if own is not None:
             job.notes.append(
-                f"{entry.case.id} has no folder among the DICOM series: its series was made from "
-                "the NIfTI"
+                f"{entry.case.id} has no folder among the DICOM series: its series was made from the NIfTI"
             )
         volume, space = read_ct(release, entry)
         if volume.dtype.kind == "f" and not np.array_equal(volume, np.rint(volume)):
@@ -85,10 +84,7 @@ def _load_series(folder: Path) -> tuple[list[Dataset], Geometry]:
 
 
 def _make_segmentation(
-    entry: Entry,
-    found: Sequence[Finding],
-    masks: Sequence[NDArray[Any]],
-    images: Sequence[Dataset],
+    entry: Entry, found: Sequence[Finding], masks: Sequence[NDArray[Any]], images: Sequence[Dataset]
 ) -> Any:
     """The segmentation of a case, over the slices from the first marked to the last."""
     from highdicom.seg import Segmentation, SegmentationTypeValues
@@ -109,8 +105,7 @@ def _make_segmentation(
                 pixel_array=frames,
                 segmentation_type=SegmentationTypeValues.BINARY,
                 segment_descriptions=[
-                    _describe_segment(number, finding, key)
-                    for number, finding in enumerate(found, 1)
+                    _describe_segment(number, finding, key) for number, finding in enumerate(found, 1)
                 ],
                 series_instance_uid=stable_uid(*key, "segmentation series"),
                 series_number=100,
@@ -143,9 +138,7 @@ def _describe_segment(number: int, finding: Finding, key: tuple[str, ...]) -> An
     made: Any = SegmentDescription(
         segment_number=number,
         segment_label=f"Finding {finding.query or number}{named}"[:64],
-        segmented_property_category=CodedConcept(
-            "49755003", "SCT", "Morphologically Abnormal Structure"
-        ),
+        segmented_property_category=CodedConcept("49755003", "SCT", "Morphologically Abnormal Structure"),
         segmented_property_type=kind,
         algorithm_type=SegmentAlgorithmTypeValues.MANUAL,
         tracking_uid=stable_uid(*key, "finding", str(number)),

@@ -128,21 +128,16 @@ def reorient_labels(labels: NDArray[Any], own: Geometry, other: Geometry) -> NDA
     turn = whole[:3, :3]
     if drift > _MAX_DRIFT or not np.array_equal(np.abs(turn).sum(axis=0), np.ones(3)):
         raise CannotExport(
-            f"the DICOM series does not have the voxels of the CT (they lie up to {drift:.2f} "
-            "voxels apart)"
+            f"the DICOM series does not have the voxels of the CT (they lie up to {drift:.2f} voxels apart)"
         )
     order = [int(np.flatnonzero(turn[:, axis])[0]) for axis in range(3)]
     turned = labels.transpose(order)
     if turned.shape != tuple(other.shape):
-        raise CannotExport(
-            f"the DICOM series has {other.shape} voxels, the CT {tuple(turned.shape)}"
-        )
+        raise CannotExport(f"the DICOM series has {other.shape} voxels, the CT {tuple(turned.shape)}")
     flips = tuple(slice(None, None, int(turn[order[axis], axis])) for axis in range(3))
     # A flip is right only if it begins at the far end, and a plain axis at the near one.
     begins = [float(whole[order[axis], 3]) for axis in range(3)]
-    ends = [
-        0.0 if turn[order[axis], axis] > 0 else labels.shape[order[axis]] - 1 for axis in range(3)
-    ]
+    ends = [0.0 if turn[order[axis], axis] > 0 else labels.shape[order[axis]] - 1 for axis in range(3)]
     if begins != ends:
         raise CannotExport("the DICOM series begins at another voxel than the CT")
     return turned[flips]

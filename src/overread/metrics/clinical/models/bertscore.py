@@ -26,9 +26,7 @@ LONGEST = 512
 """Word pieces that are read of a text, with the two marks at its ends."""
 EMPTY = (0 - BASELINE) / (1 - BASELINE)
 """What an empty text gets: F 0, rescaled."""
-WEIGHTS = WeightFiles(
-    NAME, "distilroberta-base", TRANSFORMER, "distilbert/distilroberta-base on the hub"
-)
+WEIGHTS = WeightFiles(NAME, "distilroberta-base", TRANSFORMER, "distilbert/distilroberta-base on the hub")
 
 
 def greedy_f(reference: Numbers, other: Numbers) -> float:
@@ -75,9 +73,7 @@ class BertScore:
         ids = self._words(f" {clean}" if clean else "", truncation=True, max_length=LONGEST)
         rows = torch.tensor([ids["input_ids"]], device=self._model.device)
         with torch.inference_mode():
-            told: Any = self._model(
-                rows, attention_mask=torch.ones_like(rows), output_hidden_states=True
-            )
+            told: Any = self._model(rows, attention_mask=torch.ones_like(rows), output_hidden_states=True)
         layer = told.hidden_states[self._layer][0].float().cpu()
         found = np.asarray(layer.tolist(), dtype=np.float64)
         unit: Numbers = found / np.linalg.norm(found, axis=1, keepdims=True)

@@ -50,9 +50,7 @@ class CheXbert:
         def load() -> tuple[Any, list[tuple[Any, Any]]]:
             known = folder / "config.json"
             config = (
-                transformers.BertConfig.from_json_file(known)
-                if known.exists()
-                else transformers.BertConfig()
+                transformers.BertConfig.from_json_file(known) if known.exists() else transformers.BertConfig()
             )
             with self._torch.random.fork_rng():  # the layers are filled from the file
                 bert = transformers.BertModel(config)

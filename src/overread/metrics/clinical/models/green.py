@@ -77,9 +77,7 @@ class GreenJudge:
         if not self._words.chat_template:
             return f"<|user|>\n{prompt}{self._words.eos_token}\n<|assistant|>\n"
         turn = {"role": "user", "content": prompt, "from": "human", "value": prompt}
-        chat: str = self._words.apply_chat_template(
-            [turn], tokenize=False, add_generation_prompt=True
-        )
+        chat: str = self._words.apply_chat_template([turn], tokenize=False, add_generation_prompt=True)
         return chat
 
 

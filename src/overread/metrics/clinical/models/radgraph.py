@@ -41,8 +41,7 @@ class RadGraph:
         theirs, transformers = _packages()
         if int(transformers.__version__.partition(".")[0]) >= 5:
             raise MissingPart(
-                f"radgraph does not run with transformers {transformers.__version__}",
-                remedy=INSTALL,
+                f"radgraph does not run with transformers {transformers.__version__}", remedy=INSTALL
             )
         self._model = load_or_refuse(lambda: _make_model(theirs, folder, model), folder, NAME)
 
@@ -85,9 +84,7 @@ def _packages() -> tuple[Any, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_package("torch", NAME, INSTALL)
-        return import_package("radgraph", NAME, INSTALL), import_package(
-            "transformers", NAME, INSTALL
-        )
+        return import_package("radgraph", NAME, INSTALL), import_package("transformers", NAME, INSTALL)
 
 
 def _make_model(theirs: Any, folder: Path, model: Model) -> Any:

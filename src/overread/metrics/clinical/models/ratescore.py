@@ -22,9 +22,7 @@ NAME = "RaTEScore"
 LONGEST, LONGEST_ENTITY = 512, 30
 """Word pieces that are read of a sentence, and of an entity."""
 ENTITIES = WeightFiles(NAME, "ratescore/ner", TRANSFORMER, "Angelakeke/RaTE-NER-Deberta on the hub")
-ENCODER = WeightFiles(
-    NAME, "ratescore/encoder", TRANSFORMER, "FremyCompany/BioLORD-2023-C on the hub"
-)
+ENCODER = WeightFiles(NAME, "ratescore/encoder", TRANSFORMER, "FremyCompany/BioLORD-2023-C on the hub")
 
 
 def find_spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
@@ -52,9 +50,7 @@ class RaTEScore:
     def __init__(self, entities: Path, encoder: Path) -> None:
         """Both folders are in transformers' form."""
         self._torch = import_package("torch", NAME)
-        self._words, self._namer = load_transformer(
-            entities, "AutoModelForTokenClassification", NAME
-        )
+        self._words, self._namer = load_transformer(entities, "AutoModelForTokenClassification", NAME)
         self._pieces, self._encoder = load_transformer(encoder, "AutoModel", NAME)
 
     def entities(self, text: str) -> list[tuple[str, str]]:
@@ -62,10 +58,7 @@ class RaTEScore:
         found = []
         for sentence in split_sentences(text):
             told = self._words(
-                text[sentence.start : sentence.end],
-                truncation=True,
-                max_length=LONGEST,
-                return_tensors="pt",
+                text[sentence.start : sentence.end], truncation=True, max_length=LONGEST, return_tensors="pt"
             ).to(self._namer.device)
             with self._torch.inference_mode():
                 best = self._namer(**told).logits[0].argmax(dim=-1).tolist()
@@ -83,11 +76,7 @@ class RaTEScore:
         if not words:
             return np.zeros((0, 1))
         told = self._pieces(
-            list(words),
-            truncation=True,
-            padding=True,
-            max_length=LONGEST_ENTITY,
-            return_tensors="pt",
+            list(words), truncation=True, padding=True, max_length=LONGEST_ENTITY, return_tensors="pt"
         ).to(self._encoder.device)
         with self._torch.inference_mode():
             first = self._encoder(**told).last_hidden_state[:, 0, :].float().cpu()

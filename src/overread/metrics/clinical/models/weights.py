@@ -63,9 +63,7 @@ class WeightFiles:
         return folder
 
     def _missing_files(self, folder: Path) -> list[tuple[str, ...]]:
-        return [
-            names for names in self.files if not any((folder / name).exists() for name in names)
-        ]
+        return [names for names in self.files if not any((folder / name).exists() for name in names)]
 
 
 def models_folder(models: Path | None = None) -> Path:

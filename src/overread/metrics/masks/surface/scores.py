@@ -48,11 +48,7 @@ def surface_metrics(measure: Callable[[Subject], Measured]) -> tuple[Metric, ...
 
     def metric(name: str, key: str, **rest: Any) -> Metric:
         return Metric(
-            name=name,
-            needs=("masks",),
-            measure=measure,
-            combine=partial(mean_over_findings, key),
-            **rest,
+            name=name, needs=("masks",), measure=measure, combine=partial(mean_over_findings, key), **rest
         )
 
     return (

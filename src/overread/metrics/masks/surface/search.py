@@ -190,9 +190,7 @@ def _by_steps(box: _Box, searches: Sequence[Search]) -> tuple[Numbers, Indices]:
         line = (plane * rows + row) * columns
         for begin in range(0, len(left), QUERIES):
             some = slice(begin, begin + QUERIES)
-            best[some] = _third_axis_squares(
-                field, line[some], column[some], best[some], unit, across, reach
-            )
+            best[some] = _third_axis_squares(field, line[some], column[some], best[some], unit, across, reach)
         near[left] = best
         far = best > (steps * side) ** 2
         left, plane, row, column = left[far], plane[far], row[far], column[far]

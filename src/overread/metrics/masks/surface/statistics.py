@@ -22,13 +22,7 @@ from numpy.typing import NDArray
 
 from overread.errors import UsageError
 from overread.metrics.masks.surface.areas import surface_areas
-from overread.metrics.masks.surface.search import (
-    Indices,
-    Numbers,
-    Points,
-    Spacing,
-    nearest_distances,
-)
+from overread.metrics.masks.surface.search import Indices, Numbers, Points, Spacing, nearest_distances
 
 Mask = NDArray[np.bool_]
 
@@ -91,10 +85,7 @@ def surface_statistics(
     volumes = _volumes(counts[0] * millilitres, counts[1] * millilitres)
     if not all(counts):
         agree = not any(counts)
-        return (
-            _uniform_statistics(0.0 if agree else diagonal, 1.0 if agree else 0.0, tolerances)
-            | volumes
-        )
+        return _uniform_statistics(0.0 if agree else diagonal, 1.0 if agree else 0.0, tolerances) | volumes
     areas = surface_areas(sides)
     one, other = (_Surface.of(mask, areas) for mask in masks)
     there, back, voxels_there, voxels_back = nearest_distances(
@@ -134,10 +125,7 @@ def worst_statistics(
 
 
 def _check_arguments(
-    truth: NDArray[Any],
-    predicted: NDArray[Any],
-    spacing: Sequence[float],
-    tolerances: Sequence[float],
+    truth: NDArray[Any], predicted: NDArray[Any], spacing: Sequence[float], tolerances: Sequence[float]
 ) -> Spacing:
     """The spacing, unless the arguments do not fit together."""
     if truth.ndim != 3 or truth.shape != predicted.shape:
@@ -152,9 +140,7 @@ def _check_arguments(
             remedy="give mm per voxel along each axis, from the header of the scan",
         )
     if not all(0 <= tolerance < np.inf for tolerance in tolerances):
-        raise UsageError(
-            f"tolerances {tuple(tolerances)} are not lengths", remedy="give millimetres"
-        )
+        raise UsageError(f"tolerances {tuple(tolerances)} are not lengths", remedy="give millimetres")
     return sides[0], sides[1], sides[2]
 
 
@@ -183,9 +169,7 @@ DISTANCES = (
 )
 
 
-def _uniform_statistics(
-    distance: float, nsd: float, tolerances: Sequence[float]
-) -> dict[str, float]:
+def _uniform_statistics(distance: float, nsd: float, tolerances: Sequence[float]) -> dict[str, float]:
     """Statistics of which all distances are the same."""
     return (
         {"surface_count": 1}
@@ -209,11 +193,7 @@ def _volumes(truth: float, predicted: float) -> dict[str, float]:
 
 
 def _between_elements(
-    there: Numbers,
-    back: Numbers,
-    truth_areas: Numbers,
-    predicted_areas: Numbers,
-    tolerances: Sequence[float],
+    there: Numbers, back: Numbers, truth_areas: Numbers, predicted_areas: Numbers, tolerances: Sequence[float]
 ) -> dict[str, float]:
     """NSD, Hausdorff and mean distances, each surface element counting by its area."""
     both = ((there, truth_areas), (back, predicted_areas))
@@ -266,11 +246,7 @@ def _quantile(values: Numbers, weights: Numbers, share: float) -> float:
 def _centre(mask: Mask, count: int) -> Numbers:
     """The mean index of the voxels of a mask that has some."""
     flat = np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint32)
-    profiles = (
-        np.array([np.count_nonzero(plane) for plane in mask]),
-        flat.sum(axis=1),
-        flat.sum(axis=0),
-    )
+    profiles = (np.array([np.count_nonzero(plane) for plane in mask]), flat.sum(axis=1), flat.sum(axis=0))
     return np.array([(profile * np.arange(len(profile))).sum() / count for profile in profiles])
 
 

@@ -128,9 +128,7 @@ def _weigh_option(
         usual = seen * 0.15 + false * 0.85
         chance = sign_chance(diagnosis, name)
         met = seen * chance + false * (1 - chance)
-        gain = sign.confidence * np.log(met / usual) + (1 - sign.confidence) * np.log(
-            (1 - met) / (1 - usual)
-        )
+        gain = sign.confidence * np.log(met / usual) + (1 - sign.confidence) * np.log((1 - met) / (1 - usual))
         gain = float(gain) * SIGN_WEIGHT
         if sign.present and name in (*diagnosis.expected, *diagnosis.possible):
             gain += PLACE_WEIGHT * _place_fit(diagnosis, sign)

@@ -56,8 +56,7 @@ def recognise_kind(pixels: NDArray[Any]) -> PictureKind:
     if cut is not None and (kind := _slice_kind(grey, cut)) is not None:
         return kind
     return _film_kind(grey) or _unknown_kind(
-        grey,
-        "it neither holds a body with two dark lungs in empty air nor looks like a radiograph",
+        grey, "it neither holds a body with two dark lungs in empty air nor looks like a radiograph"
     )
 
 
@@ -90,11 +89,7 @@ def _slice_kind(grey: GreyPicture, cut: CtSlice) -> PictureKind | None:
         return None
     if plane != "axial" and _lacks_tissue_peak(grey.values, cut):
         return None
-    words = {
-        "lung": "lung window",
-        "mediastinum": "mediastinal window",
-        "bone": "bone window",
-    }[window]
+    words = {"lung": "lung window", "mediastinum": "mediastinal window", "bone": "bone window"}[window]
     why = (
         f"a body in empty space, {share:.0%} of it dark lung; air has the grey {cut.air:.0f}, "
         f"lung {cut.lung:.0f}, soft tissue {cut.soft:.0f}"
@@ -116,9 +111,7 @@ def _end_widths(body: Bools) -> tuple[float, float]:
     first, last = held[0], held[-1] + 1
     step = max(2, round(0.02 * (last - first)))
     most = rows.max()
-    return float(rows[first : first + step].mean() / most), float(
-        rows[last - step : last].mean() / most
-    )
+    return float(rows[first : first + step].mean() / most), float(rows[last - step : last].mean() / most)
 
 
 def _find_plane(cut: CtSlice) -> Plane | None:
@@ -181,9 +174,7 @@ def _film_kind(grey: GreyPicture) -> PictureKind | None:
         why += f"; the halves differ (correlation {alike:.2f})"
         return PictureKind("lateral", "lateral chest radiograph", why, grey=grey)
     why += f"; the halves are alike (correlation {alike:.2f})"
-    return (
-        PictureKind("frontal", "frontal chest radiograph", why, grey=grey) if alike > 0.3 else None
-    )
+    return PictureKind("frontal", "frontal chest radiograph", why, grey=grey) if alike > 0.3 else None
 
 
 def _measure_surroundings(values: Floats) -> tuple[float, float]:

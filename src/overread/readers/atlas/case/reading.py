@@ -61,15 +61,11 @@ class MeasuredPicture:
 def measure_picture(picture: Picture, pictures: Pictures) -> MeasuredPicture:
     """Recognise one picture and measure what its kind allows."""
     if not isinstance(picture, Image):
-        return MeasuredPicture(
-            picture, PictureKind("other", "a volume", "it is no flat picture"), ()
-        )
+        return MeasuredPicture(picture, PictureKind("other", "a volume", "it is no flat picture"), ())
     try:
         pixels = pictures.pixels(picture)
     except OverreadError:
-        unread = PictureKind(
-            "other", "a picture that could not be opened", "its file is not readable"
-        )
+        unread = PictureKind("other", "a picture that could not be opened", "its file is not readable")
         return MeasuredPicture(picture, unread, ())
     kind = recognise_kind(pixels)
     return MeasuredPicture(picture, kind, tuple(_measure_signs(kind, pixels)))
@@ -101,11 +97,7 @@ def read_case(case: Case, pictures: Pictures) -> Reading:
     ranked = sorted(weighed, key=lambda entry: (-entry.probability, entry.option.text))
     top = ranked[0]
     where = {
-        name: one.region(sign)
-        for name in best
-        for one in seen
-        for sign in one.signs
-        if sign is best[name]
+        name: one.region(sign) for name in best for one in seen for sign in one.signs if sign is best[name]
     }
     for entry in ranked:
         cited = [r.sign for r in entry.reasons if r.present and abs(r.weight) > MIN_REASON_WEIGHT]
@@ -116,13 +108,9 @@ def read_case(case: Case, pictures: Pictures) -> Reading:
                 regions=tuple(dict.fromkeys(where[name] for name in cited if name in where)),
             )
         )
-    seen_names = (
-        join_words([sign_name(sign.name) for sign in there[:4]]) if there else "nothing abnormal"
-    )
+    seen_names = join_words([sign_name(sign.name) for sign in there[:4]]) if there else "nothing abnormal"
     verdict = f"Measured: {seen_names}. Chosen: {top.option.text}."
-    steps.append(
-        Step(kind="conclude", text=verdict, regions=_supporting_regions(top.reasons, seen))
-    )
+    steps.append(Step(kind="conclude", text=verdict, regions=_supporting_regions(top.reasons, seen)))
     return Reading(
         case_id=case.id,
         reader=NAME,
@@ -136,13 +124,9 @@ def read_case(case: Case, pictures: Pictures) -> Reading:
     )
 
 
-def _supporting_regions(
-    reasons: Sequence[Reason], seen: Sequence[MeasuredPicture]
-) -> tuple[Region, ...]:
+def _supporting_regions(reasons: Sequence[Reason], seen: Sequence[MeasuredPicture]) -> tuple[Region, ...]:
     """Wherever a sign was seen that speaks for the choice: any of these places would carry it."""
-    names = {
-        reason.sign for reason in reasons if reason.present and reason.weight > MIN_REASON_WEIGHT
-    }
+    names = {reason.sign for reason in reasons if reason.present and reason.weight > MIN_REASON_WEIGHT}
     places = (
         one.region(sign)
         for one in seen

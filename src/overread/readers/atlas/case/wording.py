@@ -120,9 +120,7 @@ def format_discussion(top: WeighedOption, others: Sequence[WeighedOption]) -> st
     for other in others:
         if other.diagnosis is not None:
             text += f" {other.option.text}: {_typical_signs(other.diagnosis)}"
-    return (
-        text + " The measurements are crude and were made without knowing the scale of a picture."
-    )
+    return text + " The measurements are crude and were made without knowing the scale of a picture."
 
 
 def _typical_signs(diagnosis: Diagnosis) -> str:

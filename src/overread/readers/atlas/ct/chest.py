@@ -157,9 +157,7 @@ class ChestCt:
         fine[tuple(slice(begin, begin + size) for begin, size in ends)] = mask
         for axis, step in enumerate(self.steps):
             fine = np.repeat(fine, step, axis=axis) if step > 1 else fine
-        return np.ascontiguousarray(
-            from_ras(fine[: placed[0], : placed[1], : placed[2]], self.space)
-        )
+        return np.ascontiguousarray(from_ras(fine[: placed[0], : placed[1], : placed[2]], self.space))
 
 
 def find_chest(hu: NDArray[Any], space: Geometry) -> ChestCt | None:
@@ -170,11 +168,7 @@ def find_chest(hu: NDArray[Any], space: Geometry) -> ChestCt | None:
     placed = ras_geometry(space)
     sizes = [max(1, round(VOXEL_MM / mm)) for mm in placed.spacing]
     steps = (sizes[0], sizes[1], sizes[2])
-    mm = (
-        placed.spacing[0] * steps[0],
-        placed.spacing[1] * steps[1],
-        placed.spacing[2] * steps[2],
-    )
+    mm = (placed.spacing[0] * steps[0], placed.spacing[1] * steps[1], placed.spacing[2] * steps[2])
     coarse = {
         side: _block_means(to_ras(lung, space), steps) >= 0.5
         for side, lung in (("right", lungs.right), ("left", lungs.left))

@@ -111,12 +111,7 @@ class _LungFrame:
         return self.bottom + self.height * (self.basis @ terms)
 
     def fit_surface(
-        self,
-        start: Terms,
-        contrast: Floats,
-        *,
-        above: NDArray[np.float64] | None = None,
-        front: float = 0.0,
+        self, start: Terms, contrast: Floats, *, above: NDArray[np.float64] | None = None, front: float = 0.0
     ) -> NDArray[np.float64]:
         """The surface near `start` on which the sheet is seen best."""
         used = self.columns & (self.front > front - 0.5)

@@ -218,25 +218,18 @@ def _lung_space(chest: ChestCt, side: str, cage: Bools, *, wide: bool = False) -
     over: Bools = np.asarray(turned.any(axis=2))
     lowest = np.where(over, turned.argmax(axis=2), 0) * mm[2]
     floor = _smooth_wall(lowest, over, (mm[0], mm[1]), level=wide) / mm[2]
-    above = np.arange(nz)[None, None, :] >= floor[..., None] - (
-        HIDDEN_FLOOR_MM / mm[2] if wide else 0
-    )
+    above = np.arange(nz)[None, None, :] >= floor[..., None] - (HIDDEN_FLOOR_MM / mm[2] if wide else 0)
     # Roof: the same from above.
     highest = np.where(over, turned[:, :, ::-1].argmax(axis=2), 0) * mm[2]
     roof = _smooth_wall(highest, over, (mm[0], mm[1]), level=wide) / mm[2]
-    below = (
-        np.arange(nz)[None, None, ::-1]
-        >= roof[..., None] - (HIDDEN_FLOOR_MM / 2 if wide else 2) / mm[2]
-    )
+    below = np.arange(nz)[None, None, ::-1] >= roof[..., None] - (HIDDEN_FLOOR_MM / 2 if wide else 2) / mm[2]
     room = (beside & above & below)[::outward] & cage
     # Bone is no lung; nor is the fat of the mediastinum and the chest wall.
     room &= (chest.smoothed < 150) & ~((chest.smoothed > -130) & (chest.smoothed < -45))
     return room | lung
 
 
-def _smooth_wall(
-    seen: NDArray[Any], there: Bools, mm: tuple[float, float], *, level: bool
-) -> NDArray[Any]:
+def _smooth_wall(seen: NDArray[Any], there: Bools, mm: tuple[float, float], *, level: bool) -> NDArray[Any]:
     """A surface (mm) over a plane: as it is seen, carried on where it is not.
 
     Disease pushes the lung's edge away from the wall and never through it, and does so steeply:

@@ -18,9 +18,7 @@ def blur(volume: NDArray[Any], mm: float, spacing: Spacing) -> Floats:
     from scipy import ndimage
 
     sigma = [mm / one for one in spacing]
-    out: Floats = ndimage.gaussian_filter(
-        np.asarray(volume, np.float32), sigma, mode="nearest", truncate=3
-    )
+    out: Floats = ndimage.gaussian_filter(np.asarray(volume, np.float32), sigma, mode="nearest", truncate=3)
     return out
 
 

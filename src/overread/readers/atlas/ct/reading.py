@@ -7,19 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from overread.core import (
-    Case,
-    Finding,
-    Mask,
-    Pictures,
-    Query,
-    Reading,
-    Slices,
-    Step,
-    Trace,
-    Volume,
-    Whole,
-)
+from overread.core import Case, Finding, Mask, Pictures, Query, Reading, Slices, Step, Trace, Volume, Whole
 from overread.core.pictures import Picture
 from overread.readers.atlas.ct.chest import SIDES, ChestCt, find_chest
 from overread.readers.atlas.ct.detectors.search import Detector, DetectorResult, Search
@@ -91,15 +79,8 @@ def read_scan(case: Case, pictures: Pictures) -> tuple[Reading, list[Any]]:
         steps += told
         wanted = parse_target(query.text)
         category = wanted.category if wanted else None
-        findings.append(
-            Finding(text=query.text, query=query.id, category=category, regions=regions)
-        )
-    reading = Reading(
-        case_id=case.id,
-        reader=NAME,
-        findings=tuple(findings),
-        trace=Trace(steps=tuple(steps)),
-    )
+        findings.append(Finding(text=query.text, query=query.id, category=category, regions=regions))
+    reading = Reading(case_id=case.id, reader=NAME, findings=tuple(findings), trace=Trace(steps=tuple(steps)))
     return reading, masks
 
 

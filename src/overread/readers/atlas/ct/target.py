@@ -11,9 +11,7 @@ from overread.language.statements import Statement, find_statements
 from overread.ontology import finding_tree
 from overread.ontology import lung_anatomy as lung_names
 
-LUNG_CATEGORIES = tuple(
-    code for code in finding_tree().categories if code[0] in "12" and len(code) == 2
-)
+LUNG_CATEGORIES = tuple(code for code in finding_tree().categories if code[0] in "12" and len(code) == 2)
 """Categories of lung, airways and pleura: those that can be marked."""
 
 _KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -120,18 +118,14 @@ def _guess_lesion(text: str) -> SearchTarget | None:
     lower = text.lower()
     lesion = any(word in lower for word in ("tumour", "tumor", "lesion", "cancer", "neoplasm"))
     if lesion and any(word in lower for word in ("lung", "pulmonary", "lobe")):
-        kinds = frozenset(
-            kind for kind, words in _KIND_WORDS if any(word in lower for word in words)
-        )
+        kinds = frozenset(kind for kind, words in _KIND_WORDS if any(word in lower for word in words))
         sides = [side for side in ("right", "left") if side in lower.split()]
         side = sides[0] if len(sides) == 1 else None
         return SearchTarget(text, "2d", "lung mass", kinds=kinds, side=side)
     return None
 
 
-def _build_target(
-    text: str, main: Statement, same: list[Statement], kinds: frozenset[str]
-) -> SearchTarget:
+def _build_target(text: str, main: Statement, same: list[Statement], kinds: frozenset[str]) -> SearchTarget:
     """The main statement, completed by what the sentence says of the same thing elsewhere."""
     lobes = main.lobes or _merge_codes(one.lobes for one in same)
     segments = main.segments or _merge_codes(one.segments for one in same)

@@ -60,9 +60,7 @@ def _choose_letters(stem: str, options: list[tuple[str, str]], signs: FilmSigns)
     ranged = [(letter, _RANGE.search(text)) for letter, text in options]
     if all(match for _, match in ranged) and signs.heart_ratio is not None:
         return min(
-            (abs(signs.heart_ratio - (float(m[1]) + float(m[2])) / 2), letter)
-            for letter, m in ranged
-            if m
+            (abs(signs.heart_ratio - (float(m[1]) + float(m[2])) / 2), letter) for letter, m in ranged if m
         )[1]
     holding = [letter for letter, text in options if not _NONE.search(text) and _holds(text, signs)]
     nothing = [letter for letter, text in options if _NONE.search(text)]
@@ -105,9 +103,7 @@ def _matching_signs(text: str, signs: FilmSigns) -> list[FilmSign]:
 
 def _named_observations(text: str) -> list[str]:
     """Observations that the words name."""
-    plain = re.sub(
-        r"^\s*(?:is|are|does|do)\b(?: there| this radiograph show)?", "", text, flags=re.I
-    )
+    plain = re.sub(r"^\s*(?:is|are|does|do)\b(?: there| this radiograph show)?", "", text, flags=re.I)
     return [one.observation for one in find_statements(plain.rstrip("?. ") + ".")]
 
 
@@ -165,11 +161,7 @@ def _explain(text: str, signs: FilmSigns) -> str:
     if re.search(r"heart|cardi", low) and signs.heart_ratio is not None:
         ratio, limit = f"{signs.heart_ratio:.2f}", f"{HEART_LIMIT:.2f}"
         return f"The measured cardiothoracic ratio is {ratio} (limit {limit})."
-    wanted = (
-        {"pleural effusion"}
-        if "angle" in low or "effusion" in low
-        else set(_named_observations(text))
-    )
+    wanted = {"pleural effusion"} if "angle" in low or "effusion" in low else set(_named_observations(text))
     for sign in signs.signs:
         if sign.name in wanted and side in (None, sign.side) and sign.measured:
             return f"Measured: {sign.measured}."

@@ -61,9 +61,7 @@ def measure_heart(depth: Grey, across: Grey, down: Grey, lungs: FilmLungs, patie
     return Heart(float(ratio), box, np.asarray(shadow & (down < 1.1), bool), right, left)
 
 
-def _borders(
-    dense: Bools, across: Grey, down: Grey
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _borders(dense: Bools, across: Grey, down: Grey) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Where the dense run about the middle line ends, in each row, to the right and to the left."""
     height, width = dense.shape
     rights, lefts = np.full(height, -0.12, np.float32), np.full(height, 0.12, np.float32)

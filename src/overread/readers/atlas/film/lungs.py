@@ -219,9 +219,7 @@ def _correlate(
 ) -> NDArray[np.float32]:
     """Correlation of the pattern with the picture at every place, over what is patient."""
     support = (np.abs(weight) > 0.05).astype(np.float32)
-    kernels = [
-        np.conj(fft.rfft2(k, shape)) for k in (weight * support, support, weight**2 * support)
-    ]
+    kernels = [np.conj(fft.rfft2(k, shape)) for k in (weight * support, support, weight**2 * support)]
     picture, square, valid = spectra
 
     def at(spectrum: NDArray[np.complex64], kernel: NDArray[np.complex64]) -> NDArray[np.float32]:
@@ -320,9 +318,7 @@ def _refine_frame(even: Grey, patient: Bools, frame: ThoraxFrame) -> tuple[Thora
                 across = step * width
                 by = {name: sign * (step if name == "tilt" else across) for name, sign in moved}
                 for sign in (-1, 1):
-                    tried = replace(
-                        scaled, **{n: getattr(scaled, n) + sign * far for n, far in by.items()}
-                    )
+                    tried = replace(scaled, **{n: getattr(scaled, n) + sign * far for n, far in by.items()})
                     if (now := worth(tried)) > value + 1e-5:
                         scaled, value = tried, now
             if value < before + 1e-4:

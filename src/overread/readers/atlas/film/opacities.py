@@ -10,11 +10,7 @@ from scipy import ndimage
 from overread.readers.atlas.film.preparation import Bools, Edges
 from overread.readers.atlas.film.profile import Profile
 
-ZONES = (
-    ("upper lung zone", 0.0, 0.34),
-    ("mid lung zone", 0.34, 0.56),
-    ("lower lung zone", 0.56, 1.2),
-)
+ZONES = (("upper lung zone", 0.0, 0.34), ("mid lung zone", 0.34, 0.56), ("lower lung zone", 0.56, 1.2))
 """Zone → from and to, in shares of the lung's height."""
 MIN_EXCESS = 0.08
 """Density beyond the expected from which a patch is looked at, where 1 is the mediastinum."""
@@ -73,9 +69,7 @@ def find_patches(profile: Profile) -> list[Patch]:
     return sorted(found, key=lambda patch: -patch.peak)
 
 
-def _measure_patch(
-    profile: Profile, core: Bools, place: tuple[slice, slice], peak: float
-) -> Patch | None:
+def _measure_patch(profile: Profile, core: Bools, place: tuple[slice, slice], peak: float) -> Patch | None:
     rows, columns = np.nonzero(core)
     if len(rows) < 12:
         return None
@@ -89,9 +83,7 @@ def _measure_patch(
     bottom, right = rows.max() + place[0].start + 1, columns.max() + place[1].start + 1
     down = profile.down[place][core]
     zones = tuple(
-        f"{side} {name}"
-        for name, low, high in ZONES
-        if np.mean((down >= low) & (down < high)) > 0.25
+        f"{side} {name}" for name, low, high in ZONES if np.mean((down >= low) & (down < high)) > 0.25
     )
     return Patch(
         side=side,

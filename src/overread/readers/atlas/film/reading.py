@@ -70,10 +70,7 @@ def _open_upright(pictures: Pictures, picture: Image) -> tuple[NDArray[Any], Box
     def box_of(edges: tuple[float, float, float, float], label: str | None) -> Box:
         left, top, right, bottom = edges
         part = RelativeBox(
-            max(0.0, left / width),
-            max(0.0, top / height),
-            min(1.0, right / width),
-            min(1.0, bottom / height),
+            max(0.0, left / width), max(0.0, top / height), min(1.0, right / width), min(1.0, bottom / height)
         )
         return film.to_box(part, label)
 

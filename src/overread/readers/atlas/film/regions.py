@@ -99,11 +99,7 @@ def _across(frame: ThoraxFrame, side: str, share: float) -> float:
 
 
 def _down(frame: ThoraxFrame, side: str, share: float) -> float:
-    top, base = (
-        (frame.right_top, frame.right_base)
-        if side == "right"
-        else (frame.left_top, frame.left_base)
-    )
+    top, base = (frame.right_top, frame.right_base) if side == "right" else (frame.left_top, frame.left_base)
     return top + share * (base - top)
 
 

@@ -16,11 +16,7 @@ from overread.readers.atlas.film.regions import enclosing_edges
 from overread.readers.atlas.film.signs import FilmSign, FilmSigns
 
 BoxOf = Callable[[Edges, str | None], Box]
-_LUNG, _PLEURA, _HEART = (
-    "lung region",
-    "pleura and diaphragm region",
-    "heart and the mediastinal region",
-)
+_LUNG, _PLEURA, _HEART = ("lung region", "pleura and diaphragm region", "heart and the mediastinal region")
 GROUPS = {
     _LUNG: ("right lung", "left lung"),
     _PLEURA: (
@@ -62,16 +58,10 @@ def compose_sentences(signs: FilmSigns) -> list[FilmSentence]:
     ]
     clear = [s for s in signs.signs if s.name == "lung opacity" and not s.present]
     if len(clear) == 2:
-        told.append(
-            FilmSentence(_LUNG, "No focal consolidation or mass.", tuple(clear), positive=False)
-        )
+        told.append(FilmSentence(_LUNG, "No focal consolidation or mass.", tuple(clear), positive=False))
     elif clear:
-        told.append(
-            FilmSentence(_LUNG, f"The {clear[0].side} lung is clear.", (clear[0],), positive=False)
-        )
-    told += _pleural_sentences(
-        signs, "pleural effusion", "pleural effusion, blunting the costophrenic angle"
-    )
+        told.append(FilmSentence(_LUNG, f"The {clear[0].side} lung is clear.", (clear[0],), positive=False))
+    told += _pleural_sentences(signs, "pleural effusion", "pleural effusion, blunting the costophrenic angle")
     told += _pleural_sentences(signs, "pneumothorax", "pneumothorax")
     for sign in signs.signs:
         if sign.name == "cardiomegaly":
@@ -98,9 +88,7 @@ def _pleural_sentences(signs: FilmSigns, name: str, words: str) -> list[FilmSent
         return [FilmSentence(_PLEURA, f"There is a bilateral {name}.", tuple(there), positive=True)]
     if not there:
         return [FilmSentence(_PLEURA, f"No {name}.", tuple(absent), positive=False)]
-    told = [
-        FilmSentence(_PLEURA, f"There is a {there[0].side} {words}.", (there[0],), positive=True)
-    ]
+    told = [FilmSentence(_PLEURA, f"There is a {there[0].side} {words}.", (there[0],), positive=True)]
     if absent:
         no = f"No {name} on the {absent[0].side}."
         told.append(FilmSentence(_PLEURA, no, (absent[0],), positive=False))

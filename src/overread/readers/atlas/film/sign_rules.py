@@ -73,18 +73,14 @@ def measure_signs(profile: Profile, lungs: FilmLungs, patient: Bools) -> list[Fi
     dense = [
         patch
         for patch in dense
-        if patch.peak >= CLEAR_EXCESS
-        or _is_basal(patch)
-        or not air[_other_side(patch.side)].present
+        if patch.peak >= CLEAR_EXCESS or _is_basal(patch) or not air[_other_side(patch.side)].present
     ]
     signs = [_opacity_sign(patch) for patch in dense]
     for side in SIDES:
         if not any(patch.side == side for patch in dense):
             zones = tuple(f"{side} {name} lung zone" for name in ("upper", "mid", "lower"))
             words = f"the {side} lung keeps to its mirror image and to the usual profile"
-            signs.append(
-                FilmSign("lung opacity", present=False, side=side, zones=zones, measured=words)
-            )
+            signs.append(FilmSign("lung opacity", present=False, side=side, zones=zones, measured=words))
     signs += fluid.values()
     signs += air.values()
     signs.append(_heart_sign(profile))
@@ -139,8 +135,7 @@ def _effusion_sign(side: str, rim: PleuraMeasures) -> FilmSign:
 def _pneumothorax_sign(side: str, rim: PleuraMeasures, dense: list[Patch]) -> FilmSign:
     # A lung is not lucent because the other one is opaque.
     opaque = any(
-        patch.side != side and patch.peak >= CLEAR_EXCESS and not _is_basal(patch)
-        for patch in dense
+        patch.side != side and patch.peak >= CLEAR_EXCESS and not _is_basal(patch) for patch in dense
     )
     lucent = max(rim.lucent, 0.7 * rim.within) - max(rim.turned, 0.0)
     words = (

@@ -84,10 +84,7 @@ def read_signs(pixels: NDArray[Any]) -> FilmSigns:
         places=placed,
         signs=tuple(
             replace(
-                sign,
-                box=_to_picture(film, sign.box)
-                if sign.box
-                else enclosing_edges(placed, sign.zones),
+                sign, box=_to_picture(film, sign.box) if sign.box else enclosing_edges(placed, sign.zones)
             )
             for sign in signs
         ),

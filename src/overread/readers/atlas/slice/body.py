@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.readers.atlas.otsu import separations
-from overread.readers.atlas.slice.morphology import (
-    Bools,
-    BoxXY,
-    Floats,
-    bounding_box,
-    close_mask,
-    disk,
-)
+from overread.readers.atlas.slice.morphology import Bools, BoxXY, Floats, bounding_box, close_mask, disk
 
 MAX_SIDE = 512
 """Pixels of the longer side of the working copy."""

@@ -60,9 +60,7 @@ def measure_dense(cut: CtSlice, wall: ChestWall | None, *, lung_window: bool) ->
     found = DenseMeasures()
     if not cut.lungs.any():
         return found
-    cavity = (
-        wall.cavity if wall is not None else np.asarray(close_mask(cut.lungs, cut.to_pixels(14.0)))
-    )
+    cavity = wall.cavity if wall is not None else np.asarray(close_mask(cut.lungs, cut.to_pixels(14.0)))
     # Muscle between ribs reaches a few millimetres into the ring.
     inner = np.asarray(erode(cavity, cut.to_pixels(4.0)))
     tissue = tissue_mask(cut, lung_window=lung_window) & inner
@@ -145,8 +143,7 @@ def _measure_wall_gaps(cut: CtSlice, wall: ChestWall, found: DenseMeasures) -> N
     right = right_rays()
     for side, rays in (("right", right), ("left", ~right)):
         behind, beside, front = (
-            wall.gap[sector_rays(low, high) & rays]
-            for low, high in ((118, 152), (75, 118), (32, 75))
+            wall.gap[sector_rays(low, high) & rays] for low, high in ((118, 152), (75, 118), (32, 75))
         )
         found.numbers[f"behind {side}"] = float(np.median(behind))
         found.numbers[f"beside {side}"] = float(np.median(beside))

@@ -12,14 +12,7 @@ import numpy as np
 from scipy import ndimage
 
 from overread.readers.atlas.slice.body import CtSlice
-from overread.readers.atlas.slice.morphology import (
-    Bools,
-    Floats,
-    close_mask,
-    disk,
-    erode,
-    open_mask,
-)
+from overread.readers.atlas.slice.morphology import Bools, Floats, close_mask, disk, erode, open_mask
 
 
 @dataclass
@@ -81,11 +74,7 @@ def _measure_density(cut: CtSlice, hu: Floats, deep: Bools, found: LungMeasures)
     dark = np.asarray(open_mask(dark, cut.to_pixels(1.5)))
     gas = np.asarray(open_mask(deep & (base < -965), cut.to_pixels(2.5)))
     found.masks |= {"glass": glass, "dark": dark}
-    found.numbers |= {
-        "usual": usual,
-        "glass": float(glass.sum()) / n,
-        "dark": float(dark.sum()) / n,
-    }
+    found.numbers |= {"usual": usual, "glass": float(glass.sum()) / n, "dark": float(dark.sum()) / n}
     wide = np.asarray(ndimage.gaussian_filter(base, cut.to_pixels(3.0)), np.float32)[deep]
     if wide.size:
         calm = wide[(wide > -970) & (wide < -650)]
@@ -158,11 +147,7 @@ def _measure_holes(
     walled = [h for h in holes if h.wall > -700 and h.round > 0.5]
     cysts = [h for h in holes if h.size >= 5 and h.round > 0.55 and h.wall > -860]
     caves, tubes = _find_enclosed_air(cut, hu, inside, found)
-    labelled = {
-        "rings": rings,
-        "cysts": cysts,
-        "outer rings": [h for h in rings if h.rim < 22],
-    }
+    labelled = {"rings": rings, "cysts": cysts, "outer rings": [h for h in rings if h.rim < 22]}
     for name, group in labelled.items():
         mask = np.isin(labels, [h.label for h in group]) if group else np.zeros_like(lungs)
         found.masks[name] = np.asarray(mask)
@@ -211,9 +196,7 @@ def _find_enclosed_air(
     return caves, tubes
 
 
-def _measure_lines(
-    cut: CtSlice, hu: Floats, lungs: Bools, rim: Floats, found: LungMeasures
-) -> None:
+def _measure_lines(cut: CtSlice, hu: Floats, lungs: Bools, rim: Floats, found: LungMeasures) -> None:
     """Thin bright structures away from the hila: lines and spots."""
     lift = hu - ndimage.grey_opening(hu, footprint=disk(cut.to_pixels(2.6)))
     thin = lungs & (lift > 130) & (rim > 2.0)

@@ -93,9 +93,7 @@ def _add_heart_signs(hold: SignCollector, wall: ChestWall, middle: Mediastinum) 
     inside = float(np.median(smooth[heart])) if heart.any() else cut.soft
     near = dilate(heart, cut.to_pixels(4.0))
     far = dilate(heart, cut.to_pixels(20.0))
-    water = np.asarray(
-        far & (middle.whole | near) & (smooth < 0.93 * inside) & (smooth > 0.72 * inside)
-    )
+    water = np.asarray(far & (middle.whole | near) & (smooth < 0.93 * inside) & (smooth > 0.72 * inside))
     water = np.asarray(open_mask(water & wall.cavity, cut.to_pixels(2.0)))
     rim = float(dilate(heart, 2).sum() - heart.sum()) / 2
     depth = float(water.sum()) / max(rim, 1.0) * cut.mm if heart.any() else 0.0

@@ -54,9 +54,4 @@ def bounding_box(mask: Bools) -> BoxXY:
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not rows.size:
         return (0.0, 0.0, float(mask.shape[1]), float(mask.shape[0]))
-    return (
-        float(columns[0]),
-        float(rows[0]),
-        float(columns[-1] + 1),
-        float(rows[-1] + 1),
-    )
+    return (float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))

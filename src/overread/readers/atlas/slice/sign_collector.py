@@ -45,15 +45,7 @@ class SignCollector:
         side = self.cut.side_of(mask) if mask.any() and self.plane != "sagittal" else None
         self.signs.append(
             PictureSign(
-                name,
-                sure,
-                measured,
-                box,
-                side,
-                self.level_of(mask),
-                self.depth_of(mask),
-                amount,
-                number,
+                name, sure, measured, box, side, self.level_of(mask), self.depth_of(mask), amount, number
             )
         )
 

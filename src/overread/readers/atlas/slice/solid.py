@@ -44,8 +44,7 @@ def add_solid_signs(hold: SignCollector) -> None:
     hold.add_sign(
         "consolidation",
         max(confidence_from(share, 0.025, 0.01), confidence_from(outer, 0.03, 0.012)),
-        f"ragged dense areas as large as {share:.1%} of the lungs, and in {outer:.1%} of the "
-        "outer lung",
+        f"ragged dense areas as large as {share:.1%} of the lungs, and in {outer:.1%} of the outer lung",
         _union_mask(hold, ragged) | hold.mask("outer ragged"),
         amount=max(share, outer),
     )

@@ -72,14 +72,10 @@ def load_step_context(build: BuildFolder) -> StepContext | None:
         return None
     settings = sitting.get("settings")
     plain: Mapping[str, str] = (
-        {str(name): str(value) for name, value in settings.items()}
-        if isinstance(settings, dict)
-        else {}
+        {str(name): str(value) for name, value in settings.items()} if isinstance(settings, dict) else {}
     )
     # What the steps are handed, as far as finding files goes: nobody is asked here.
-    return cast(
-        StepContext, SimpleNamespace(source=source, folder=build.folder, settings=plain, seed=0)
-    )
+    return cast(StepContext, SimpleNamespace(source=source, folder=build.folder, settings=plain, seed=0))
 
 
 def _case_pictures(question: Question, shelf: Shelf, run: Any) -> list[EvidenceFile]:

@@ -29,12 +29,7 @@ from overread.site.builds.evidence.files import (
     EvidenceFile,
     find_evidence_files,
 )
-from overread.site.builds.evidence.slices import (
-    draw_slice,
-    is_volume,
-    load_scan,
-    start_slices,
-)
+from overread.site.builds.evidence.slices import draw_slice, is_volume, load_scan, start_slices
 from overread.site.builds.open_queues import open_queue
 from overread.site.dependencies import ShelfDep, require_truth
 from overread.site.shelf import BuildFolder, Shelf
@@ -97,17 +92,13 @@ def collect_evidence(question: Question, build: BuildFolder, shelf: Shelf) -> Qu
     there = bool(pictures) and all(picture.kind != "none" for picture in pictures)
     hidden = {name for name in PICTURE_FIELDS if name in question.shown} if there else set()
     if drawn:
-        hidden |= {
-            n for n in ("box", "boxes") if n in question.shown and is_only_boxes(question.shown[n])
-        }
+        hidden |= {n for n in ("box", "boxes") if n in question.shown and is_only_boxes(question.shown[n])}
     shown = {name: value for name, value in question.shown.items() if name not in hidden}
     return QuestionEvidence(shown, pictures)
 
 
 @router.get("/builds/{build}/queue/picture", response_class=Response)
-def get_picture(
-    build: OneBuild, shelf: ShelfDep, question: QuestionId, n: PictureNumber = 0
-) -> Response:
+def get_picture(build: OneBuild, shelf: ShelfDep, question: QuestionId, n: PictureNumber = 0) -> Response:
     """A flat picture of a question as PNG, its pixels as they are stored."""
     source = _find_source(build, shelf, question, n)
     if is_volume(source):
@@ -115,9 +106,7 @@ def get_picture(
     pixels = read_picture(source, name="the picture")
     if pixels.ndim != 2 and pixels.shape[2:] != (3,):
         raise PictureError("this file holds no flat picture")
-    return Response(
-        encode(pixels), media_type="image/png", headers={"cache-control": _CACHE_CONTROL}
-    )
+    return Response(encode(pixels), media_type="image/png", headers={"cache-control": _CACHE_CONTROL})
 
 
 @router.get("/builds/{build}/queue/volume")
@@ -150,9 +139,7 @@ def get_slice(
     asked = _find_question(build, question)
     scan = load_scan(_find_source(build, shelf, question, n), asked, build)
     pixels = draw_slice(scan, plane, index, window, masks=masks)
-    return Response(
-        encode(pixels), media_type="image/png", headers={"cache-control": _CACHE_CONTROL}
-    )
+    return Response(encode(pixels), media_type="image/png", headers={"cache-control": _CACHE_CONTROL})
 
 
 def _find_question(build: BuildFolder, name: str) -> Question:

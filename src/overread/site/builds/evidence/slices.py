@@ -72,9 +72,7 @@ def start_slices(scan: EvidenceScan) -> dict[Plane, int]:
     return found
 
 
-def draw_slice(
-    scan: EvidenceScan, plane: Plane, index: int, setting: str, *, masks: bool
-) -> NDArray[Any]:
+def draw_slice(scan: EvidenceScan, plane: Plane, index: int, setting: str, *, masks: bool) -> NDArray[Any]:
     """One slice in a window, its masks outlined."""
     count = slice_count(scan.space, plane)
     if not 0 <= index < count:
@@ -93,9 +91,7 @@ def draw_slice(
     return drawn
 
 
-def _load_masks(
-    question: Question, build: BuildFolder, space: Geometry
-) -> NDArray[np.uint8] | None:
+def _load_masks(question: Question, build: BuildFolder, space: Geometry) -> NDArray[np.uint8] | None:
     """The masks that a question of the CT recipe is about, as they came back from annotators."""
     parts = question.id.removeprefix(f"{question.item}/").split("/")
     if len(parts) != 3 or (parts[0] != "chain" and parts[:2] != ["masks", "orientation"]):

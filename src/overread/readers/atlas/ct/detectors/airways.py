@@ -39,9 +39,7 @@ def mark_bronchi(search: Search) -> DetectorResult:
         keep &= core >= 0.4 * sizes
     keep[0] = False
     if not keep.any():
-        return search.empty_result(
-            f"No lumen with a wall around it is seen in {search.place_name}."
-        )
+        return search.empty_result(f"No lumen with a wall around it is seen in {search.place_name}.")
     mask = keep[labels]
     parts = sorted((sizes[keep] * chest.voxel_ml).tolist(), reverse=True)
     told = "; ".join(f"{part:.1f} ml" for part in parts[:6])
@@ -65,13 +63,10 @@ def mark_plugs(search: Search) -> DetectorResult:
     keep = (here >= 0.5 * sizes) & (volume > 0.1) & (volume < 8)
     keep[0] = False
     if not keep.any():
-        return search.empty_result(
-            f"No dense tube wider than a vessel is seen in {search.place_name}."
-        )
+        return search.empty_result(f"No dense tube wider than a vessel is seen in {search.place_name}.")
     mask = keep[labels]
     measured = [
-        f"{int(keep.sum())} dense parts wider than 6 mm in {search.place_name}, "
-        f"{chest.volume(mask):.1f} ml."
+        f"{int(keep.sum())} dense parts wider than 6 mm in {search.place_name}, {chest.volume(mask):.1f} ml."
     ]
     return DetectorResult(mask, measured, "All of them are marked.")
 
@@ -114,11 +109,7 @@ def mark_cavity(search: Search) -> DetectorResult:
     # Its wall is what is dense around it, some millimetres wide.
     wall = dilate(part, 3.0, chest.mm) & chest.lung_spaces & (chest.hu > chest.normal_hu + 150)
     if "cavity" in wanted.kinds or "cavitary" in wanted.traits or "thick-walled" in wanted.traits:
-        wide = (
-            dilate(part, 12.0, chest.mm)
-            & chest.lung_spaces
-            & (chest.smoothed > chest.normal_hu + 300)
-        )
+        wide = dilate(part, 12.0, chest.mm) & chest.lung_spaces & (chest.smoothed > chest.normal_hu + 300)
         wall |= open_mask(wide | part, 3.0, chest.mm) & wide
     mask = part | wall
     return DetectorResult(

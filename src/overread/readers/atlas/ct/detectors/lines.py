@@ -81,14 +81,8 @@ def mark_bands(search: Search) -> DetectorResult:
         )
         part = labels[cut] == n
         score = float(volume[n]) ** 0.5 * (1.0 if place[cut][part].mean() > 0.5 else 0.3)
-        around = (
-            dilate(part, 10.0, chest.mm) & chest.lung_spaces[cut] & ~dilate(part, 4.0, chest.mm)
-        )
-        free = (
-            float((chest.smoothed[cut][around] < chest.normal_hu + 120).mean())
-            if around.any()
-            else 0.0
-        )
+        around = dilate(part, 10.0, chest.mm) & chest.lung_spaces[cut] & ~dilate(part, 4.0, chest.mm)
+        free = float((chest.smoothed[cut][around] < chest.normal_hu + 120).mean()) if around.any() else 0.0
         if scar:
             score *= free * (0.2 + float((search.depth[cut][part] < 8).mean()))
         else:
@@ -105,9 +99,7 @@ def mark_bands(search: Search) -> DetectorResult:
     told = "; ".join(f"{volume[n]:.2f} ml (score {fits:.2f})" for fits, n in scored[:5])
     name = "Tufts of strands at the pleura" if scar else "Plates (curved across, flat along)"
     measured = [f"{name} in {search.place_name}: {told}."]
-    return DetectorResult(
-        mask, measured, f"{len(kept)} of them marked: the best that fit the place."
-    )
+    return DetectorResult(mask, measured, f"{len(kept)} of them marked: the best that fit the place.")
 
 
 def _named_levels(search: Search) -> Bools:

@@ -51,16 +51,10 @@ def _mark_bullae(search: Search) -> DetectorResult | None:
     if not keep.any():
         return None
     mask = keep[labels]
-    mask = (
-        dilate(mask, 2.9, chest.mm)
-        & chest.lung_spaces
-        & ((chest.smoothed < chest.normal_hu + 60) | mask)
-    )
+    mask = dilate(mask, 2.9, chest.mm) & chest.lung_spaces & ((chest.smoothed < chest.normal_hu + 60) | mask)
     told = "; ".join(f"{one * chest.voxel_ml:.1f} ml" for one in np.sort(sizes[keep])[::-1][:6])
     return DetectorResult(
-        mask,
-        [f"Pockets of bare gas in {search.place_name}: {told}."],
-        "All are marked to their walls.",
+        mask, [f"Pockets of bare gas in {search.place_name}: {told}."], "All are marked to their walls."
     )
 
 
@@ -78,12 +72,9 @@ def mark_mosaic(search: Search) -> DetectorResult:
     if not parts:
         return search.empty_result(f"No darker patches are seen in {search.place_name}.")
     told = (
-        f"Tissue in {search.place_name} falls into two groups at {level:.0f} HU; darker: "
-        f"{'; '.join(parts)}."
+        f"Tissue in {search.place_name} falls into two groups at {level:.0f} HU; darker: {'; '.join(parts)}."
     )
-    return DetectorResult(
-        mask, [told], f"The darker patches are marked: {chest.volume(mask):.0f} ml."
-    )
+    return DetectorResult(mask, [told], f"The darker patches are marked: {chest.volume(mask):.0f} ml.")
 
 
 def _otsu_level(values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:

@@ -133,11 +133,7 @@ def candidate_mask(
     peak = float(np.percentile(hu[near], 75))
     # What is part solid is marked with its haze.
     level = chest.normal_hu + 120 if hazy else (peak + chest.normal_hu) / 2
-    region = (
-        ((chest.smoothed[cut] if hazy else hu) > level)
-        & (distance <= reach)
-        & chest.lung_spaces[cut]
-    )
+    region = ((chest.smoothed[cut] if hazy else hu) > level) & (distance <= reach) & chest.lung_spaces[cut]
     labels, _ = label_parts(region)
     own = labels[near & region]
     if not own.size:
@@ -193,10 +189,7 @@ def mark_nodules(search: Search) -> DetectorResult:
         own, cut = candidate_mask(chest, blob, reach or 1.5 * blob.radius + 3, hazy=hazy)
         mask[cut] |= own
         words.append(_describe_candidate(blob, chest.volume(own), score))
-    rest = [
-        _describe_candidate(blob, None, score)
-        for score, blob in scored[len(chosen) : len(chosen) + 3]
-    ]
+    rest = [_describe_candidate(blob, None, score) for score, blob in scored[len(chosen) : len(chosen) + 3]]
     measured = [
         f"{len(found)} round dense things stand out in {search.place_name}.",
         "Best: " + "; ".join(words) + ".",

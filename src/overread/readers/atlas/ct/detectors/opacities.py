@@ -34,21 +34,16 @@ HAZE = 90.0
 def mark_consolidation(search: Search) -> DetectorResult:
     """Lung without air: dense over more than a vessel's width, with the airways in it."""
     chest = search.chest
-    dense = (
-        chest.lung_spaces & (chest.smoothed > SOLID) & (np.minimum(chest.smoothed, chest.hu) < 120)
-    )
+    dense = chest.lung_spaces & (chest.smoothed > SOLID) & (np.minimum(chest.smoothed, chest.hu) < 120)
     core = open_mask(dense, 3.5, chest.mm)
     dense = close_mask(dilate(core, 4.0, chest.mm) & dense, 4.0, chest.mm) & chest.lung_spaces
     fluid = _find_fluid(search, dense)
     dense = _keep_in_lung(search, dense & ~fluid)
     mask, parts = select_parts(search, dense, least_ml=0.5, share=0.2)
     if not parts:
-        return search.empty_result(
-            f"Nothing in {search.place_name} is denser than {SOLID:.0f} HU over 7 mm."
-        )
+        return search.empty_result(f"Nothing in {search.place_name} is denser than {SOLID:.0f} HU over 7 mm.")
     measured = [
-        f"Dense parts in {search.place_name}, over {SOLID:.0f} HU and wider than 7 mm: "
-        f"{'; '.join(parts)}."
+        f"Dense parts in {search.place_name}, over {SOLID:.0f} HU and wider than 7 mm: {'; '.join(parts)}."
     ]
     if fluid.any():
         measured.append(f"{chest.volume(fluid):.0f} ml are no denser than fluid and left out.")
@@ -106,16 +101,12 @@ def mark_ground_glass(search: Search) -> DetectorResult:
     """Hazy lung: tissue between the vessels denser than healthy, and not yet solid."""
     chest = search.chest
     density, _, share = chest.vessel_free_density
-    hazy = (
-        chest.lung_spaces & (density > chest.normal_hu + HAZE) & (density < -250) & (share > 0.25)
-    )
+    hazy = chest.lung_spaces & (density > chest.normal_hu + HAZE) & (density < -250) & (share > 0.25)
     hazy = open_mask(hazy, 3.0, chest.mm)
     mask, parts = select_parts(search, hazy, least_ml=0.5)
     level = chest.normal_hu + HAZE
     if not parts:
-        return search.empty_result(
-            f"No tissue in {search.place_name} is denser than {level:.0f} HU."
-        )
+        return search.empty_result(f"No tissue in {search.place_name} is denser than {level:.0f} HU.")
     measured = [
         f"Healthy lung of this patient has {chest.normal_hu:.0f} HU.",
         f"Hazy parts in {search.place_name}, tissue over {level:.0f} HU: {'; '.join(parts)}.",

@@ -34,9 +34,7 @@ def _mark_fluid(search: Search) -> DetectorResult:
     mask = np.zeros(fluid.shape, bool)
     told = []
     middle = float(np.median(np.nonzero(chest.air.any(axis=(1, 2)))[0]))
-    xs = np.bincount(
-        labels.ravel(), np.repeat(np.arange(fluid.shape[0]), fluid[0].size), len(sizes)
-    )
+    xs = np.bincount(labels.ravel(), np.repeat(np.arange(fluid.shape[0]), fluid[0].size), len(sizes))
     centre = xs / np.maximum(sizes, 1)
     for side in _named_sides(search):
         own = (centre > middle) if side == "right" else (centre <= middle)
@@ -48,17 +46,14 @@ def _mark_fluid(search: Search) -> DetectorResult:
         keep = score >= 0.2 * score[best]
         mask |= keep[labels]
         told.append(
-            f"{side} {score[best] * chest.voxel_ml:.0f} ml at "
-            f"{np.median(density[labels == best]):.0f} HU"
+            f"{side} {score[best] * chest.voxel_ml:.0f} ml at {np.median(density[labels == best]):.0f} HU"
         )
     if not told:
         return search.empty_result("No fluid lies between ribs and lung on the side that is named.")
     # To the lung's own edge and to the wall, a voxel further.
     mask = dilate(mask, 2.1, chest.mm) & cage & (chest.smoothed > -450) & (density < 30)
     return DetectorResult(
-        mask,
-        [f"Fluid beside the lung: {'; '.join(told)}."],
-        f"It is marked: {chest.volume(mask):.0f} ml.",
+        mask, [f"Fluid beside the lung: {'; '.join(told)}."], f"It is marked: {chest.volume(mask):.0f} ml."
     )
 
 
@@ -73,9 +68,7 @@ def _mark_thickening(search: Search) -> DetectorResult:
     chest = search.chest
     density = chest.tissue
     beside = dilate(chest.air, 12.0, chest.mm) & ~chest.air & chest.cage
-    plate = (
-        beside & (density > -20) & (density < chest.tissue_of_muscle + 10) & (chest.smoothed > -450)
-    )
+    plate = beside & (density > -20) & (density < chest.tissue_of_muscle + 10) & (chest.smoothed > -450)
     plate &= search.side_space | beside
     plate = open_mask(plate, 2.9, chest.mm)
     labels, sizes = label_parts(plate)
