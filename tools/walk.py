@@ -56,7 +56,7 @@ class Walk:
             if event != "call" or not code.co_filename.startswith(here):
                 return
             file = code.co_filename.removeprefix(here).replace(os.sep, "/")
-            if code.co_name != "<module>" and file not in self._seen and file not in _OUTSIDE:
+            if file not in self._seen and file not in _OUTSIDE and not _imports(frame):
                 self._seen.add(file)
                 entered.append(file)
 
@@ -74,6 +74,15 @@ class Walk:
         for number, (name, files) in enumerate(self.stages.items(), 1):
             lines.append(f"{number}. {name}: {_join_folders(files) or 'nothing new'}")
         return "\n".join(lines) + "\n"
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether this runs only because some module of ours is being imported."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals["__name__"].startswith("overread."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _join_folders(files: list[str]) -> str:
@@ -209,10 +218,10 @@ def walk_case(folder: Path) -> Walk:
 def walk_report(folder: Path) -> Walk:
     """A report through build and ledger to a release."""
     walk = Walk("A report, through build and ledger to a release")
-    source, out = folder / "data" / "sources" / "rexgroundingct", folder / "build"
-    walk.stage("`overread build`", _command("build", "rexgroundingct", source, "--out", out))
+    source, out = folder / "data" / "sources" / "mmrad", folder / "build"
+    walk.stage("`overread build`", _command("build", "mmrad", source, "--out", out))
     walk.stage("`overread ledger`", _command("ledger", out))
-    walk.stage("`overread publish`", _command("publish", "rexgroundingct", out / "release"))
+    walk.stage("`overread publish`", _command("publish", "mmrad", out / "release"))
     return walk
 
 
