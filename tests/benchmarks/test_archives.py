@@ -231,7 +231,7 @@ def test_a_folder_gives_paths_inside_it(tmp_path: Path) -> None:
         with pytest.raises(PictureError):
             files.source(name)
     one, other = Member("e.nii", 2), Member("sub/a.nii", 2)
-    assert files.same(one, other)
+    assert files.same_bytes(one, other)
 
 
 def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ class Hub:
         self.ready = threading.Event()
         """Until this is set no answer is given."""
         self.ready.set()
+        self.silence = 300.0
+        """Most seconds without an answer; the client asks some things with a patience of its own."""
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -76,7 +78,7 @@ class Hub:
         """Answer one request as the hub does."""
         path = unquote(urlsplit(request.path).path)
         self.asked.append(f"{request.command} {path}")
-        self.ready.wait(timeout=300)
+        self.ready.wait(timeout=self.silence)
         if self.refusal is not None and path.startswith(self.refusal.path):
             code = {"X-Error-Code": self.refusal.code} if self.refusal.code else {}
             send(request, self.refusal.status, b'{"error": "no"}', code)
@@ -323,6 +325,7 @@ def test_a_closed_port_is_one_sentence(tmp_path: Path) -> None:
 def test_a_hub_that_never_answers_is_one_sentence(hub: Hub, tmp_path: Path) -> None:
     """A hub that takes the question and stays silent is given up, in the client's own time."""
     hub.ready.clear()
+    hub.silence = 10
     done = get(hub.address, tmp_path, "--yes", patience="2")
     assert "could not be fetched (ReadTimeout): check the network" in sentence(done)
 

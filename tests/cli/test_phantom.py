@@ -112,7 +112,7 @@ def test_a_patient_who_cannot_be_made(
     assert list(json.loads(out)["failed"]) == ["2"]
     code, out, err = run(capsys, tmp_path / "out", "--patients", 4)
     assert (code, out) == (130, "")
-    assert "the same command goes on" in err
+    assert "resume with the same command" in err
     code, _, err = run(capsys, tmp_path / "other", "--patients", 4, "--seed", 1)
     assert code == 1
     assert err.endswith("patient 2 could not be made: ValueError: no room; 1 more likewise\n")
@@ -129,7 +129,7 @@ def test_cases_as_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert (code, json.loads(told)["cases"]) == (0, {"test": 2, "train": 8})
     code, _, err = run(capsys, tmp_path / "out", *words)
     assert code == 2
-    assert err.endswith("out already exists: choose another folder\n")
+    assert err.endswith("out already exists and is not an empty folder: choose another folder\n")
     code, _, err = run(capsys, tmp_path / "new", "--text-only", "--exams", "mmrad")
     assert code == 2
     assert "only cases can be drawn as text" in err

@@ -62,7 +62,7 @@ def test_another_setting_in_the_same_folder_is_refused(root: Path, change: dict[
     ran(root, Echo(), limit=4, repeat=2)
     before = lines(root)
     changed = {"reader": Echo(), "limit": 4, "repeat": 2, **change}
-    with pytest.raises(UsageError, match="give another --out") as caught:
+    with pytest.raises(UsageError, match="choose another --out") as caught:
         ran(root, **changed)
     assert told in str(caught.value)
     assert lines(root) == before

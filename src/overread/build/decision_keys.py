@@ -35,7 +35,7 @@ def restrict_settings(step: ItemStep | BatchStep, settings: Mapping[str, str]) -
 def declares_role(step: ItemStep | BatchStep, role: str) -> bool:
     """Whether a step declares a role.
 
-    >>> step = Step("probe", run=None, roles=("reader", "probe-*"))
+    >>> step = ItemStep("probe", run=None, roles=("reader", "probe-*"))
     >>> [declares_role(step, role) for role in ("reader", "auditor", "probe-2")]
     [True, False, True]
     """

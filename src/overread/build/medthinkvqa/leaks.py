@@ -84,7 +84,7 @@ def find_leaks(history: str, listed: DifferentialDiagnoses, names: DiagnosisName
     """Every leak of a history that rules find, in the order of the text.
 
     >>> from overread.build.medthinkvqa.diagnosis_names import bundled_names
-    >>> listed = Differential(key="Sarcoidosis", listed=("Sarcoidosis", "Lung abscess"))
+    >>> listed = DifferentialDiagnoses(key="Sarcoidosis", listed=("Sarcoidosis", "Lung abscess"))
     >>> for leak in find_leaks("? Sarcoidosis. Then TB, later Boeck's disease.", listed,
     ...                        bundled_names()):
     ...     print(leak.level, leak.evidence)

@@ -169,8 +169,8 @@ class FilmWording(Record):
 def sign_kind(statement: FindingStatement) -> str:
     """What a sign is called in the files: its category and kind, or its kind beyond the lung.
 
-    >>> sign_kind(Statement(category="2g", kind="pneumothorax")), sign_kind(
-    ...     Statement(category="8d", kind="cardiomegaly"))
+    >>> sign_kind(FindingStatement(category="2g", kind="pneumothorax")), sign_kind(
+    ...     FindingStatement(category="8d", kind="cardiomegaly"))
     ('2g:pneumothorax', 'cardiomegaly')
     """
     if statement.kind in EXTRAPULMONARY and statement.category == EXTRAPULMONARY[statement.kind]:

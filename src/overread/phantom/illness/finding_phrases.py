@@ -40,7 +40,7 @@ def find_words(mark: FindingName) -> FindingWords:
 def finding_name(statement: FindingStatement) -> FindingName:
     """The mark of the disease model that a statement is.
 
-    >>> finding_name(Statement(category="2b", kind="consolidation"))
+    >>> finding_name(FindingStatement(category="2b", kind="consolidation"))
     '2b consolidation'
     """
     if statement.kind in KINDS.get(statement.category, ()):
@@ -59,7 +59,7 @@ def finding_noun(statement: FindingStatement) -> tuple[str, bool]:
 def describe_place(statement: FindingStatement) -> str:
     """Its place in words; empty where the statement has none.
 
-    >>> describe_place(Statement(category="2b", kind="consolidation", side="right", lobes=("RLL",)))
+    >>> describe_place(FindingStatement(category="2b", kind="consolidation", side="right", lobes=("RLL",)))
     'in the right lower lobe'
     """
     lobes, side = statement.lobes, statement.side

@@ -74,7 +74,7 @@ def write_sentence(
     place is never given one. `held_out` takes only the wordings that `is_held_out`, otherwise only
     the others are taken.
 
-    >>> nodule = Statement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
+    >>> nodule = FindingStatement(category="2d", kind="solid", side="right", lobes=("RUL",), size_mm=8)
     >>> write_sentence(nodule, np.random.default_rng(4), name_place=True).text
     'A solid lung nodule in the right upper lobe measures 8 mm'
     """
