@@ -131,7 +131,7 @@ class HFReader(Reader):
         try:
             if self._model is None:
                 self._model = self._load_model()
-            return list(self._model.read(batch))
+            return list(self._model.answer_batch(batch))
         except UsageError as error:
             # It would refuse every other question for the same reason.
             self._load_error = error
