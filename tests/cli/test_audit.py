@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,17 @@ import pytest
 from overread.runs.store import last_readings
 from tests.readers.openai.misbehaving_server import Behaviour, Seen, completion, packed, serving
 from tests.runs.audit.looking_readers import Eye, said, sees_nothing, sees_square, sent_pictures, write_marked
+from tests.warm_process import run_warm
 
-COMMAND = (sys.executable, str(Path(__file__).parent / "audit_command.py"))
 CASES = 8
 
 
 async def commanded(*words: str | Path, code: int = 0) -> str:
     """What a command prints; it ends as expected."""
-    process = await asyncio.create_subprocess_exec(
-        *COMMAND, *map(str, words),
-        env={name: value for name, value in os.environ.items() if name != "COLUMNS"},
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, wrong = await process.communicate()
-    assert process.returncode == code, (out + wrong).decode()
-    return (out if code == 0 else wrong).decode()
+    own = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    done = await asyncio.to_thread(run_warm, words, module="tests.cli.audit_command", env=own)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
 
 
 def answers(eye: Eye) -> Behaviour:

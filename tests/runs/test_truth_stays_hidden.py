@@ -24,7 +24,7 @@ from overread.runs.estimate import simplest_value
 from overread.session import SessionSettings
 from tests.jsonl_rows import read_rows, write_rows
 from tests.readers.openai.misbehaving_server import Seen, Server, says, serving
-from tests.runs.processes import COMMAND
+from tests.runs.processes import commanded
 from tests.runs.sketch_runs import questions
 
 CANARY = "CANARYadenocarcinoma"
@@ -152,15 +152,12 @@ EXAMS: dict[str, tuple[str, Callable[[Path], set[str]]]] = {
 async def read_by_a_model(benchmark: str, root: Path, out: Path) -> tuple[Server, dict[str, Any]]:
     """A run of the real command with the real SDK, and the server that it asked."""
     async with serving(plainly) as server:
-        process = await asyncio.create_subprocess_exec(
-            *COMMAND, "run", benchmark, str(root), "--reader", "openai", "--json", "--no-cache",
+        done = await asyncio.to_thread(
+            commanded, "run", benchmark, root, "--reader", "openai", "--json", "--no-cache",
             "--reader-arg", f"base_url={server.url}", "--reader-arg", "model=m",
-            "--setting", "longest=512", "--setting", "slices=4", "--out", str(out),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            "--setting", "longest=512", "--setting", "slices=4", "--out", out,
         )  # fmt: skip
-        said, wrong = await process.communicate()
-    assert process.returncode == 0, wrong.decode()
-    told: dict[str, Any] = json.loads(said)
+    told: dict[str, Any] = json.loads(done.stdout)
     return server, told
 
 
