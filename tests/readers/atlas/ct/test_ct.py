@@ -222,6 +222,7 @@ def chest(patients: list[Patient]) -> ChestCt:
     return found
 
 
+@pytest.mark.slow
 def test_better_than_a_band_of_hu(patients: list[Patient], readings: list[tuple[Reading, list[Any]]]) -> None:
     """Over the findings of a few patients it marks better than the plain baseline."""
     own, plain = [], []
